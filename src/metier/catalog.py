@@ -1,0 +1,194 @@
+"""The whole flow, written once: the object that users hold."""
+
+import os
+from collections.abc import Sequence
+from difflib import get_close_matches
+from types import TracebackType
+from typing import Self
+
+from metier.config import STATE_FOLDER, Config, find_workspace, load_config
+from metier.errors import NotFoundError, UsageError
+from metier.index import documents
+from metier.index.documents import OnProgress
+from metier.index.skills import SkillRepository
+from metier.index.store import FILE_NAME, Store
+from metier.lint.collisions import exact_copy, same_id, same_name
+from metier.load import read_documents, read_entry, read_skills, roots_for
+from metier.values.documents import Document, Found, Kind, Reading
+from metier.values.outcomes import Changes, Exclusion, Issue
+from metier.values.rows import Row
+
+
+class Refreshed:
+    """What a refresh changed; issues and exclusions are read when asked for."""
+
+    def __init__(self, changes: Changes, catalog: "Catalog") -> None:
+        self.changes = changes
+        self._catalog = catalog
+
+    @property
+    def issues(self) -> list[Issue]:
+        """Every finding in every file, those of files that were left out included."""
+        return self._catalog.issues()
+
+    @property
+    def excluded(self) -> list[Exclusion]:
+        """Every file that was met and left out, with the reason."""
+        return self._catalog.excluded()
+
+
+class Catalog:
+    """The skills, abilities, cards and agents of one workspace.
+
+    State lives in `.metier/` below the workspace root and nowhere else.
+    """
+
+    def __init__(self, workspace: str, config: Config, store: Store, home: str) -> None:
+        self.workspace = workspace
+        self.config = config
+        self.store = store
+        self._home = home
+        self._skills = SkillRepository(store, read_skills)
+
+    @classmethod
+    def open(
+        cls,
+        root: str | os.PathLike[str] | None = None,
+        *,
+        config: Config | None = None,
+        home: str | None = None,
+    ) -> Self:
+        """The catalogue of the workspace around `root`; made when it does not exist.
+
+        Raises `ConfigError` for wrong settings and `StoreError` when the file cannot be used.
+        """
+        start = os.fspath(root) if root is not None else None
+        if start is not None and not os.path.isdir(start):
+            raise UsageError(
+                "the workspace is not a folder", where=start, hint="give an existing folder"
+            )
+        workspace = find_workspace(start)
+        settings = config if config is not None else load_config(workspace)
+        store = Store.open(state_file(workspace))
+        return cls(workspace, settings, store, home or os.path.expanduser("~"))
+
+    def close(self) -> None:
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def refresh(self, on_progress: OnProgress | None = None) -> Refreshed:
+        """Discover → parse → lint → index: bring the catalogue up to what is on disk.
+
+        One bad file never stops the rest. Nothing is written when nothing has changed.
+        """
+        changes = documents.refresh_documents(self.store, self._read, on_progress=on_progress)
+        return Refreshed(changes, self)
+
+    def _read(self) -> Reading:
+        roots = roots_for(self.workspace, self.config, self._home)
+        return read_documents(roots, disabled=self.config.disabled)
+
+    def skills(
+        self, *, search: str | None = None, capability: str | None = None, shadowed: bool = False
+    ) -> list[Row]:
+        """Skills by name; `shadowed` adds those that another of their name hides."""
+        return self._skills.list_skills(search=search, capability=capability, shadowed=shadowed)
+
+    def documents(
+        self, kind: Kind, *, search: str | None = None, shadowed: bool = False
+    ) -> list[Row]:
+        """Documents of any kind, by name."""
+        return documents.list_documents(self.store, kind, search=search, shadowed=shadowed)
+
+    def providers(self, capability: str) -> list[str]:
+        """Names of the skills that declare `capability`; empty when nobody does."""
+        return documents.providers(self.store, capability)
+
+    def find(self, kind: Kind, wanted: str) -> Sequence[Row]:
+        """The documents with that id, or else that name; the one in use first."""
+        return documents.find_documents(self.store, kind, wanted)
+
+    def row(self, kind: Kind, wanted: str) -> Row:
+        """The one document with that id or name. Raises `NotFoundError`."""
+        rows = self.find(kind, wanted)
+        if rows:
+            return rows[0]
+        near = _nearest(wanted, documents.names_of(self.store, kind))
+        raise NotFoundError(
+            f"no {kind} is called '{wanted}'",
+            where=self.workspace,
+            hint=f"did you mean '{near}'?" if near else "metier list shows what there is",
+        )
+
+    def document(self, row: Row) -> Document:
+        """The whole document behind a row, read from its file. Raises `NotFoundError`."""
+        try:
+            info = os.stat(row.file)
+        except OSError as error:
+            raise _gone(row, error.strerror or "") from None
+        found = Found(
+            row.kind, row.path, row.file, row.source, 0, info.st_size, 0, info.st_ino
+        )  # fmt: skip
+        entry = read_entry(found, disabled=frozenset())
+        if entry.document is None:
+            raise _gone(row, entry.issues[0].message)
+        return entry.document
+
+    def issues(self) -> list[Issue]:
+        """Every finding of the last refresh, by path."""
+        issues = documents.stored_issues(self.store)
+        issues += [_hidden(row) for row in documents.hidden_documents(self.store)]
+        return sorted(issues, key=lambda issue: (issue.path, issue.line, issue.column, issue.code))
+
+    def issues_of(self, row: Row) -> list[Issue]:
+        """The findings of one document."""
+        own = documents.document_issues(self.store, row.kind, row.path)
+        return [*own, _hidden(row)] if row.twin else own
+
+    def excluded(self) -> list[Exclusion]:
+        """Every file that was met and left out, with the reason."""
+        out = []
+        for row in documents.excluded_documents(self.store):
+            errors = [issue.message for issue in self.issues_of(row) if issue.is_error]
+            detail = f"copy of {row.twin}" if row.twin else (errors or [""])[0]
+            out.append(Exclusion(path=row.path, reason=row.reason, detail=detail))
+        return out
+
+    def names(self, kind: Kind) -> list[str]:
+        """What `row` finds: names of skills, ids of the others."""
+        return documents.names_of(self.store, kind)
+
+
+def state_file(workspace: str) -> str:
+    """Where the catalogue of a workspace lives."""
+    return os.path.join(workspace, STATE_FOLDER, FILE_NAME)
+
+
+def _hidden(row: Row) -> Issue:
+    if row.kind != "skill":
+        return same_id(row.id, row.path, row.twin)
+    if row.state == "excluded":
+        return exact_copy(row.path, row.twin)
+    return same_name(row.name, row.path, row.twin)
+
+
+def _gone(row: Row, detail: str) -> NotFoundError:
+    return NotFoundError(
+        f"the file of {row.kind} '{row.name}' cannot be read: {detail}",
+        where=row.path,
+        hint="metier refresh",
+    )
+
+
+def _nearest(wanted: str, names: Sequence[str]) -> str:
+    return next(iter(get_close_matches(wanted, names, n=1)), "")

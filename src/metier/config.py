@@ -1,0 +1,220 @@
+"""Settings: flags > environment > metier.toml > [tool.metier] > user file > defaults."""
+
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+from metier.errors import ConfigError
+
+FILE_NAME = "metier.toml"
+STATE_FOLDER = ".metier"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mount:
+    """A folder outside the workspace whose skills are wanted."""
+
+    path: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """Every setting, with its default."""
+
+    disabled: tuple[str, ...] = ()
+    """Names or ids of skills that are never candidates."""
+    host_folders: bool = True
+    """Whether skills that agent hosts have installed for the user are looked at."""
+    mounts: tuple[Mount, ...] = ()
+    abilities: tuple[str, ...] = ("abilities",)
+    cards: tuple[str, ...] = ("docs/capabilities",)
+    agents: tuple[str, ...] = ("agents",)
+    lint_select: tuple[str, ...] = ()
+    lint_ignore: tuple[str, ...] = ()
+    per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    sources: tuple[str, ...] = ()
+    """The files that these settings came from, strongest first."""
+
+
+_KEYS: dict[str, str] = {
+    "disabled": "disabled",
+    "host-folders": "host_folders",
+    "mounts": "mounts",
+    "folders.abilities": "abilities",
+    "folders.cards": "cards",
+    "folders.agents": "agents",
+    "lint.select": "lint_select",
+    "lint.ignore": "lint_ignore",
+    "lint.per-file-ignores": "per_file_ignores",
+}
+_TABLES = {"folders", "lint"}
+_ENVIRONMENT = {
+    "METIER_DISABLED": "disabled",
+    "METIER_HOST_FOLDERS": "host-folders",
+    "METIER_ABILITIES": "folders.abilities",
+    "METIER_CARDS": "folders.cards",
+    "METIER_AGENTS": "folders.agents",
+    "METIER_LINT_SELECT": "lint.select",
+    "METIER_LINT_IGNORE": "lint.ignore",
+}
+
+
+def find_workspace(start: str | None = None) -> str:
+    """The workspace root: the first folder upwards that holds `.git` or `metier.toml`.
+
+    Without one it is the explicit `start`, else the current folder.
+    """
+    first = os.path.realpath(start or os.getcwd())
+    folder = first
+    while True:
+        if any(os.path.lexists(os.path.join(folder, mark)) for mark in (".git", FILE_NAME)):
+            return folder
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return first
+        folder = parent
+
+
+def load_config(
+    workspace: str, *, file: str | None = None, environ: Mapping[str, str] = os.environ
+) -> Config:
+    """The settings in force for `workspace`. Raises `ConfigError` at the first wrong one."""
+    layers = [_from_environment(environ), *_files(workspace, file, environ)]
+    values: dict[str, Any] = {}
+    for source, layer in layers:
+        for key, value in layer.items():
+            if key not in values:
+                values[key] = _checked(key, value, source)
+    fields = {_KEYS[key]: value for key, value in values.items()}
+    sources = tuple(source for source, _ in layers[1:])
+    return Config(**fields, sources=sources)
+
+
+_Layer = tuple[str, dict[str, Any]]
+
+
+def _from_environment(environ: Mapping[str, str]) -> _Layer:
+    values: dict[str, Any] = {}
+    for variable, key in _ENVIRONMENT.items():
+        text = environ.get(variable)
+        if text is None:
+            continue
+        if key == "host-folders":
+            values[key] = {"true": True, "1": True, "false": False, "0": False}.get(text, text)
+        else:
+            values[key] = [part.strip() for part in text.split(",") if part.strip()]
+    return "environment", values
+
+
+def _files(workspace: str, file: str | None, environ: Mapping[str, str]) -> Iterator[_Layer]:
+    if file is not None:
+        yield file, _flat(_toml(file, required=True), file)
+        return
+    own = os.path.join(workspace, FILE_NAME)
+    if os.path.exists(own):
+        yield own, _flat(_toml(own), own)
+    project = os.path.join(workspace, "pyproject.toml")
+    if os.path.exists(project):
+        table = _toml(project).get("tool", {}).get("metier")
+        if table is not None:
+            yield project, _flat(table, project)
+    user = os.path.join(_user_folder(environ), "metier", FILE_NAME)
+    if os.path.exists(user):
+        yield user, _flat(_toml(user), user)
+
+
+def _user_folder(environ: Mapping[str, str]) -> str:
+    return environ.get("XDG_CONFIG_HOME") or os.path.join(
+        environ.get("HOME") or os.path.expanduser("~"), ".config"
+    )
+
+
+def _toml(file: str, *, required: bool = False) -> dict[str, Any]:
+    try:
+        with open(file, "rb") as stream:
+            return tomllib.load(stream)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"not valid TOML: {error}", where=file) from None
+    except UnicodeDecodeError:
+        raise ConfigError("the file is not UTF-8", where=file, hint="save it as UTF-8") from None
+    except OSError as error:
+        if not required and isinstance(error, FileNotFoundError):
+            return {}
+        raise ConfigError(
+            f"cannot read the configuration: {error.strerror}",
+            where=file,
+            hint="check the path given with --config",
+        ) from None
+
+
+def _flat(table: Any, source: str) -> dict[str, Any]:
+    """`{"lint": {"select": …}}` as `{"lint.select": …}`; unknown keys are refused."""
+    if not isinstance(table, dict):
+        raise ConfigError("[tool.metier] is not a table", where=source)
+    flat: dict[str, Any] = {}
+    for key, value in table.items():
+        if key in _TABLES and isinstance(value, dict):
+            flat.update({f"{key}.{inner}": entry for inner, entry in value.items()})
+        else:
+            flat[key] = value
+    for key in flat:
+        if key not in _KEYS:
+            near = get_close_matches(key, _KEYS, n=1)
+            hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(_KEYS)}"
+            raise ConfigError(f"unknown setting '{key}'", where=source, hint=hint)
+    return flat
+
+
+def _checked(key: str, value: Any, source: str) -> Any:
+    if key == "host-folders":
+        if not isinstance(value, bool):
+            raise _wrong(key, "true or false", source)
+        return value
+    if key == "mounts":
+        return _mounts(value, source)
+    if key == "lint.per-file-ignores":
+        return _per_file(value, source)
+    return _texts(key, value, source)
+
+
+def _texts(key: str, value: Any, source: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
+        raise _wrong(key, "a list of texts", source)
+    return tuple(value)
+
+
+def _per_file(value: Any, source: str) -> dict[str, tuple[str, ...]]:
+    if not isinstance(value, dict):
+        raise _wrong("lint.per-file-ignores", "a table of patterns and codes", source)
+    return {
+        pattern: _texts("lint.per-file-ignores", codes, source) for pattern, codes in value.items()
+    }
+
+
+def _mounts(value: Any, source: str) -> tuple[Mount, ...]:
+    wanted = "a list of tables with 'path' and, if you like, 'label'"
+    if not isinstance(value, list):
+        raise _wrong("mounts", wanted, source)
+    mounts: list[Mount] = []
+    for entry in value:
+        if not isinstance(entry, dict) or not isinstance(entry.get("path"), str):
+            raise _wrong("mounts", wanted, source)
+        if set(entry) - {"path", "label"}:
+            raise _wrong("mounts", wanted, source)
+        path = os.path.expanduser(entry["path"])
+        label = entry.get("label", os.path.basename(path.rstrip("/")))
+        if not isinstance(label, str) or not label or "/" in label:
+            raise _wrong("mounts", "labels without '/'", source)
+        mounts.append(Mount(path=path, label=label))
+    labels = [mount.label for mount in mounts]
+    if len(set(labels)) < len(labels):
+        raise ConfigError("two mounts have one label", where=source, hint="give each a 'label'")
+    return tuple(mounts)
+
+
+def _wrong(key: str, wanted: str, source: str) -> ConfigError:
+    return ConfigError(f"'{key}' must be {wanted}", where=source)

@@ -1,0 +1,1 @@
+"""Pure functions: no files, no clock, no network."""

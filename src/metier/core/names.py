@@ -1,0 +1,48 @@
+"""Names: the rule for capability and skill names, ids made from file names, canonical ids."""
+
+import hashlib
+import re
+
+_CAPABILITY = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\Z")
+_ID = re.compile(r"[a-z][a-z0-9-]*\Z")
+_NOT_IN_ID = re.compile(r"[^a-z0-9]+")
+LONGEST_NAME = 64
+
+
+def is_capability_name(token: str) -> bool:
+    """Whether `token` is 1–64 of a–z, 0–9 and single inner hyphens, as it stands."""
+    return len(token) <= LONGEST_NAME and _CAPABILITY.match(token) is not None
+
+
+def is_document_id(token: str, longest: int) -> bool:
+    """Whether `token` starts with a–z, goes on with a–z, 0–9 or hyphens, and is not too long."""
+    return len(token) <= longest and _ID.match(token) is not None
+
+
+def slug(text: str) -> str:
+    """`text` in lower case with every run of other characters as one dash, none at the ends."""
+    return _NOT_IN_ID.sub("-", text.lower()).strip("-")
+
+
+def ability_id_from_filename(name: str) -> str:
+    """The id that an ability file's name gives: `TypeScript-Best.md` → `typescript-best`.
+
+    The result may be no legal id (`2024-guide.md` → `2024-guide`): the caller has to ask
+    `is_document_id`.
+    """
+    return slug(name.rsplit("/", 1)[-1].removesuffix(".md"))
+
+
+def canonical_id(name: str, folder: str) -> str:
+    """The id of a skill among all candidates: `name::folder`."""
+    return f"{name}::{folder}"
+
+
+def stable_hash(canonical: str) -> str:
+    """SHA-256 of the lower-cased id, in hex: the last tie-break."""
+    return hashlib.sha256(canonical.lower().encode()).hexdigest()
+
+
+def loose_key(key: str) -> str:
+    """The form in which camelCase, snake_case and kebab-case spellings of one key are equal."""
+    return key.replace("_", "").replace("-", "").lower()

@@ -1,0 +1,295 @@
+"""Stage 1: roots → every document file below them, in order, with the refused ones.
+
+Nothing is read. A file is refused here when its place already rules it out: a symlink that
+leaves its root, something that is no regular file, a folder that cannot be listed.
+"""
+
+import os
+import stat
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from metier.values.documents import Found, Kind, Root
+
+SKILL_NAMES = frozenset({"SKILL.md", "skill.md"})
+SUFFIXES: dict[Kind, tuple[str, ...]] = {
+    "ability": (".md",),
+    "card": (".md",),
+    "agent": (".yaml", ".yml", ".json", ".md"),
+}
+NOT_ENTERED = frozenset(
+    {
+        ".git", ".hg", ".svn", ".metier", ".dci", ".venv", "venv", "virtualenv", "node_modules",
+        "site-packages", "__pycache__", ".tox", ".nox", ".mypy_cache", ".pytest_cache",
+        ".ruff_cache", ".hypothesis", ".direnv",
+    }
+)  # fmt: skip
+_VENV_MARK = "pyvenv.cfg"
+_LARGEST = 1 << 20
+LARGEST: dict[Kind, int] = {
+    "skill": _LARGEST,
+    "ability": _LARGEST,
+    "card": 50 * 1024,
+    "agent": _LARGEST,
+}
+
+
+class Host(NamedTuple):
+    """A folder in which an agent host keeps skills."""
+
+    label: str
+    folder: str
+    """Relative to the workspace, to the home folder (`~/`), or absolute."""
+
+
+HOSTS: tuple[Host, ...] = (
+    Host("claude", ".claude/skills"),
+    Host("agents", ".agents/skills"),
+    Host("copilot", ".github/skills"),
+    Host("gemini", ".gemini/skills"),
+    Host("cursor", ".cursor/skills"),
+    Host("opencode", ".opencode/skills"),
+    Host("openclaw", ".openclaw/skills"),
+    Host("claude-user", "~/.claude/skills"),
+    Host("claude-plugins", "~/.claude/plugins/cache"),
+    Host("agents-user", "~/.agents/skills"),
+    Host("codex-user", "~/.codex/skills"),
+    Host("codex-system", "/etc/codex/skills"),
+    Host("copilot-user", "~/.copilot/skills"),
+    Host("gemini-user", "~/.gemini/skills"),
+    Host("cursor-user", "~/.cursor/skills"),
+    Host("opencode-user", "~/.config/opencode/skills"),
+    Host("openclaw-user", "~/.openclaw/skills"),
+)
+_PROJECT_HOSTS = tuple(
+    (host.label, f"/{host.folder}/", rank)
+    for rank, host in enumerate(HOSTS, start=1)
+    if not host.folder.startswith(("~", "/"))
+)
+FIRST_MOUNT_RANK = len(HOSTS) + 1
+
+
+def host_roots(workspace: str, home: str) -> list[Root]:
+    """The host folders outside the workspace that exist; those inside are met on its walk."""
+    roots = []
+    for rank, host in enumerate(HOSTS, start=1):
+        if not host.folder.startswith(("~", "/")):
+            continue
+        folder = os.path.realpath(host.folder.replace("~", home, 1))
+        if os.path.isdir(folder) and not is_inside(folder, workspace):
+            roots.append(skill_root(folder, label=host.label, rank=rank))
+    return roots
+
+
+def skill_root(path: str, *, label: str, rank: int, prefix: str | None = None) -> Root:
+    """A root that is its own boundary, with its label before every path below it."""
+    return Root(
+        kind="skill",
+        path=path,
+        boundary=path,
+        label=label,
+        rank=rank,
+        prefix=f"{label}/" if prefix is None else prefix,
+    )
+
+
+def is_inside(path: str, folder: str) -> bool:
+    """Whether the resolved `path` is `folder` or below it; `/repo-evil` is not below `/repo`."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def discover(roots: Iterable[Root]) -> list[Found]:
+    """Every file below `roots`, by source order, then bytewise by path; each file once."""
+    found: list[Found] = []
+    for root in sorted(roots, key=lambda root: root.rank):
+        walk = _Walk(root)
+        found.extend(walk.skills() if root.kind == "skill" else walk.folder())
+    found.sort(key=_order)
+    return _once(found)
+
+
+def _order(found: Found) -> tuple[int, str]:
+    return found.rank, found.path
+
+
+def _once(found: list[Found]) -> list[Found]:
+    """The first of several with one path, or with one resolved file, of a kind."""
+    if len({one.path for one in found}) == len(found) == len({one.file for one in found}):
+        return found
+    seen: set[tuple[str, str]] = set()
+    kept = []
+    for one in found:
+        keys = {(one.kind, one.path), (one.kind, one.file)}
+        if not keys & seen:
+            kept.append(one)
+        seen |= keys
+    return kept
+
+
+class _Walk:
+    """One root: what was found below it so far."""
+
+    def __init__(self, root: Root) -> None:
+        self._root = root
+        self._found: list[Found] = []
+        self._linked_folders: list[str] = []
+        self._visited: list[str] = []
+
+    def skills(self) -> list[Found]:
+        """SKILL.md files at any depth."""
+        self._descend(self._root.path)
+        while self._linked_folders:
+            self._follow(sorted(self._linked_folders))
+        return self._found
+
+    def folder(self) -> list[Found]:
+        """The files directly in the root that have a suffix of its kind."""
+        suffixes = SUFFIXES[self._root.kind]
+        entries = self._list(self._root.path) if os.path.isdir(self._root.path) else []
+        for entry in entries:
+            if entry.name.endswith(suffixes) and not entry.name.startswith("."):
+                self._meet(entry, entry.path)
+        return self._found
+
+    def _descend(self, top: str, shown_as: str | None = None) -> None:
+        """Walk real folders below `top`; `shown_as` is the link through which it was reached."""
+        stack = [top]
+        while stack:
+            folder = stack.pop()
+            self._visited.append(folder)
+            folders: list[str] = []
+            for entry in self._list(folder):
+                name = entry.name
+                if name in SKILL_NAMES:
+                    self._meet(entry, _as_shown(entry.path, top, shown_as))
+                elif name in NOT_ENTERED:
+                    continue
+                elif entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                elif name == _VENV_MARK:
+                    break
+                elif entry.is_symlink():
+                    self._linked_folders.append(entry.path)
+            else:
+                stack.extend(folders)
+
+    def _list(self, folder: str) -> Sequence["os.DirEntry[str]"]:
+        try:
+            with os.scandir(folder) as entries:
+                return list(entries)
+        except OSError as error:
+            self._refuse(folder, "unreadable", "IO201", error.strerror or "cannot be listed")
+            return []
+
+    def _follow(self, links: list[str]) -> None:
+        """Enter symlinked folders that stay inside the boundary and were not walked yet."""
+        self._linked_folders = []
+        visited = set(self._visited)
+        for link in links:
+            target = os.path.realpath(link)
+            if not os.path.isdir(target):
+                continue
+            if not is_inside(target, self._root.boundary):
+                if self._may_hold_skills(link):
+                    self._refuse(link, "outside-root", "IO202", f"leads to {target}")
+            elif target not in visited:
+                visited.add(target)
+                self._descend(target, shown_as=link)
+
+    def _may_hold_skills(self, link: str) -> bool:
+        """Only a link that somebody meant as a skill is worth a word."""
+        parts = self._shown(link).split("/")[:-1]
+        return "skills" in parts or any(
+            os.path.lexists(os.path.join(link, name)) for name in SKILL_NAMES
+        )
+
+    def _meet(self, entry: "os.DirEntry[str]", shown: str) -> None:
+        """Note one file, or why it cannot be read."""
+        try:
+            if entry.is_symlink():
+                self._meet_link(entry.path, shown)
+                return
+            info = entry.stat(follow_symlinks=False)
+        except OSError as error:
+            self._refuse(shown, "unreadable", "IO201", error.strerror or "cannot be read")
+            return
+        self._note(entry.path, shown, info)
+
+    def _meet_link(self, link: str, shown: str) -> None:
+        target = os.path.realpath(link)
+        if not is_inside(target, self._root.boundary):
+            self._refuse(shown, "outside-root", "IO202", f"leads to {target}")
+            return
+        self._note(target, shown, os.stat(target))
+
+    def _note(self, file: str, shown: str, info: os.stat_result) -> None:
+        if not stat.S_ISREG(info.st_mode):
+            self._refuse(shown, "unreadable", "IO204", f"is {_sort_of_file(info.st_mode)}")
+            return
+        path, source, rank = self._place(shown)
+        kind = self._root.kind
+        reason = code = detail = ""
+        if info.st_size > LARGEST[kind]:
+            reason, code = "too-large", "IO203"
+            detail = f"{info.st_size} bytes, the limit is {LARGEST[kind]}"
+        elif not path.isprintable() and not _is_utf8(path):
+            path = _readable(path)
+            reason, code, detail = "unreadable", "IO205", "its name is not UTF-8"
+        self._found.append(
+            Found(
+                kind, path, file, source, rank,
+                info.st_size, info.st_mtime_ns, info.st_ino,
+                reason, code, detail,
+            )
+        )  # fmt: skip
+
+    def _refuse(self, shown: str, reason: str, code: str, detail: str) -> None:
+        path, source, rank = self._place(shown)
+        path = _readable(path)
+        self._found.append(
+            Found(self._root.kind, path, shown, source, rank, 0, 0, 0, reason, code, detail)
+        )
+
+    def _shown(self, file: str) -> str:
+        """The path that people see: relative to the root, `/` between folders."""
+        below = file[len(self._root.path.rstrip("/")) + 1 :]
+        return (self._root.prefix + below).replace(os.sep, "/") or "."
+
+    def _place(self, shown: str) -> tuple[str, str, int]:
+        """Path, source and rank of a file; a host's folder in the workspace is that host's."""
+        path = self._shown(shown)
+        root = self._root
+        if root.rank == 0 and root.kind == "skill" and "/." in (slashed := f"/{path}"):
+            for label, folder, rank in _PROJECT_HOSTS:
+                if folder in slashed:
+                    return path, label, rank
+        return path, root.label, root.rank
+
+
+def _as_shown(file: str, top: str, shown_as: str | None) -> str:
+    return file if shown_as is None else shown_as + file[len(top) :]
+
+
+def _is_utf8(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _readable(path: str) -> str:
+    return path.encode(errors="replace").decode()
+
+
+_FILE_SORTS: tuple[tuple[Callable[[int], bool], str], ...] = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+def _sort_of_file(mode: int) -> str:
+    return next((name for check, name in _FILE_SORTS if check(mode)), "no regular file")

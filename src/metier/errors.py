@@ -1,0 +1,61 @@
+"""What metier raises.
+
+    MetierError                   catch this one to catch them all
+    ├── UsageError                a wrong argument; nothing was done           exit 2
+    ├── ConfigError               a setting is wrong; nothing was done         exit 2
+    ├── NotFoundError             no document has that id or name              exit 1
+    ├── InvalidDocumentError      a strict load met a document with errors     exit 1
+    ├── ContractError             a DCI contract that cannot be used           exit 1
+    └── StoreError                the catalogue file cannot be used            exit 1
+
+Problems in *data* are not raised: they travel as `Issue` values. Every error has a stable
+`code`; `metier explain CODE` prints its page.
+"""
+
+
+class MetierError(Exception):
+    """One line for people (`message`), a stable `code`, and what to do next (`hint`)."""
+
+    exit_code = 1
+    default_code = "METIER_ERROR"
+
+    def __init__(
+        self, message: str, *, code: str | None = None, where: str = "", hint: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code or self.default_code
+        self.where = where
+        self.hint = hint
+
+
+class UsageError(MetierError):
+    exit_code = 2
+    default_code = "USAGE"
+
+
+class ConfigError(MetierError):
+    exit_code = 2
+    default_code = "CONFIG_INVALID"
+
+
+class NotFoundError(MetierError):
+    default_code = "NOT_FOUND"
+
+
+class InvalidDocumentError(MetierError):
+    default_code = "DOCUMENT_INVALID"
+
+
+class StoreError(MetierError):
+    default_code = "STORE_FAILED"
+
+
+class ContractError(MetierError):
+    """A contract that cannot be used; `position` is the offset of the character at fault."""
+
+    default_code = "CONTRACT_INVALID"
+
+    def __init__(self, message: str, *, position: int, hint: str = "") -> None:
+        super().__init__(message, where=f"character {position + 1}", hint=hint)
+        self.position = position

@@ -1,0 +1,1 @@
+"""Stage 4: what is known, in one SQLite file."""

@@ -1,0 +1,62 @@
+"""The schema of the catalogue, as named steps. A step that has shipped never changes."""
+
+from typing import NamedTuple
+
+
+class Migration(NamedTuple):
+    name: str
+    statements: tuple[str, ...]
+
+
+MIGRATIONS: tuple[Migration, ...] = (
+    Migration(
+        "documents",
+        (
+            """
+            CREATE TABLE migration (
+                number INTEGER PRIMARY KEY,
+                name TEXT NOT NULL
+            )
+            """,
+            """
+            CREATE TABLE setting (
+                name TEXT PRIMARY KEY,
+                value TEXT NOT NULL
+            ) WITHOUT ROWID
+            """,
+            """
+            CREATE TABLE document (
+                key INTEGER PRIMARY KEY,
+                kind TEXT NOT NULL,
+                path TEXT NOT NULL,
+                size INTEGER NOT NULL,
+                mtime_ns INTEGER NOT NULL,
+                rank INTEGER NOT NULL,
+                state TEXT NOT NULL CHECK (state IN ('active', 'shadowed', 'excluded')),
+                reason TEXT NOT NULL DEFAULT '',
+                twin TEXT NOT NULL DEFAULT '',
+                source TEXT NOT NULL,
+                file TEXT NOT NULL,
+                sha256 TEXT NOT NULL,
+                id TEXT NOT NULL,
+                name TEXT NOT NULL,
+                description TEXT NOT NULL,
+                capabilities TEXT NOT NULL,
+                data TEXT NOT NULL,
+                issues TEXT NOT NULL,
+                UNIQUE (kind, path)
+            )
+            """,
+            "CREATE INDEX document_by_name ON document (kind, name, rank, path)",
+            "CREATE INDEX document_by_id ON document (kind, id)",
+            """
+            CREATE TABLE skill_capability (
+                capability TEXT NOT NULL,
+                key INTEGER NOT NULL REFERENCES document (key) ON DELETE CASCADE,
+                PRIMARY KEY (capability, key)
+            ) WITHOUT ROWID
+            """,
+            "CREATE INDEX skill_capability_by_key ON skill_capability (key)",
+        ),
+    ),
+)

@@ -1,0 +1,70 @@
+"""Rules for abilities (spec 1)."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from metier.core.names import loose_key
+from metier.lint.fields import Flaw, check_mapping, check_value
+from metier.values.documents import Ability, Matter
+from metier.values.fields import ABILITY, Field, spellings
+from metier.values.outcomes import Issue
+
+LONGEST_CONTENT = 50_000
+_SPELLINGS = spellings(ABILITY)
+_CONTENT = Field(type="text", required=True, longest=LONGEST_CONTENT)
+
+
+def lint_ability(ability: Ability, matter: Matter) -> list[Issue]:
+    """Every finding in one ability; an error among them leaves it out."""
+    issues = []
+    for flaw in _flaws(matter.data):
+        line, column = matter.position(flaw.at)
+        issues.append(Issue(_code(flaw), flaw.message, ability.path, line, column, flaw.hint))
+    issues.extend(_content_issues(ability.content, ability.path, matter.body_line))
+    return issues
+
+
+def validate_ability(data: Mapping[str, Any]) -> list[Issue]:
+    """The findings in an ability given as data, `content` among its keys.
+
+    Any spelling of the keys will do. The ability is valid when none of them is an error.
+    """
+    fields: dict[str, Any] = {}
+    for key, value in data.items():
+        fields.setdefault(_SPELLINGS.get(loose_key(key), key), value)
+    content = fields.pop("content", None)
+    flaws = list(_flaws(fields))
+    if fields.get("abilityId") is None:
+        flaws.append(Flaw(("abilityId",), "missing", "'abilityId' is missing"))
+    if content is None:
+        flaws.append(Flaw(("content",), "missing", "'content' is missing"))
+    issues = [Issue(_code(flaw), flaw.message, "", hint=flaw.hint) for flaw in flaws]
+    if isinstance(content, str):
+        issues.extend(_content_issues(content, "", 1))
+    elif content is not None:
+        issues.extend(
+            Issue("AB502", flaw.message, "")
+            for flaw in check_value(content, _CONTENT, ("content",))
+        )
+    return issues
+
+
+def _flaws(data: Mapping[str, Any]) -> Iterator[Flaw]:
+    for flaw in check_mapping(data, ABILITY):
+        if flaw.at == ("abilityId",) and not flaw.hint:
+            yield flaw._replace(hint="set abilityId, or rename the file")
+        else:
+            yield flaw
+
+
+def _code(flaw: Flaw) -> str:
+    if flaw.at == ("abilityId",):
+        return "AB501"
+    return "AB503" if flaw.problem == "unknown" else "AB502"
+
+
+def _content_issues(content: str, path: str, line: int) -> list[Issue]:
+    if len(content) <= LONGEST_CONTENT:
+        return []
+    message = f"the content has {len(content)} characters, the limit is {LONGEST_CONTENT}"
+    return [Issue("AB504", message, path, line, 1, "split it into several abilities")]

@@ -1,0 +1,63 @@
+"""Rules for capability cards (spec 5)."""
+
+from collections.abc import Iterator
+from math import ceil
+
+from metier.lint.fields import check_mapping
+from metier.values.documents import Card, KeyPath, Matter
+from metier.values.fields import CARD
+from metier.values.outcomes import Issue, has_errors
+
+_CODES = {"missing": "CD601", "invalid": "CD602", "unknown": "CD603"}
+KEYWORDS_IN_A_SENTENCE = 3
+"""How many different keywords one natural sentence is taken to hold."""
+SHORTEST_ADVISED, LONGEST_ADVISED = 200, 800
+ESTIMATE_TOLERANCE = 0.25
+CHARACTERS_PER_TOKEN = 4
+
+
+def lint_card(card: Card, matter: Matter) -> list[Issue]:
+    """Every finding in one card; an error among them leaves it out."""
+    issues = []
+    for flaw in check_mapping(matter.data, CARD):
+        line, column = matter.position(flaw.at)
+        issues.append(Issue(_CODES[flaw.problem], flaw.message, card.path, line, column, flaw.hint))
+    if has_errors(issues):
+        return issues
+    for code, message, at, hint in _advice(card):
+        line, column = matter.position(at) if at else (matter.body_line, 1)
+        issues.append(Issue(code, message, card.path, line, column, hint))
+    return issues
+
+
+def _advice(card: Card) -> Iterator[tuple[str, str, KeyPath, str]]:
+    threshold = card.confidence_threshold
+    reachable = sentence_score(len(card.keywords))
+    at: KeyPath = ("triggers", "confidenceThreshold")
+    if reachable < threshold:
+        yield (
+            "CD604",
+            f"one sentence reaches about {reachable:.2f}, the threshold is {threshold:g}",
+            at,
+            f"lower it to {int(reachable * 100) / 100:g} or less, or keep fewer keywords",
+        )
+    if card.priority / 100 >= threshold:
+        message = f"priority {card.priority} reaches the threshold {threshold:g} by itself"
+        yield "CD605", message, ("priority",), f"use a priority below {threshold * 100:g}"
+    measured = ceil(len(card.body) / CHARACTERS_PER_TOKEN)
+    claimed = card.estimated_tokens
+    if claimed and abs(claimed - measured) > ESTIMATE_TOLERANCE * measured:
+        message = f"estimatedTokens is {claimed}, the body measures {measured}"
+        yield "CD606", message, ("estimatedTokens",), f"write {measured}"
+    if not SHORTEST_ADVISED <= len(card.body) <= LONGEST_ADVISED:
+        message = (
+            f"the body has {len(card.body)} characters; "
+            f"{SHORTEST_ADVISED} to {LONGEST_ADVISED} are advised"
+        )
+        yield "CD607", message, (), "say what exists and where to read more"
+
+
+def sentence_score(keywords: int) -> float:
+    """The score that spec 5 gives a sentence with a few of a card's keywords, once each."""
+    hits = min(KEYWORDS_IN_A_SENTENCE, keywords)
+    return hits / keywords * 0.7 + hits / 100 * 0.3

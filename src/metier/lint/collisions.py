@@ -1,0 +1,120 @@
+"""Rules over several files: one name, one id, exact copies, descriptions nearly the same."""
+
+from collections.abc import Iterable, Iterator
+from math import ceil
+from typing import NamedTuple
+
+from metier.core.text import words
+from metier.values.documents import Kind
+from metier.values.outcomes import Issue
+
+NEARLY_THE_SAME = 0.9
+"""Shared words over all words, from which on two descriptions are hard to tell apart."""
+FEWEST_WORDS = 5
+
+
+class Subject(NamedTuple):
+    """What the rules need of a document."""
+
+    kind: Kind
+    group: str
+    """A skill's name, the id of any other document."""
+    path: str
+    sha256: str = ""
+    description: str = ""
+
+
+def same_name(name: str, path: str, first: str) -> Issue:
+    message = f"name '{name}' belongs to {first} as well, which comes first and hides this one"
+    return Issue("XF901", message, path, 1, 1, "rename one, or ask for it by its full id")
+
+
+def exact_copy(path: str, first: str) -> Issue:
+    message = f"exact copy of {first}; left out"
+    return Issue("XF902", message, path, 1, 1, "remove one of the two")
+
+
+def same_id(document_id: str, path: str, first: str) -> Issue:
+    message = f"id '{document_id}' belongs to {first}, which comes first; this file is left out"
+    return Issue("XF903", message, path, 1, 1, "give one of the two another id")
+
+
+def lint_collisions(subjects: Iterable[Subject]) -> list[Issue]:
+    """The findings among documents in source order."""
+    issues: list[Issue] = []
+    first_of: dict[tuple[str, str], Subject] = {}
+    first_with_content: dict[tuple[str, str], Subject] = {}
+    distinct: list[Subject] = []
+    for subject in subjects:
+        first = first_of.setdefault((subject.kind, subject.group), subject)
+        content = (subject.group, subject.sha256)
+        if subject.kind != "skill":
+            if first is not subject:
+                issues.append(same_id(subject.group, subject.path, first.path))
+        elif (original := first_with_content.setdefault(content, subject)) is not subject:
+            issues.append(exact_copy(subject.path, original.path))
+        else:
+            distinct.append(subject)
+            if first is not subject:
+                issues.append(same_name(subject.group, subject.path, first.path))
+    issues.extend(_near_duplicates(distinct))
+    return issues
+
+
+def _near_duplicates(skills: list[Subject]) -> Iterator[Issue]:
+    bags = [frozenset(words(skill.description)) for skill in skills]
+    for later, earlier, share in near_pairs(bags):
+        if skills[later].group == skills[earlier].group:
+            continue
+        message = (
+            f"the description shares {share:.0%} of its words with that of {skills[earlier].path}"
+        )
+        hint = "say in each when to use this one and not the other"
+        yield Issue("XF904", message, skills[later].path, 1, 1, hint)
+
+
+def near_pairs(bags: list[frozenset[str]]) -> Iterator[tuple[int, int, float]]:
+    """For each bag the earliest one before it that shares enough words with it.
+
+    Exact: two bags that share a share `t` of their words must share one of the rarest
+    `size − ⌈t·size⌉ + 1` words of each, so only those are looked up.
+    """
+    frequency: dict[str, int] = {}
+    for bag in bags:
+        for word in bag:
+            frequency[word] = frequency.get(word, 0) + 1
+    seen: dict[frozenset[str], int] = {}
+    by_word: dict[str, list[int]] = {}
+    for number, bag in enumerate(bags):
+        if len(bag) < FEWEST_WORDS:
+            continue
+        if bag in seen:
+            yield number, seen[bag], 1.0
+            continue
+        seen[bag] = number
+        rarest = sorted(bag, key=lambda word: (frequency[word], word))
+        prefix = rarest[: len(bag) - ceil(NEARLY_THE_SAME * len(bag)) + 1]
+        match = _first_match(bag, prefix, by_word, bags)
+        if match is not None:
+            yield number, *match
+        for word in prefix:
+            by_word.setdefault(word, []).append(number)
+
+
+def _first_match(
+    bag: frozenset[str],
+    prefix: list[str],
+    by_word: dict[str, list[int]],
+    bags: list[frozenset[str]],
+) -> tuple[int, float] | None:
+    candidates = {number for word in prefix for number in by_word.get(word, ())}
+    for number in sorted(candidates):
+        other = bags[number]
+        small, large = sorted((len(bag), len(other)))
+        if small < NEARLY_THE_SAME * large:
+            continue
+        shared = len(bag & other)
+        share = shared / (len(bag) + len(other) - shared)
+        if share >= NEARLY_THE_SAME:
+            return number, share
+    return None

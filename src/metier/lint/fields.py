@@ -1,0 +1,153 @@
+"""Checks values against the tables of `values.fields`: every problem, not just the first."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date, datetime
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+from metier.core.names import is_capability_name, is_document_id
+from metier.values.documents import KeyPath
+from metier.values.fields import Field
+
+_VERSION = re.compile(r"(?:0|[1-9][0-9]*)(?:\.(?:0|[1-9][0-9]*)){2}\Z")
+_STEP_ID = re.compile(r"[A-Za-z][A-Za-z0-9_-]*\Z")
+_MODEL = re.compile(r"[A-Za-z0-9_-]+:\S+\Z")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+class Flaw(NamedTuple):
+    """One value that does not fit its field."""
+
+    at: KeyPath
+    problem: str
+    """missing · unknown · invalid"""
+    message: str
+    hint: str = ""
+
+
+def _is_date(text: str) -> bool:
+    if not _DATE.match(text):
+        return False
+    try:
+        (datetime if len(text) > 10 else date).fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+FORMS: dict[str, tuple[Callable[[str], bool], str]] = {
+    "id": (
+        lambda text: is_document_id(text, len(text)),
+        "start with a-z and hold only a-z, 0-9 and '-'",
+    ),
+    "kebab": (is_capability_name, "be lower-case words joined by single hyphens"),
+    "version": (lambda text: _VERSION.match(text) is not None, "look like 1.0.0"),
+    "date": (_is_date, "be an ISO date such as 2026-01-31"),
+    "step-id": (
+        lambda text: _STEP_ID.match(text) is not None,
+        "start with a letter and hold only letters, digits, '_' and '-'",
+    ),
+    "model": (lambda text: _MODEL.match(text) is not None, "look like provider:name"),
+}
+_TYPES: dict[str, tuple[tuple[type, ...], str]] = {
+    "text": ((str,), "a text"),
+    "integer": ((int,), "a whole number"),
+    "number": ((int, float), "a number"),
+    "flag": ((bool,), "true or false"),
+    "list": ((list, tuple), "a list"),
+    "mapping": ((dict,), "a mapping"),
+}
+
+
+def check_mapping(
+    data: Mapping[str, Any], fields: Mapping[str, Field], at: KeyPath = ()
+) -> Iterator[Flaw]:
+    """Every missing, unknown and invalid key of `data`."""
+    for name, field in fields.items():
+        if field.required and data.get(name) is None:
+            yield Flaw(at, "missing", f"'{dotted((*at, name))}' is missing", f"add '{name}:'")
+    for name, value in data.items():
+        known = fields.get(name)
+        if known is None:
+            yield _unknown((*at, name), fields)
+        elif value is not None:
+            yield from check_value(value, known, (*at, name))
+
+
+def _unknown(at: KeyPath, fields: Mapping[str, Field]) -> Flaw:
+    near = get_close_matches(str(at[-1]), fields, n=1)
+    hint = f"did you mean '{near[0]}'?" if near else "remove it, or put it under 'metadata'"
+    return Flaw(at, "unknown", f"unknown key '{dotted(at)}'", hint)
+
+
+def check_value(value: Any, field: Field, at: KeyPath) -> Iterator[Flaw]:
+    if field.type == "any":
+        return
+    accepted, called = _TYPES[field.type]
+    is_flag = isinstance(value, bool)
+    fits: bool = isinstance(value, accepted) and is_flag == (field.type == "flag")
+    if not fits:
+        yield _invalid(at, f"must be {called}, not {_what(value)}")
+    elif field.type == "text":
+        yield from _check_text(value, field, at)
+    elif field.type == "list":
+        yield from _check_list(value, field, at)
+    elif field.type == "mapping":
+        if field.fields is not None:
+            yield from check_mapping(value, field.fields, at)
+    elif not is_flag:
+        yield from _check_range(value, field, at)
+
+
+def _check_text(value: str, field: Field, at: KeyPath) -> Iterator[Flaw]:
+    if field.choices and value not in field.choices:
+        yield _invalid(at, f"must be one of {', '.join(field.choices)}, not '{value[:40]}'")
+    elif len(value) < field.shortest:
+        yield _invalid(at, "must not be empty")
+    elif field.longest is not None and len(value) > field.longest:
+        yield _invalid(at, f"has {len(value)} characters, the limit is {field.longest}")
+    elif field.form:
+        fits, form = FORMS[field.form]
+        if not fits(value):
+            yield _invalid(at, f"must {form}, not '{value[:60]}'")
+
+
+def _check_list(value: list[Any], field: Field, at: KeyPath) -> Iterator[Flaw]:
+    if len(value) < field.shortest:
+        yield _invalid(at, "must not be empty")
+    if field.longest is not None and len(value) > field.longest:
+        yield _invalid(at, f"has {len(value)} entries, the limit is {field.longest}")
+    if field.items is not None:
+        for number, item in enumerate(value):
+            yield from check_value(item, field.items, (*at, number))
+
+
+def _check_range(value: float, field: Field, at: KeyPath) -> Iterator[Flaw]:
+    too_small = field.least is not None and value < field.least
+    too_large = field.most is not None and value > field.most
+    if too_small or too_large:
+        if field.most is None:
+            yield _invalid(at, f"must be at least {field.least:g}, not {value:g}")
+        else:
+            yield _invalid(at, f"must be from {field.least:g} to {field.most:g}, not {value:g}")
+
+
+def _invalid(at: KeyPath, problem: str) -> Flaw:
+    return Flaw(at, "invalid", f"'{dotted(at)}' {problem}")
+
+
+def dotted(at: KeyPath) -> str:
+    """`("workflow", 2, "config")` as `workflow[2].config`."""
+    out = ""
+    for step in at:
+        out += f"[{step}]" if isinstance(step, int) else f".{step}" if out else str(step)
+    return out
+
+
+def _what(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    names = {str: "a text", int: "a number", float: "a number", list: "a list", dict: "a mapping"}
+    name = names.get(type(value), "nothing")
+    return f"the text '{value[:40]}'" if isinstance(value, str) else name

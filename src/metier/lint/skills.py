@@ -1,0 +1,123 @@
+"""Rules for SKILL.md: the Agent Skills format, and what makes a skill hard to find."""
+
+import re
+from typing import Any
+
+from metier.core.names import LONGEST_NAME, is_capability_name
+from metier.values.documents import KeyPath, Matter, Skill
+from metier.values.fields import SKILL
+from metier.values.outcomes import Issue
+
+LONGEST_DESCRIPTION = 1024
+SHORTEST_USEFUL_DESCRIPTION = 20
+LONGEST_COMPATIBILITY = 500
+LONGEST_BODY_LINES = 500
+FORMAT_KEYS = frozenset(
+    {"name", "description", "license", "compatibility", "allowed-tools", "metadata"}
+)
+_TAG = re.compile(r"</?[A-Za-z][\w-]*(?:\s[^<>]*)?/?>")
+_TYPES: dict[str, tuple[tuple[type, ...], str]] = {
+    "text": ((str, int, float), "a text"),
+    "flag": ((bool,), "true or false"),
+    "mapping": ((dict,), "a mapping"),
+}
+
+
+def lint_skill(skill: Skill, matter: Matter) -> list[Issue]:
+    """Every finding in one usable skill."""
+    found = _Findings(skill.path, matter)
+    _check_name(skill, found)
+    _check_description(skill.description, found)
+    _check_keys(matter.data, found)
+    _check_body(skill, matter, found)
+    for capability in skill.capabilities:
+        if not is_capability_name(capability):
+            found.add(
+                "SK311",
+                f"capability '{capability[:80]}' breaks the name rule",
+                ("capabilities",) if "capabilities" in matter.data else ("metadata",),
+                "use a-z, 0-9 and single hyphens, at most 64 characters",
+            )
+    return found.issues
+
+
+class _Findings:
+    def __init__(self, path: str, matter: Matter) -> None:
+        self.issues: list[Issue] = []
+        self._path = path
+        self._matter = matter
+
+    def add(self, code: str, message: str, at: KeyPath, hint: str) -> None:
+        line, column = self._matter.position(at)
+        self.issues.append(Issue(code, message, self._path, line, column, hint))
+
+    def add_at(self, code: str, message: str, line: int, hint: str) -> None:
+        self.issues.append(Issue(code, message, self._path, line, 1, hint))
+
+
+def _check_name(skill: Skill, found: _Findings) -> None:
+    name = skill.name
+    if not is_capability_name(name):
+        problem = (
+            f"has {len(name)} characters, the limit is {LONGEST_NAME}"
+            if len(name) > LONGEST_NAME
+            else "breaks the name rule"
+        )
+        hint = "use a-z, 0-9 and single hyphens, at most 64 characters"
+        found.add("SK302", f"name '{name[:80]}' {problem}", ("name",), hint)
+    folder = skill.folder.rpartition("/")[2]
+    if folder != "." and folder != name:
+        hint = "rename one: many hosts show the folder and load by name"
+        found.add("SK303", f"name '{name[:80]}' differs from folder '{folder}'", ("name",), hint)
+    if not skill.path.endswith("SKILL.md"):
+        found.add_at("SK315", "the file is called skill.md", 1, "rename it to SKILL.md")
+
+
+def _check_description(description: str, found: _Findings) -> None:
+    size = len(description)
+    if size > LONGEST_DESCRIPTION:
+        message = f"the description has {size} characters, the limit is {LONGEST_DESCRIPTION}"
+        found.add("SK305", message, ("description",), "hosts cut or drop it: keep what and when")
+    elif size < SHORTEST_USEFUL_DESCRIPTION:
+        message = f"the description has only {size} characters"
+        found.add("SK306", message, ("description",), "say what the skill does and when to use it")
+    if "<" in description and (tag := _TAG.search(description)):
+        message = f"the description holds the tag '{tag[0][:40]}'"
+        found.add("SK314", message, ("description",), "some hosts refuse it: write it in words")
+
+
+def _check_keys(data: dict[str, Any], found: _Findings) -> None:
+    for key, value in data.items():
+        if key in FORMAT_KEYS or key in SKILL:
+            _check_type(key, value, found)
+        else:
+            hint = "put your own keys under 'metadata'"
+            found.add("SK309", f"unknown key '{key[:80]}'", (key,), hint)
+    compatibility = data.get("compatibility")
+    if isinstance(compatibility, str) and len(compatibility) > LONGEST_COMPATIBILITY:
+        message = (
+            f"compatibility has {len(compatibility)} characters, "
+            f"the limit is {LONGEST_COMPATIBILITY}"
+        )
+        found.add("SK308", message, ("compatibility",), "name the hosts, explain in the body")
+
+
+def _check_type(key: str, value: Any, found: _Findings) -> None:
+    accepted = _TYPES.get(SKILL[key].type)
+    if accepted is None or value is None:
+        return
+    types, called = accepted
+    if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
+        found.add("SK307", f"'{key}' must be {called}", (key,), f"write {called}")
+
+
+def _check_body(skill: Skill, matter: Matter, found: _Findings) -> None:
+    if not skill.body:
+        hint = "say after the front matter what to do, step by step"
+        found.add_at("SK312", "the skill has no instructions", matter.body_line, hint)
+    elif len(skill.body) > LONGEST_BODY_LINES:
+        lines = skill.body.count("\n") + 1
+        if lines > LONGEST_BODY_LINES:
+            message = f"the instructions have {lines} lines, more than {LONGEST_BODY_LINES}"
+            hint = "move details into files beside SKILL.md"
+            found.add_at("SK313", message, matter.body_line, hint)

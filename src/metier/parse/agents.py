@@ -1,0 +1,139 @@
+"""`agents/*.yaml`, `.json` or `.md` → `AgentProfile`."""
+
+import json
+from dataclasses import replace
+from typing import Any, NoReturn
+
+from metier.parse.coerce import integer_of, text_of, texts_of
+from metier.parse.frontmatter import HINTS, Taken, read_matter, read_yaml
+from metier.parse.keys import Respelling
+from metier.values.agents import AgentProfile
+from metier.values.documents import KeyPath, Matter, Parsed
+from metier.values.fields import AGENT, NESTED_STEPS, SELECTION, STEP, STEP_CONFIG
+from metier.values.outcomes import Issue
+
+_TOP_LEVEL = {**AGENT, **SELECTION}
+
+
+def parse_agent(raw: bytes, path: str) -> Parsed:
+    """The profile in `raw`; in Markdown the body is the system prompt."""
+    taken = _take(raw, path)
+    if taken.matter is None:
+        return Parsed(document=None, matter=None, issues=taken.issues)
+    respelling = Respelling(taken.matter, path)
+    data = respelling.mapping(_one_way(taken.matter.data), _TOP_LEVEL)
+    if isinstance(data.get("workflow"), list):
+        data["workflow"] = _steps(data["workflow"], respelling, ("workflow",))
+    if taken.matter.body:
+        data.setdefault("systemPrompt", taken.matter.body)
+    return Parsed(
+        document=_profile_of(data, path),
+        matter=respelling.matter(_gather_selection(data)),
+        issues=[*taken.issues, *respelling.issues],
+    )
+
+
+def _take(raw: bytes, path: str) -> Taken:
+    if path.endswith(".json"):
+        return _take_json(raw, path)
+    if not path.endswith(".md"):
+        return read_yaml(raw, path)
+    taken = read_matter(raw, path)
+    if taken.matter is not None and not taken.fenced:
+        issue = Issue("FM101", "the profile has no front matter", path, 1, 1, HINTS["FM101"])
+        return Taken(None, [*taken.issues, issue], False)
+    return taken
+
+
+def _take_json(raw: bytes, path: str) -> Taken:
+    """JSON by its own rules; lines and columns from reading it as YAML as well."""
+    try:
+        value = json.loads(
+            raw.decode("utf-8-sig"),
+            parse_constant=_no_constant,
+            object_pairs_hook=_first_wins,
+        )
+    except (ValueError, RecursionError) as error:
+        line, column = getattr(error, "lineno", 1), getattr(error, "colno", 1)
+        message = f"not valid JSON: {getattr(error, 'msg', error)}"
+        hint = "check commas, quotes and brackets at this place"
+        return Taken(None, [Issue("FM115", message, path, line, column, hint)], False)
+    if not isinstance(value, dict):
+        issue = Issue("FM109", "the profile is not an object", path, 1, 1, HINTS["FM109"])
+        return Taken(None, [issue], False)
+    located = read_yaml(raw, path)
+    if located.matter is None:
+        refused = [issue for issue in located.issues if issue.code == "FM107"]
+        matter = Matter(data=value, body="", body_line=1, position=lambda _path: (1, 1))
+        return Taken(None if refused else matter, refused, True)
+    return located._replace(matter=replace(located.matter, data=value))
+
+
+def _first_wins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    return dict(reversed(dict(reversed(pairs)).items()))
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON value")
+
+
+def _one_way(data: dict[str, Any]) -> dict[str, Any]:
+    """`coreAbilities`, or a plain list under `abilities`, as `abilities: {core: …}`."""
+    out = dict(data)
+    for key in ("coreAbilities", "core_abilities", "core-abilities"):
+        if key in out:
+            core = out.pop(key)
+            out.setdefault("abilities", {"core": core})
+    if isinstance(out.get("abilities"), list):
+        out["abilities"] = {"core": out["abilities"]}
+    return out
+
+
+def _gather_selection(data: dict[str, Any]) -> dict[str, Any]:
+    """Selection keys at the top level, under `selectionMetadata`, where the spec has them."""
+    loose = {key: data[key] for key in SELECTION if key in data}
+    if not loose:
+        return data
+    rest = {key: value for key, value in data.items() if key not in SELECTION}
+    nested = rest.get("selectionMetadata")
+    rest["selectionMetadata"] = {**loose, **nested} if isinstance(nested, dict) else loose
+    return rest
+
+
+def _steps(steps: list[Any], respelling: Respelling, at: KeyPath) -> list[Any]:
+    return [
+        _step(step, respelling, (*at, number)) if isinstance(step, dict) else step
+        for number, step in enumerate(steps)
+    ]
+
+
+def _step(step: dict[str, Any], respelling: Respelling, at: KeyPath) -> dict[str, Any]:
+    out = respelling.mapping(step, STEP, at)
+    fields = STEP_CONFIG.get(text_of(out.get("type")))
+    if fields is not None and isinstance(out.get("config"), dict):
+        config = respelling.mapping(out["config"], fields, (*at, "config"))
+        for name in NESTED_STEPS:
+            if isinstance(config.get(name), list):
+                config[name] = _steps(config[name], respelling, (*at, "config", name))
+        out["config"] = config
+    if isinstance(out.get("compensate"), dict):
+        out["compensate"] = _step(out["compensate"], respelling, (*at, "compensate"))
+    return out
+
+
+def _profile_of(data: dict[str, Any], path: str) -> AgentProfile:
+    gathered = _gather_selection(data)
+    return AgentProfile(
+        agent_id=text_of(data.get("agentId")),
+        description=text_of(data.get("description")),
+        display_name=text_of(data.get("displayName")),
+        role=text_of(data.get("role")),
+        team=text_of(data.get("team")),
+        tags=texts_of(data.get("tags")),
+        capabilities=texts_of(data.get("capabilities")),
+        priority=integer_of(data.get("priority"), 50),
+        enabled=data.get("enabled") is not False,
+        system_prompt=text_of(data.get("systemPrompt")),
+        path=path,
+        data=gathered,
+    )

@@ -1,0 +1,45 @@
+"""`docs/capabilities/*.md` → `Card`."""
+
+from typing import Any
+
+from metier.parse.coerce import integer_of, mapping_of, number_of, scalar_text_of, texts_of
+from metier.parse.frontmatter import HINTS, read_matter
+from metier.parse.keys import Respelling
+from metier.values.documents import Card, Parsed
+from metier.values.fields import CARD
+from metier.values.outcomes import Issue
+
+
+def parse_card(raw: bytes, path: str) -> Parsed:
+    """The card in `raw`; linting says what is missing or wrong in it."""
+    taken = read_matter(raw, path)
+    issues = taken.issues
+    if taken.matter is None:
+        return Parsed(document=None, matter=None, issues=issues)
+    if not taken.fenced:
+        issues.append(Issue("FM101", "the card has no front matter", path, 1, 1, HINTS["FM101"]))
+        return Parsed(document=None, matter=None, issues=issues)
+    respelling = Respelling(taken.matter, path)
+    data = respelling.mapping(taken.matter.data, CARD)
+    issues.extend(respelling.issues)
+    card = _card_of(data, taken.matter.body, path)
+    return Parsed(document=card, matter=respelling.matter(data), issues=issues)
+
+
+def _card_of(data: dict[str, Any], body: str, path: str) -> Card:
+    triggers = mapping_of(data.get("triggers"))
+    return Card(
+        id=scalar_text_of(data.get("id")),
+        name=scalar_text_of(data.get("name")),
+        description=scalar_text_of(data.get("description")),
+        keywords=texts_of(triggers.get("keywords")),
+        session_types=texts_of(triggers.get("sessionTypes")),
+        confidence_threshold=number_of(triggers.get("confidenceThreshold"), 0.6),
+        priority=int(number_of(data.get("priority"), 10)),
+        estimated_tokens=integer_of(data.get("estimatedTokens"), 0),
+        version=scalar_text_of(data.get("version")),
+        enabled=data.get("enabled") is not False,
+        path=path,
+        data=data,
+        body=body,
+    )

@@ -1,0 +1,31 @@
+"""Raw values as typed ones; what has another type becomes the default."""
+
+from typing import Any
+
+
+def text_of(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def scalar_text_of(value: Any) -> str:
+    """A text, or a number as it reads: `version: 2` is the text `2`."""
+    if isinstance(value, str):
+        return value.strip()
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
+
+
+def texts_of(value: Any) -> tuple[str, ...]:
+    entries = value if isinstance(value, list) else []
+    return tuple(entry for entry in entries if isinstance(entry, str))
+
+
+def integer_of(value: Any, default: int) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else default
+
+
+def number_of(value: Any, default: float) -> float:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else default
+
+
+def mapping_of(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

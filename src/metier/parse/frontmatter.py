@@ -1,0 +1,275 @@
+"""The one front-matter reader: bytes → values, body, issues.
+
+`read_matter` never raises. In lenient mode a text whose YAML does not parse is read again,
+one top-level key at a time, and keeps what can be kept.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from metier.parse.yaml import Problem, Tree, YamlRejectedError, load_yaml, locate
+from metier.values.documents import KeyPath, Matter
+from metier.values.outcomes import Issue
+
+LARGEST_FRONT_MATTER = 64 * 1024
+_FENCE = re.compile(r"^---[ \t]*\r?$", re.MULTILINE)
+_TOP_LEVEL_KEY = re.compile(r"([A-Za-z_][\w.-]*)[ \t]*:(?:[ \t]+(.*?))?[ \t]*\r?$")
+_CONTROL_SHARE_OF_BINARY = 0.1
+_BLANK = " \t\r\n"
+
+HINTS = {
+    "FM101": "start the file with a line '---', then keys such as 'description:', then '---'",
+    "FM102": "put a line that holds only '---' after the last key",
+    "FM103": "quote the value, or write it as a block with '|'",
+    "FM104": "put the value in quotes: metier lint --fix does it",
+    "FM105": "remove one of the two",
+    "FM106": "write the value out; quote it if it starts with & * or !",
+    "FM107": "flatten the structure",
+    "FM108": "move the text into the body",
+    "FM109": "write one 'key: value' a line",
+    "FM110": "save the file as UTF-8",
+    "FM111": "this is no text file: remove it or give it another name",
+    "FM112": "metier lint --fix turns them into LF",
+    "FM113": "metier lint --fix removes it",
+    "FM114": "write front matter and instructions, or remove the file",
+}
+REFUSED = frozenset({"FM106", "FM107", "FM108"})
+"""Findings after which the text is not read leniently either."""
+
+
+class Taken(NamedTuple):
+    """A text taken apart; `matter` is None when nothing could be made of it."""
+
+    matter: Matter | None
+    issues: list[Issue]
+    fenced: bool
+    """Whether the text has front matter at all."""
+
+
+class _Parts(NamedTuple):
+    yaml: str
+    yaml_line: int
+    """The line of the file on which the YAML starts, counted from 1."""
+    body: str
+    body_line: int
+
+
+def read_matter(raw: bytes, path: str, *, lenient: bool = False) -> Taken:
+    """Take a file's bytes apart. A text without front matter is all body."""
+    issues: list[Issue] = []
+    text = _decode(raw, path, issues, lenient=lenient)
+    if text is None:
+        return Taken(None, issues, False)
+    if not _opens_with_fence(text):
+        return Taken(_all_body(text), issues, False)
+    parts = _split(text)
+    if parts is None:
+        issues.append(_issue("FM102", "the front matter opened on line 1 is never closed", path))
+        return Taken(None, issues, True)
+    if len(parts.yaml.encode()) > LARGEST_FRONT_MATTER:
+        message = f"front matter is larger than {LARGEST_FRONT_MATTER // 1024} KiB"
+        issues.append(_issue("FM108", message, path))
+        return Taken(None, issues, True)
+    matter = _matter(parts, path, issues, lenient=lenient)
+    return Taken(matter, issues, True)
+
+
+def read_yaml(raw: bytes, path: str) -> Taken:
+    """A file that is YAML from its first line to its last; it has no body."""
+    issues: list[Issue] = []
+    text = _decode(raw, path, issues, lenient=False)
+    if text is None:
+        return Taken(None, issues, False)
+    parts = _Parts(text, 1, "", 1)
+    return Taken(_matter(parts, path, issues, lenient=False), issues, True)
+
+
+def _issue(code: str, message: str, path: str, line: int = 1, column: int = 1) -> Issue:
+    return Issue(code, message, path, line, column, HINTS[code])
+
+
+def _decode(raw: bytes, path: str, issues: list[Issue], *, lenient: bool) -> str | None:
+    if not raw.strip():
+        issues.append(_issue("FM114", "the file is empty", path))
+        return None
+    if b"\0" in raw:
+        issues.append(_binary(raw, path))
+        return None
+    if raw.startswith(b"\xef\xbb\xbf"):
+        issues.append(_issue("FM113", "the file starts with a byte order mark", path))
+        raw = raw[3:]
+    newline = raw.find(b"\n")
+    if newline > 0 and raw[newline - 1] == 13:
+        issues.append(_issue("FM112", "lines end with CRLF", path))
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        return _decode_damaged(raw, path, issues, error, lenient=lenient)
+
+
+def _binary(raw: bytes, path: str) -> Issue:
+    if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return _issue("FM110", "the file is UTF-16", path)
+    at = raw.index(b"\0")
+    line, column = _line_and_column(raw, at)
+    return _issue("FM111", "the file holds a NUL byte", path, line, column)
+
+
+def _decode_damaged(
+    raw: bytes, path: str, issues: list[Issue], error: UnicodeDecodeError, *, lenient: bool
+) -> str | None:
+    text = raw.decode(errors="replace")
+    line, column = _line_and_column(raw, error.start)
+    if text.count("�") > _CONTROL_SHARE_OF_BINARY * len(text):
+        issues.append(_issue("FM111", "the file is not text", path, line, column))
+        return None
+    message = f"byte 0x{raw[error.start]:02x} is not UTF-8"
+    issues.append(_issue("FM110", message, path, line, column))
+    return text if lenient else None
+
+
+def _line_and_column(raw: bytes, at: int) -> tuple[int, int]:
+    return raw.count(b"\n", 0, at) + 1, at - (raw.rfind(b"\n", 0, at) + 1) + 1
+
+
+def _opens_with_fence(text: str) -> bool:
+    if not text.startswith("---"):
+        return False
+    end = text.find("\n")
+    return not text[3 : end if end >= 0 else None].strip(_BLANK)
+
+
+def _split(text: str) -> _Parts | None:
+    start = text.find("\n") + 1
+    fence = _FENCE.search(text, start) if start else None
+    if fence is None:
+        return None
+    yaml = text[start : fence.start()]
+    fence_line = yaml.count("\n") + 2
+    body, skipped = trim_blank_lines(text[fence.end() + 1 :])
+    return _Parts(yaml, 2, body, fence_line + 1 + skipped)
+
+
+def _all_body(text: str) -> Matter:
+    body, skipped = trim_blank_lines(text)
+    return Matter(data={}, body=body, body_line=1 + skipped, position=_at_the_top)
+
+
+def trim_blank_lines(text: str) -> tuple[str, int]:
+    """`text` without blank lines at its ends, and how many there were at its start."""
+    first = len(text) - len(text.lstrip(_BLANK))
+    start = text.rfind("\n", 0, first) + 1
+    last = len(text.rstrip(_BLANK))
+    end = text.find("\n", last)
+    body = text[start : end if end >= 0 else len(text)].removesuffix("\r")
+    return (body, text.count("\n", 0, start)) if last > first else ("", 0)
+
+
+def _at_the_top(_path: KeyPath) -> tuple[int, int]:
+    return 1, 1
+
+
+def _matter(parts: _Parts, path: str, issues: list[Issue], *, lenient: bool) -> Matter | None:
+    try:
+        tree = load_yaml(parts.yaml)
+    except YamlRejectedError as rejected:
+        problem = rejected.problem
+        issues.append(_place(problem, parts, path))
+        if not lenient or problem.code in REFUSED:
+            return None
+        return _by_lines(parts, path, issues)
+    issues.extend(_place(problem, parts, path) for problem in tree.problems)
+    if tree.value is not None and not isinstance(tree.value, dict):
+        issues.append(
+            _issue("FM109", "the front matter is not a mapping of keys", path, parts.yaml_line)
+        )
+        return None
+    return _whole(tree, parts)
+
+
+def _whole(tree: Tree, parts: _Parts) -> Matter:
+    def position(key_path: KeyPath) -> tuple[int, int]:
+        if tree.root is None:
+            return 1, 1
+        line, column = locate(tree.root, key_path)
+        return line + parts.yaml_line, column + 1
+
+    return Matter(
+        data=tree.value or {}, body=parts.body, body_line=parts.body_line, position=position
+    )
+
+
+def _place(problem: Problem, parts: _Parts, path: str) -> Issue:
+    line, column = problem.line + parts.yaml_line, problem.column + 1
+    if problem.code == "FM104":
+        key = _TOP_LEVEL_KEY.match(_line_of(parts.yaml, problem.line))
+        if key is None or key[2] is None or ": " not in key[2] + " ":
+            return _issue("FM103", f"not valid YAML: {problem.message}", path, line, column)
+        message = f"the value of '{key[1]}' holds ': ' and is not quoted"
+        return _issue("FM104", message, path, line, column)
+    if problem.code == "FM103":
+        return _issue("FM103", f"not valid YAML: {problem.message}", path, line, column)
+    return _issue(problem.code, problem.message, path, line, column)
+
+
+def _line_of(text: str, number: int) -> str:
+    return "".join(text.split("\n")[number : number + 1])
+
+
+class _Chunk(NamedTuple):
+    key: str
+    line: int
+    text: str
+    value: str
+
+
+def _by_lines(parts: _Parts, path: str, issues: list[Issue]) -> Matter:
+    """Each top-level key by itself: as YAML where that works, else its text as it stands."""
+    data: dict[str, Any] = {}
+    lines: dict[str, int] = {}
+    for chunk in _chunks(parts.yaml):
+        if chunk.key in data:
+            message = f"key '{chunk.key}' appears twice; the first one counts"
+            issues.append(_issue("FM105", message, path, chunk.line + parts.yaml_line))
+            continue
+        data[chunk.key] = _chunk_value(chunk)
+        lines[chunk.key] = chunk.line + parts.yaml_line
+    return Matter(data=data, body=parts.body, body_line=parts.body_line, position=_lines_of(lines))
+
+
+def _lines_of(lines: dict[str, int]) -> Callable[[KeyPath], tuple[int, int]]:
+    def position(key_path: KeyPath) -> tuple[int, int]:
+        return (lines.get(str(key_path[0]), 1) if key_path else 1), 1
+
+    return position
+
+
+def _chunks(yaml: str) -> list[_Chunk]:
+    lines = yaml.split("\n")
+    starts = [number for number, line in enumerate(lines) if _TOP_LEVEL_KEY.match(line)]
+    ends = [*starts[1:], len(lines)] if starts else []
+    return [_chunk(lines[start:end], start) for start, end in zip(starts, ends, strict=True)]
+
+
+def _chunk(lines: list[str], start: int) -> _Chunk:
+    key = _TOP_LEVEL_KEY.match(lines[0])
+    assert key is not None  # a chunk starts where one was found
+    value = " ".join([key[2] or "", *(line.strip() for line in lines[1:])]).strip()
+    return _Chunk(key[1], start, "\n".join(lines), value)
+
+
+def _chunk_value(chunk: _Chunk) -> Any:
+    try:
+        value = load_yaml(chunk.text).value
+    except YamlRejectedError:
+        value = None
+    if isinstance(value, dict) and len(value) == 1 and chunk.key in value:
+        return value[chunk.key]
+    return _without_quotes(chunk.value)
+
+
+def _without_quotes(value: str) -> str:
+    if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
+        return value[1:-1]
+    return value.lstrip("|>").strip() if value[:1] in "|>" else value

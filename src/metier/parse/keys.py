@@ -1,0 +1,74 @@
+"""Keys in the spec's spelling, whichever of the three spellings the author used."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from metier.core.names import loose_key
+from metier.values.documents import KeyPath, Matter
+from metier.values.fields import Field, spellings
+from metier.values.outcomes import Issue
+
+
+class Respelling:
+    """Renames the keys of one document and remembers what was written where."""
+
+    def __init__(self, matter: Matter, path: str) -> None:
+        self.issues: list[Issue] = []
+        self._matter = matter
+        self._path = path
+        self._written: dict[KeyPath, str] = {}
+
+    def mapping(
+        self, data: Mapping[str, Any], fields: Mapping[str, Field], at: KeyPath = ()
+    ) -> dict[str, Any]:
+        """`data` with known keys in our spelling; the first of two spellings counts."""
+        known = _spellings(fields)
+        out: dict[str, Any] = {}
+        for key, value in data.items():
+            name = key if key in fields else known.get(loose_key(key), key)
+            if name in out:
+                self._twice(name, key, (*at, key))
+                continue
+            if name != key:
+                self._written[*at, name] = key
+            out[name] = self._value(value, fields.get(name), (*at, name))
+        return out
+
+    def position(self, path: KeyPath) -> tuple[int, int]:
+        """Line and column of a value that is named in our spelling."""
+        steps = (self._written.get(path[: end + 1], step) for end, step in enumerate(path))
+        return self._matter.position(tuple(steps))
+
+    def matter(self, data: dict[str, Any]) -> Matter:
+        """The document's matter with renamed keys."""
+        return replace(self._matter, data=data, position=self.position)
+
+    def _value(self, value: Any, field: Field | None, at: KeyPath) -> Any:
+        if field is None:
+            return value
+        if field.fields is not None and isinstance(value, dict):
+            return self.mapping(value, field.fields, at)
+        if field.items is not None and isinstance(value, list):
+            return [
+                self._value(item, field.items, (*at, number)) for number, item in enumerate(value)
+            ]
+        return value
+
+    def _twice(self, name: str, key: str, at: KeyPath) -> None:
+        line, column = self._matter.position(at)
+        message = f"key '{key}' is another spelling of '{name}'; the first one counts"
+        self.issues.append(
+            Issue("FM105", message, self._path, line, column, "remove one of the two")
+        )
+
+
+_known: dict[int, dict[str, str]] = {}
+
+
+def _spellings(fields: Mapping[str, Field]) -> dict[str, str]:
+    """`spellings(fields)`, worked out once for each of the fixed tables."""
+    known = _known.get(id(fields))
+    if known is None:
+        known = _known[id(fields)] = spellings(fields)
+    return known

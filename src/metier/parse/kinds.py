@@ -1,0 +1,21 @@
+"""One parser a kind: bytes → `Parsed`."""
+
+from collections.abc import Callable
+
+from metier.parse.abilities import parse_ability
+from metier.parse.agents import parse_agent
+from metier.parse.cards import parse_card
+from metier.parse.skills import parse_skill
+from metier.values.documents import Kind, Parsed
+
+PARSERS: dict[Kind, Callable[[bytes, str], Parsed]] = {
+    "skill": parse_skill,
+    "ability": parse_ability,
+    "card": parse_card,
+    "agent": parse_agent,
+}
+
+
+def parse_document(kind: Kind, raw: bytes, path: str) -> Parsed:
+    """The document of `kind` that the bytes of the file at `path` hold. Never raises."""
+    return PARSERS[kind](raw, path)

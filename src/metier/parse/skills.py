@@ -1,0 +1,150 @@
+"""SKILL.md → `Skill`. Lenient: a skill needs a description, all else is an issue."""
+
+from typing import Any
+
+from metier.core.names import loose_key
+from metier.errors import ContractError
+from metier.parse.coerce import mapping_of, scalar_text_of
+from metier.parse.contract import parse_contract
+from metier.parse.frontmatter import HINTS, read_matter
+from metier.parse.keys import Respelling
+from metier.values.contracts import Contract
+from metier.values.documents import KeyPath, Matter, Parsed, Skill
+from metier.values.fields import SKILL, spellings
+from metier.values.outcomes import Issue, has_errors
+
+_KNOWN = frozenset(SKILL)
+_LOOSE = spellings(SKILL)
+
+
+def parse_skill(raw: bytes, path: str, *, strict: bool = False) -> Parsed:
+    """The skill in `raw`; `strict` refuses what `metier lint` calls an error."""
+    taken = read_matter(raw, path, lenient=not strict)
+    issues = taken.issues
+    if taken.matter is None:
+        return Parsed(document=None, matter=None, issues=issues)
+    if not taken.fenced:
+        issues.append(_no_front_matter(taken.matter, path))
+        return Parsed(document=None, matter=None, issues=issues)
+    matter = _in_our_spelling(taken.matter, path, issues)
+    description = scalar_text_of(matter.data.get("description"))
+    if not description:
+        issues.append(_no_description(matter, path))
+        return Parsed(document=None, matter=matter, issues=issues)
+    if strict and has_errors(issues):
+        return Parsed(document=None, matter=matter, issues=issues)
+    skill = Skill(
+        name=_name(matter, path, issues),
+        description=description,
+        path=path,
+        capabilities=_capabilities(matter, path, issues),
+        data=matter.data,
+        body=matter.body,
+    )
+    return Parsed(document=skill, matter=matter, issues=issues)
+
+
+def _no_front_matter(matter: Matter, path: str) -> Issue:
+    fence = f"\n{matter.body}".find("\n---\n")
+    if fence < 0:
+        return Issue("FM101", "the file has no front matter", path, 1, 1, HINTS["FM101"])
+    line = matter.body_line + matter.body.count("\n", 0, fence)
+    message = f"the front matter must start on line 1; the first '---' is on line {line}"
+    return Issue("FM101", message, path, line, 1, "remove what stands before it")
+
+
+def _no_description(matter: Matter, path: str) -> Issue:
+    line, column = matter.position(("description",))
+    written = matter.data.get("description")
+    what = "is not a text" if written not in (None, "") else "is missing"
+    if "description" in matter.data and what == "is missing":
+        what = "is empty"
+    return Issue(
+        "SK304",
+        f"the description {what}",
+        path,
+        line,
+        column,
+        "add 'description: what the skill does and when to use it'",
+    )
+
+
+def _in_our_spelling(matter: Matter, path: str, issues: list[Issue]) -> Matter:
+    if all(key in _KNOWN or loose_key(key) not in _LOOSE for key in matter.data):
+        return matter
+    respelling = Respelling(matter, path)
+    data = respelling.mapping(matter.data, SKILL)
+    issues.extend(respelling.issues)
+    return respelling.matter(data)
+
+
+def _name(matter: Matter, path: str, issues: list[Issue]) -> str:
+    name = scalar_text_of(matter.data.get("name"))
+    if name:
+        return name
+    folder = path.split("/")[-2] if "/" in path else "skill"
+    line, column = matter.position(("name",))
+    message = f"the skill has no name; its folder's name '{folder}' is used"
+    issues.append(Issue("SK301", message, path, line, column, f"add 'name: {folder}'"))
+    return folder
+
+
+def _capabilities(matter: Matter, path: str, issues: list[Issue]) -> tuple[str, ...]:
+    data = matter.data
+    nested = mapping_of(data.get("metadata"))
+    if "capabilities" not in data and not nested:
+        return ()
+    found: dict[str, None] = {}
+    for value, at in (
+        (data.get("capabilities"), ("capabilities",)),
+        (nested.get("capabilities"), ("metadata", "capabilities")),
+    ):
+        for entry in _listed(value, matter, at, path, issues):
+            found[entry] = None
+    contract = _contract(nested, matter, path, issues)
+    if contract is not None:
+        found.update(dict.fromkeys(filter(None, contract.provides)))
+    return tuple(found)
+
+
+def _listed(value: Any, matter: Matter, at: KeyPath, path: str, issues: list[Issue]) -> list[str]:
+    if value is None:
+        return []
+    entries = value if isinstance(value, list) else [value]
+    kept: list[str] = []
+    for number, entry in enumerate(entries):
+        if isinstance(entry, dict):
+            entry = entry.get("id") or entry.get("name")
+        if isinstance(entry, str) and entry.strip():
+            kept.append(entry)
+            continue
+        line, column = matter.position((*at, number) if isinstance(value, list) else at)
+        message = f"entry {number + 1} of '{at[-1]}' is not a name and is left out"
+        issues.append(
+            Issue("SK310", message, path, line, column, "write a name such as web-search")
+        )
+    return kept
+
+
+def _contract(
+    metadata: dict[str, Any], matter: Matter, path: str, issues: list[Issue]
+) -> Contract | None:
+    text = metadata.get("contract")
+    if text is None:
+        return None
+    line, column = matter.position(("metadata", "contract"))
+    if not isinstance(text, str):
+        message = "metadata.contract is not a text"
+        issues.append(Issue("DC401", message, path, line, column, "write 'DCI/1 P(...)'"))
+        return None
+    try:
+        contract = parse_contract(text)
+    except ContractError as error:
+        message = f"contract: {error.message} ({error.where})"
+        hint = error.hint or "write contracts as DCI/1 P(a-capability) R(another)"
+        issues.append(Issue("DC401", message, path, line, column, hint))
+        return None
+    for doubt in contract.doubts:
+        message = f"contract: {doubt.message} (character {doubt.position + 1})"
+        issues.append(Issue("DC402", message, path, line, column, "strict runs refuse this"))
+    return contract

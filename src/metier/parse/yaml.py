@@ -1,0 +1,204 @@
+"""YAML as metier reads it: a strict subset, composed by the C library.
+
+Only `true` and `false` are booleans, only plain decimals are numbers, dates stay text. The
+first of two equal keys wins. Anchors, aliases, tags and deep nesting are refused before they
+can cost anything.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from yaml import YAMLError
+from yaml._yaml import CParser
+from yaml.events import (
+    AliasEvent,
+    CollectionEndEvent,
+    CollectionStartEvent,
+    Event,
+    ScalarEvent,
+)
+from yaml.nodes import MappingNode, Node, ScalarNode
+from yaml.reader import ReaderError
+
+from metier.core.names import loose_key
+from metier.values.documents import KeyPath
+
+DEEPEST = 20
+_FLOW_OPENINGS_WITHOUT_A_LOOK = 15
+_MAY_HOLD_ANCHOR = re.compile(r"(?:^|[\s,\[{:?-])&\S", re.MULTILINE)
+_MAY_BE_DEEP = re.compile(r"^[ \t?:-]{9,}", re.MULTILINE)
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,39})(?:\.[0-9]{1,40})?\Z")
+_CONSTANTS: dict[str, bool | None] = {
+    "true": True,
+    "false": False,
+    "null": None,
+    "~": None,
+    "": None,
+}
+
+
+class Problem(NamedTuple):
+    """Something wrong at a place; lines and columns count from 0."""
+
+    code: str
+    message: str
+    line: int
+    column: int
+
+
+class YamlRejectedError(Exception):
+    """The text is no YAML that metier reads."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.message)
+        self.problem = problem
+
+
+class Tree(NamedTuple):
+    """A YAML text as plain values, with the nodes they came from."""
+
+    value: Any
+    root: Node | None
+    problems: list[Problem]
+    """What was wrong and could be lived with: keys that appear twice."""
+
+
+class _Composer(CParser):
+    """Composes nodes without PyYAML's tag guessing: a node's tag is empty unless written."""
+
+    def resolve(self, kind: Any, value: Any, implicit: Any) -> str:  # noqa: ARG002  # fixed signature
+        return ""
+
+    def descend_resolver(self, parent: Any, index: Any) -> None:
+        pass
+
+    def ascend_resolver(self) -> None:
+        pass
+
+
+def load_yaml(text: str) -> Tree:
+    """The values of one YAML text.
+
+    Raises `YamlRejectedError`, with the place, when the text is not YAML or holds what is refused.
+    """
+    try:
+        if _needs_a_look(text):
+            _refuse_by_events(text)
+        root = _Composer(text).get_single_node()
+    except YAMLError as error:
+        raise YamlRejectedError(_problem_of(error, text)) from None
+    if root is None:
+        return Tree(None, None, [])
+    problems: list[Problem] = []
+    return Tree(_build(root, 1, problems), root, problems)
+
+
+def locate(root: Node, path: KeyPath) -> tuple[int, int]:
+    """Line and column of the value at `path`, or of the deepest part of it that exists."""
+    mark = root.start_mark
+    node = root
+    for step in path:
+        found = _child(node, step)
+        if found is None:
+            break
+        node, mark = found
+    return mark.line, mark.column
+
+
+def _child(node: Node, step: str | int) -> tuple[Node, Any] | None:
+    if isinstance(step, int):
+        items = node.value if isinstance(node.value, list) else []
+        return (items[step], items[step].start_mark) if step < len(items) else None
+    if isinstance(node, MappingNode):
+        for key, value in node.value:
+            if key.value == step or loose_key(key.value) == loose_key(step):
+                return value, key.start_mark
+    return None
+
+
+def _needs_a_look(text: str) -> bool:
+    return (
+        text.count("[") + text.count("{") > _FLOW_OPENINGS_WITHOUT_A_LOOK
+        or ("&" in text and _MAY_HOLD_ANCHOR.search(text) is not None)
+        or _MAY_BE_DEEP.search(text) is not None
+    )
+
+
+def _refuse_by_events(text: str) -> None:
+    """Refuse anchors, aliases and deep nesting from the flat stream of events.
+
+    Composing would recurse in C for as long as the text opens brackets.
+    """
+    depth = 0
+    for event in _events(text):
+        if isinstance(event, CollectionStartEvent):
+            depth += 1
+            if depth > DEEPEST:
+                raise _reject("FM107", f"nested deeper than {DEEPEST} levels", event.start_mark)
+        elif isinstance(event, CollectionEndEvent):
+            depth -= 1
+        if isinstance(event, AliasEvent):
+            raise _reject("FM106", f"alias '*{event.anchor}'", event.start_mark)
+        if isinstance(event, (ScalarEvent, CollectionStartEvent)) and event.anchor:
+            raise _reject("FM106", f"anchor '&{event.anchor}'", event.start_mark)
+
+
+def _events(text: str) -> Iterator[Event]:
+    parser = _Composer(text)
+    while parser.check_event():
+        event = parser.get_event()
+        assert event is not None  # check_event has just said so
+        yield event
+
+
+def _build(node: Node, depth: int, problems: list[Problem]) -> Any:
+    if node.tag:
+        raise _reject("FM106", f"tag '{node.tag}'", node.start_mark)
+    if type(node) is ScalarNode:
+        return node.value if node.style else _scalar(node.value)
+    if depth > DEEPEST:
+        raise _reject("FM107", f"nested deeper than {DEEPEST} levels", node.start_mark)
+    if type(node) is MappingNode:
+        return _mapping(node, depth, problems)
+    return [_build(item, depth + 1, problems) for item in node.value]
+
+
+def _mapping(node: MappingNode, depth: int, problems: list[Problem]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for key, value in node.value:
+        if type(key) is not ScalarNode:
+            raise _reject("FM103", "a key is not plain text", key.start_mark)
+        built = _build(value, depth + 1, problems)
+        if key.value in values:
+            mark = key.start_mark
+            message = f"key '{key.value}' appears twice; the first one counts"
+            problems.append(Problem("FM105", message, mark.line, mark.column))
+        else:
+            values[key.value] = built
+    return values
+
+
+def _scalar(value: str) -> Any:
+    if value in _CONSTANTS:
+        return _CONSTANTS[value]
+    if value[0] in "-0123456789" and _NUMBER.match(value):
+        return float(value) if "." in value else int(value)
+    return value
+
+
+def _reject(code: str, message: str, mark: Any) -> YamlRejectedError:
+    return YamlRejectedError(Problem(code, message, mark.line, mark.column))
+
+
+def _problem_of(error: YAMLError, text: str) -> Problem:
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    if isinstance(error, ReaderError):
+        before = text[: error.position]
+        line, column = before.count("\n"), len(before) - (before.rfind("\n") + 1)
+        return Problem("FM103", "a character that YAML does not allow", line, column)
+    message = str(getattr(error, "problem", None) or error).partition("\n")[0]
+    if mark is None:
+        return Problem("FM103", message, 0, 0)
+    code = "FM104" if message.startswith("mapping values are not allowed") else "FM103"
+    return Problem(code, message, mark.line, mark.column)

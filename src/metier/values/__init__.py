@@ -1,0 +1,1 @@
+"""What flows between the stages: frozen values, no input or output."""

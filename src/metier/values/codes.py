@@ -1,0 +1,77 @@
+"""Every finding that a document can get: its code, severity and title.
+
+Families: FM front matter · IO the file itself · SK skills · DC contracts · AB abilities ·
+CD cards · AG agents · XF several files together. A code never changes its meaning. The page
+of each (why, a bad and a good example) stands in `lint/pages.py`.
+"""
+
+from typing import Literal, NamedTuple
+
+Severity = Literal["error", "warning", "info"]
+
+
+class Code(NamedTuple):
+    severity: Severity
+    title: str
+    fixable: bool = False
+
+
+CODES: dict[str, Code] = {
+    "FM101": Code("error", "no front matter"),
+    "FM102": Code("error", "front matter is not closed"),
+    "FM103": Code("error", "front matter is not valid YAML"),
+    "FM104": Code("error", "unquoted value holds ': '", fixable=True),
+    "FM105": Code("warning", "key appears twice"),
+    "FM106": Code("error", "anchor, alias or tag in front matter"),
+    "FM107": Code("error", "front matter is nested too deeply"),
+    "FM108": Code("error", "front matter is too large"),
+    "FM109": Code("error", "front matter is not a mapping"),
+    "FM110": Code("error", "file is not UTF-8"),
+    "FM111": Code("error", "file is binary"),
+    "FM112": Code("info", "line ends are CRLF", fixable=True),
+    "FM113": Code("info", "file starts with a byte order mark", fixable=True),
+    "FM114": Code("error", "file is empty"),
+    "FM115": Code("error", "file is not valid JSON"),
+    "IO201": Code("error", "file or folder cannot be read"),
+    "IO202": Code("error", "path leaves its root"),
+    "IO203": Code("error", "file is too large"),
+    "IO204": Code("error", "not a regular file"),
+    "IO205": Code("warning", "file name is not UTF-8"),
+    "SK301": Code("warning", "skill has no name", fixable=True),
+    "SK302": Code("warning", "skill name breaks the name rule"),
+    "SK303": Code("warning", "skill name differs from its folder"),
+    "SK304": Code("error", "skill has no description"),
+    "SK305": Code("warning", "description is too long"),
+    "SK306": Code("info", "description says too little"),
+    "SK307": Code("warning", "value has the wrong type"),
+    "SK308": Code("info", "compatibility is too long"),
+    "SK309": Code("info", "key is not in the Agent Skills format"),
+    "SK310": Code("warning", "capability entry is not a name"),
+    "SK311": Code("warning", "capability breaks the name rule"),
+    "SK312": Code("warning", "skill has no instructions"),
+    "SK313": Code("info", "instructions are very long"),
+    "SK314": Code("warning", "description holds a tag"),
+    "SK315": Code("warning", "file is not called SKILL.md"),
+    "DC401": Code("warning", "contract cannot be used"),
+    "DC402": Code("info", "contract has doubtful parts"),
+    "AB501": Code("error", "ability has an illegal id"),
+    "AB502": Code("error", "field of an ability is invalid"),
+    "AB503": Code("info", "key is not in the ability format"),
+    "AB504": Code("error", "ability content is too long"),
+    "CD601": Code("error", "required field of a card is missing"),
+    "CD602": Code("error", "field of a card is invalid"),
+    "CD603": Code("info", "key is not in the card format"),
+    "CD604": Code("warning", "one sentence cannot reach the card's threshold"),
+    "CD605": Code("warning", "card is injected whenever there are no messages"),
+    "CD606": Code("warning", "estimatedTokens is far from the measured size"),
+    "CD607": Code("warning", "card is shorter or longer than advised"),
+    "AG701": Code("error", "required field of a profile is missing"),
+    "AG702": Code("error", "field of a profile is invalid"),
+    "AG703": Code("error", "key is not in the profile format"),
+    "AG704": Code("error", "step id is used twice"),
+    "AG705": Code("error", "step depends on an unknown step"),
+    "XF901": Code("warning", "several skills have one name"),
+    "XF902": Code("warning", "exact copy of another skill"),
+    "XF903": Code("error", "several documents have one id"),
+    "XF904": Code("info", "descriptions are nearly the same"),
+}

@@ -1,0 +1,29 @@
+"""A Dependent Capability contract (spec 4) as a value."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+Mode = Literal["strict", "best-effort"]
+
+
+class Doubt(NamedTuple):
+    """A part of a contract that best-effort lives with and strict refuses."""
+
+    position: int
+    """Offset of the character at fault."""
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contract:
+    mode: Mode = "best-effort"
+    provides: tuple[str, ...] = ()
+    """`P(...)`: as written, repetitions and invalid tokens included."""
+    expects: tuple[str, ...] = ()
+    accepts: Mapping[str, str] = field(default_factory=dict)
+    requires: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    policy: Mapping[str, str] = field(default_factory=dict)
+    unknown_clauses: tuple[str, ...] = field(default=(), compare=False)
+    doubts: tuple[Doubt, ...] = field(default=(), compare=False)

@@ -1,0 +1,117 @@
+"""Issues and outcomes: how the stages tell what they found, without raising."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from metier.values.codes import CODES, Severity
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """One finding in one place."""
+
+    code: str
+    """Stable; `metier explain CODE` prints its page."""
+    message: str
+    """What is wrong, in one line."""
+    path: str
+    """The file, as it is shown to people."""
+    line: int = 1
+    column: int = 1
+    hint: str = ""
+    """What to change."""
+
+    @property
+    def severity(self) -> Severity:
+        return CODES[self.code].severity
+
+    @property
+    def fixable(self) -> bool:
+        return CODES[self.code].fixable
+
+    @property
+    def is_error(self) -> bool:
+        return CODES[self.code].severity == "error"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "code": self.code,
+            "severity": self.severity,
+            "path": self.path,
+            "line": self.line,
+            "column": self.column,
+            "message": self.message,
+            "hint": self.hint,
+            "fixable": self.fixable,
+        }
+
+
+def has_errors(issues: Iterable[Issue]) -> bool:
+    return any(issue.is_error for issue in issues)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exclusion:
+    """One file that was met and left out."""
+
+    path: str
+    reason: str
+    """disabled · unreadable · unparseable · outside-root · too-large · duplicate-content"""
+    detail: str = ""
+
+    def to_json(self) -> dict[str, str]:
+        return {"path": self.path, "reason": self.reason, "detail": self.detail}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded(Generic[T]):
+    """What a load gave: the usable documents, and why the others are not among them."""
+
+    items: Sequence[T]
+    issues: Sequence[Issue]
+    excluded: Sequence[Exclusion]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadSummary:
+    """Counts of one load of skills: `total_on_disk == loaded + skipped`."""
+
+    loaded: int
+    """Skills in the catalogue now, shadowed ones included."""
+    skipped: int
+    """Files on disk that are not in it."""
+    pruned: int
+    """Rows removed because their file is gone."""
+    total_on_disk: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """What one refresh did to the catalogue, and what is in it now."""
+
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    unchanged: int = 0
+    included: Mapping[str, int]
+    """Usable documents by kind, shadowed ones included."""
+    excluded: int = 0
+
+    @property
+    def discovered(self) -> int:
+        """Every file met: `sum(included) + excluded`."""
+        return sum(self.included.values()) + self.excluded
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "added": self.added,
+            "changed": self.changed,
+            "removed": self.removed,
+            "unchanged": self.unchanged,
+            "discovered": self.discovered,
+            "included": dict(self.included),
+            "excluded": self.excluded,
+        }

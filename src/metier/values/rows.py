@@ -1,0 +1,58 @@
+"""What the catalogue answers."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from metier.values.documents import Kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One document as the catalogue knows it; its body stays in its file."""
+
+    kind: Kind
+    id: str
+    name: str
+    description: str
+    path: str
+    source: str
+    state: str
+    """`active`, `shadowed` by another of its name, or `excluded`."""
+    reason: str
+    """Why it is excluded."""
+    twin: str
+    """The file that hides it."""
+    file: str
+    sha256: str
+    issues: int
+    """How many findings it has."""
+    capabilities: tuple[str, ...]
+    data_json: str
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """Its front matter, unknown keys included."""
+        data: dict[str, Any] = json.loads(self.data_json)
+        return data
+
+    def to_json(self) -> dict[str, Any]:
+        out: dict[str, Any] = {
+            "kind": self.kind,
+            "id": self.id,
+            "name": self.name,
+            "description": self.description,
+            "path": self.path,
+            "source": self.source,
+            "state": self.state,
+            "sha256": self.sha256,
+            "issues": self.issues,
+            "metadata": self.data,
+        }
+        if self.kind == "skill":
+            out["capabilities"] = list(self.capabilities)
+        if self.twin:
+            out["twin"] = self.twin
+        if self.reason:
+            out["reason"] = self.reason
+        return out
