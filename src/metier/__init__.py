@@ -1,1 +1,1 @@
-"""x"""
+"""metier: the capability layer for AI agents."""

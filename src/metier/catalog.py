@@ -137,7 +137,7 @@ class Catalog:
         except OSError as error:
             raise _gone(row, error.strerror or "") from None
         found = Found(
-            row.kind, row.path, row.file, row.source, 0, info.st_size, 0, info.st_ino
+            row.kind, row.path, 0, info.st_size, 0, "", row.file, row.source, info.st_ino
         )  # fmt: skip
         entry = read_entry(found, disabled=frozenset())
         if entry.document is None:

@@ -6,7 +6,8 @@ leaves its root, something that is no regular file, a folder that cannot be list
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import NamedTuple
 
 from metier.values.documents import Found, Kind, Root
@@ -104,12 +105,11 @@ def discover(roots: Iterable[Root]) -> list[Found]:
     for root in sorted(roots, key=lambda root: root.rank):
         walk = _Walk(root)
         found.extend(walk.skills() if root.kind == "skill" else walk.folder())
-    found.sort(key=_order)
+    found.sort(key=_by_rank_and_path)
     return _once(found)
 
 
-def _order(found: Found) -> tuple[int, str]:
-    return found.rank, found.path
+_by_rank_and_path = attrgetter("rank", "path")
 
 
 def _once(found: list[Found]) -> list[Found]:
@@ -131,6 +131,9 @@ class _Walk:
 
     def __init__(self, root: Root) -> None:
         self._root = root
+        self._skip = len(root.path.rstrip("/")) + 1
+        self._limit = LARGEST[root.kind]
+        self._may_meet_hosts = root.rank == 0 and root.kind == "skill"
         self._found: list[Found] = []
         self._linked_folders: list[str] = []
         self._visited: list[str] = []
@@ -145,10 +148,16 @@ class _Walk:
     def folder(self) -> list[Found]:
         """The files directly in the root that have a suffix of its kind."""
         suffixes = SUFFIXES[self._root.kind]
-        entries = self._list(self._root.path) if os.path.isdir(self._root.path) else []
-        for entry in entries:
-            if entry.name.endswith(suffixes) and not entry.name.startswith("."):
-                self._meet(entry, entry.path)
+        if not os.path.isdir(self._root.path):
+            return []
+        try:
+            with os.scandir(self._root.path) as entries:
+                for entry in entries:
+                    if entry.name.endswith(suffixes) and not entry.name.startswith("."):
+                        self._meet(entry, entry.path)
+        except OSError as error:
+            detail = error.strerror or "cannot be listed"
+            self._refuse(self._root.path, "unreadable", "IO201", detail)
         return self._found
 
     def _descend(self, top: str, shown_as: str | None = None) -> None:
@@ -157,29 +166,29 @@ class _Walk:
         while stack:
             folder = stack.pop()
             self._visited.append(folder)
-            folders: list[str] = []
-            for entry in self._list(folder):
-                name = entry.name
-                if name in SKILL_NAMES:
-                    self._meet(entry, _as_shown(entry.path, top, shown_as))
-                elif name in NOT_ENTERED:
-                    continue
-                elif entry.is_dir(follow_symlinks=False):
-                    folders.append(entry.path)
-                elif name == _VENV_MARK:
-                    break
-                elif entry.is_symlink():
-                    self._linked_folders.append(entry.path)
-            else:
-                stack.extend(folders)
+            try:
+                with os.scandir(folder) as entries:
+                    stack += self._look(entries, top, shown_as)
+            except OSError as error:
+                self._refuse(folder, "unreadable", "IO201", error.strerror or "cannot be listed")
 
-    def _list(self, folder: str) -> Sequence["os.DirEntry[str]"]:
-        try:
-            with os.scandir(folder) as entries:
-                return list(entries)
-        except OSError as error:
-            self._refuse(folder, "unreadable", "IO201", error.strerror or "cannot be listed")
-            return []
+    def _look(
+        self, entries: Iterable["os.DirEntry[str]"], top: str, shown_as: str | None
+    ) -> list[str]:
+        """Note what one folder holds; the folders in it that are to be entered."""
+        folders: list[str] = []
+        for entry in entries:
+            name = entry.name
+            if name in SKILL_NAMES:
+                self._meet(entry, _as_shown(entry.path, top, shown_as))
+            elif entry.is_dir(follow_symlinks=False):
+                if name not in NOT_ENTERED:
+                    folders.append(entry.path)
+            elif name == _VENV_MARK:
+                return []
+            elif entry.is_symlink() and name not in NOT_ENTERED:
+                self._linked_folders.append(entry.path)
+        return folders
 
     def _follow(self, links: list[str]) -> None:
         """Enter symlinked folders that stay inside the boundary and were not walked yet."""
@@ -198,7 +207,7 @@ class _Walk:
 
     def _may_hold_skills(self, link: str) -> bool:
         """Only a link that somebody meant as a skill is worth a word."""
-        parts = self._shown(link).split("/")[:-1]
+        parts = self._place(link)[0].split("/")[:-1]
         return "skills" in parts or any(
             os.path.lexists(os.path.join(link, name)) for name in SKILL_NAMES
         )
@@ -208,60 +217,65 @@ class _Walk:
         try:
             if entry.is_symlink():
                 self._meet_link(entry.path, shown)
-                return
-            info = entry.stat(follow_symlinks=False)
+            else:
+                self._note(entry.path, shown, entry.stat(follow_symlinks=False))
         except OSError as error:
             self._refuse(shown, "unreadable", "IO201", error.strerror or "cannot be read")
-            return
-        self._note(entry.path, shown, info)
 
     def _meet_link(self, link: str, shown: str) -> None:
         target = os.path.realpath(link)
-        if not is_inside(target, self._root.boundary):
+        if is_inside(target, self._root.boundary):
+            self._note(target, shown, os.stat(target))
+        else:
             self._refuse(shown, "outside-root", "IO202", f"leads to {target}")
-            return
-        self._note(target, shown, os.stat(target))
 
     def _note(self, file: str, shown: str, info: os.stat_result) -> None:
+        size = info.st_size
         if not stat.S_ISREG(info.st_mode):
             self._refuse(shown, "unreadable", "IO204", f"is {_sort_of_file(info.st_mode)}")
-            return
+        elif size > self._limit:
+            detail = f"has {size} bytes, the limit is {self._limit}"
+            self._refuse(shown, "too-large", "IO203", detail, info)
+        elif not shown.isascii() and not _is_utf8(shown):
+            self._refuse(shown, "unreadable", "IO205", "has a name that is not UTF-8", info)
+        else:
+            path, source, rank = self._place(shown)
+            self._found.append(
+                Found(
+                    self._root.kind, path, rank, size, info.st_mtime_ns, "",
+                    file, source, info.st_ino,
+                )
+            )  # fmt: skip
+
+    def _refuse(
+        self,
+        shown: str,
+        reason: str,
+        code: str,
+        detail: str,
+        info: os.stat_result | None = None,
+    ) -> None:
         path, source, rank = self._place(shown)
-        kind = self._root.kind
-        reason = code = detail = ""
-        if info.st_size > LARGEST[kind]:
-            reason, code = "too-large", "IO203"
-            detail = f"{info.st_size} bytes, the limit is {LARGEST[kind]}"
-        elif not path.isprintable() and not _is_utf8(path):
-            path = _readable(path)
-            reason, code, detail = "unreadable", "IO205", "its name is not UTF-8"
+        size, mtime = (info.st_size, info.st_mtime_ns) if info is not None else (0, 0)
         self._found.append(
             Found(
-                kind, path, file, source, rank,
-                info.st_size, info.st_mtime_ns, info.st_ino,
-                reason, code, detail,
+                self._root.kind, _readable(path), rank, size, mtime, reason,
+                _readable(shown), source, 0, code, detail,
             )
         )  # fmt: skip
 
-    def _refuse(self, shown: str, reason: str, code: str, detail: str) -> None:
-        path, source, rank = self._place(shown)
-        path = _readable(path)
-        self._found.append(
-            Found(self._root.kind, path, shown, source, rank, 0, 0, 0, reason, code, detail)
-        )
-
-    def _shown(self, file: str) -> str:
-        """The path that people see: relative to the root, `/` between folders."""
-        below = file[len(self._root.path.rstrip("/")) + 1 :]
-        return (self._root.prefix + below).replace(os.sep, "/") or "."
-
     def _place(self, shown: str) -> tuple[str, str, int]:
-        """Path, source and rank of a file; a host's folder in the workspace is that host's."""
-        path = self._shown(shown)
+        """Path, source and rank of a file; a host's folder in the workspace is that host's.
+
+        The path is relative to the root, with `/` between folders.
+        """
         root = self._root
-        if root.rank == 0 and root.kind == "skill" and "/." in (slashed := f"/{path}"):
+        path = root.prefix + shown[self._skip :] or "."
+        if os.sep != "/":
+            path = path.replace(os.sep, "/")
+        if self._may_meet_hosts and ("/." in path or path[0] == "."):
             for label, folder, rank in _PROJECT_HOSTS:
-                if folder in slashed:
+                if folder in f"/{path}":
                     return path, label, rank
         return path, root.label, root.rank
 

@@ -125,8 +125,8 @@ def exclusion_of(entry: Entry) -> Exclusion:
 
 def read_entry(found: Found, *, disabled: frozenset[str], strict: bool = False) -> Entry:
     """Read, parse and lint one file. Never raises."""
-    if found.reason:
-        return _refused(found, found.reason, found.code, found.detail)
+    if found.refused:
+        return _refused(found, found.refused, found.code, found.detail)
     try:
         raw = _read(found)
     except OSError as error:

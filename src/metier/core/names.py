@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from functools import lru_cache
 
 _CAPABILITY = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\Z")
 _ID = re.compile(r"[a-z][a-z0-9-]*\Z")
@@ -43,6 +44,7 @@ def stable_hash(canonical: str) -> str:
     return hashlib.sha256(canonical.lower().encode()).hexdigest()
 
 
+@lru_cache(maxsize=4096)
 def loose_key(key: str) -> str:
     """The form in which camelCase, snake_case and kebab-case spellings of one key are equal."""
     return key.replace("_", "").replace("-", "").lower()

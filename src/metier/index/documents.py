@@ -1,10 +1,13 @@
 """Documents in the catalogue: one incremental refresh, and the questions about them."""
 
+import gc
 import json
 import sqlite3
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain, groupby
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 from metier.index.store import Store
@@ -17,25 +20,20 @@ OnProgress = Callable[[int, int], None]
 
 _FRESH_NS = 2_000_000_000
 """A file changed this shortly before it was listed may change again within one clock tick."""
+_BATCH = 250
+"""Files read between two visits to the database and two calls of `OnProgress`."""
 _COPY = "duplicate-content"
 _COLUMNS = (
-    "kind, id, name, description, path, source, state, reason, twin, file, sha256,"
+    "kind, handle, name, description, path, source, state, reason, twin, file, sha256,"
     " json_array_length(issues), capabilities, data"
 )
 _INSERT = """
     INSERT OR REPLACE INTO document (
-        key, kind, path, size, mtime_ns, rank, state, reason, source, file, sha256,
-        id, name, description, capabilities, data, issues
-    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        key, kind, path, rank, size, mtime_ns, refused, state, reason, source, file, sha256,
+        handle, name, description, capabilities, data, issues
+    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
-
-
-class _Known(NamedTuple):
-    key: int
-    size: int
-    mtime_ns: int
-    rank: int
-    reason: str
+_IN_COLUMNS_OF_THEIR_OWN = frozenset({"name", "description"})
 
 
 def refresh_documents(
@@ -50,19 +48,30 @@ def refresh_documents(
     Nothing is written when nothing has changed. `read` lists the disk again if another
     process has written in between.
     """
+    with _without_garbage_collection():
+        return _refresh(store, read, kinds, on_progress)
+
+
+def _refresh(
+    store: Store,
+    read: Callable[[], Reading],
+    kinds: Sequence[Kind],
+    on_progress: OnProgress | None,
+) -> Changes:
     version = store.data_version()
     started = time.time_ns()
     reading = read()
-    known = _snapshot(store, kinds)
-    if store.setting("reader") == reading.fingerprint and _is_current(reading, known):
-        return _counts(store, kinds, unchanged=len(reading.found))
+    known = _known_files(store, reading, kinds)
+    if len(known) == len(reading.found) and known.keys() >= set(map(_stamp, reading.found)):
+        return _changes(store, kinds, unchanged=len(reading.found))
     with store.transaction() as connection:
         if store.data_version() != version:
             started = time.time_ns()
             reading = read()
-        update = _Update(store, connection, reading, kinds, started)
+            known = _known_files(store, reading, kinds)
+        update = _Update(connection, reading, known, started)
         update.apply(on_progress)
-    return _counts(
+    return _changes(
         store,
         kinds,
         added=update.added,
@@ -72,36 +81,25 @@ def refresh_documents(
     )
 
 
-_Snapshot = dict[tuple[str, str], _Known]
+_Stamp = tuple[Any, ...]
+_stamp = itemgetter(slice(6))
+_dump = json.JSONEncoder(separators=(",", ":")).encode
 
 
-def _snapshot(store: Store, kinds: Sequence[Kind]) -> _Snapshot:
+def _known_files(store: Store, reading: Reading, kinds: Sequence[Kind]) -> dict[_Stamp, int]:
+    """The stamp of every file in the catalogue, with the key of its row.
+
+    When the reader has changed the stamps are such as no file has: all must be read again.
+    """
     marks = ", ".join("?" * len(kinds))
     rows = store.rows(
-        "SELECT kind, path, key, size, mtime_ns, rank, reason FROM document"
+        f"SELECT kind, path, rank, size, mtime_ns, refused, key FROM document"
         f" WHERE kind IN ({marks})",
         tuple(kinds),
     )
-    return {(row[0], row[1]): _Known(*row[2:]) for row in rows}
-
-
-def _is_current(reading: Reading, known: _Snapshot) -> bool:
-    return len(reading.found) == len(known) and all(
-        _is_same(found, known.get((found.kind, found.path)), reading) for found in reading.found
-    )
-
-
-def _is_same(found: Found, known: _Known | None, reading: Reading) -> bool:
-    if (
-        known is None
-        or found.size != known.size
-        or found.mtime_ns != known.mtime_ns
-        or found.rank != known.rank
-    ):
-        return False
-    if found.reason:
-        return found.reason == known.reason
-    return known.reason != "unreadable" or reading.read(found).reason == "unreadable"
+    if store.setting("reader") != reading.fingerprint:
+        return {(*row[:2], -1, -1, -1, ""): row[6] for row in rows}
+    return {row[:6]: row[6] for row in rows}
 
 
 class _Update:
@@ -109,116 +107,132 @@ class _Update:
 
     def __init__(
         self,
-        store: Store,
         connection: sqlite3.Connection,
         reading: Reading,
-        kinds: Sequence[Kind],
+        known: dict[_Stamp, int],
         started: int,
     ) -> None:
         self.added = self.changed = self.removed = 0
         self._connection = connection
         self._reading = reading
-        self._kinds = kinds
+        self._known = known
         self._trusted_before = started - _FRESH_NS
-        self._known = _snapshot(store, kinds)
-        self._read_all = store.setting("reader") != reading.fingerprint
-        self._next_key = int(store.rows("SELECT coalesce(max(key), 0) + 1 FROM document")[0][0])
+        self._next_key: int = connection.execute(
+            "SELECT 1 + coalesce(max(key), 0) FROM document"
+        ).fetchone()[0]
+        self._handles: set[tuple[Kind, str]] = set()
+        """Kind and handle of every document read so far."""
         self._groups: set[tuple[Kind, str]] = set()
-        """Kind and name (or id) of every document that came, went or changed."""
+        """Those for which more than one document may compete now."""
+        self._outdated: dict[tuple[str, str], tuple[int, str]] = {}
+        """Key and sha256 of each row that is about to change, by kind and path."""
         self._capabilities: list[tuple[str, int]] = []
-        self._sha256: dict[int, str] = {}
-        """What the files of changed rows held before."""
 
     def apply(self, on_progress: OnProgress | None) -> None:
-        present = {(found.kind, found.path) for found in self._reading.found}
-        self._remove([known.key for at, known in self._known.items() if at not in present])
-        to_read = [found for found in self._reading.found if not self._is_same(found)]
-        self._forget([self._known[at].key for at in map(_at, to_read) if at in self._known])
-        self._connection.executemany(_INSERT, self._rows(to_read, on_progress))
+        to_read = [found for found in self._reading.found if found[:6] not in self._known]
+        self._drop_outdated({_at(found) for found in to_read})
+        for start in range(0, len(to_read), _BATCH):
+            batch = to_read[start : start + _BATCH]
+            rows = [self._row(self._reading.read(found)) for found in batch]
+            self._connection.executemany(_INSERT, rows)
+            if on_progress is not None:
+                on_progress(start + len(batch), len(to_read))
         self._connection.executemany(
             "INSERT OR IGNORE INTO skill_capability VALUES (?, ?)", self._capabilities
         )
         _settle(self._connection, self._groups)
-        self._connection.execute(
-            "INSERT OR REPLACE INTO setting VALUES ('reader', ?)", (self._reading.fingerprint,)
-        )
+        self._remember("reader", self._reading.fingerprint)
+        self._remember("counts", _dump(_count(self._connection)))
 
-    def _is_same(self, found: Found) -> bool:
-        return not self._read_all and _is_same(
-            found, self._known.get((found.kind, found.path)), self._reading
-        )
+    def _remember(self, name: str, value: str) -> None:
+        self._connection.execute("INSERT OR REPLACE INTO setting VALUES (?, ?)", (name, value))
 
-    def _remove(self, keys: list[int]) -> None:
-        self._forget(keys)
-        self._connection.executemany("DELETE FROM document WHERE key = ?", [(key,) for key in keys])
-        self.removed = len(keys)
+    def _drop_outdated(self, changed: set[tuple[str, str]]) -> None:
+        """Forget what hangs on rows whose file has changed, and the rows of files that are gone."""
+        if len(self._known) == len(self._reading.found) - len(changed):
+            return
+        present = set(map(_stamp, self._reading.found))
+        for stamp in self._known.keys() - present:
+            at = stamp[:2]
+            self._drop(at, self._known[stamp], gone=at not in changed)
 
-    def _forget(self, keys: list[int]) -> None:
-        """Note the names of rows that are about to change; drop what hangs on them."""
-        for key in keys:
-            kind, name, document_id, self._sha256[key] = self._connection.execute(
-                "SELECT kind, name, id, sha256 FROM document WHERE key = ?", (key,)
-            ).fetchone()
-            self._groups.add(_group(kind, name, document_id))
-            self._connection.execute("DELETE FROM skill_capability WHERE key = ?", (key,))
-
-    def _rows(
-        self, to_read: list[Found], on_progress: OnProgress | None
-    ) -> Iterator[tuple[Any, ...]]:
-        for number, found in enumerate(to_read, start=1):
-            entry = self._reading.read(found)
-            yield self._row(entry)
-            if on_progress is not None and (number % 100 == 0 or number == len(to_read)):
-                on_progress(number, len(to_read))
+    def _drop(self, at: tuple[Kind, str], key: int, *, gone: bool) -> None:
+        handle, sha256 = self._connection.execute(
+            "SELECT handle, sha256 FROM document WHERE key = ?", (key,)
+        ).fetchone()
+        self._groups.add((at[0], handle))
+        self._connection.execute("DELETE FROM skill_capability WHERE key = ?", (key,))
+        if gone:
+            self._connection.execute("DELETE FROM document WHERE key = ?", (key,))
+            self.removed += 1
+        else:
+            self._outdated[at] = key, sha256
 
     def _row(self, entry: Entry) -> tuple[Any, ...]:
-        found, document = entry.found, entry.document
         key = self._key(entry)
-        mtime = found.mtime_ns if found.mtime_ns < self._trusted_before else 0
+        found, document = entry.found, entry.document
+        settled = (
+            *(key, found.kind, found.path, found.rank, found.size, self._mtime(entry)),
+            *(found.refused, "excluded" if entry.reason else "active", entry.reason),
+            *(found.source, found.file, entry.sha256),
+        )
+        issues = _dump_issues(entry.issues) if entry.issues else "[]"
+        if document is None:
+            return (*settled, "", "", "", "[]", "{}", issues)
         capabilities = document.capabilities if isinstance(document, Skill) else ()
         self._capabilities += [(capability, key) for capability in capabilities]
-        if document is not None:
-            self._groups.add(_group(found.kind, document.name, document.id))
+        handle = document.name if isinstance(document, Skill) else document.id
+        self._compete((found.kind, handle))
+        data = {
+            key: value
+            for key, value in document.data.items()
+            if key not in _IN_COLUMNS_OF_THEIR_OWN
+        }
         return (
-            key,
-            found.kind,
-            found.path,
-            found.size,
-            mtime,
-            found.rank,
-            "excluded" if entry.reason else "active",
-            entry.reason,
-            found.source,
-            found.file,
-            entry.sha256,
-            document.id if document is not None else "",
-            document.name if document is not None else "",
-            document.description if document is not None else "",
+            *settled,
+            *(handle, document.name, document.description),
             _dump(capabilities) if capabilities else "[]",
-            _dump(document.data) if document is not None else "{}",
-            _dump_issues(entry.issues) if entry.issues else "[]",
+            _dump(data) if data else "{}",
+            issues,
         )
 
+    def _compete(self, handle: tuple[Kind, str]) -> None:
+        """Note whom a document competes with; alone in a new catalogue it has no rival."""
+        if self._known or handle in self._handles:
+            self._groups.add(handle)
+        self._handles.add(handle)
+
+    def _mtime(self, entry: Entry) -> int:
+        """-1, which no listing gives, for a file that the next refresh must look at again."""
+        found = entry.found
+        steady = found.mtime_ns < self._trusted_before and entry.reason != "unreadable"
+        return found.mtime_ns if found.refused or steady else -1
+
     def _key(self, entry: Entry) -> int:
-        known = self._known.get(_at(entry.found))
-        if known is not None:
-            self.changed += self._sha256[known.key] != entry.sha256 or self._read_all
-            return known.key
+        outdated = self._outdated.get(_at(entry.found))
+        if outdated is not None:
+            key, sha256 = outdated
+            self.changed += sha256 != entry.sha256
+            return key
         self.added += 1
         self._next_key += 1
         return self._next_key - 1
 
 
+@contextmanager
+def _without_garbage_collection() -> Iterator[None]:
+    """Listing and reading leave no cycles; the collector would only walk what is alive."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
 def _at(found: Found) -> tuple[str, str]:
     return found.kind, found.path
-
-
-def _group(kind: Kind, name: str, document_id: str) -> tuple[Kind, str]:
-    """Documents of one group compete: skills by name, the others by id."""
-    return kind, name if kind == "skill" else document_id
-
-
-_dump = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def _dump_issues(issues: Sequence[Issue]) -> str:
@@ -232,8 +246,8 @@ def _settle(connection: sqlite3.Connection, groups: set[tuple[Kind, str]]) -> No
     """Say of each group who is active, who is shadowed, and which skills are exact copies."""
     updates: list[tuple[str, str, str, int]] = []
     for kind in KINDS:
-        names = {name for one, name in groups if one == kind}
-        for rows in _groups_of(connection, kind, names):
+        handles = {handle for one, handle in groups if one == kind and handle}
+        for rows in _groups_of(connection, kind, handles):
             updates += _verdicts(kind, rows)
     connection.executemany(
         "UPDATE document SET state = ?, reason = ?, twin = ? WHERE key = ?", updates
@@ -241,7 +255,7 @@ def _settle(connection: sqlite3.Connection, groups: set[tuple[Kind, str]]) -> No
 
 
 class _Competitor(NamedTuple):
-    group: str
+    handle: str
     key: int
     path: str
     sha256: str
@@ -251,34 +265,24 @@ class _Competitor(NamedTuple):
 
 
 def _groups_of(
-    connection: sqlite3.Connection, kind: Kind, names: set[str]
+    connection: sqlite3.Connection, kind: Kind, handles: set[str]
 ) -> Iterator[list[_Competitor]]:
-    column = "name" if kind == "skill" else "id"
+    """Documents of `kind` that compete for one handle, in source order."""
     select = (
-        f"SELECT {column}, key, path, sha256, state, reason, twin FROM document"
+        "SELECT handle, key, path, sha256, state, reason, twin FROM document"
         f" WHERE kind = ? AND reason IN ('', '{_COPY}')"
     )
-    order = f" ORDER BY {column}, rank, path"
+    order = " ORDER BY handle, rank, path"
     rows: Iterable[tuple[Any, ...]]
-    if len(names) > _MANY:
+    if len(handles) > _MANY:
         rows = connection.execute(select + order, (kind,))
     else:
-        rows = _one_by_one(connection, f"{select} AND {column} = ?{order}", kind, names)
-    group: list[_Competitor] = []
-    for row in map(_Competitor._make, rows):
-        if group and group[0].group != row.group:
-            yield group
-            group = []
-        group.append(row)
-    if group:
-        yield group
-
-
-def _one_by_one(
-    connection: sqlite3.Connection, sql: str, kind: Kind, names: set[str]
-) -> Iterable[tuple[Any, ...]]:
-    for name in sorted(names):
-        yield from connection.execute(sql, (kind, name))
+        rows = chain.from_iterable(
+            connection.execute(f"{select} AND handle = ?{order}", (kind, handle))
+            for handle in sorted(handles)
+        )
+    for _, group in groupby(map(_Competitor._make, rows), key=attrgetter("handle")):
+        yield list(group)
 
 
 def _verdicts(kind: Kind, group: list[_Competitor]) -> Iterator[tuple[str, str, str, int]]:
@@ -298,19 +302,23 @@ def _verdicts(kind: Kind, group: list[_Competitor]) -> Iterator[tuple[str, str, 
             yield (*verdict, one.key)
 
 
-def _counts(store: Store, kinds: Sequence[Kind], **changes: int) -> Changes:
-    included: Counter[str] = Counter(dict.fromkeys(kinds, 0))
-    excluded = 0
-    for kind, is_excluded, count in store.rows(
+def _count(connection: sqlite3.Connection) -> dict[str, dict[str, int]]:
+    """How many documents of each kind are usable, and how many are left out."""
+    counts: dict[str, dict[str, int]] = {kind: {"included": 0, "excluded": 0} for kind in KINDS}
+    for kind, is_excluded, count in connection.execute(
         "SELECT kind, reason != '', count(*) FROM document GROUP BY 1, 2"
     ):
-        if kind not in included:
-            continue
-        if is_excluded:
-            excluded += count
-        else:
-            included[kind] = count
-    return Changes(included=dict(included), excluded=excluded, **changes)
+        counts[kind]["excluded" if is_excluded else "included"] = count
+    return counts
+
+
+def _changes(store: Store, kinds: Sequence[Kind], **changes: int) -> Changes:
+    counts = json.loads(store.setting("counts"))
+    return Changes(
+        included={kind: counts[kind]["included"] for kind in kinds},
+        excluded=sum(counts[kind]["excluded"] for kind in kinds),
+        **changes,
+    )
 
 
 def list_documents(
@@ -350,22 +358,18 @@ def hidden_documents(store: Store) -> list[Row]:
 
 def find_documents(store: Store, kind: Kind, wanted: str) -> list[Row]:
     """The documents called `wanted`: by id, else by name; the active one first."""
-    for column in ("id", "name"):
-        rows = _select(
-            store,
-            f"kind = ? AND {column} = ? AND id != '' ORDER BY state != 'active', rank, path",
-            [kind, wanted],
-        )
-        if rows:
-            return rows
-    return []
+    handle = wanted.partition("::")[0] if kind == "skill" else wanted
+    order = "ORDER BY state != 'active', rank, path"
+    rows = _select(store, f"kind = ? AND handle = ? {order}", [kind, handle])
+    if handle != wanted:
+        return [row for row in rows if row.id == wanted]
+    return rows or _select(store, f"kind = ? AND name = ? {order}", [kind, wanted])
 
 
 def names_of(store: Store, kind: Kind) -> list[str]:
     """Names of active skills, or ids of the active documents of another kind."""
-    column = "name" if kind == "skill" else "id"
     rows = store.rows(
-        f"SELECT {column} FROM document WHERE kind = ? AND state = 'active' ORDER BY 1", (kind,)
+        "SELECT handle FROM document WHERE kind = ? AND state = 'active' ORDER BY 1", (kind,)
     )
     return [row[0] for row in rows]
 
@@ -404,23 +408,20 @@ def _select(store: Store, where: str, parameters: list[Any]) -> list[Row]:
     rows = store.rows(f"SELECT {_COLUMNS} FROM document WHERE {where}", tuple(parameters))
     return [
         Row(
-            kind=kind,
-            id=document_id,
-            name=name,
-            description=description,
-            path=path,
-            source=source,
-            state=state,
-            reason=reason,
-            twin=twin,
-            file=file,
-            sha256=sha256,
-            issues=issues,
-            capabilities=tuple(json.loads(capabilities)) if capabilities != "[]" else (),
-            data_json=data,
+            kind=row[0],
+            handle=row[1],
+            name=row[2],
+            description=row[3],
+            path=row[4],
+            source=row[5],
+            state=row[6],
+            reason=row[7],
+            twin=row[8],
+            file=row[9],
+            sha256=row[10],
+            issues=row[11],
+            capabilities=tuple(json.loads(row[12])) if row[12] != "[]" else (),
+            data_json=row[13],
         )
-        for (
-            kind, document_id, name, description, path, source, state, reason, twin,
-            file, sha256, issues, capabilities, data,
-        ) in rows
-    ]  # fmt: skip
+        for row in rows
+    ]

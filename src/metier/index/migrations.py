@@ -29,26 +29,31 @@ MIGRATIONS: tuple[Migration, ...] = (
                 key INTEGER PRIMARY KEY,
                 kind TEXT NOT NULL,
                 path TEXT NOT NULL,
+                rank INTEGER NOT NULL,
                 size INTEGER NOT NULL,
                 mtime_ns INTEGER NOT NULL,
-                rank INTEGER NOT NULL,
+                refused TEXT NOT NULL,
                 state TEXT NOT NULL CHECK (state IN ('active', 'shadowed', 'excluded')),
-                reason TEXT NOT NULL DEFAULT '',
+                reason TEXT NOT NULL,
                 twin TEXT NOT NULL DEFAULT '',
                 source TEXT NOT NULL,
                 file TEXT NOT NULL,
                 sha256 TEXT NOT NULL,
-                id TEXT NOT NULL,
+                handle TEXT NOT NULL,
                 name TEXT NOT NULL,
                 description TEXT NOT NULL,
                 capabilities TEXT NOT NULL,
                 data TEXT NOT NULL,
-                issues TEXT NOT NULL,
-                UNIQUE (kind, path)
+                issues TEXT NOT NULL
             )
             """,
-            "CREATE INDEX document_by_name ON document (kind, name, rank, path)",
-            "CREATE INDEX document_by_id ON document (kind, id)",
+            # Covers the question that every refresh asks: which files are known?
+            """
+            CREATE INDEX document_by_stamp
+                ON document (kind, path, rank, size, mtime_ns, refused)
+            """,
+            "CREATE INDEX document_by_handle ON document (handle, kind)",
+            "CREATE INDEX document_by_reason ON document (kind, reason)",
             """
             CREATE TABLE skill_capability (
                 capability TEXT NOT NULL,

@@ -16,7 +16,7 @@ _PRAGMAS = (
     "PRAGMA foreign_keys = ON",
     "PRAGMA synchronous = NORMAL",
     "PRAGMA temp_store = MEMORY",
-    "PRAGMA mmap_size = 268435456",
+    "PRAGMA cache_size = -32768",
 )
 
 

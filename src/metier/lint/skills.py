@@ -5,22 +5,20 @@ from typing import Any
 
 from metier.core.names import LONGEST_NAME, is_capability_name
 from metier.values.documents import KeyPath, Matter, Skill
-from metier.values.fields import SKILL
+from metier.values.fields import SKILL, FieldType
 from metier.values.outcomes import Issue
 
 LONGEST_DESCRIPTION = 1024
 SHORTEST_USEFUL_DESCRIPTION = 20
 LONGEST_COMPATIBILITY = 500
 LONGEST_BODY_LINES = 500
-FORMAT_KEYS = frozenset(
-    {"name", "description", "license", "compatibility", "allowed-tools", "metadata"}
-)
 _TAG = re.compile(r"</?[A-Za-z][\w-]*(?:\s[^<>]*)?/?>")
-_TYPES: dict[str, tuple[tuple[type, ...], str]] = {
+_TYPES: dict[FieldType, tuple[tuple[type, ...], str]] = {
     "text": ((str, int, float), "a text"),
     "flag": ((bool,), "true or false"),
     "mapping": ((dict,), "a mapping"),
 }
+_TYPED = {key: _TYPES[field.type] for key, field in SKILL.items() if field.type in _TYPES}
 
 
 def lint_skill(skill: Skill, matter: Matter) -> list[Issue]:
@@ -87,12 +85,17 @@ def _check_description(description: str, found: _Findings) -> None:
 
 
 def _check_keys(data: dict[str, Any], found: _Findings) -> None:
-    for key, value in data.items():
-        if key in FORMAT_KEYS or key in SKILL:
-            _check_type(key, value, found)
-        else:
-            hint = "put your own keys under 'metadata'"
-            found.add("SK309", f"unknown key '{key[:80]}'", (key,), hint)
+    for key, (types, called) in _TYPED.items():
+        value = data.get(key)
+        if value is None or type(value) in types:
+            continue
+        found.add("SK307", f"'{key}' must be {called}", (key,), f"write {called}")
+    unknown = [key for key in data if key not in SKILL]
+    if unknown:
+        keys = ", ".join(f"'{key[:40]}'" for key in unknown[:5])
+        more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
+        hint = "put your own keys under 'metadata'"
+        found.add("SK309", f"unknown key {keys}{more}", (unknown[0],), hint)
     compatibility = data.get("compatibility")
     if isinstance(compatibility, str) and len(compatibility) > LONGEST_COMPATIBILITY:
         message = (
@@ -100,15 +103,6 @@ def _check_keys(data: dict[str, Any], found: _Findings) -> None:
             f"the limit is {LONGEST_COMPATIBILITY}"
         )
         found.add("SK308", message, ("compatibility",), "name the hosts, explain in the body")
-
-
-def _check_type(key: str, value: Any, found: _Findings) -> None:
-    accepted = _TYPES.get(SKILL[key].type)
-    if accepted is None or value is None:
-        return
-    types, called = accepted
-    if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
-        found.add("SK307", f"'{key}' must be {called}", (key,), f"write {called}")
 
 
 def _check_body(skill: Skill, matter: Matter, found: _Findings) -> None:

@@ -1,7 +1,6 @@
 """`agents/*.yaml`, `.json` or `.md` → `AgentProfile`."""
 
 import json
-from dataclasses import replace
 from typing import Any, NoReturn
 
 from metier.parse.coerce import integer_of, text_of, texts_of
@@ -66,7 +65,7 @@ def _take_json(raw: bytes, path: str) -> Taken:
         refused = [issue for issue in located.issues if issue.code == "FM107"]
         matter = Matter(data=value, body="", body_line=1, position=lambda _path: (1, 1))
         return Taken(None if refused else matter, refused, True)
-    return located._replace(matter=replace(located.matter, data=value))
+    return located._replace(matter=located.matter._replace(data=value))
 
 
 def _first_wins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -13,10 +13,11 @@ from metier.values.documents import KeyPath, Matter
 from metier.values.outcomes import Issue
 
 LARGEST_FRONT_MATTER = 64 * 1024
-_FENCE = re.compile(r"^---[ \t]*\r?$", re.MULTILINE)
+_FENCE = re.compile(r"\n---[ \t]*\r?(?=\n|\Z)")
 _TOP_LEVEL_KEY = re.compile(r"([A-Za-z_][\w.-]*)[ \t]*:(?:[ \t]+(.*?))?[ \t]*\r?$")
 _CONTROL_SHARE_OF_BINARY = 0.1
 _BLANK = " \t\r\n"
+_INKED = re.compile(r"[^ \t\r\n]")
 
 HINTS = {
     "FM101": "start the file with a line '---', then keys such as 'description:', then '---'",
@@ -67,12 +68,16 @@ def read_matter(raw: bytes, path: str, *, lenient: bool = False) -> Taken:
     if parts is None:
         issues.append(_issue("FM102", "the front matter opened on line 1 is never closed", path))
         return Taken(None, issues, True)
-    if len(parts.yaml.encode()) > LARGEST_FRONT_MATTER:
+    if _is_too_large(parts.yaml):
         message = f"front matter is larger than {LARGEST_FRONT_MATTER // 1024} KiB"
         issues.append(_issue("FM108", message, path))
         return Taken(None, issues, True)
     matter = _matter(parts, path, issues, lenient=lenient)
     return Taken(matter, issues, True)
+
+
+def _is_too_large(yaml: str) -> bool:
+    return len(yaml) * 4 > LARGEST_FRONT_MATTER and len(yaml.encode()) > LARGEST_FRONT_MATTER
 
 
 def read_yaml(raw: bytes, path: str) -> Taken:
@@ -90,7 +95,7 @@ def _issue(code: str, message: str, path: str, line: int = 1, column: int = 1) -
 
 
 def _decode(raw: bytes, path: str, issues: list[Issue], *, lenient: bool) -> str | None:
-    if not raw.strip():
+    if not raw or raw.isspace():
         issues.append(_issue("FM114", "the file is empty", path))
         return None
     if b"\0" in raw:
@@ -141,13 +146,13 @@ def _opens_with_fence(text: str) -> bool:
 
 
 def _split(text: str) -> _Parts | None:
-    start = text.find("\n") + 1
-    fence = _FENCE.search(text, start) if start else None
+    newline = text.find("\n")
+    fence = _FENCE.search(text, newline) if newline >= 0 else None
     if fence is None:
         return None
-    yaml = text[start : fence.start()]
+    yaml = text[newline + 1 : fence.start() + 1]
     fence_line = yaml.count("\n") + 2
-    body, skipped = trim_blank_lines(text[fence.end() + 1 :])
+    body, skipped = trim_blank_lines(text, fence.end() + 1)
     return _Parts(yaml, 2, body, fence_line + 1 + skipped)
 
 
@@ -156,14 +161,18 @@ def _all_body(text: str) -> Matter:
     return Matter(data={}, body=body, body_line=1 + skipped, position=_at_the_top)
 
 
-def trim_blank_lines(text: str) -> tuple[str, int]:
-    """`text` without blank lines at its ends, and how many there were at its start."""
-    first = len(text) - len(text.lstrip(_BLANK))
-    start = text.rfind("\n", 0, first) + 1
-    last = len(text.rstrip(_BLANK))
+def trim_blank_lines(text: str, start: int = 0) -> tuple[str, int]:
+    """`text` from `start` on without blank lines at its ends, and how many stood before it."""
+    inked = _INKED.search(text, start)
+    if inked is None:
+        return "", 0
+    first = max(text.rfind("\n", start, inked.start()) + 1, start)
+    last = len(text)
+    while text[last - 1] in _BLANK:
+        last -= 1
     end = text.find("\n", last)
-    body = text[start : end if end >= 0 else len(text)].removesuffix("\r")
-    return (body, text.count("\n", 0, start)) if last > first else ("", 0)
+    body = text[first : end if end >= 0 else len(text)]
+    return body.removesuffix("\r"), text.count("\n", start, first)
 
 
 def _at_the_top(_path: KeyPath) -> tuple[int, int]:

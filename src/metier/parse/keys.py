@@ -1,7 +1,6 @@
 """Keys in the spec's spelling, whichever of the three spellings the author used."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from metier.core.names import loose_key
@@ -42,7 +41,7 @@ class Respelling:
 
     def matter(self, data: dict[str, Any]) -> Matter:
         """The document's matter with renamed keys."""
-        return replace(self._matter, data=data, position=self.position)
+        return self._matter._replace(data=data, position=self.position)
 
     def _value(self, value: Any, field: Field | None, at: KeyPath) -> Any:
         if field is None:

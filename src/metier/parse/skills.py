@@ -70,7 +70,8 @@ def _no_description(matter: Matter, path: str) -> Issue:
 
 
 def _in_our_spelling(matter: Matter, path: str, issues: list[Issue]) -> Matter:
-    if all(key in _KNOWN or loose_key(key) not in _LOOSE for key in matter.data):
+    strange = matter.data.keys() - _KNOWN
+    if not strange or not any(loose_key(key) in _LOOSE for key in strange):
         return matter
     respelling = Respelling(matter, path)
     data = respelling.mapping(matter.data, SKILL)

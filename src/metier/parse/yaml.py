@@ -26,8 +26,9 @@ from metier.values.documents import KeyPath
 
 DEEPEST = 20
 _FLOW_OPENINGS_WITHOUT_A_LOOK = 15
-_MAY_HOLD_ANCHOR = re.compile(r"(?:^|[\s,\[{:?-])&\S", re.MULTILINE)
-_MAY_BE_DEEP = re.compile(r"^[ \t?:-]{9,}", re.MULTILINE)
+_MAY_BE_ANCHOR = re.compile(r"&\S")
+_BEFORE_ANCHOR = frozenset(" \t\r\n,[{:?-")
+_MAY_BE_DEEP = re.compile(r"\n[ \t?:-]{9}")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,39})(?:\.[0-9]{1,40})?\Z")
 _CONSTANTS: dict[str, bool | None] = {
     "true": True,
@@ -110,18 +111,29 @@ def _child(node: Node, step: str | int) -> tuple[Node, Any] | None:
     if isinstance(step, int):
         items = node.value if isinstance(node.value, list) else []
         return (items[step], items[step].start_mark) if step < len(items) else None
-    if isinstance(node, MappingNode):
-        for key, value in node.value:
-            if key.value == step or loose_key(key.value) == loose_key(step):
-                return value, key.start_mark
+    if not isinstance(node, MappingNode):
+        return None
+    for key, value in node.value:
+        if key.value == step:
+            return value, key.start_mark
+    for key, value in node.value:
+        if loose_key(key.value) == loose_key(step):
+            return value, key.start_mark
     return None
 
 
 def _needs_a_look(text: str) -> bool:
     return (
         text.count("[") + text.count("{") > _FLOW_OPENINGS_WITHOUT_A_LOOK
-        or ("&" in text and _MAY_HOLD_ANCHOR.search(text) is not None)
-        or _MAY_BE_DEEP.search(text) is not None
+        or ("&" in text and _may_hold_anchor(text))
+        or _MAY_BE_DEEP.search(f"\n{text}") is not None
+    )
+
+
+def _may_hold_anchor(text: str) -> bool:
+    return any(
+        match.start() == 0 or text[match.start() - 1] in _BEFORE_ANCHOR
+        for match in _MAY_BE_ANCHOR.finditer(text)
     )
 
 
@@ -169,13 +181,13 @@ def _mapping(node: MappingNode, depth: int, problems: list[Problem]) -> dict[str
     for key, value in node.value:
         if type(key) is not ScalarNode:
             raise _reject("FM103", "a key is not plain text", key.start_mark)
-        built = _build(value, depth + 1, problems)
-        if key.value in values:
+        name = key.value
+        if name in values:
             mark = key.start_mark
-            message = f"key '{key.value}' appears twice; the first one counts"
+            message = f"key '{name}' appears twice; the first one counts"
             problems.append(Problem("FM105", message, mark.line, mark.column))
-        else:
-            values[key.value] = built
+            continue
+        values[name] = _build(value, depth + 1, problems)
     return values
 
 

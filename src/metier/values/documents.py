@@ -39,27 +39,33 @@ class Root:
 
 
 class Found(NamedTuple):
-    """One file that discovery met, before anything is read."""
+    """One file that discovery met, before anything is read.
+
+    The first six fields are its stamp: a file is read again when one of them has changed.
+    """
 
     kind: Kind
     path: str
     """POSIX, relative to the workspace (or `<label>/…`); the key of the file."""
-    file: str
-    """What to open."""
-    source: str
     rank: int
     size: int
     mtime_ns: int
+    refused: str
+    """Why it is refused already: `unreadable`, `outside-root`, `too-large`; else empty."""
+    file: str
+    """What to open."""
+    source: str
     inode: int
-    reason: str = ""
-    """Why it is refused already: `unreadable`, `outside-root`, `too-large`."""
     code: str = ""
-    """The issue that says so."""
+    """The issue that says why it is refused."""
     detail: str = ""
 
+    @property
+    def stamp(self) -> tuple[object, ...]:
+        return self[:6]
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Matter:
+
+class Matter(NamedTuple):
     """A text taken apart: front matter, body, and where each value stands."""
 
     data: dict[str, Any]
@@ -155,8 +161,7 @@ class Card:
 Document = Skill | Ability | Card | AgentProfile
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parsed:
+class Parsed(NamedTuple):
     """What parsing one text gave."""
 
     document: Document | None
@@ -165,8 +170,7 @@ class Parsed:
     issues: Sequence[Issue]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(NamedTuple):
     """One file on its way into the catalogue: read, parsed and linted."""
 
     found: Found

@@ -4,6 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from metier.core.names import canonical_id
 from metier.values.documents import Kind
 
 
@@ -12,7 +13,8 @@ class Row:
     """One document as the catalogue knows it; its body stays in its file."""
 
     kind: Kind
-    id: str
+    handle: str
+    """What it is asked for by: a skill's name, the id of any other document."""
     name: str
     description: str
     path: str
@@ -31,8 +33,15 @@ class Row:
     data_json: str
 
     @property
+    def id(self) -> str:
+        """`name::folder` of a skill, the id of any other document."""
+        if self.kind != "skill":
+            return self.handle
+        return canonical_id(self.name, self.path.rpartition("/")[0] or ".")
+
+    @property
     def data(self) -> dict[str, Any]:
-        """Its front matter, unknown keys included."""
+        """Its front matter beyond name and description, unknown keys included."""
         data: dict[str, Any] = json.loads(self.data_json)
         return data
 
