@@ -1,1 +1,91 @@
-"""metier: the capability layer for AI agents."""
+"""metier: the capability layer for AI agents.
+
+Names are loaded when they are first used, so that importing metier costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from metier.catalog import Catalog as Catalog
+    from metier.config import Config as Config
+    from metier.errors import ConfigError as ConfigError
+    from metier.errors import ContractError as ContractError
+    from metier.errors import InvalidDocumentError as InvalidDocumentError
+    from metier.errors import MetierError as MetierError
+    from metier.errors import NotFoundError as NotFoundError
+    from metier.errors import StoreError as StoreError
+    from metier.errors import UsageError as UsageError
+    from metier.index.skills import SkillRepository as SkillRepository
+    from metier.index.store import Store as Store
+    from metier.load import load_abilities as load_abilities
+    from metier.parse.contract import parse_contract as parse_contract
+    from metier.parse.contract import serialize_contract as serialize_contract
+    from metier.values.agents import AgentProfile as AgentProfile
+    from metier.values.contracts import Contract as Contract
+    from metier.values.documents import Ability as Ability
+    from metier.values.documents import Card as Card
+    from metier.values.documents import Skill as Skill
+    from metier.values.outcomes import Issue as Issue
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Ability": "values.documents",
+    "AgentProfile": "values.agents",
+    "Card": "values.documents",
+    "Catalog": "catalog",
+    "Config": "config",
+    "ConfigError": "errors",
+    "Contract": "values.contracts",
+    "ContractError": "errors",
+    "InvalidDocumentError": "errors",
+    "Issue": "values.outcomes",
+    "MetierError": "errors",
+    "NotFoundError": "errors",
+    "Skill": "values.documents",
+    "SkillRepository": "index.skills",
+    "Store": "index.store",
+    "StoreError": "errors",
+    "UsageError": "errors",
+    "load_abilities": "load",
+    "parse_contract": "parse.contract",
+    "serialize_contract": "parse.contract",
+}
+
+__all__ = [
+    "Ability",
+    "AgentProfile",
+    "Card",
+    "Catalog",
+    "Config",
+    "ConfigError",
+    "Contract",
+    "ContractError",
+    "InvalidDocumentError",
+    "Issue",
+    "MetierError",
+    "NotFoundError",
+    "Skill",
+    "SkillRepository",
+    "Store",
+    "StoreError",
+    "UsageError",
+    "__version__",
+    "load_abilities",
+    "parse_contract",
+    "serialize_contract",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'metier' has no attribute '{name}'")
+    value = getattr(import_module(f"metier.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

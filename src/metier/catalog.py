@@ -4,16 +4,17 @@ import os
 from collections.abc import Sequence
 from difflib import get_close_matches
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from metier.config import STATE_FOLDER, Config, find_workspace, load_config
+from metier.discover import roots_for
 from metier.errors import NotFoundError, UsageError
 from metier.index import documents
 from metier.index.documents import OnProgress
 from metier.index.skills import SkillRepository
 from metier.index.store import FILE_NAME, Store
 from metier.lint.collisions import exact_copy, same_id, same_name
-from metier.load import read_documents, read_entry, read_skills, roots_for
+from metier.load import read_documents, read_entry, read_skills
 from metier.values.documents import Document, Found, Kind, Reading
 from metier.values.outcomes import Changes, Exclusion, Issue
 from metier.values.rows import Row
@@ -35,6 +36,13 @@ class Refreshed:
     def excluded(self) -> list[Exclusion]:
         """Every file that was met and left out, with the reason."""
         return self._catalog.excluded()
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            **self.changes.to_json(),
+            "exclusions": [exclusion.to_json() for exclusion in self.excluded],
+            "issues": [issue.to_json() for issue in self.issues],
+        }
 
 
 class Catalog:
@@ -71,6 +79,14 @@ class Catalog:
         settings = config if config is not None else load_config(workspace)
         store = Store.open(state_file(workspace))
         return cls(workspace, settings, store, home or os.path.expanduser("~"))
+
+    @classmethod
+    def in_memory(
+        cls, root: str | os.PathLike[str], *, config: Config, home: str | None = None
+    ) -> Self:
+        """A catalogue that is kept nowhere: for a workspace that cannot be written."""
+        workspace = find_workspace(os.fspath(root))
+        return cls(workspace, config, Store.in_memory(), home or os.path.expanduser("~"))
 
     def close(self) -> None:
         self.store.close()

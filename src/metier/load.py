@@ -7,14 +7,27 @@ raises: what goes wrong with a file becomes an entry that says so.
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 
-from metier.config import Config
-from metier.discover import FIRST_MOUNT_RANK, LARGEST, discover, host_roots, is_inside, skill_root
+from metier.discover import LARGEST, discover, skill_root
+from metier.errors import MetierError
 from metier.lint import lint_document
-from metier.lint.collisions import same_id
+from metier.lint.collisions import Subject, lint_collisions, same_id
+from metier.lint.fix import fix
 from metier.parse import parse_document
-from metier.values.documents import Ability, Document, Entry, Found, Kind, Reading, Root, Skill
+from metier.values.documents import (
+    Ability,
+    Document,
+    Entry,
+    Found,
+    Kind,
+    Parsed,
+    Reading,
+    Root,
+    Skill,
+)
 from metier.values.outcomes import Exclusion, Issue, Loaded, has_errors
 
 READER_VERSION = "1"
@@ -28,41 +41,6 @@ _IO_HINTS = {
     "IO204": "put a text file here",
     "IO205": "rename it",
 }
-
-
-def roots_for(workspace: str, config: Config, home: str) -> list[Root]:
-    """Every folder to look through: the workspace, the hosts' folders, the mounts."""
-    roots = [
-        Root(kind="skill", path=workspace, boundary=workspace, label="workspace", rank=0),
-    ]
-    if config.host_folders:
-        roots += host_roots(workspace, home)
-    for rank, mount in enumerate(config.mounts, start=FIRST_MOUNT_RANK):
-        path = os.path.realpath(os.path.join(workspace, mount.path))
-        roots.append(skill_root(path, label=mount.label, rank=rank))
-    roots += _kind_roots("ability", config.abilities, workspace)
-    roots += _kind_roots("card", config.cards, workspace)
-    roots += _kind_roots("agent", config.agents, workspace)
-    return roots
-
-
-def _kind_roots(kind: Kind, folders: Sequence[str], workspace: str) -> list[Root]:
-    roots = []
-    for rank, folder in enumerate(folders):
-        path = os.path.realpath(os.path.join(workspace, folder))
-        inside = is_inside(path, workspace)
-        relative = os.path.relpath(path, workspace).replace(os.sep, "/")
-        roots.append(
-            Root(
-                kind=kind,
-                path=path,
-                boundary=workspace if inside else path,
-                label="workspace" if inside else os.path.basename(path),
-                rank=rank,
-                prefix=f"{relative}/" if inside else f"{os.path.basename(path)}/",
-            )
-        )
-    return roots
 
 
 def read_documents(
@@ -198,3 +176,87 @@ def _fingerprint(roots: Sequence[Root], disabled: frozenset[str]) -> str:
     parts = [READER_VERSION, *sorted(disabled)]
     parts += [f"{root.kind}|{root.path}|{root.prefix}|{root.rank}" for root in roots]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Linted:
+    """Every finding in a set of files, before any of them is filtered out."""
+
+    files: int
+    issues: list[Issue]
+
+
+def lint_files(reading: Reading, on_progress: Callable[[int, int], None] | None = None) -> Linted:
+    """Read every file of `reading`; findings in each, and among them."""
+    issues: list[Issue] = []
+    subjects: list[Subject] = []
+    for number, found in enumerate(reading.found, start=1):
+        entry = reading.read(found)
+        issues.extend(entry.issues)
+        if entry.document is not None and not entry.reason:
+            subjects.append(_subject(entry, entry.document))
+        if on_progress is not None and number % 100 == 0:
+            on_progress(number, len(reading.found))
+    issues.extend(lint_collisions(subjects))
+    return Linted(len(reading.found), issues)
+
+
+def _subject(entry: Entry, document: Document) -> Subject:
+    return Subject(
+        kind=entry.found.kind,
+        group=document.name if isinstance(document, Skill) else document.id,
+        path=entry.found.path,
+        sha256=entry.sha256,
+        description=document.description,
+    )
+
+
+def fix_files(reading: Reading) -> int:
+    """Repair what is mechanical in every file of `reading`; how many files were changed."""
+    fixed = 0
+    for found in reading.found:
+        entry = reading.read(found)
+        if any(issue.fixable for issue in entry.issues):
+            fixed += _fix_file(entry)
+    return fixed
+
+
+def _fix_file(entry: Entry) -> bool:
+    """Repair one file, unless that would change more than its front matter."""
+    found = entry.found
+    try:
+        raw = _read(found)
+        repaired = fix(raw, entry.issues)
+        before = parse_document(found.kind, raw, found.path)
+        after = parse_document(found.kind, repaired, found.path)
+        if repaired == raw or not _is_better(before, after):
+            return False
+        write_atomically(found.file, repaired)
+    except OSError as error:
+        raise MetierError(
+            f"cannot write: {error.strerror}", code="FIX_FAILED", where=found.path
+        ) from None
+    return True
+
+
+def _is_better(before: Parsed, after: Parsed) -> bool:
+    if before.document is None or after.document is None:
+        return False
+    same_words = before.document.body.replace("\r\n", "\n") == after.document.body
+    return same_words and len(after.issues) < len(before.issues)
+
+
+def write_atomically(path: str, content: bytes) -> None:
+    """Replace the file at `path` in one step; a crash leaves the old or the new content."""
+    temporary = f"{path}.metier-{os.getpid()}"
+    try:
+        with open(temporary, "xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, stat.S_IMODE(os.stat(path).st_mode))
+        os.replace(temporary, path)
+    except OSError:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise

@@ -425,3 +425,9 @@ def _select(store: Store, where: str, parameters: list[Any]) -> list[Row]:
         )
         for row in rows
     ]
+
+
+def check_integrity(store: Store) -> str:
+    """What SQLite finds wrong with the file; empty when it is sound."""
+    verdict = str(store.rows("PRAGMA quick_check(1)")[0][0])
+    return "" if verdict == "ok" else verdict

@@ -36,6 +36,8 @@ class Root:
     """Source order: lower wins when names collide."""
     prefix: str = ""
     """What stands before the relative path of everything below, `""` inside the workspace."""
+    only: str = ""
+    """The one file in it that is wanted, by name; all when empty."""
 
 
 class Found(NamedTuple):

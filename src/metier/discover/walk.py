@@ -1,4 +1,4 @@
-"""Stage 1: roots → every document file below them, in order, with the refused ones.
+"""The walk: roots → every document file below them, in order, with the refused ones.
 
 Nothing is read. A file is refused here when its place already rules it out: a symlink that
 leaves its root, something that is no regular file, a folder that cannot be listed.
@@ -8,8 +8,9 @@ import os
 import stat
 from collections.abc import Callable, Iterable
 from operator import attrgetter
-from typing import NamedTuple
 
+from metier.core.paths import is_inside
+from metier.discover.hosts import PROJECT_HOSTS
 from metier.values.documents import Found, Kind, Root
 
 SKILL_NAMES = frozenset({"SKILL.md", "skill.md"})
@@ -35,76 +36,13 @@ LARGEST: dict[Kind, int] = {
 }
 
 
-class Host(NamedTuple):
-    """A folder in which an agent host keeps skills."""
-
-    label: str
-    folder: str
-    """Relative to the workspace, to the home folder (`~/`), or absolute."""
-
-
-HOSTS: tuple[Host, ...] = (
-    Host("claude", ".claude/skills"),
-    Host("agents", ".agents/skills"),
-    Host("copilot", ".github/skills"),
-    Host("gemini", ".gemini/skills"),
-    Host("cursor", ".cursor/skills"),
-    Host("opencode", ".opencode/skills"),
-    Host("openclaw", ".openclaw/skills"),
-    Host("claude-user", "~/.claude/skills"),
-    Host("claude-plugins", "~/.claude/plugins/cache"),
-    Host("agents-user", "~/.agents/skills"),
-    Host("codex-user", "~/.codex/skills"),
-    Host("codex-system", "/etc/codex/skills"),
-    Host("copilot-user", "~/.copilot/skills"),
-    Host("gemini-user", "~/.gemini/skills"),
-    Host("cursor-user", "~/.cursor/skills"),
-    Host("opencode-user", "~/.config/opencode/skills"),
-    Host("openclaw-user", "~/.openclaw/skills"),
-)
-_PROJECT_HOSTS = tuple(
-    (host.label, f"/{host.folder}/", rank)
-    for rank, host in enumerate(HOSTS, start=1)
-    if not host.folder.startswith(("~", "/"))
-)
-FIRST_MOUNT_RANK = len(HOSTS) + 1
-
-
-def host_roots(workspace: str, home: str) -> list[Root]:
-    """The host folders outside the workspace that exist; those inside are met on its walk."""
-    roots = []
-    for rank, host in enumerate(HOSTS, start=1):
-        if not host.folder.startswith(("~", "/")):
-            continue
-        folder = os.path.realpath(host.folder.replace("~", home, 1))
-        if os.path.isdir(folder) and not is_inside(folder, workspace):
-            roots.append(skill_root(folder, label=host.label, rank=rank))
-    return roots
-
-
-def skill_root(path: str, *, label: str, rank: int, prefix: str | None = None) -> Root:
-    """A root that is its own boundary, with its label before every path below it."""
-    return Root(
-        kind="skill",
-        path=path,
-        boundary=path,
-        label=label,
-        rank=rank,
-        prefix=f"{label}/" if prefix is None else prefix,
-    )
-
-
-def is_inside(path: str, folder: str) -> bool:
-    """Whether the resolved `path` is `folder` or below it; `/repo-evil` is not below `/repo`."""
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
-
-
 def discover(roots: Iterable[Root]) -> list[Found]:
     """Every file below `roots`, by source order, then bytewise by path; each file once."""
     found: list[Found] = []
     for root in sorted(roots, key=lambda root: root.rank):
         walk = _Walk(root)
-        found.extend(walk.skills() if root.kind == "skill" else walk.folder())
+        is_deep = root.kind == "skill" and not root.only
+        found.extend(walk.skills() if is_deep else walk.folder())
     found.sort(key=_by_rank_and_path)
     return _once(found)
 
@@ -146,19 +84,23 @@ class _Walk:
         return self._found
 
     def folder(self) -> list[Found]:
-        """The files directly in the root that have a suffix of its kind."""
-        suffixes = SUFFIXES[self._root.kind]
+        """The files directly in the root that have a suffix of its kind, or the one wanted."""
         if not os.path.isdir(self._root.path):
             return []
         try:
             with os.scandir(self._root.path) as entries:
                 for entry in entries:
-                    if entry.name.endswith(suffixes) and not entry.name.startswith("."):
+                    if self._is_wanted(entry.name):
                         self._meet(entry, entry.path)
         except OSError as error:
             detail = error.strerror or "cannot be listed"
             self._refuse(self._root.path, "unreadable", "IO201", detail)
         return self._found
+
+    def _is_wanted(self, name: str) -> bool:
+        if self._root.only:
+            return name == self._root.only
+        return name.endswith(SUFFIXES[self._root.kind]) and not name.startswith(".")
 
     def _descend(self, top: str, shown_as: str | None = None) -> None:
         """Walk real folders below `top`; `shown_as` is the link through which it was reached."""
@@ -274,7 +216,7 @@ class _Walk:
         if os.sep != "/":
             path = path.replace(os.sep, "/")
         if self._may_meet_hosts and ("/." in path or path[0] == "."):
-            for label, folder, rank in _PROJECT_HOSTS:
+            for label, folder, rank in PROJECT_HOSTS:
                 if folder in f"/{path}":
                     return path, label, rank
         return path, root.label, root.rank

@@ -1,0 +1,21 @@
+"""`metier completion`"""
+
+import click
+from click.shell_completion import get_completion_class
+
+from metier.errors import UsageError
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def command(shell: str) -> None:
+    """Print a script that completes commands, options and names in SHELL.
+
+    For bash: eval "$(metier completion bash)"
+    """
+    from metier.cli import group  # the group loads this module
+
+    complete = get_completion_class(shell)
+    if complete is None:
+        raise UsageError(f"no completion for {shell}")
+    click.echo(complete(group, {}, "metier", "_METIER_COMPLETE").source())

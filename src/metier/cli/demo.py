@@ -1,0 +1,49 @@
+"""`metier demo`"""
+
+import os
+import shlex
+import shutil
+import tempfile
+from collections.abc import Sequence
+
+import click
+
+from metier.errors import NotFoundError
+
+_STEPS: tuple[tuple[str, Sequence[str]], ...] = (
+    ("Find everything: one command, no set-up.", ("refresh",)),
+    ("These are the skills of a small team.", ("list", "skills")),
+    ("Who provides what?", ("providers", "web-search")),
+    ("What is wrong with them? Every finding says where, and what to change.", ("lint",)),
+    ("Why does that matter?", ("explain", "FM104")),
+    ("What is mechanical is repaired.", ("lint", "--fix")),
+    ("Abilities, cards and agents are known by the same rules.", ("list", "agents")),
+)
+
+
+@click.command("demo")
+def command() -> None:
+    """Show what metier does, on a bundled example. Leaves nothing behind."""
+    from metier.cli import run  # the group loads this module
+
+    with tempfile.TemporaryDirectory(prefix="metier-demo-") as folder:
+        workspace = os.path.join(folder, "workspace")
+        shutil.copytree(_example(), workspace)
+        for title, arguments in _STEPS:
+            click.echo(click.style(f"\n# {title}", fg="cyan", bold=True))
+            click.echo(click.style(f"$ metier {shlex.join(arguments)}", bold=True))
+            run([*arguments, "--root", workspace])
+    click.echo(click.style("\nNow yours: cd into a folder with skills, then", fg="cyan", bold=True))
+    click.echo(click.style("$ metier init", bold=True))
+
+
+def _example() -> str:
+    """The example inside the installed package, or in the checkout it was installed from."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    for candidate in (
+        os.path.join(package, "examples", "workspace"),
+        os.path.join(package, "..", "..", "examples", "workspace"),
+    ):
+        if os.path.isdir(candidate):
+            return candidate
+    raise NotFoundError("the bundled example is missing", hint="install metier again")

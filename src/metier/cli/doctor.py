@@ -1,0 +1,112 @@
+"""`metier doctor`"""
+
+import os
+import platform
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import click
+import yaml
+
+from metier import __version__
+from metier.catalog import Catalog
+from metier.cli.session import Session, metier_command
+from metier.discover.hosts import HOSTS
+from metier.errors import MetierError
+from metier.index.documents import check_integrity
+from metier.values.documents import KINDS, PLURAL
+
+_COLOURS = {"ok": "green", "warning": "yellow", "error": "red"}
+_MOST_SHOWN = 10
+
+
+class Check(NamedTuple):
+    name: str
+    verdict: str
+    """ok · warning · error"""
+    detail: str
+    hint: str = ""
+
+
+@metier_command("doctor", catalog=False)
+def command(session: Session) -> int:
+    """Check the installation, the settings and the catalogue.
+
+    Exit code 1 when something does not work.
+    """
+    checks = list(_checks(session))
+    if session.as_json:
+        session.print_json([check._asdict() for check in checks])
+    else:
+        width = max(len(check.name) for check in checks)
+        for check in checks:
+            mark = click.style(f"{check.verdict:7}", fg=_COLOURS[check.verdict])
+            click.echo(f"{mark} {check.name:{width}}  {check.detail}")
+            if check.hint:
+                click.echo(f"{'':7} {'':{width}}  {click.style('hint:', fg='cyan')} {check.hint}")
+    return int(any(check.verdict == "error" for check in checks))
+
+
+def _checks(session: Session) -> Iterator[Check]:
+    yield Check("metier", "ok", f"{__version__} on Python {platform.python_version()}")
+    yield Check("libraries", "ok", f"SQLite {sqlite3.sqlite_version}, PyYAML {yaml.__version__}")
+    try:
+        yield Check("workspace", "ok", session.workspace())
+        sources = session.config().sources
+        yield Check("settings", "ok", ", ".join(sources) or "defaults")
+        with session.open_catalog() as catalog:
+            yield from _catalogue(session, catalog)
+    except MetierError as error:
+        where = f" ({error.where})" if error.where else ""
+        yield Check(error.code, "error", f"{error.message}{where}", error.hint)
+
+
+def _catalogue(session: Session, catalog: Catalog) -> Iterator[Check]:
+    damage = check_integrity(catalog.store)
+    if damage:
+        hint = "remove the file: the next refresh builds it again"
+        yield Check("catalogue", "error", f"{catalog.store.path}: {damage}", hint)
+        return
+    changes = session.refresh(catalog).changes
+    size = os.path.getsize(catalog.store.path) / 1_000_000
+    yield Check("catalogue", "ok", f"{catalog.store.path}, {size:.1f} MB")
+    known = ", ".join(f"{changes.included[kind]:,} {PLURAL[kind]}" for kind in KINDS)
+    yield Check("documents", "ok", known)
+    yield _hosts(catalog)
+    yield from _left_out(catalog)
+    yield _findings(catalog)
+
+
+def _hosts(catalog: Catalog) -> Check:
+    folders = [host.folder for host in HOSTS if os.path.isdir(_host_folder(catalog, host.folder))]
+    return Check("host folders", "ok", ", ".join(folders) or "none found")
+
+
+def _host_folder(catalog: Catalog, folder: str) -> str:
+    return os.path.join(catalog.workspace, os.path.expanduser(folder))
+
+
+def _left_out(catalog: Catalog) -> Iterator[Check]:
+    excluded = catalog.excluded()
+    if not excluded:
+        yield Check("left out", "ok", "nothing")
+        return
+    by_reason = Counter(exclusion.reason for exclusion in excluded)
+    detail = ", ".join(f"{count:,} {reason}" for reason, count in by_reason.most_common())
+    yield Check("left out", "warning", detail, "metier lint says what to change")
+    for exclusion in excluded[:_MOST_SHOWN]:
+        why = f"{exclusion.reason}: {exclusion.detail}" if exclusion.detail else exclusion.reason
+        yield Check("", "warning", f"{exclusion.path} ({why})")
+    if len(excluded) > _MOST_SHOWN:
+        yield Check(
+            "", "warning", f"and {len(excluded) - _MOST_SHOWN:,} more (metier refresh --json)"
+        )
+
+
+def _findings(catalog: Catalog) -> Check:
+    by_severity = Counter(issue.severity for issue in catalog.issues())
+    detail = f"{by_severity['error']:,} errors, {by_severity['warning']:,} warnings"
+    worst = "warning" if by_severity["error"] or by_severity["warning"] else "ok"
+    return Check("findings", worst, detail, "metier lint" if worst != "ok" else "")

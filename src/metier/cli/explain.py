@@ -1,0 +1,67 @@
+"""`metier explain`"""
+
+import click
+
+from metier.cli.session import Session, metier_command
+from metier.errors import NotFoundError
+from metier.lint.pages import ERROR_PAGES, PAGES
+from metier.values.codes import CODES
+
+
+@metier_command("explain", catalog=False)
+@click.argument("code", required=False)
+def command(session: Session, code: str | None) -> None:
+    """Explain a finding or an error: why it matters, a bad and a good example.
+
+    Without CODE every code is listed.
+    """
+    if code is None:
+        _list_codes(session)
+        return
+    wanted = code.upper()
+    if wanted in CODES:
+        _explain_finding(session, wanted)
+    elif wanted in ERROR_PAGES:
+        if session.as_json:
+            session.print_json({"code": wanted, "why": ERROR_PAGES[wanted]})
+            return
+        click.echo(f"{click.style(wanted, bold=True)} (error)\n\n{ERROR_PAGES[wanted]}")
+    else:
+        raise NotFoundError(f"no code is called '{code}'", hint="metier explain lists all codes")
+
+
+def _list_codes(session: Session) -> None:
+    if session.as_json:
+        session.print_json(
+            [
+                {"code": code, "severity": rule.severity, "title": rule.title}
+                for code, rule in CODES.items()
+            ]
+        )
+        return
+    rows = [[code, rule.severity, rule.title] for code, rule in CODES.items()]
+    rows += [[code, "raised", text.split(".")[0]] for code, text in ERROR_PAGES.items()]
+    session.print_table(["code", "severity", "title"], rows)
+
+
+def _explain_finding(session: Session, code: str) -> None:
+    rule, page = CODES[code], PAGES[code]
+    if session.as_json:
+        session.print_json(
+            {
+                "code": code,
+                "severity": rule.severity,
+                "title": rule.title,
+                "fixable": rule.fixable,
+                "why": page.why,
+                "bad": page.bad,
+                "good": page.good,
+            }
+        )
+        return
+    fixable = ", metier lint --fix repairs it" if rule.fixable else ""
+    click.echo(f"{click.style(code, bold=True)} {rule.title} ({rule.severity}{fixable})\n")
+    click.echo(page.why)
+    for title, example in (("Bad", page.bad), ("Good", page.good)):
+        click.echo(f"\n{click.style(title, bold=True)}\n")
+        click.echo("\n".join(f"    {line}".rstrip() for line in example.strip("\n").split("\n")))

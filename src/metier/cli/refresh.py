@@ -1,0 +1,42 @@
+"""`metier refresh`"""
+
+import os
+
+from metier.catalog import Refreshed, state_file
+from metier.cli.session import Session, metier_command
+from metier.values.documents import KINDS, PLURAL
+
+
+@metier_command("refresh", catalog=False)
+def command(session: Session) -> None:
+    """Bring the catalogue up to what is on disk.
+
+    Reads only files that changed. One bad file never stops the rest: what is left out is
+    counted here, and `metier lint` says why.
+    """
+    is_new = not os.path.exists(state_file(session.workspace()))
+    with session.open_catalog() as catalog:
+        refreshed = session.refresh(catalog)
+        if session.as_json:
+            session.print_json(refreshed.to_json())
+            return
+        session.note(f"{'built' if is_new else 'refreshed'} {catalog.store.path}")
+        for line in summary(refreshed):
+            print(line)
+
+
+def summary(refreshed: Refreshed) -> list[str]:
+    """What a refresh found, for people."""
+    changes = refreshed.changes
+    kinds = [
+        f"{changes.included[kind]:,} {PLURAL[kind] if changes.included[kind] != 1 else kind}"
+        for kind in KINDS
+    ]
+    lines = [
+        ", ".join(kinds),
+        f"{changes.added:,} new, {changes.changed:,} changed, {changes.removed:,} removed,"
+        f" {changes.unchanged:,} unchanged",
+    ]
+    if changes.excluded:
+        lines.append(f"{changes.excluded:,} left out: metier doctor shows which and why")
+    return lines

@@ -1,0 +1,167 @@
+"""What every command shares: options, streams, the catalogue."""
+
+import functools
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from metier.catalog import Catalog, Refreshed, state_file
+from metier.config import Config, find_workspace, load_config
+from metier.errors import StoreError, UsageError
+from metier.index.documents import OnProgress
+
+_BAR_FROM = 500
+"""Files to read from which on a progress bar is worth drawing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """One command's options."""
+
+    root: str | None
+    config_file: str | None
+    as_json: bool
+    no_refresh: bool
+    quiet: bool
+    verbose: bool
+
+    def workspace(self) -> str:
+        if self.root is not None and not os.path.isdir(self.root):
+            raise UsageError(
+                "the workspace is not a folder",
+                where=self.root,
+                hint="give an existing folder with --root",
+            )
+        return find_workspace(self.root)
+
+    def config(self) -> Config:
+        """The settings in force."""
+        return load_config(self.workspace(), file=self.config_file)
+
+    @contextmanager
+    def catalog(self) -> Iterator[Catalog]:
+        """The workspace's catalogue, brought up to date unless `--no-refresh`."""
+        is_new = not os.path.exists(state_file(self.workspace()))
+        with self._open_or_read_anew() as catalog:
+            if is_new:
+                self.note(f"building the catalogue of {catalog.workspace} for the first time")
+            if is_new or not self.no_refresh:
+                self.refresh(catalog)
+            yield catalog
+
+    def open_catalog(self) -> Catalog:
+        """The workspace's catalogue as it is; made when there is none."""
+        return Catalog.open(self.workspace(), config=self.config())
+
+    def _open_or_read_anew(self) -> Catalog:
+        try:
+            return self.open_catalog()
+        except StoreError as error:
+            if error.code != "STORE_READ_ONLY":
+                raise
+            self.note(f"warning: {error.message}; reading everything anew, keeping nothing")
+            return Catalog.in_memory(self.workspace(), config=self.config())
+
+    def refresh(self, catalog: Catalog) -> Refreshed:
+        with self.progress("reading") as on_progress:
+            return catalog.refresh(on_progress)
+
+    @contextmanager
+    def progress(self, verb: str) -> Iterator[OnProgress | None]:
+        """A bar on a terminal, once there is enough to read; nothing anywhere else."""
+        if self.quiet or not sys.stderr.isatty():
+            yield None
+            return
+        with ExitStack() as stack:
+            bars: list[Any] = []
+
+            def advance(done: int, total: int) -> None:
+                if total < _BAR_FROM:
+                    return
+                if not bars:
+                    bar = click.progressbar(length=total, label=verb, file=sys.stderr, width=30)
+                    bars.append(stack.enter_context(bar))
+                bars[0].update(done - bars[0].pos)
+
+            yield advance
+
+    def note(self, text: str) -> None:
+        """A line for people, on standard error."""
+        if not self.quiet:
+            click.echo(text, err=True)
+
+    def print_json(self, value: Any) -> None:
+        click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+    def print_table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Columns that fit on a terminal; elsewhere one line a row, tabs between."""
+        if not sys.stdout.isatty():
+            for row in rows:
+                click.echo("\t".join(_one_line(cell) for cell in row))
+            return
+        from metier.cli.terminal import print_table  # rich costs more than most commands
+
+        print_table(columns, [[_one_line(cell) for cell in row] for row in rows])
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def metier_command(
+    name: str, *, catalog: bool = True, data: bool = True
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """A command with the options that all of them have, after its own and in one order.
+
+    `data` commands print JSON on request; `catalog` commands look for changes first.
+    """
+
+    def decorate(function: Callable[..., Any]) -> click.Command:
+        @functools.wraps(function)
+        def wrapped(
+            root: str | None,
+            config_file: str | None,
+            quiet: bool,
+            verbose: bool,
+            as_json: bool = False,
+            no_refresh: bool = False,
+            **options: Any,
+        ) -> Any:
+            session = Session(
+                root=root,
+                config_file=config_file,
+                as_json=as_json,
+                no_refresh=no_refresh,
+                quiet=quiet,
+                verbose=verbose,
+            )
+            return function(session, **options)
+
+        made = click.command(name)(wrapped)
+        made.params += _common_options(catalog=catalog, data=data)
+        return made
+
+    return decorate
+
+
+def _common_options(*, catalog: bool, data: bool) -> list[click.Parameter]:
+    options: list[click.Parameter] = []
+    if data:
+        options.append(click.Option(["--json", "as_json"], is_flag=True, help="Print JSON."))
+    if catalog:
+        options.append(
+            click.Option(["--no-refresh"], is_flag=True, help="Do not look for changes first.")
+        )
+    return [
+        *options,
+        click.Option(["--root"], metavar="DIR", help="The workspace (default: this folder)."),
+        click.Option(["--config", "config_file"], metavar="FILE", help="Settings to use."),
+        click.Option(["-q", "--quiet"], is_flag=True, help="Print data only."),
+        click.Option(["-v", "--verbose"], is_flag=True, help="Show tracebacks."),
+    ]

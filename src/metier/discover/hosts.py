@@ -1,0 +1,38 @@
+"""The folders in which agent hosts keep skills, in the order in which they count."""
+
+from typing import NamedTuple
+
+
+class Host(NamedTuple):
+    """A folder in which an agent host keeps skills."""
+
+    label: str
+    folder: str
+    """Relative to the workspace, to the home folder (`~/`), or absolute."""
+
+
+HOSTS: tuple[Host, ...] = (
+    Host("claude", ".claude/skills"),
+    Host("agents", ".agents/skills"),
+    Host("copilot", ".github/skills"),
+    Host("gemini", ".gemini/skills"),
+    Host("cursor", ".cursor/skills"),
+    Host("opencode", ".opencode/skills"),
+    Host("openclaw", ".openclaw/skills"),
+    Host("claude-user", "~/.claude/skills"),
+    Host("claude-plugins", "~/.claude/plugins/cache"),
+    Host("agents-user", "~/.agents/skills"),
+    Host("codex-user", "~/.codex/skills"),
+    Host("codex-system", "/etc/codex/skills"),
+    Host("copilot-user", "~/.copilot/skills"),
+    Host("gemini-user", "~/.gemini/skills"),
+    Host("cursor-user", "~/.cursor/skills"),
+    Host("opencode-user", "~/.config/opencode/skills"),
+    Host("openclaw-user", "~/.openclaw/skills"),
+)
+PROJECT_HOSTS = tuple(
+    (host.label, f"/{host.folder}/", rank)
+    for rank, host in enumerate(HOSTS, start=1)
+    if not host.folder.startswith(("~", "/"))
+)
+FIRST_MOUNT_RANK = len(HOSTS) + 1

@@ -1,0 +1,145 @@
+"""Which folders to look through: by the settings, or by paths that a person named."""
+
+import os
+from collections.abc import Sequence
+
+from metier.config import Config
+from metier.core.paths import is_inside
+from metier.discover.hosts import FIRST_MOUNT_RANK, HOSTS
+from metier.discover.walk import SKILL_NAMES
+from metier.errors import UsageError
+from metier.values.documents import KINDS, Kind, Root
+
+
+def roots_for(workspace: str, config: Config, home: str) -> list[Root]:
+    """Every folder to look through: the workspace, the hosts' folders, the mounts."""
+    roots = [
+        Root(kind="skill", path=workspace, boundary=workspace, label="workspace", rank=0),
+    ]
+    if config.host_folders:
+        roots += host_roots(workspace, home)
+    for rank, mount in enumerate(config.mounts, start=FIRST_MOUNT_RANK):
+        path = os.path.realpath(os.path.join(workspace, mount.path))
+        roots.append(skill_root(path, label=mount.label, rank=rank))
+    roots += _kind_roots("ability", config.abilities, workspace)
+    roots += _kind_roots("card", config.cards, workspace)
+    roots += _kind_roots("agent", config.agents, workspace)
+    return roots
+
+
+def _kind_roots(kind: Kind, folders: Sequence[str], workspace: str) -> list[Root]:
+    roots = []
+    for rank, folder in enumerate(folders):
+        path = os.path.realpath(os.path.join(workspace, folder))
+        inside = is_inside(path, workspace)
+        relative = os.path.relpath(path, workspace).replace(os.sep, "/")
+        roots.append(
+            Root(
+                kind=kind,
+                path=path,
+                boundary=workspace if inside else path,
+                label="workspace" if inside else os.path.basename(path),
+                rank=rank,
+                prefix=f"{relative}/" if inside else f"{os.path.basename(path)}/",
+            )
+        )
+    return roots
+
+
+def host_roots(workspace: str, home: str) -> list[Root]:
+    """The host folders outside the workspace that exist; those inside are met on its walk."""
+    roots = []
+    for rank, host in enumerate(HOSTS, start=1):
+        if not host.folder.startswith(("~", "/")):
+            continue
+        folder = os.path.realpath(host.folder.replace("~", home, 1))
+        if os.path.isdir(folder) and not is_inside(folder, workspace):
+            roots.append(skill_root(folder, label=host.label, rank=rank))
+    return roots
+
+
+def skill_root(path: str, *, label: str, rank: int, prefix: str | None = None) -> Root:
+    """A root that is its own boundary, with its label before every path below it."""
+    return Root(
+        kind="skill",
+        path=path,
+        boundary=path,
+        label=label,
+        rank=rank,
+        prefix=f"{label}/" if prefix is None else prefix,
+    )
+
+
+def roots_of_paths(
+    paths: Sequence[str], workspace: str, config: Config, kind: Kind | None = None
+) -> list[Root]:
+    """A root for every file and folder named; findings show the paths as they were written."""
+    roots: list[Root] = []
+    for rank, path in enumerate(paths):
+        if not os.path.lexists(path):
+            raise UsageError("no such file or folder", where=path, hint="check the spelling")
+        if os.path.isdir(path):
+            roots += _of_folder(path, workspace, config, kind, rank)
+        else:
+            roots.append(_of_file(path, workspace, config, kind, rank))
+    return roots
+
+
+def _folders(config: Config) -> dict[Kind, Sequence[str]]:
+    return {"ability": config.abilities, "card": config.cards, "agent": config.agents}
+
+
+def _of_folder(
+    path: str, workspace: str, config: Config, kind: Kind | None, rank: int
+) -> list[Root]:
+    real = os.path.realpath(path)
+    known = kind or _kind_by_folder(real, workspace, config)
+    if known is not None and known != "skill":
+        return [_root(known, real, path, rank)]
+    roots = [_root("skill", real, path, rank)]
+    for other, folders in _folders(config).items():
+        for folder in folders:
+            below = os.path.join(real, folder)
+            if kind is None and not os.path.isabs(folder) and os.path.isdir(below):
+                shown = os.path.join(path, folder)
+                roots.append(_root(other, os.path.realpath(below), shown, rank))
+    return roots
+
+
+def _of_file(path: str, workspace: str, config: Config, kind: Kind | None, rank: int) -> Root:
+    folder, name = os.path.split(os.path.abspath(path))
+    known = kind or _kind_of_file(folder, name, workspace, config)
+    if known is None:
+        raise UsageError(
+            "cannot tell what kind of document this is",
+            where=path,
+            hint=f"add --kind {'|'.join(KINDS)}",
+        )
+    return _root(known, os.path.realpath(folder), os.path.dirname(path), rank, only=name)
+
+
+def _kind_of_file(folder: str, name: str, workspace: str, config: Config) -> Kind | None:
+    if name in SKILL_NAMES:
+        return "skill"
+    by_folder = _kind_by_folder(os.path.realpath(folder), workspace, config)
+    if by_folder is not None:
+        return by_folder
+    for kind, folders in _folders(config).items():
+        if os.path.basename(folder) in {os.path.basename(one) for one in folders}:
+            return kind
+    return "agent" if name.endswith((".yaml", ".yml", ".json")) else None
+
+
+def _kind_by_folder(real: str, workspace: str, config: Config) -> Kind | None:
+    for kind, folders in _folders(config).items():
+        for folder in folders:
+            if is_inside(real, os.path.realpath(os.path.join(workspace, folder))):
+                return kind
+    return None
+
+
+def _root(kind: Kind, real: str, shown: str, rank: int, only: str = "") -> Root:
+    prefix = "" if shown in ("", ".") else f"{shown.rstrip('/')}/"
+    return Root(
+        kind=kind, path=real, boundary=real, label="named", rank=rank, prefix=prefix, only=only
+    )

@@ -1,0 +1,101 @@
+"""Findings as text for people and as JSON, SARIF or GitHub annotations for programs."""
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from metier.values.codes import CODES
+from metier.values.outcomes import Issue
+
+_SARIF_LEVELS = {"error": "error", "warning": "warning", "info": "note"}
+_GITHUB_LEVELS = {"error": "error", "warning": "warning", "info": "notice"}
+
+
+def as_text(issues: Sequence[Issue], _version: str) -> str:
+    """One line a finding, and its hint below it."""
+    lines = []
+    for issue in issues:
+        fixable = " [*]" if issue.fixable else ""
+        place = f"{issue.path}:{issue.line}:{issue.column}"
+        lines.append(f"{place}: {issue.code}{fixable} {issue.message}")
+        if issue.hint:
+            lines.append(f"    hint: {issue.hint}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def as_json(issues: Sequence[Issue], _version: str) -> str:
+    return json.dumps([issue.to_json() for issue in issues], indent=2, ensure_ascii=False) + "\n"
+
+
+def as_github(issues: Sequence[Issue], _version: str) -> str:
+    """Workflow commands that GitHub shows beside the changed lines."""
+    lines = []
+    for issue in issues:
+        properties = (
+            f"title={_property(f'metier {issue.code}')},file={_property(issue.path)},"
+            f"line={issue.line},col={issue.column}"
+        )
+        text = f"{issue.message} ({issue.hint})" if issue.hint else issue.message
+        lines.append(f"::{_GITHUB_LEVELS[issue.severity]} {properties}::{_data(text)}\n")
+    return "".join(lines)
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def as_sarif(issues: Sequence[Issue], version: str) -> str:
+    """SARIF 2.1.0, one run."""
+    codes = sorted({issue.code for issue in issues})
+    driver: dict[str, Any] = {
+        "name": "metier",
+        "version": version,
+        "rules": [_sarif_rule(code) for code in codes],
+    }
+    results = [_sarif_result(issue, codes.index(issue.code)) for issue in issues]
+    log = {
+        "version": "2.1.0",
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "runs": [{"tool": {"driver": driver}, "results": results}],
+    }
+    return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
+
+
+def _sarif_rule(code: str) -> dict[str, Any]:
+    return {
+        "id": code,
+        "shortDescription": {"text": CODES[code].title},
+        "help": {"text": f"metier explain {code}"},
+        "defaultConfiguration": {"level": _SARIF_LEVELS[CODES[code].severity]},
+    }
+
+
+def _sarif_result(issue: Issue, rule: int) -> dict[str, Any]:
+    text = f"{issue.message}; {issue.hint}" if issue.hint else issue.message
+    region = {"startLine": issue.line, "startColumn": issue.column}
+    return {
+        "ruleId": issue.code,
+        "ruleIndex": rule,
+        "level": _SARIF_LEVELS[issue.severity],
+        "message": {"text": text},
+        "locations": [
+            {
+                "physicalLocation": {
+                    "artifactLocation": {"uri": issue.path},
+                    "region": region,
+                }
+            }
+        ],
+    }
+
+
+FORMATS: dict[str, Callable[[Sequence[Issue], str], str]] = {
+    "text": as_text,
+    "json": as_json,
+    "sarif": as_sarif,
+    "github": as_github,
+}

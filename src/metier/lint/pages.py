@@ -1,0 +1,69 @@
+"""The page of every code: why it matters, and what to do."""
+
+from metier.lint.page import Page
+from metier.lint.pages_others import ABILITIES, AGENTS, CARDS, SEVERAL_FILES
+from metier.lint.pages_skills import CONTRACTS, FILES, FRONT_MATTER, SKILLS
+
+__all__ = ["ERROR_PAGES", "PAGES", "Page"]
+
+PAGES: dict[str, Page] = {
+    **FRONT_MATTER,
+    **FILES,
+    **SKILLS,
+    **CONTRACTS,
+    **ABILITIES,
+    **CARDS,
+    **AGENTS,
+    **SEVERAL_FILES,
+}
+
+ERROR_PAGES: dict[str, str] = {
+    "USAGE": (
+        "An argument is missing or wrong, and nothing was done. "
+        "Add --help to the command to see what it takes."
+    ),
+    "CONFIG_INVALID": (
+        "A setting is wrong, and nothing was done. The message names the setting and the file: "
+        "metier.toml, pyproject.toml, your own metier.toml, or the environment. Correct it there."
+    ),
+    "NOT_FOUND": (
+        "No document has that id or name, or its file is gone. "
+        "Look at what there is with 'metier list'. After a change on disk run 'metier refresh'."
+    ),
+    "DOCUMENT_INVALID": (
+        "A strict load met a document with errors and stopped. "
+        "Run 'metier lint' to see them all, and correct what is marked as an error."
+    ),
+    "CONTRACT_INVALID": (
+        "A contract cannot be read; the message gives the character at fault. "
+        "A contract looks like this: DCI/1 P(what-it-offers) R(what-it-needs)."
+    ),
+    "METIER_ERROR": (
+        "Something went wrong that has no code of its own. "
+        "The message says what; if it makes no sense, please report it as a bug."
+    ),
+    "STORE_FAILED": (
+        "The database behind the catalogue reported a problem that metier does not know. "
+        "Run 'metier doctor'. Your documents are safe: the catalogue is only built from them."
+    ),
+    "STORE_LOCKED": (
+        "Another process is writing to the catalogue and did not finish in time. "
+        "Wait for it, or end it, and try again."
+    ),
+    "STORE_FULL": (
+        "The catalogue could not be written, because the disk is full or failing. "
+        "Free some space and try again; what was in the catalogue before is still there."
+    ),
+    "STORE_READ_ONLY": (
+        "metier cannot open or write its catalogue. It is the file .metier/metier.db in the "
+        "workspace: check who owns the folder and whether the disk is mounted read-only."
+    ),
+    "STORE_CORRUPT": (
+        "The file of the catalogue is damaged or is no database. "
+        "Remove .metier/metier.db: the next refresh builds it again from your documents."
+    ),
+    "STORE_NEWER": (
+        "A newer metier has written the catalogue, and this one cannot read it. "
+        "Upgrade metier, or remove .metier/metier.db: the next refresh builds it again."
+    ),
+}

@@ -1,0 +1,198 @@
+"""Pages of the findings in abilities, cards and agent profiles, and among several files."""
+
+from metier.lint.page import Page, fenced
+
+
+def _ability(*front: str) -> str:
+    return fenced(*front, body="Name things for what they mean.")
+
+
+_CARD_ID = ("id: web-search", "name: Web search", "description: Looks things up on the web.")
+_KEYWORDS = ("triggers:", "  keywords: [search, web, look up]")
+_CARD_BODY = """\
+The tool `search` finds pages on the web and returns titles, addresses and excerpts.
+Ask for three to five words, not for a sentence. Open a page before you quote it.
+More is written in docs/search.md."""
+
+
+def _card(*front: str, body: str = _CARD_BODY) -> str:
+    return fenced(*front, body=body)
+
+
+_GOOD_CARD = _card(*_CARD_ID, *_KEYWORDS)
+_PROFILE = "agentId: reviewer\ndescription: Reads a change and says what is wrong with it.\n"
+
+
+def _workflow(second: str, needs: str) -> str:
+    return f"""\
+{_PROFILE}workflow:
+  - stepId: read
+    type: prompt
+    config: {{prompt: Read the change.}}
+  - stepId: {second}
+    type: prompt
+    dependencies: [{needs}]
+    config: {{prompt: Say what is wrong with it.}}
+"""
+
+
+_GOOD_WORKFLOW = _workflow("judge", needs="read")
+
+ABILITIES = {
+    "AB501": Page(
+        "Profiles name abilities by id, and nobody can name this one. It is left out. "
+        "Without abilityId the file name gives the id, so rename the file or set it.",
+        bad=_ability("abilityId: Clean Code"),
+        good=_ability("abilityId: clean-code"),
+    ),
+    "AB502": Page(
+        "An ability with a wrong field is left out as a whole, and the agent works without it.",
+        bad=_ability("abilityId: clean-code", "priority: 500"),
+        good=_ability("abilityId: clean-code", "priority: 90"),
+    ),
+    "AB503": Page(
+        "The key has no effect. If it is a slip of the pen, the setting that you meant is not "
+        "in force.",
+        bad=_ability("abilityId: clean-code", "catgory: engineering"),
+        good=_ability("abilityId: clean-code", "category: engineering"),
+    ),
+    "AB504": Page(
+        "Above 50,000 characters the ability is left out. "
+        "Shorter ones are also easier to choose from.",
+        bad="abilities/clean-code.md         80,000 characters\n",
+        good=(
+            "abilities/clean-code.md         40,000 characters\n"
+            "abilities/clean-code-names.md   40,000 characters\n"
+        ),
+    ),
+}
+
+CARDS = {
+    "CD601": Page(
+        "A card needs an id, a name, a description and keywords. Without one of them it is left "
+        "out and never injected.",
+        bad=_card(*_CARD_ID),
+        good=_GOOD_CARD,
+    ),
+    "CD602": Page(
+        "A card with a wrong field is left out as a whole and never injected.",
+        bad=_card(*_CARD_ID, *_KEYWORDS, "priority: 200"),
+        good=_card(*_CARD_ID, *_KEYWORDS, "priority: 20"),
+    ),
+    "CD603": Page(
+        "The key has no effect. If it is a slip of the pen, the setting that you meant is not "
+        "in force.",
+        bad=_card(*_CARD_ID, *_KEYWORDS, "prioritty: 20"),
+        good=_card(*_CARD_ID, *_KEYWORDS, "priority: 20"),
+    ),
+    "CD604": Page(
+        "Each keyword counts only for its share, so with many keywords an ordinary sentence "
+        "stays below the threshold. The card is hardly ever injected.",
+        bad=_card(
+            *_CARD_ID,
+            "triggers:",
+            "  keywords: [search, web, look up, browse, find, google, page, site, link]",
+            "  confidenceThreshold: 0.6",
+        ),
+        good=_card(
+            *_CARD_ID,
+            "triggers:",
+            "  keywords: [search, web, look up, browse, find, google, page, site, link]",
+            "  confidenceThreshold: 0.2",
+        ),
+    ),
+    "CD605": Page(
+        "With no messages to look at, the score is the priority alone. The card is then put "
+        "before every agent, whatever it works on, and uses up the budget.",
+        bad=_card(*_CARD_ID, *_KEYWORDS, "priority: 80"),
+        good=_card(*_CARD_ID, *_KEYWORDS, "priority: 20"),
+    ),
+    "CD606": Page(
+        "People plan the budget with this number. metier measures the text itself and does not "
+        "use it.",
+        bad=_card(*_CARD_ID, *_KEYWORDS, "estimatedTokens: 900"),
+        good=_card(*_CARD_ID, *_KEYWORDS, "estimatedTokens: 50"),
+    ),
+    "CD607": Page(
+        "A very short card tells the agent nothing new. A very long one crowds out the others.",
+        bad=_card(*_CARD_ID, *_KEYWORDS, body="Search the web."),
+        good=_GOOD_CARD,
+    ),
+}
+
+AGENTS = {
+    "AG701": Page(
+        "A profile that lacks a required field is left out, and the agent does not exist.",
+        bad="agentId: reviewer\nrole: reviewer\n",
+        good=f"{_PROFILE}role: reviewer\n",
+    ),
+    "AG702": Page(
+        "A profile with a wrong field is left out as a whole, and the agent does not exist.",
+        bad=f"{_PROFILE}temperature: 5\n",
+        good=f"{_PROFILE}temperature: 0.5\n",
+    ),
+    "AG703": Page(
+        "A misspelt key would silently change what the agent may do. So the profile is left out "
+        "until it is put right; your own keys belong under metadata.",
+        bad=f"{_PROFILE}temprature: 0.5\n",
+        good=f"{_PROFILE}temperature: 0.5\n",
+    ),
+    "AG704": Page(
+        "Outputs, dependencies and checkpoints go by the step id. With two of one id nobody "
+        "knows which is meant, so the profile is left out.",
+        bad=_workflow("read", needs="read"),
+        good=_GOOD_WORKFLOW,
+    ),
+    "AG705": Page(
+        "The step would wait for something that never happens, so the profile is left out. "
+        "In order, a step may name earlier steps next to it; with execution: parallel any of them.",
+        bad=_workflow("judge", needs="reed"),
+        good=_GOOD_WORKFLOW,
+    ),
+}
+
+SEVERAL_FILES = {
+    "XF901": Page(
+        "An agent that asks for the name gets the first one. The other is hidden, and a change "
+        "in it has no effect.",
+        bad=(
+            "skills/charts/SKILL.md          name: charts\n"
+            "vendor/charts/SKILL.md          name: charts\n"
+        ),
+        good=(
+            "skills/charts/SKILL.md          name: charts\n"
+            "vendor/vendor-charts/SKILL.md   name: vendor-charts\n"
+        ),
+    ),
+    "XF902": Page(
+        "The copy is left out. Sooner or later someone edits one of the two and wonders why "
+        "nothing changes.",
+        bad=(
+            "skills/charts/SKILL.md          sha256 4be1...\n"
+            "backup/charts/SKILL.md          sha256 4be1...\n"
+        ),
+        good="skills/charts/SKILL.md          sha256 4be1...\n",
+    ),
+    "XF903": Page(
+        "Only the first file counts, the other is left out. What you write in it has no effect.",
+        bad=(
+            "abilities/clean-code.md         abilityId: clean-code\n"
+            "abilities/cleaner-code.md       abilityId: clean-code\n"
+        ),
+        good=(
+            "abilities/clean-code.md         abilityId: clean-code\n"
+            "abilities/cleaner-code.md       abilityId: cleaner-code\n"
+        ),
+    ),
+    "XF904": Page(
+        "Agents choose by description and cannot tell the two apart. They may take the wrong one.",
+        bad=(
+            "name: charts     description: Draws a chart from a table of numbers.\n"
+            "name: diagrams   description: Draws a chart from the table of numbers.\n"
+        ),
+        good=(
+            "name: charts     description: Draws a chart from a table of numbers.\n"
+            "name: diagrams   description: Draws how parts of a system hang together.\n"
+        ),
+    ),
+}

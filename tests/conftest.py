@@ -1,0 +1,82 @@
+"""What all tests share: an empty home, a workspace to write into, a real collection if any."""
+
+import os
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+SIBLING_CORPUS = REPOSITORY.parent / "shared" / "corpora" / "skills-10k.tar.gz"
+
+settings.register_profile(
+    "metier", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+)
+settings.load_profile("metier")
+
+
+@pytest.fixture(autouse=True)
+def empty_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No test reads the settings or skills of the person who runs it."""
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(home))
+    for name in list(os.environ):
+        if name.startswith("METIER_") and name not in ("METIER_CORPUS", "METIER_SOAK"):
+            monkeypatch.delenv(name)
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    return home
+
+
+class Workspace:
+    """A folder with documents in it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def write(self, path: str, text: str | bytes) -> Path:
+        """Write a file with a time long past, so that the next refresh can trust its time."""
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
+        os.utime(file, (1_000_000_000, 1_000_000_000))
+        return file
+
+    def skill(
+        self,
+        name: str,
+        description: str = "Does one thing well. Use it when that thing is needed.",
+        *,
+        folder: str | None = None,
+        extra: str = "",
+        body: str = "Do it.",
+    ) -> Path:
+        """Write a valid skill; `extra` is more front matter."""
+        more = f"{extra.rstrip()}\n" if extra else ""
+        return self.write(
+            f"{folder or f'skills/{name}'}/SKILL.md",
+            f"---\nname: {name}\ndescription: {description}\n{more}---\n\n{body}\n",
+        )
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    root = tmp_path / "workspace"
+    root.mkdir()
+    return Workspace(root)
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder of real SKILL.md files, unpacked once."""
+    source = Path(os.environ.get("METIER_CORPUS", SIBLING_CORPUS))
+    if not source.exists():
+        pytest.skip("no collection of real skills: set METIER_CORPUS to a folder or .tar.gz")
+    if source.is_dir():
+        yield source
+        return
+    folder = tmp_path_factory.mktemp("corpus")
+    with tarfile.open(source) as archive:
+        archive.extractall(folder, filter="data")
+    yield folder

@@ -1,0 +1,206 @@
+"""Every code has a page, and the examples on it are true."""
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import metier
+from metier.errors import MetierError
+from metier.lint.pages import ERROR_PAGES, PAGES
+from metier.load import load_folder
+from metier.values.codes import CODES
+from metier.values.documents import Kind
+from metier.values.outcomes import Issue
+
+PLACES: dict[str, tuple[Kind, str]] = {
+    "FM": ("skill", "skills/example/SKILL.md"),
+    "SK": ("skill", "skills/example/SKILL.md"),
+    "DC": ("skill", "skills/example/SKILL.md"),
+    "AB": ("ability", "abilities/x.md"),
+    "CD": ("card", "docs/capabilities/x.md"),
+    "AG": ("agent", "agents/x.yaml"),
+}
+
+
+def load_text(workspace: Path, code: str, raw: bytes) -> list[Issue]:
+    """What loading says about a file in the place where documents of the code's family are."""
+    kind, place = ("agent", "agents/x.json") if code == "FM115" else PLACES[code[:2]]
+    file = workspace / place
+    file.parent.mkdir(parents=True)
+    file.write_bytes(raw)
+    return load(kind, workspace if kind == "skill" else file.parent)
+
+
+def load(kind: Kind, folder: Path) -> list[Issue]:
+    return list(load_folder(kind, folder).issues)
+
+
+def codes_of(issues: list[Issue]) -> set[str]:
+    return {issue.code for issue in issues}
+
+
+def skill(*front: str, body: str = "Read the table.") -> bytes:
+    about = "description: Draws a chart from a table of numbers."
+    lines = ("---", "name: example", *(front or (about,)), "---", body)
+    return "\n".join(lines).encode() + b"\n"
+
+
+ABOUT = "description: Draws a chart from a table of numbers."
+
+SITUATIONS: dict[str, tuple[bytes, bytes]] = {
+    "FM108": (skill(ABOUT, f"author: {'a' * 65_600}"), skill(ABOUT, f"author: {'a' * 65_000}")),
+    "FM110": (skill("description: Draws a chart in a café.").replace("é".encode(), b"\xe9"),
+              skill("description: Draws a chart in a café.")),
+    "FM111": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", skill()),
+    "FM112": (skill().replace(b"\n", b"\r\n"), skill()),
+    "FM113": (b"\xef\xbb\xbf" + skill(), skill()),
+    "FM114": (b" \n\n", skill()),
+    "SK305": (skill(f"description: {'a' * 1025}"), skill(f"description: {'a' * 1024}")),
+    "SK308": (skill(ABOUT, f"compatibility: {'a' * 501}"),
+              skill(ABOUT, f"compatibility: {'a' * 500}")),
+    "SK313": (skill(body="x\n" * 501), skill(body="x\n" * 500)),
+    "AB504": (b"a" * 50_001, b"a" * 50_000),
+}  # fmt: skip
+"""Codes whose page describes a file that is too long, or no text, to be shown."""
+
+
+def dangling_link(workspace: Path) -> Kind:
+    (workspace / "a").mkdir()
+    (workspace / "a/SKILL.md").symlink_to(workspace / "gone.md")
+    return "skill"
+
+
+def link_to_the_outside(workspace: Path) -> Kind:
+    outside = workspace.parent / "outside.md"
+    outside.write_bytes(skill())
+    (workspace / "a").mkdir()
+    (workspace / "a/SKILL.md").symlink_to(outside)
+    return "skill"
+
+
+def too_large(workspace: Path) -> Kind:
+    (workspace / "card.md").write_bytes(b"a" * (50 * 1024 + 1))
+    return "card"
+
+
+def folder_named_as_a_skill(workspace: Path) -> Kind:
+    (workspace / "a/SKILL.md").mkdir(parents=True)
+    return "skill"
+
+
+def name_in_latin_1(workspace: Path) -> Kind:
+    with open(os.fsencode(workspace) + b"/caf\xe9.md", "wb") as file:
+        file.write(b"Coffee.")
+    return "ability"
+
+
+def lower_case_name(workspace: Path) -> Kind:
+    (workspace / "example").mkdir()
+    (workspace / "example/skill.md").write_bytes(skill())
+    return "skill"
+
+
+FOLDERS: dict[str, Callable[[Path], Kind]] = {
+    "IO201": dangling_link,
+    "IO202": link_to_the_outside,
+    "IO203": too_large,
+    "IO204": folder_named_as_a_skill,
+    "IO205": name_in_latin_1,
+    "SK315": lower_case_name,
+}
+"""Codes that are about where a file is or what it is called."""
+
+SHOWN = [
+    code for code in CODES
+    if code[:2] in PLACES and code not in SITUATIONS and code not in FOLDERS
+]  # fmt: skip
+
+
+def test_every_finding_has_a_page_and_no_page_is_left_over() -> None:
+    assert list(PAGES) == list(CODES)
+
+
+def test_every_error_code_has_a_page_and_no_page_is_left_over() -> None:
+    assert set(ERROR_PAGES) == set(raised_codes())
+
+
+def raised_codes() -> Iterator[str]:
+    """The codes of the exceptions, and the codes that the sources give to one of them."""
+    kinds = [MetierError]
+    for kind in kinds:
+        yield kind.default_code
+        kinds.extend(kind.__subclasses__())
+    for file in Path(metier.__file__).parent.rglob("*.py"):
+        if not file.name.startswith("pages"):
+            text = file.read_text()
+            yield from re.findall(r'\bcode="([A-Z]+(?:_[A-Z]+)*)"', text)
+            yield from re.findall(r'"(STORE_[A-Z_]+)"', text)
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_a_page_is_short_and_shows_two_different_examples(code: str) -> None:
+    page = PAGES[code]
+    assert 1 <= sentences(page.why) <= 3
+    assert page.bad.strip()
+    assert page.good.strip()
+    assert page.bad != page.good
+
+
+@pytest.mark.parametrize("code", ERROR_PAGES)
+def test_an_error_page_is_short_and_its_first_sentence_can_stand_alone(code: str) -> None:
+    text = ERROR_PAGES[code]
+    assert 1 <= sentences(text) <= 3
+    assert text.split(".")[0] == text.split(". ")[0]
+
+
+def sentences(text: str) -> int:
+    assert text.endswith(".")
+    return text.count(". ") + 1
+
+
+def test_every_example_of_a_document_family_is_tried_out() -> None:
+    families = {code for code in CODES if code[:2] in PLACES}
+    assert families <= {*SHOWN, *SITUATIONS, *FOLDERS}
+
+
+@pytest.mark.parametrize("code", SHOWN)
+def test_the_bad_example_gets_the_finding(code: str, tmp_path: Path) -> None:
+    assert code in codes_of(load_text(tmp_path, code, PAGES[code].bad.encode()))
+
+
+@pytest.mark.parametrize("code", SHOWN)
+def test_the_good_example_gets_no_finding_at_all(code: str, tmp_path: Path) -> None:
+    assert load_text(tmp_path, code, PAGES[code].good.encode()) == []
+
+
+@pytest.mark.parametrize("code", SITUATIONS)
+def test_a_file_as_the_page_describes_it_gets_the_finding(code: str, tmp_path: Path) -> None:
+    assert codes_of(load_text(tmp_path, code, SITUATIONS[code][0])) == {code}
+
+
+@pytest.mark.parametrize("code", SITUATIONS)
+def test_a_file_put_right_gets_no_finding(code: str, tmp_path: Path) -> None:
+    assert load_text(tmp_path, code, SITUATIONS[code][1]) == []
+
+
+@pytest.mark.parametrize("code", FOLDERS)
+def test_a_folder_as_the_page_describes_it_gets_the_finding(code: str, tmp_path: Path) -> None:
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    kind = FOLDERS[code](workspace)
+    assert codes_of(load(kind, workspace)) == {code}
+
+
+def test_every_finding_has_a_place_a_message_and_a_hint_where_there_is_something_to_do(
+    tmp_path: Path,
+) -> None:
+    for code in SHOWN:
+        (tmp_path / code).mkdir()
+        for issue in load_text(tmp_path / code, code, PAGES[code].bad.encode()):
+            assert issue.line >= 1
+            assert issue.column >= 1
+            assert issue.message
+            assert issue.path

@@ -1,0 +1,102 @@
+"""The one hard rule: a stage imports errors, core, values and its own files, no other stage."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import metier
+
+PACKAGE = Path(metier.__file__).parent
+FOUNDATION = {"errors", "config", "core", "values"}
+STAGES = {"discover", "parse", "lint", "index", "select", "resolve", "inject", "run", "report"}
+CONDUCTORS = {"load", "catalog"}
+"""Only these know the order of the stages."""
+
+
+def modules() -> list[tuple[str, Path]]:
+    found = []
+    for file in sorted(PACKAGE.rglob("*.py")):
+        parts = file.relative_to(PACKAGE).with_suffix("").parts
+        found.append((".".join(part for part in parts if part != "__init__") or "metier", file))
+    return found
+
+
+def imports_of(file: Path) -> set[str]:
+    """Modules of metier that a file imports anywhere, without the leading `metier.`."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("metier"):
+            inner = (node.module or "").removeprefix("metier").lstrip(".")
+            found |= {inner} if inner else {alias.name for alias in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {
+                alias.name.removeprefix("metier.")
+                for alias in node.names
+                if alias.name.startswith("metier.")
+            }
+    return {name for name in found if name and not name.startswith("__")}
+
+
+def top(module: str) -> str:
+    return module.split(".")[0]
+
+
+@pytest.mark.parametrize(("module", "file"), modules(), ids=lambda value: str(value))
+def test_a_module_imports_only_what_its_place_allows(module: str, file: Path) -> None:
+    home = top(module)
+    imported = {top(name) for name in imports_of(file)}
+    if home == "errors":
+        allowed: set[str] = set()
+    elif home == "core":
+        allowed = {"core", "errors"}
+    elif home in {"values", "config"}:
+        allowed = {"core", "errors", "values"}
+    elif home in STAGES:
+        allowed = FOUNDATION | {home}
+    elif home in CONDUCTORS:
+        allowed = FOUNDATION | STAGES | CONDUCTORS
+    else:
+        return
+    assert imported - allowed == set()
+
+
+def test_no_import_cycle() -> None:
+    graph = {module: imports_of(file) for module, file in modules() if module != "metier"}
+    known = set(graph)
+    done: set[str] = set()
+
+    def visit(module: str, trail: tuple[str, ...]) -> None:
+        assert module not in trail, " → ".join((*trail, module))
+        if module in done:
+            return
+        for name in graph[module]:
+            if name in known and name != module:
+                visit(name, (*trail, module))
+        done.add(module)
+
+    for module in sorted(graph):
+        if not module.startswith("cli") and module != "__main__":
+            visit(module, ())
+
+
+def test_the_door_is_short_sorted_and_true() -> None:
+    names = metier.__all__
+    assert names == sorted(names)
+    assert len(names) <= 30
+    for name in names:
+        assert getattr(metier, name) is not None
+
+
+def test_no_module_reaches_four_hundred_lines() -> None:
+    long = {
+        str(file.relative_to(PACKAGE)): lines
+        for _, file in modules()
+        if (lines := file.read_text().count("\n")) > 400
+    }
+    assert long == {}
+
+
+def test_there_is_no_drawer_for_leftovers() -> None:
+    stems = {file.stem for _, file in modules()}
+    assert stems & {"utils", "util", "helpers", "common", "misc"} == set()
