@@ -4,20 +4,23 @@ import os
 from collections.abc import Sequence
 from difflib import get_close_matches
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from metier.config import STATE_FOLDER, Config, find_workspace, load_config
 from metier.discover import roots_for
 from metier.errors import NotFoundError, UsageError
 from metier.index import documents
-from metier.index.documents import OnProgress
+from metier.index.refresh import OnProgress, refresh_documents
 from metier.index.skills import SkillRepository
 from metier.index.store import FILE_NAME, Store
-from metier.lint.collisions import exact_copy, same_id, same_name
-from metier.load import read_documents, read_entry, read_skills
-from metier.values.documents import Document, Found, Kind, Reading
+from metier.reading import read_documents, read_skills
+from metier.values.files import Found, Kind, Reading
 from metier.values.outcomes import Changes, Exclusion, Issue
 from metier.values.rows import Row
+from metier.values.twins import exact_copy, same_id, same_name
+
+if TYPE_CHECKING:
+    from metier.values.documents import Document
 
 
 class Refreshed:
@@ -107,7 +110,7 @@ class Catalog:
 
         One bad file never stops the rest. Nothing is written when nothing has changed.
         """
-        changes = documents.refresh_documents(self.store, self._read, on_progress=on_progress)
+        changes = refresh_documents(self.store, self._read, on_progress=on_progress)
         return Refreshed(changes, self)
 
     def _read(self) -> Reading:
@@ -146,7 +149,7 @@ class Catalog:
             hint=f"did you mean '{near}'?" if near else "metier list shows what there is",
         )
 
-    def document(self, row: Row) -> Document:
+    def document(self, row: Row) -> "Document":
         """The whole document behind a row, read from its file. Raises `NotFoundError`."""
         try:
             info = os.stat(row.file)
@@ -155,7 +158,7 @@ class Catalog:
         found = Found(
             row.kind, row.path, 0, info.st_size, 0, "", row.file, row.source, info.st_ino
         )  # fmt: skip
-        entry = read_entry(found, disabled=frozenset())
+        entry = read_documents([]).read(found)
         if entry.document is None:
             raise _gone(row, entry.issues[0].message)
         return entry.document

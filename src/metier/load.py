@@ -11,27 +11,28 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from metier.discover import LARGEST, discover, skill_root
+from metier.discover import LARGEST
 from metier.errors import MetierError
 from metier.lint import lint_document
-from metier.lint.collisions import Subject, lint_collisions, same_id
+from metier.lint.collisions import Subject, lint_collisions
 from metier.lint.fix import fix
 from metier.parse import parse_document
-from metier.values.documents import (
-    Ability,
-    Document,
-    Entry,
-    Found,
-    Kind,
-    Parsed,
-    Reading,
-    Root,
-    Skill,
-)
+from metier.reading import read_documents, read_skills
+from metier.values.documents import Ability, Document, Skill
+from metier.values.files import Entry, Found, Kind, Parsed, Reading, Root
 from metier.values.outcomes import Exclusion, Issue, Loaded, has_errors
+from metier.values.twins import same_id
 
-READER_VERSION = "1"
-"""Raised whenever the same bytes would give another entry: every file is then read again."""
+__all__ = [
+    "Linted",
+    "fix_files",
+    "lint_files",
+    "load_abilities",
+    "load_folder",
+    "read_documents",
+    "read_entry",
+    "read_skills",
+]
 
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
 _IO_HINTS = {
@@ -41,24 +42,6 @@ _IO_HINTS = {
     "IO204": "put a text file here",
     "IO205": "rename it",
 }
-
-
-def read_documents(
-    roots: Iterable[Root], *, disabled: Iterable[str] = (), strict: bool = False
-) -> Reading:
-    """What is on disk below `roots`, and how to read one file of it."""
-    roots = list(roots)
-    off = frozenset(disabled)
-
-    def read(found: Found) -> Entry:
-        return read_entry(found, disabled=off, strict=strict)
-
-    return Reading(discover(roots), read, _fingerprint(roots, off))
-
-
-def read_skills(roots: Iterable[Root | str | os.PathLike[str]]) -> Reading:
-    """The skills below `roots`; a plain folder counts as a root of its own."""
-    return read_documents(_as_roots(roots))
 
 
 def load_abilities(directory: str | os.PathLike[str]) -> Loaded[Ability]:
@@ -160,24 +143,6 @@ def _refused(found: Found, reason: str, code: str, detail: str) -> Entry:
     return Entry(found=found, sha256="", document=None, issues=[issue], reason=reason)
 
 
-def _as_roots(roots: Iterable[Root | str | os.PathLike[str]]) -> list[Root]:
-    out: list[Root] = []
-    for rank, root in enumerate(roots):
-        if isinstance(root, Root):
-            out.append(root)
-        else:
-            path = os.path.realpath(root)
-            label = os.path.basename(path)
-            out.append(skill_root(path, label=label, rank=rank, prefix="" if rank == 0 else None))
-    return out
-
-
-def _fingerprint(roots: Sequence[Root], disabled: frozenset[str]) -> str:
-    parts = [READER_VERSION, *sorted(disabled)]
-    parts += [f"{root.kind}|{root.path}|{root.prefix}|{root.rank}" for root in roots]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
-
-
 @dataclass(frozen=True, slots=True)
 class Linted:
     """Every finding in a set of files, before any of them is filtered out."""
@@ -204,7 +169,7 @@ def lint_files(reading: Reading, on_progress: Callable[[int, int], None] | None 
 def _subject(entry: Entry, document: Document) -> Subject:
     return Subject(
         kind=entry.found.kind,
-        group=document.name if isinstance(document, Skill) else document.id,
+        group=document.handle,
         path=entry.found.path,
         sha256=entry.sha256,
         description=document.description,

@@ -16,7 +16,7 @@ from metier.cli.session import Session, metier_command
 from metier.discover.hosts import HOSTS
 from metier.errors import MetierError
 from metier.index.documents import check_integrity
-from metier.values.documents import KINDS, PLURAL
+from metier.values.files import KINDS, PLURAL
 
 _COLOURS = {"ok": "green", "warning": "yellow", "error": "red"}
 _MOST_SHOWN = 10

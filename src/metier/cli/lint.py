@@ -15,7 +15,7 @@ from metier.errors import UsageError
 from metier.lint.choose import choose
 from metier.lint.formats import FORMATS
 from metier.load import Linted, fix_files, lint_files, read_documents
-from metier.values.documents import KINDS, Kind, Reading
+from metier.values.files import KINDS, Kind, Reading
 from metier.values.outcomes import Issue
 
 

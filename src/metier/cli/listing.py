@@ -4,7 +4,7 @@ import click
 
 from metier.cli.session import Session, metier_command
 from metier.errors import UsageError
-from metier.values.documents import KINDS, PLURAL, Kind
+from metier.values.files import KINDS, PLURAL, Kind
 from metier.values.rows import Row
 
 _BY_WORD: dict[str, Kind] = {word: kind for kind in KINDS for word in (kind, PLURAL[kind])}

@@ -4,7 +4,7 @@ import os
 
 from metier.catalog import Refreshed, state_file
 from metier.cli.session import Session, metier_command
-from metier.values.documents import KINDS, PLURAL
+from metier.values.files import KINDS, PLURAL
 
 
 @metier_command("refresh", catalog=False)

@@ -14,7 +14,7 @@ import click
 from metier.catalog import Catalog, Refreshed, state_file
 from metier.config import Config, find_workspace, load_config
 from metier.errors import StoreError, UsageError
-from metier.index.documents import OnProgress
+from metier.index.refresh import OnProgress
 
 _BAR_FROM = 500
 """Files to read from which on a progress bar is worth drawing."""

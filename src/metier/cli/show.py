@@ -8,7 +8,7 @@ from click.shell_completion import CompletionItem
 from metier.catalog import Catalog
 from metier.cli.session import Session, metier_command
 from metier.errors import MetierError
-from metier.values.documents import KINDS, Kind
+from metier.values.files import KINDS, Kind
 from metier.values.rows import Row
 
 

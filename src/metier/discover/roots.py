@@ -8,7 +8,7 @@ from metier.core.paths import is_inside
 from metier.discover.hosts import FIRST_MOUNT_RANK, HOSTS
 from metier.discover.walk import SKILL_NAMES
 from metier.errors import UsageError
-from metier.values.documents import KINDS, Kind, Root
+from metier.values.files import KINDS, Kind, Root
 
 
 def roots_for(workspace: str, config: Config, home: str) -> list[Root]:

@@ -11,7 +11,7 @@ from operator import attrgetter
 
 from metier.core.paths import is_inside
 from metier.discover.hosts import PROJECT_HOSTS
-from metier.values.documents import Found, Kind, Root
+from metier.values.files import Found, Kind, Root
 
 SKILL_NAMES = frozenset({"SKILL.md", "skill.md"})
 SUFFIXES: dict[Kind, tuple[str, ...]] = {

@@ -6,14 +6,10 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from metier.index.capabilities import build_capability_index
-from metier.index.documents import (
-    OnProgress,
-    find_documents,
-    list_documents,
-    refresh_documents,
-)
+from metier.index.documents import find_documents, list_documents
+from metier.index.refresh import OnProgress, refresh_documents
 from metier.index.store import Store
-from metier.values.documents import Reading, Root
+from metier.values.files import Reading, Root
 from metier.values.outcomes import LoadSummary
 from metier.values.rows import Row
 

@@ -7,7 +7,8 @@ from metier.lint.agents import lint_agent, validate_agent
 from metier.lint.cards import lint_card
 from metier.lint.skills import lint_skill
 from metier.values.agents import AgentProfile
-from metier.values.documents import Ability, Card, Parsed, Skill
+from metier.values.documents import Ability, Card, Skill
+from metier.values.files import Parsed
 from metier.values.outcomes import Issue
 
 __all__ = ["lint_document", "validate_ability", "validate_agent"]

@@ -5,8 +5,9 @@ from typing import Any
 
 from metier.core.names import loose_key
 from metier.lint.fields import Flaw, check_mapping, check_value
-from metier.values.documents import Ability, Matter
+from metier.values.documents import Ability
 from metier.values.fields import ABILITY, Field, spellings
+from metier.values.files import Matter
 from metier.values.outcomes import Issue
 
 LONGEST_CONTENT = 50_000

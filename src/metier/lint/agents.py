@@ -5,8 +5,8 @@ from typing import Any
 
 from metier.lint.fields import Flaw, check_mapping
 from metier.values.agents import AgentProfile
-from metier.values.documents import KeyPath, Matter
 from metier.values.fields import AGENT, NESTED_STEPS, STEP, STEP_CONFIG
+from metier.values.files import KeyPath, Matter
 from metier.values.outcomes import Issue
 
 _CODES = {

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from math import ceil
 
 from metier.lint.fields import check_mapping
-from metier.values.documents import Card, KeyPath, Matter
+from metier.values.documents import Card
 from metier.values.fields import CARD
+from metier.values.files import KeyPath, Matter
 from metier.values.outcomes import Issue, has_errors
 
 _CODES = {"missing": "CD601", "invalid": "CD602", "unknown": "CD603"}

@@ -5,8 +5,9 @@ from math import ceil
 from typing import NamedTuple
 
 from metier.core.text import words
-from metier.values.documents import Kind
+from metier.values.files import Kind
 from metier.values.outcomes import Issue
+from metier.values.twins import exact_copy, same_id, same_name
 
 NEARLY_THE_SAME = 0.9
 """Shared words over all words, from which on two descriptions are hard to tell apart."""
@@ -22,21 +23,6 @@ class Subject(NamedTuple):
     path: str
     sha256: str = ""
     description: str = ""
-
-
-def same_name(name: str, path: str, first: str) -> Issue:
-    message = f"name '{name}' belongs to {first} as well, which comes first and hides this one"
-    return Issue("XF901", message, path, 1, 1, "rename one, or ask for it by its full id")
-
-
-def exact_copy(path: str, first: str) -> Issue:
-    message = f"exact copy of {first}; left out"
-    return Issue("XF902", message, path, 1, 1, "remove one of the two")
-
-
-def same_id(document_id: str, path: str, first: str) -> Issue:
-    message = f"id '{document_id}' belongs to {first}, which comes first; this file is left out"
-    return Issue("XF903", message, path, 1, 1, "give one of the two another id")
 
 
 def lint_collisions(subjects: Iterable[Subject]) -> list[Issue]:

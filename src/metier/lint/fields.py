@@ -7,8 +7,8 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from metier.core.names import is_capability_name, is_document_id
-from metier.values.documents import KeyPath
 from metier.values.fields import Field
+from metier.values.files import KeyPath
 
 _VERSION = re.compile(r"(?:0|[1-9][0-9]*)(?:\.(?:0|[1-9][0-9]*)){2}\Z")
 _STEP_ID = re.compile(r"[A-Za-z][A-Za-z0-9_-]*\Z")

@@ -42,6 +42,10 @@ ERROR_PAGES: dict[str, str] = {
         "Something went wrong that has no code of its own. "
         "The message says what; if it makes no sense, please report it as a bug."
     ),
+    "FIX_FAILED": (
+        "A file could not be repaired, because it could not be read or written. "
+        "It is as it was; check who owns it, and run 'metier lint --fix' again."
+    ),
     "STORE_FAILED": (
         "The database behind the catalogue reported a problem that metier does not know. "
         "Run 'metier doctor'. Your documents are safe: the catalogue is only built from them."

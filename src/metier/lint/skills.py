@@ -4,8 +4,9 @@ import re
 from typing import Any
 
 from metier.core.names import LONGEST_NAME, is_capability_name
-from metier.values.documents import KeyPath, Matter, Skill
+from metier.values.documents import Skill
 from metier.values.fields import SKILL, FieldType
+from metier.values.files import KeyPath, Matter
 from metier.values.outcomes import Issue
 
 LONGEST_DESCRIPTION = 1024

@@ -6,8 +6,9 @@ from metier.core.names import ability_id_from_filename
 from metier.parse.coerce import integer_of, text_of, texts_of
 from metier.parse.frontmatter import read_matter
 from metier.parse.keys import Respelling
-from metier.values.documents import Ability, Parsed
+from metier.values.documents import Ability
 from metier.values.fields import ABILITY
+from metier.values.files import Parsed
 
 
 def parse_ability(raw: bytes, path: str) -> Parsed:

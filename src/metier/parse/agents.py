@@ -7,8 +7,8 @@ from metier.parse.coerce import integer_of, text_of, texts_of
 from metier.parse.frontmatter import HINTS, Taken, read_matter, read_yaml
 from metier.parse.keys import Respelling
 from metier.values.agents import AgentProfile
-from metier.values.documents import KeyPath, Matter, Parsed
 from metier.values.fields import AGENT, NESTED_STEPS, SELECTION, STEP, STEP_CONFIG
+from metier.values.files import KeyPath, Matter, Parsed
 from metier.values.outcomes import Issue
 
 _TOP_LEVEL = {**AGENT, **SELECTION}

@@ -5,8 +5,9 @@ from typing import Any
 from metier.parse.coerce import integer_of, mapping_of, number_of, scalar_text_of, texts_of
 from metier.parse.frontmatter import HINTS, read_matter
 from metier.parse.keys import Respelling
-from metier.values.documents import Card, Parsed
+from metier.values.documents import Card
 from metier.values.fields import CARD
+from metier.values.files import Parsed
 from metier.values.outcomes import Issue
 
 

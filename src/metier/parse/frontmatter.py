@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from metier.parse.yaml import Problem, Tree, YamlRejectedError, load_yaml, locate
-from metier.values.documents import KeyPath, Matter
+from metier.values.files import KeyPath, Matter
 from metier.values.outcomes import Issue
 
 LARGEST_FRONT_MATTER = 64 * 1024

@@ -6,7 +6,7 @@ from metier.parse.abilities import parse_ability
 from metier.parse.agents import parse_agent
 from metier.parse.cards import parse_card
 from metier.parse.skills import parse_skill
-from metier.values.documents import Kind, Parsed
+from metier.values.files import Kind, Parsed
 
 PARSERS: dict[Kind, Callable[[bytes, str], Parsed]] = {
     "skill": parse_skill,

@@ -9,8 +9,9 @@ from metier.parse.contract import parse_contract
 from metier.parse.frontmatter import HINTS, read_matter
 from metier.parse.keys import Respelling
 from metier.values.contracts import Contract
-from metier.values.documents import KeyPath, Matter, Parsed, Skill
+from metier.values.documents import Skill
 from metier.values.fields import SKILL, spellings
+from metier.values.files import KeyPath, Matter, Parsed
 from metier.values.outcomes import Issue, has_errors
 
 _KNOWN = frozenset(SKILL)

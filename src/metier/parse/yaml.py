@@ -22,7 +22,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode
 from yaml.reader import ReaderError
 
 from metier.core.names import loose_key
-from metier.values.documents import KeyPath
+from metier.values.files import KeyPath
 
 DEEPEST = 20
 _FLOW_OPENINGS_WITHOUT_A_LOOK = 15

@@ -1,16 +1,14 @@
 """Issues and outcomes: how the stages tell what they found, without raising."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from metier.values.codes import CODES, Severity
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Issue:
+class Issue(NamedTuple):
     """One finding in one place."""
 
     code: str
@@ -53,8 +51,7 @@ def has_errors(issues: Iterable[Issue]) -> bool:
     return any(issue.is_error for issue in issues)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exclusion:
+class Exclusion(NamedTuple):
     """One file that was met and left out."""
 
     path: str
@@ -66,8 +63,7 @@ class Exclusion:
         return {"path": self.path, "reason": self.reason, "detail": self.detail}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Loaded(Generic[T]):
+class Loaded(NamedTuple, Generic[T]):
     """What a load gave: the usable documents, and why the others are not among them."""
 
     items: Sequence[T]
@@ -75,8 +71,7 @@ class Loaded(Generic[T]):
     excluded: Sequence[Exclusion]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadSummary:
+class LoadSummary(NamedTuple):
     """Counts of one load of skills: `total_on_disk == loaded + skipped`."""
 
     loaded: int
@@ -88,17 +83,16 @@ class LoadSummary:
     total_on_disk: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Changes:
+class Changes(NamedTuple):
     """What one refresh did to the catalogue, and what is in it now."""
 
+    included: Mapping[str, int]
+    """Usable documents by kind, shadowed ones included."""
+    excluded: int
     added: int = 0
     changed: int = 0
     removed: int = 0
     unchanged: int = 0
-    included: Mapping[str, int]
-    """Usable documents by kind, shadowed ones included."""
-    excluded: int = 0
 
     @property
     def discovered(self) -> int:

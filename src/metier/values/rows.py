@@ -1,15 +1,13 @@
 """What the catalogue answers."""
 
 import json
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from metier.core.names import canonical_id
-from metier.values.documents import Kind
+from metier.values.files import Kind
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(NamedTuple):
     """One document as the catalogue knows it; its body stays in its file."""
 
     kind: Kind

@@ -1,0 +1,73 @@
+"""Who counts among documents that have one name: active, shadowed, or an exact copy."""
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from itertools import chain, groupby
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from metier.values.files import KINDS, Kind
+
+_COPY = "duplicate-content"
+_MANY = 500
+"""Groups from which on reading all documents is cheaper than asking for each."""
+
+
+def settle(connection: sqlite3.Connection, groups: set[tuple[Kind, str]]) -> None:
+    """Say of each group who is active, who is shadowed, and which skills are exact copies."""
+    updates: list[tuple[str, str, str, int]] = []
+    for kind in KINDS:
+        handles = {handle for one, handle in groups if one == kind and handle}
+        for rows in _groups_of(connection, kind, handles):
+            updates += _verdicts(kind, rows)
+    connection.executemany(
+        "UPDATE document SET state = ?, reason = ?, twin = ? WHERE key = ?", updates
+    )
+
+
+class _Competitor(NamedTuple):
+    handle: str
+    key: int
+    path: str
+    sha256: str
+    state: str
+    reason: str
+    twin: str
+
+
+def _groups_of(
+    connection: sqlite3.Connection, kind: Kind, handles: set[str]
+) -> Iterator[list[_Competitor]]:
+    """Documents of `kind` that compete for one handle, in source order."""
+    select = (
+        "SELECT handle, key, path, sha256, state, reason, twin FROM document"
+        f" WHERE kind = ? AND reason IN ('', '{_COPY}')"
+    )
+    order = " ORDER BY handle, rank, path"
+    rows: Iterable[tuple[Any, ...]]
+    if len(handles) > _MANY:
+        rows = connection.execute(select + order, (kind,))
+    else:
+        rows = chain.from_iterable(
+            connection.execute(f"{select} AND handle = ?{order}", (kind, handle))
+            for handle in sorted(handles)
+        )
+    for _, group in groupby(map(_Competitor._make, rows), key=attrgetter("handle")):
+        yield list(group)
+
+
+def _verdicts(kind: Kind, group: list[_Competitor]) -> Iterator[tuple[str, str, str, int]]:
+    """The changes that make `group`, in source order, right."""
+    first = group[0]
+    by_content: dict[str, str] = {}
+    for one in group:
+        copy_of = by_content.get(one.sha256) if kind == "skill" else None
+        if one is first:
+            verdict = ("active", "", "")
+        elif copy_of is not None:
+            verdict = ("excluded", _COPY, copy_of)
+        else:
+            verdict = ("shadowed", "", first.path)
+        by_content.setdefault(one.sha256, one.path)
+        if verdict != (one.state, one.reason, one.twin):
+            yield (*verdict, one.key)

@@ -1,0 +1,53 @@
+"""What is on disk, and how to read it: the light half of loading.
+
+A refresh with nothing to read is done with this module; the parsers and rules of
+`metier.load` are imported when the first file is read.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterable, Sequence
+
+from metier.discover import discover, skill_root
+from metier.values.files import Entry, Found, Reading, Root
+
+READER_VERSION = "1"
+"""Raised whenever the same bytes would give another entry: every file is then read again."""
+
+
+def read_documents(
+    roots: Iterable[Root], *, disabled: Iterable[str] = (), strict: bool = False
+) -> Reading:
+    """What is on disk below `roots`, and how to read one file of it."""
+    roots = list(roots)
+    off = frozenset(disabled)
+
+    def read(found: Found) -> Entry:
+        from metier.load import read_entry  # see above
+
+        return read_entry(found, disabled=off, strict=strict)
+
+    return Reading(discover(roots), read, _fingerprint(roots, off))
+
+
+def read_skills(roots: Iterable[Root | str | os.PathLike[str]]) -> Reading:
+    """The skills below `roots`; a plain folder counts as a root of its own."""
+    return read_documents(_as_roots(roots))
+
+
+def _as_roots(roots: Iterable[Root | str | os.PathLike[str]]) -> list[Root]:
+    out: list[Root] = []
+    for rank, root in enumerate(roots):
+        if isinstance(root, Root):
+            out.append(root)
+        else:
+            path = os.path.realpath(root)
+            label = os.path.basename(path)
+            out.append(skill_root(path, label=label, rank=rank, prefix="" if rank == 0 else None))
+    return out
+
+
+def _fingerprint(roots: Sequence[Root], disabled: frozenset[str]) -> str:
+    parts = [READER_VERSION, *sorted(disabled)]
+    parts += [f"{root.kind}|{root.path}|{root.prefix}|{root.rank}" for root in roots]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()

@@ -1,0 +1,110 @@
+"""A file's way into the catalogue: met, read, parsed, linted.
+
+Light on purpose: a refresh with nothing to read imports this module and no document kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from metier.values.documents import Document
+    from metier.values.outcomes import Issue
+
+Kind = Literal["skill", "ability", "card", "agent"]
+KINDS: tuple[Kind, ...] = ("skill", "ability", "card", "agent")
+PLURAL: dict[Kind, str] = {
+    "skill": "skills",
+    "ability": "abilities",
+    "card": "cards",
+    "agent": "agents",
+}
+
+KeyPath = tuple[str | int, ...]
+"""Where a value stands in front matter: `("triggers", "keywords", 0)`."""
+
+
+class Root(NamedTuple):
+    """One folder to look through, for one kind of document."""
+
+    kind: Kind
+    path: str
+    """Absolute, symlinks resolved."""
+    boundary: str
+    """The folder that no symlink below `path` may leave."""
+    label: str
+    """`workspace`, a host's name, or the label of a mount."""
+    rank: int
+    """Source order: lower wins when names collide."""
+    prefix: str = ""
+    """What stands before the relative path of everything below, `""` inside the workspace."""
+    only: str = ""
+    """The one file in it that is wanted, by name; all when empty."""
+
+
+class Found(NamedTuple):
+    """One file that discovery met, before anything is read.
+
+    The first six fields are its stamp: a file is read again when one of them has changed.
+    """
+
+    kind: Kind
+    path: str
+    """POSIX, relative to the workspace (or `<label>/…`); the key of the file."""
+    rank: int
+    size: int
+    mtime_ns: int
+    refused: str
+    """Why it is refused already: `unreadable`, `outside-root`, `too-large`; else empty."""
+    file: str
+    """What to open."""
+    source: str
+    inode: int
+    code: str = ""
+    """The issue that says why it is refused."""
+    detail: str = ""
+
+    @property
+    def stamp(self) -> tuple[object, ...]:
+        return self[:6]
+
+
+class Matter(NamedTuple):
+    """A text taken apart: front matter, body, and where each value stands."""
+
+    data: dict[str, Any]
+    body: str
+    body_line: int
+    """The line on which the body starts, counted from 1."""
+    position: Callable[[KeyPath], tuple[int, int]]
+    """Line and column of a value, or of the nearest thing around it."""
+
+
+class Parsed(NamedTuple):
+    """What parsing one text gave."""
+
+    document: Document | None
+    """None when the text gives no document of its kind."""
+    matter: Matter | None
+    issues: Sequence[Issue]
+
+
+class Entry(NamedTuple):
+    """One file on its way into the catalogue: read, parsed and linted."""
+
+    found: Found
+    sha256: str
+    document: Document | None
+    issues: Sequence[Issue]
+    reason: str = ""
+    """Why it is left out; empty for a usable document."""
+
+
+class Reading(NamedTuple):
+    """Files on disk, and how to read one of them. Nothing has been read yet."""
+
+    found: Sequence[Found]
+    read: Callable[[Found], Entry]
+    fingerprint: str = ""
+    """Changes when every file has to be read again: other settings, another parser."""

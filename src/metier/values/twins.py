@@ -1,0 +1,18 @@
+"""Findings that need two files: made from their paths alone."""
+
+from metier.values.outcomes import Issue
+
+
+def same_name(name: str, path: str, first: str) -> Issue:
+    message = f"name '{name}' belongs to {first} as well, which comes first and hides this one"
+    return Issue("XF901", message, path, 1, 1, "rename one, or ask for it by its full id")
+
+
+def exact_copy(path: str, first: str) -> Issue:
+    message = f"exact copy of {first}; left out"
+    return Issue("XF902", message, path, 1, 1, "remove one of the two")
+
+
+def same_id(document_id: str, path: str, first: str) -> Issue:
+    message = f"id '{document_id}' belongs to {first}, which comes first; this file is left out"
+    return Issue("XF903", message, path, 1, 1, "give one of the two another id")
