@@ -10,11 +10,47 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SIBLING = REPOSITORY.parent / "shared" / "corpora" / "skills-10k.tar.gz"
-WORDS = (
-    "search index report build test deploy release review invoice export import parse render "
-    "check plan write read query table chart image video audio mail calendar ticket branch merge "
-    "cache queue worker schema migrate translate summarize extract convert compress encrypt"
-).split()
+WORDS = [
+    "search",
+    "index",
+    "report",
+    "build",
+    "test",
+    "deploy",
+    "release",
+    "review",
+    "invoice",
+    "export",
+    "import",
+    "parse",
+    "render",
+    "check",
+    "plan",
+    "write",
+    "read",
+    "query",
+    "table",
+    "chart",
+    "image",
+    "video",
+    "audio",
+    "mail",
+    "calendar",
+    "ticket",
+    "branch",
+    "merge",
+    "cache",
+    "queue",
+    "worker",
+    "schema",
+    "migrate",
+    "translate",
+    "summarize",
+    "extract",
+    "convert",
+    "compress",
+    "encrypt",
+]
 
 
 def real_corpus() -> Path | None:

@@ -11,6 +11,8 @@ from hypothesis import HealthCheck, settings
 REPOSITORY = Path(__file__).resolve().parents[1]
 SIBLING_CORPUS = REPOSITORY.parent / "shared" / "corpora" / "skills-10k.tar.gz"
 
+KEPT = ("METIER_CORPUS", "METIER_SOAK", "METIER_WRITE_DOCS")
+
 settings.register_profile(
     "metier", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
@@ -23,7 +25,7 @@ def empty_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("HOME", str(home))
     for name in list(os.environ):
-        if name.startswith("METIER_") and name not in ("METIER_CORPUS", "METIER_SOAK"):
+        if name.startswith("METIER_") and name not in KEPT:
             monkeypatch.delenv(name)
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     return home

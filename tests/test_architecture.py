@@ -10,7 +10,7 @@ import metier
 PACKAGE = Path(metier.__file__).parent
 FOUNDATION = {"errors", "config", "core", "values"}
 STAGES = {"discover", "parse", "lint", "index", "select", "resolve", "inject", "run", "report"}
-CONDUCTORS = {"load", "catalog"}
+CONDUCTORS = {"scan", "read", "load", "catalog"}
 """Only these know the order of the stages."""
 
 

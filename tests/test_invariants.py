@@ -10,7 +10,7 @@ MARK = re.compile(r"""mark\.invariant\(\s*id=["']([^"']+)["']""")
 PAGE = TESTS.parent / "docs" / "invariants.md"
 
 
-def tested() -> dict[str, set[str]]:
+def proofs() -> dict[str, set[str]]:
     """Requirement id → test files that claim to prove it."""
     found: dict[str, set[str]] = {}
     for file in sorted(TESTS.rglob("test_*.py")):
@@ -30,9 +30,9 @@ def page() -> str:
         "| id | what must hold | home | stage | proved by |",
         "|---|---|---|---|---|",
     ]
-    proofs = tested()
+    proved = proofs()
     for one in INVARIANTS:
-        by = ", ".join(f"`{name}`" for name in sorted(proofs.get(one.id, ()))) or "planned"
+        by = ", ".join(f"`{name}`" for name in sorted(proved.get(one.id, ()))) or "planned"
         sentence = one.sentence.replace("|", "\\|")
         lines.append(f"| {one.id} | {sentence} | `{one.home}` | {one.stage} | {by} |")
     return "\n".join(lines) + "\n"
@@ -44,16 +44,16 @@ def test_ids_are_unique() -> None:
 
 
 def test_every_built_requirement_is_proved_by_a_test() -> None:
-    unproved = [one.id for one in INVARIANTS if one.status == "built" and one.id not in tested()]
+    unproved = [one.id for one in INVARIANTS if one.status == "built" and one.id not in proofs()]
     assert unproved == []
 
 
 def test_no_test_claims_an_unknown_requirement() -> None:
-    assert set(tested()) - {one.id for one in INVARIANTS} == set()
+    assert set(proofs()) - {one.id for one in INVARIANTS} == set()
 
 
 def test_a_requirement_with_a_test_is_no_longer_planned() -> None:
-    left = [one.id for one in INVARIANTS if one.status == "planned" and one.id in tested()]
+    left = [one.id for one in INVARIANTS if one.status == "planned" and one.id in proofs()]
     assert left == []
 
 

@@ -2,18 +2,18 @@
 
 import os
 from collections.abc import Sequence
-from difflib import get_close_matches
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from metier.config import STATE_FOLDER, Config, find_workspace, load_config
+from metier.core.nearest import nearest
 from metier.discover import roots_for
 from metier.errors import NotFoundError, UsageError
 from metier.index import documents
 from metier.index.refresh import OnProgress, refresh_documents
 from metier.index.skills import SkillRepository
 from metier.index.store import FILE_NAME, Store
-from metier.reading import read_documents, read_skills
+from metier.scan import read_documents, read_skills
 from metier.values.files import Found, Kind, Reading
 from metier.values.outcomes import Changes, Exclusion, Issue
 from metier.values.rows import Row
@@ -142,7 +142,7 @@ class Catalog:
         rows = self.find(kind, wanted)
         if rows:
             return rows[0]
-        near = _nearest(wanted, documents.names_of(self.store, kind))
+        near = nearest(wanted, documents.names_of(self.store, kind))
         raise NotFoundError(
             f"no {kind} is called '{wanted}'",
             where=self.workspace,
@@ -207,7 +207,3 @@ def _gone(row: Row, detail: str) -> NotFoundError:
         where=row.path,
         hint="metier refresh",
     )
-
-
-def _nearest(wanted: str, names: Sequence[str]) -> str:
-    return next(iter(get_close_matches(wanted, names, n=1)), "")

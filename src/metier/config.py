@@ -1,28 +1,25 @@
 """Settings: flags > environment > metier.toml > [tool.metier] > user file > defaults."""
 
 import os
-import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from difflib import get_close_matches
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
+from metier.core.nearest import nearest
 from metier.errors import ConfigError
 
 FILE_NAME = "metier.toml"
 STATE_FOLDER = ".metier"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mount:
+class Mount(NamedTuple):
     """A folder outside the workspace whose skills are wanted."""
 
     path: str
     label: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Config:
+class Config(NamedTuple):
     """Every setting, with its default."""
 
     disabled: tuple[str, ...] = ()
@@ -35,7 +32,7 @@ class Config:
     agents: tuple[str, ...] = ("agents",)
     lint_select: tuple[str, ...] = ()
     lint_ignore: tuple[str, ...] = ()
-    per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    per_file_ignores: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     sources: tuple[str, ...] = ()
     """The files that these settings came from, strongest first."""
 
@@ -134,6 +131,8 @@ def _user_folder(environ: Mapping[str, str]) -> str:
 
 
 def _toml(file: str, *, required: bool = False) -> dict[str, Any]:
+    import tomllib  # most workspaces have no settings to read
+
     try:
         with open(file, "rb") as stream:
             return tomllib.load(stream)
@@ -163,8 +162,8 @@ def _flat(table: Any, source: str) -> dict[str, Any]:
             flat[key] = value
     for key in flat:
         if key not in _KEYS:
-            near = get_close_matches(key, _KEYS, n=1)
-            hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(_KEYS)}"
+            near = nearest(key, _KEYS)
+            hint = f"did you mean '{near}'?" if near else f"known: {', '.join(_KEYS)}"
             raise ConfigError(f"unknown setting '{key}'", where=source, hint=hint)
     return flat
 

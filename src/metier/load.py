@@ -1,26 +1,20 @@
-"""The first half of the flow: discover → parse → lint, as one call.
+"""The first half of the flow, discover → parse → lint, for whole folders."""
 
-`read_documents` lists what is on disk and hands back how to read one file. Reading never
-raises: what goes wrong with a file becomes an entry that says so.
-"""
-
-import hashlib
 import os
 import stat
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from metier.discover import LARGEST
 from metier.errors import MetierError
-from metier.lint import lint_document
 from metier.lint.collisions import Subject, lint_collisions
 from metier.lint.fix import fix
 from metier.parse import parse_document
-from metier.reading import read_documents, read_skills
-from metier.values.documents import Ability, Document, Skill
-from metier.values.files import Entry, Found, Kind, Parsed, Reading, Root
-from metier.values.outcomes import Exclusion, Issue, Loaded, has_errors
+from metier.read import read_bytes
+from metier.scan import read_documents, read_skills
+from metier.values.documents import Ability, Document
+from metier.values.files import Entry, Kind, Parsed, Reading, Root
+from metier.values.outcomes import Exclusion, Issue, Loaded
 from metier.values.twins import same_id
 
 __all__ = [
@@ -30,18 +24,8 @@ __all__ = [
     "load_abilities",
     "load_folder",
     "read_documents",
-    "read_entry",
     "read_skills",
 ]
-
-_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
-_IO_HINTS = {
-    "IO201": "check that it exists and that you may read it",
-    "IO202": "copy it here, or name its folder under 'mounts' in metier.toml",
-    "IO203": "shorten it, or move parts into files beside it",
-    "IO204": "put a text file here",
-    "IO205": "rename it",
-}
 
 
 def load_abilities(directory: str | os.PathLike[str]) -> Loaded[Ability]:
@@ -82,65 +66,6 @@ def collect(entries: Iterable[Entry]) -> Loaded[Document]:
 def exclusion_of(entry: Entry) -> Exclusion:
     first = next((issue.message for issue in entry.issues if issue.is_error), entry.found.detail)
     return Exclusion(path=entry.found.path, reason=entry.reason, detail=first)
-
-
-def read_entry(found: Found, *, disabled: frozenset[str], strict: bool = False) -> Entry:
-    """Read, parse and lint one file. Never raises."""
-    if found.refused:
-        return _refused(found, found.refused, found.code, found.detail)
-    try:
-        raw = _read(found)
-    except OSError as error:
-        return _refused(found, "unreadable", "IO201", error.strerror or str(error))
-    parsed = parse_document(found.kind, raw, found.path)
-    issues = [*parsed.issues, *lint_document(parsed)]
-    return Entry(
-        found=found,
-        sha256=hashlib.sha256(raw).hexdigest(),
-        document=parsed.document,
-        issues=issues,
-        reason=_reason(found.kind, parsed.document, issues, disabled, strict=strict),
-    )
-
-
-def _reason(
-    kind: Kind,
-    document: Document | None,
-    issues: Sequence[Issue],
-    disabled: frozenset[str],
-    *,
-    strict: bool,
-) -> str:
-    if document is None or ((strict or kind != "skill") and has_errors(issues)):
-        return "unparseable"
-    if isinstance(document, Skill):
-        off = document.data.get("enabled") is False
-        if off or (disabled and (document.name in disabled or document.id in disabled)):
-            return "disabled"
-    return ""
-
-
-def _read(found: Found) -> bytes:
-    """The bytes of the very file that discovery met, and of no other."""
-    descriptor = os.open(found.file, _OPEN_FLAGS)
-    try:
-        info = os.fstat(descriptor)
-        if not stat.S_ISREG(info.st_mode) or info.st_ino != found.inode:
-            raise OSError(None, "another file took its place while it was being read")
-        limit = LARGEST[found.kind]
-        raw = os.read(descriptor, min(info.st_size, limit) + 1)
-        while len(raw) < info.st_size and (more := os.read(descriptor, limit + 1 - len(raw))):
-            raw += more
-        if len(raw) > limit:
-            raise OSError(None, "it grew beyond the limit while it was being read")
-        return raw
-    finally:
-        os.close(descriptor)
-
-
-def _refused(found: Found, reason: str, code: str, detail: str) -> Entry:
-    issue = Issue(code, f"{found.path} {detail}", found.path, 1, 1, _IO_HINTS[code])
-    return Entry(found=found, sha256="", document=None, issues=[issue], reason=reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +115,7 @@ def _fix_file(entry: Entry) -> bool:
     """Repair one file, unless that would change more than its front matter."""
     found = entry.found
     try:
-        raw = _read(found)
+        raw = read_bytes(found)
         repaired = fix(raw, entry.issues)
         before = parse_document(found.kind, raw, found.path)
         after = parse_document(found.kind, repaired, found.path)

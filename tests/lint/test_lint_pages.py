@@ -12,7 +12,7 @@ from metier.errors import MetierError
 from metier.lint.pages import ERROR_PAGES, PAGES
 from metier.load import load_folder
 from metier.values.codes import CODES
-from metier.values.documents import Kind
+from metier.values.files import Kind
 from metier.values.outcomes import Issue
 
 PLACES: dict[str, tuple[Kind, str]] = {
@@ -22,12 +22,14 @@ PLACES: dict[str, tuple[Kind, str]] = {
     "AB": ("ability", "abilities/x.md"),
     "CD": ("card", "docs/capabilities/x.md"),
     "AG": ("agent", "agents/x.yaml"),
+    "FM115": ("agent", "agents/x.json"),
 }
+"""Where a document of a family, or of one code, stands."""
 
 
 def load_text(workspace: Path, code: str, raw: bytes) -> list[Issue]:
     """What loading says about a file in the place where documents of the code's family are."""
-    kind, place = ("agent", "agents/x.json") if code == "FM115" else PLACES[code[:2]]
+    kind, place = PLACES.get(code) or PLACES[code[:2]]
     file = workspace / place
     file.parent.mkdir(parents=True)
     file.write_bytes(raw)
@@ -92,8 +94,11 @@ def folder_named_as_a_skill(workspace: Path) -> Kind:
 
 
 def name_in_latin_1(workspace: Path) -> Kind:
-    with open(os.fsencode(workspace) + b"/caf\xe9.md", "wb") as file:
-        file.write(b"Coffee.")
+    try:
+        with open(os.fsencode(workspace) + b"/caf\xe9.md", "wb") as file:
+            file.write(b"Coffee.")
+    except OSError:
+        pytest.skip("this file system takes only names in UTF-8")
     return "ability"
 
 
@@ -194,13 +199,11 @@ def test_a_folder_as_the_page_describes_it_gets_the_finding(code: str, tmp_path:
     assert codes_of(load(kind, workspace)) == {code}
 
 
-def test_every_finding_has_a_place_a_message_and_a_hint_where_there_is_something_to_do(
-    tmp_path: Path,
-) -> None:
+def test_every_finding_has_a_place_and_a_message(tmp_path: Path) -> None:
     for code in SHOWN:
         (tmp_path / code).mkdir()
         for issue in load_text(tmp_path / code, code, PAGES[code].bad.encode()):
             assert issue.line >= 1
             assert issue.column >= 1
-            assert issue.message
-            assert issue.path
+            assert issue.message.strip()
+            assert issue.path.endswith((".md", ".yaml", ".json"))

@@ -3,7 +3,6 @@
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 
 import click
 
@@ -82,7 +81,7 @@ def _reading(
     if paths:
         roots = roots_of_paths(paths, workspace, config, kind)
     else:
-        own = replace(config, host_folders=False, mounts=())
+        own = config._replace(host_folders=False, mounts=())
         roots = roots_for(workspace, own, home="")
     return read_documents(roots, strict=strict)
 

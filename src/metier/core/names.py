@@ -1,6 +1,5 @@
 """Names: the rule for capability and skill names, ids made from file names, canonical ids."""
 
-import hashlib
 import re
 from functools import lru_cache
 
@@ -37,11 +36,6 @@ def ability_id_from_filename(name: str) -> str:
 def canonical_id(name: str, folder: str) -> str:
     """The id of a skill among all candidates: `name::folder`."""
     return f"{name}::{folder}"
-
-
-def stable_hash(canonical: str) -> str:
-    """SHA-256 of the lower-cased id, in hex: the last tie-break."""
-    return hashlib.sha256(canonical.lower().encode()).hexdigest()
 
 
 @lru_cache(maxsize=4096)

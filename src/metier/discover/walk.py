@@ -27,6 +27,7 @@ NOT_ENTERED = frozenset(
     }
 )  # fmt: skip
 _VENV_MARK = "pyvenv.cfg"
+_OTHER_SEPARATOR = os.sep != "/"
 _LARGEST = 1 << 20
 LARGEST: dict[Kind, int] = {
     "skill": _LARGEST,
@@ -69,6 +70,8 @@ class _Walk:
 
     def __init__(self, root: Root) -> None:
         self._root = root
+        self._kind = root.kind
+        self._own_source = (root.label, root.rank)
         self._skip = len(root.path.rstrip("/")) + 1
         self._limit = LARGEST[root.kind]
         self._may_meet_hosts = root.rank == 0 and root.kind == "skill"
@@ -122,7 +125,8 @@ class _Walk:
         for entry in entries:
             name = entry.name
             if name in SKILL_NAMES:
-                self._meet(entry, _as_shown(entry.path, top, shown_as))
+                path = entry.path
+                self._meet(entry, path if shown_as is None else shown_as + path[len(top) :])
             elif entry.is_dir(follow_symlinks=False):
                 if name not in NOT_ENTERED:
                     folders.append(entry.path)
@@ -183,11 +187,8 @@ class _Walk:
         else:
             path, source, rank = self._place(shown)
             self._found.append(
-                Found(
-                    self._root.kind, path, rank, size, info.st_mtime_ns, "",
-                    file, source, info.st_ino,
-                )
-            )  # fmt: skip
+                Found(self._kind, path, rank, size, info.st_mtime_ns, "", file, source, info.st_ino)
+            )
 
     def _refuse(
         self,
@@ -211,19 +212,19 @@ class _Walk:
 
         The path is relative to the root, with `/` between folders.
         """
-        root = self._root
-        path = root.prefix + shown[self._skip :] or "."
-        if os.sep != "/":
+        path = self._root.prefix + shown[self._skip :] or "."
+        if _OTHER_SEPARATOR:
             path = path.replace(os.sep, "/")
-        if self._may_meet_hosts and ("/." in path or path[0] == "."):
+        if "/." in path or path[0] == ".":
+            return path, *self._source_of(f"/{path}")
+        return path, *self._own_source
+
+    def _source_of(self, slashed: str) -> tuple[str, int]:
+        if self._may_meet_hosts:
             for label, folder, rank in PROJECT_HOSTS:
-                if folder in f"/{path}":
-                    return path, label, rank
-        return path, root.label, root.rank
-
-
-def _as_shown(file: str, top: str, shown_as: str | None) -> str:
-    return file if shown_as is None else shown_as + file[len(top) :]
+                if folder in slashed:
+                    return label, rank
+        return self._own_source
 
 
 def _is_utf8(path: str) -> bool:

@@ -29,14 +29,17 @@ def list_documents(
     """
     where = ["kind = ?", "state IN ('active', 'shadowed')" if shadowed else "state = 'active'"]
     parameters: list[Any] = [kind]
+    tables = "document"
     if capability is not None:
-        where.append("key IN (SELECT key FROM skill_capability WHERE capability = ?)")
+        tables = "skill_capability CROSS JOIN document USING (key)"  # the few providers first
+        where.append("capability = ?")
         parameters.append(capability)
     if search:
         store.connection.create_function("folded", 1, str.casefold, deterministic=True)
         where.append("instr(folded(name || char(10) || description), ?) > 0")
         parameters.append(search.casefold())
-    return _select(store, " AND ".join(where) + " ORDER BY name, rank, path", parameters)
+    order = " ORDER BY name, rank, path"
+    return _select(store, " AND ".join(where) + order, parameters, tables)
 
 
 def excluded_documents(store: Store) -> list[Row]:
@@ -90,15 +93,15 @@ def document_issues(store: Store, kind: Kind, path: str) -> list[Issue]:
 def providers(store: Store, capability: str) -> list[str]:
     """The names of the active skills that declare `capability`, in ascending order."""
     rows = store.rows(
-        "SELECT DISTINCT name FROM skill_capability JOIN document USING (key)"
+        "SELECT DISTINCT name FROM skill_capability CROSS JOIN document USING (key)"
         " WHERE capability = ? AND state = 'active' ORDER BY name",
         (capability,),
     )
     return [row[0] for row in rows]
 
 
-def _select(store: Store, where: str, parameters: list[Any]) -> list[Row]:
-    rows = store.rows(f"SELECT {_COLUMNS} FROM document WHERE {where}", tuple(parameters))
+def _select(store: Store, where: str, parameters: list[Any], tables: str = "document") -> list[Row]:
+    rows = store.rows(f"SELECT {_COLUMNS} FROM {tables} WHERE {where}", tuple(parameters))
     return [
         Row(
             kind=row[0],

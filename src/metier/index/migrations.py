@@ -30,9 +30,6 @@ MIGRATIONS: tuple[Migration, ...] = (
                 kind TEXT NOT NULL,
                 path TEXT NOT NULL,
                 rank INTEGER NOT NULL,
-                size INTEGER NOT NULL,
-                mtime_ns INTEGER NOT NULL,
-                refused TEXT NOT NULL,
                 state TEXT NOT NULL CHECK (state IN ('active', 'shadowed', 'excluded')),
                 reason TEXT NOT NULL,
                 twin TEXT NOT NULL DEFAULT '',
@@ -44,13 +41,9 @@ MIGRATIONS: tuple[Migration, ...] = (
                 description TEXT NOT NULL,
                 capabilities TEXT NOT NULL,
                 data TEXT NOT NULL,
-                issues TEXT NOT NULL
+                issues TEXT NOT NULL,
+                UNIQUE (path, kind)
             )
-            """,
-            # Covers the question that every refresh asks: which files are known?
-            """
-            CREATE INDEX document_by_stamp
-                ON document (kind, path, rank, size, mtime_ns, refused)
             """,
             "CREATE INDEX document_by_handle ON document (handle, kind)",
             "CREATE INDEX document_by_reason ON document (kind, reason)",

@@ -4,10 +4,9 @@ import gc
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from operator import itemgetter
-from typing import Any
+from typing import Any, cast
 
 from metier.index.settle import settle
 from metier.index.store import Store
@@ -23,11 +22,15 @@ _BATCH = 250
 """Files read between two visits to the database and two calls of `OnProgress`."""
 _INSERT = """
     INSERT OR REPLACE INTO document (
-        key, kind, path, rank, size, mtime_ns, refused, state, reason, source, file, sha256,
+        key, kind, path, rank, state, reason, source, file, sha256,
         handle, name, description, capabilities, data, issues
-    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _IN_COLUMNS_OF_THEIR_OWN = frozenset({"name", "description"})
+_LINE_END = "\0"
+_At = tuple[str, str]
+"""Kind and path: what a file is known by."""
+_dump = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def refresh_documents(
@@ -55,15 +58,17 @@ def _refresh(
     version = store.data_version()
     started = time.time_ns()
     reading = read()
-    known = _known_files(store, reading, kinds)
-    if len(known) == len(reading.found) and known.keys() >= set(map(_stamp, reading.found)):
-        return _changes(store, kinds, unchanged=len(reading.found))
+    lines = _lines(reading.found)
+    known = _Listing(store, kinds)
+    if known.reader == reading.fingerprint and known.text == _LINE_END.join(lines):
+        return _changes(store, kinds, unchanged=len(lines))
     with store.transaction() as connection:
         if store.data_version() != version:
             started = time.time_ns()
             reading = read()
-            known = _known_files(store, reading, kinds)
-        update = _Update(connection, reading, known, started)
+            lines = _lines(reading.found)
+            known = _Listing(store, kinds)
+        update = _Update(connection, reading, lines, known, started)
         update.apply(on_progress)
     return _changes(
         store,
@@ -71,29 +76,45 @@ def _refresh(
         added=update.added,
         changed=update.changed,
         removed=update.removed,
-        unchanged=len(reading.found) - update.added - update.changed,
+        unchanged=len(lines) - update.added - update.changed,
     )
 
 
-_Stamp = tuple[Any, ...]
-_stamp = itemgetter(slice(6))
-_dump = json.JSONEncoder(separators=(",", ":")).encode
+def _line(found: Found, mtime_ns: int) -> str:
+    """All that tells one state of a file from another, in one line that ends with its path."""
+    kind, path, rank, size = found[:4]
+    return f"{kind} {rank} {size} {mtime_ns} {found.refused or '-'} {path}"
 
 
-def _known_files(store: Store, reading: Reading, kinds: Sequence[Kind]) -> dict[_Stamp, int]:
-    """The stamp of every file in the catalogue, with the key of its row.
+def _lines(found: Sequence[Found]) -> list[str]:
+    return [
+        f"{kind} {rank} {size} {mtime_ns} {refused or '-'} {path}"
+        for kind, path, rank, size, mtime_ns, refused, *_ in found
+    ]
 
-    When the reader has changed the stamps are such as no file has: all must be read again.
-    """
-    marks = ", ".join("?" * len(kinds))
-    rows = store.rows(
-        f"SELECT kind, path, rank, size, mtime_ns, refused, key FROM document"
-        f" WHERE kind IN ({marks})",
-        tuple(kinds),
-    )
-    if store.setting("reader") != reading.fingerprint:
-        return {(*row[:2], -1, -1, -1, ""): row[6] for row in rows}
-    return {row[:6]: row[6] for row in rows}
+
+def _at_of(line: str) -> _At:
+    kind, _, _, _, _, path = line.split(" ", 5)
+    return kind, path
+
+
+class _Listing:
+    """The files that the catalogue was built from: one line each, as they were then."""
+
+    def __init__(self, store: Store, kinds: Sequence[Kind]) -> None:
+        self.kinds = kinds
+        self.reader = store.setting("reader")
+        self.text = store.setting("listing")
+        self.others: list[str] = []
+        """Lines of kinds that are not asked for."""
+        if len(kinds) < len(KINDS):
+            all_lines = self.lines()
+            self.others = [line for line in all_lines if line.partition(" ")[0] not in kinds]
+            own = [line for line in all_lines if line.partition(" ")[0] in kinds]
+            self.text = _LINE_END.join(own)
+
+    def lines(self) -> list[str]:
+        return self.text.split(_LINE_END) if self.text else []
 
 
 class _Update:
@@ -103,28 +124,37 @@ class _Update:
         self,
         connection: sqlite3.Connection,
         reading: Reading,
-        known: dict[_Stamp, int],
+        lines: list[str],
+        known: _Listing,
         started: int,
     ) -> None:
         self.added = self.changed = self.removed = 0
         self._connection = connection
         self._reading = reading
+        self._lines = lines
         self._known = known
         self._trusted_before = started - _FRESH_NS
         self._next_key: int = connection.execute(
             "SELECT 1 + coalesce(max(key), 0) FROM document"
         ).fetchone()[0]
+        self._was_empty = self._next_key == 1
         self._handles: set[tuple[Kind, str]] = set()
         """Kind and handle of every document read so far."""
         self._groups: set[tuple[Kind, str]] = set()
         """Those for which more than one document may compete now."""
-        self._outdated: dict[tuple[str, str], tuple[int, str]] = {}
-        """Key and sha256 of each row that is about to change, by kind and path."""
+        self._outdated: dict[_At, tuple[int, str]] = {}
+        """Key and sha256 of each row that is about to change."""
+        self._unsteady: set[_At] = set()
+        """Files that the next refresh must look at again."""
         self._capabilities: list[tuple[str, int]] = []
 
     def apply(self, on_progress: OnProgress | None) -> None:
-        to_read = [found for found in self._reading.found if found[:6] not in self._known]
-        self._drop_outdated({_at(found) for found in to_read})
+        same_reader = self._known.reader == self._reading.fingerprint
+        known = set(self._known.lines()) if same_reader else set()
+        files = list(zip(self._reading.found, self._lines, strict=True))
+        to_read = [found for found, line in files if line not in known]
+        stale = map(_at_of, known.difference(self._lines)) if same_reader else self._all_rows()
+        self._drop(stale, {_at(found) for found in to_read})
         for start in range(0, len(to_read), _BATCH):
             batch = to_read[start : start + _BATCH]
             rows = [self._row(self._reading.read(found)) for found in batch]
@@ -136,40 +166,51 @@ class _Update:
         )
         settle(self._connection, self._groups)
         self._remember("reader", self._reading.fingerprint)
+        self._remember("listing", _LINE_END.join([*self._final_lines(), *self._known.others]))
         self._remember("counts", _dump(_count(self._connection)))
 
     def _remember(self, name: str, value: str) -> None:
         self._connection.execute("INSERT OR REPLACE INTO setting VALUES (?, ?)", (name, value))
 
-    def _drop_outdated(self, changed: set[tuple[str, str]]) -> None:
-        """Forget what hangs on rows whose file has changed, and the rows of files that are gone."""
-        if len(self._known) == len(self._reading.found) - len(changed):
-            return
-        present = set(map(_stamp, self._reading.found))
-        for stamp in self._known.keys() - present:
-            at = stamp[:2]
-            self._drop(at, self._known[stamp], gone=at not in changed)
+    def _final_lines(self) -> list[str]:
+        """The listing to compare the next one with; no listing gives a time of -1."""
+        if not self._unsteady:
+            return self._lines
+        return [
+            _line(found, -1) if _at(found) in self._unsteady else line
+            for found, line in zip(self._reading.found, self._lines, strict=True)
+        ]
 
-    def _drop(self, at: tuple[Kind, str], key: int, *, gone: bool) -> None:
-        handle, sha256 = self._connection.execute(
-            "SELECT handle, sha256 FROM document WHERE key = ?", (key,)
-        ).fetchone()
-        self._groups.add((at[0], handle))
-        self._connection.execute("DELETE FROM skill_capability WHERE key = ?", (key,))
-        if gone:
-            self._connection.execute("DELETE FROM document WHERE key = ?", (key,))
-            self.removed += 1
-        else:
-            self._outdated[at] = key, sha256
+    def _all_rows(self) -> list[_At]:
+        marks = ", ".join("?" * len(self._known.kinds))
+        return self._connection.execute(
+            f"SELECT kind, path FROM document WHERE kind IN ({marks})", tuple(self._known.kinds)
+        ).fetchall()
+
+    def _drop(self, stale: Iterable[_At], changed: set[_At]) -> None:
+        """Forget what hangs on rows whose file has changed, and the rows of files that are gone."""
+        for at in stale:
+            key, handle, sha256 = self._connection.execute(
+                "SELECT key, handle, sha256 FROM document WHERE kind = ? AND path = ?", at
+            ).fetchone()
+            self._groups.add((cast(Kind, at[0]), handle))
+            self._connection.execute("DELETE FROM skill_capability WHERE key = ?", (key,))
+            if at in changed:
+                self._outdated[at] = key, sha256
+            else:
+                self._connection.execute("DELETE FROM document WHERE key = ?", (key,))
+                self.removed += 1
 
     def _row(self, entry: Entry) -> tuple[Any, ...]:
         key = self._key(entry)
         found, document = entry.found, entry.document
         settled = (
-            *(key, found.kind, found.path, found.rank, found.size, self._mtime(entry)),
-            *(found.refused, "excluded" if entry.reason else "active", entry.reason),
+            *(key, found.kind, found.path, found.rank),
+            *("excluded" if entry.reason else "active", entry.reason),
             *(found.source, found.file, entry.sha256),
         )
+        if not self._is_steady(entry):
+            self._unsteady.add(_at(found))
         issues = _dump_issues(entry.issues) if entry.issues else "[]"
         if document is None:
             return (*settled, "", "", "", "[]", "{}", issues)
@@ -191,15 +232,16 @@ class _Update:
 
     def _compete(self, handle: tuple[Kind, str]) -> None:
         """Note whom a document competes with; alone in a new catalogue it has no rival."""
-        if self._known or handle in self._handles:
+        if not self._was_empty or handle in self._handles:
             self._groups.add(handle)
         self._handles.add(handle)
 
-    def _mtime(self, entry: Entry) -> int:
-        """-1, which no listing gives, for a file that the next refresh must look at again."""
+    def _is_steady(self, entry: Entry) -> bool:
+        """Whether an unchanged time will mean an unchanged file."""
         found = entry.found
-        steady = found.mtime_ns < self._trusted_before and entry.reason != "unreadable"
-        return found.mtime_ns if found.refused or steady else -1
+        if found.refused:
+            return True
+        return found.mtime_ns < self._trusted_before and entry.reason != "unreadable"
 
     def _key(self, entry: Entry) -> int:
         outdated = self._outdated.get(_at(entry.found))
@@ -224,7 +266,7 @@ def _without_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _at(found: Found) -> tuple[str, str]:
+def _at(found: Found) -> _At:
     return found.kind, found.path
 
 

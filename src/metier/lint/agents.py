@@ -1,6 +1,7 @@
 """Rules for agent profiles (spec 2): the whole schema, every error at once."""
 
 from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from metier.lint.fields import Flaw, check_mapping
@@ -15,6 +16,7 @@ _CODES = {
     "unknown": "AG703",
     "repeated": "AG704",
     "dangling": "AG705",
+    "circular": "AG706",
 }
 
 
@@ -58,6 +60,25 @@ def _steps(
         yield from _step(step, here, ids)
         reachable = siblings if parallel else siblings[:number]
         yield from _dependencies(step, here, reachable, siblings)
+    if parallel:
+        yield from _circle(steps, at)
+
+
+def _circle(steps: list[Any], at: KeyPath) -> Iterator[Flaw]:
+    """The first circle among sibling steps, printed step by step."""
+    graph = {
+        step["stepId"]: [name for name in step["dependencies"] if isinstance(name, str)]
+        for step in steps
+        if isinstance(step, dict)
+        and isinstance(step.get("stepId"), str)
+        and isinstance(step.get("dependencies"), list)
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        circle = " → ".join(reversed(error.args[1]))
+        hint = "remove one of these dependencies"
+        yield Flaw(at, "circular", f"steps depend on each other: {circle}", hint)
 
 
 def _step(step: dict[str, Any], at: KeyPath, ids: dict[str, KeyPath]) -> Iterator[Flaw]:

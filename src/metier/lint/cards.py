@@ -61,4 +61,4 @@ def _advice(card: Card) -> Iterator[tuple[str, str, KeyPath, str]]:
 def sentence_score(keywords: int) -> float:
     """The score that spec 5 gives a sentence with a few of a card's keywords, once each."""
     hits = min(KEYWORDS_IN_A_SENTENCE, keywords)
-    return hits / keywords * 0.7 + hits / 100 * 0.3
+    return round(hits / keywords * 0.7 + hits / 100 * 0.3, 12)

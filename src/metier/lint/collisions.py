@@ -1,10 +1,11 @@
 """Rules over several files: one name, one id, exact copies, descriptions nearly the same."""
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from math import ceil
 from typing import NamedTuple
 
-from metier.core.text import words
+from metier.core.text import jaccard, words
 from metier.values.files import Kind
 from metier.values.outcomes import Issue
 from metier.values.twins import exact_copy, same_id, same_name
@@ -49,9 +50,7 @@ def lint_collisions(subjects: Iterable[Subject]) -> list[Issue]:
 
 def _near_duplicates(skills: list[Subject]) -> Iterator[Issue]:
     bags = [frozenset(words(skill.description)) for skill in skills]
-    for later, earlier, share in near_pairs(bags):
-        if skills[later].group == skills[earlier].group:
-            continue
+    for later, earlier, share in near_pairs(bags, [skill.group for skill in skills]):
         message = (
             f"the description shares {share:.0%} of its words with that of {skills[earlier].path}"
         )
@@ -59,48 +58,31 @@ def _near_duplicates(skills: list[Subject]) -> Iterator[Issue]:
         yield Issue("XF904", message, skills[later].path, 1, 1, hint)
 
 
-def near_pairs(bags: list[frozenset[str]]) -> Iterator[tuple[int, int, float]]:
-    """For each bag the earliest one before it that shares enough words with it.
+def near_pairs(
+    bags: Sequence[frozenset[str]], groups: Sequence[str]
+) -> Iterator[tuple[int, int, float]]:
+    """For each bag the earliest one of another group that shares enough words with it.
 
     Exact: two bags that share a share `t` of their words must share one of the rarest
     `size − ⌈t·size⌉ + 1` words of each, so only those are looked up.
     """
-    frequency: dict[str, int] = {}
-    for bag in bags:
-        for word in bag:
-            frequency[word] = frequency.get(word, 0) + 1
-    seen: dict[frozenset[str], int] = {}
+    frequency = Counter(word for bag in bags for word in bag)
     by_word: dict[str, list[int]] = {}
     for number, bag in enumerate(bags):
         if len(bag) < FEWEST_WORDS:
             continue
-        if bag in seen:
-            yield number, seen[bag], 1.0
-            continue
-        seen[bag] = number
         rarest = sorted(bag, key=lambda word: (frequency[word], word))
         prefix = rarest[: len(bag) - ceil(NEARLY_THE_SAME * len(bag)) + 1]
-        match = _first_match(bag, prefix, by_word, bags)
-        if match is not None:
-            yield number, *match
+        candidates = {earlier for word in prefix for earlier in by_word.get(word, ())}
+        for earlier in sorted(candidates):
+            share = _share(bag, bags[earlier])
+            if share >= NEARLY_THE_SAME and groups[earlier] != groups[number]:
+                yield number, earlier, share
+                break
         for word in prefix:
             by_word.setdefault(word, []).append(number)
 
 
-def _first_match(
-    bag: frozenset[str],
-    prefix: list[str],
-    by_word: dict[str, list[int]],
-    bags: list[frozenset[str]],
-) -> tuple[int, float] | None:
-    candidates = {number for word in prefix for number in by_word.get(word, ())}
-    for number in sorted(candidates):
-        other = bags[number]
-        small, large = sorted((len(bag), len(other)))
-        if small < NEARLY_THE_SAME * large:
-            continue
-        shared = len(bag & other)
-        share = shared / (len(bag) + len(other) - shared)
-        if share >= NEARLY_THE_SAME:
-            return number, share
-    return None
+def _share(bag: frozenset[str], other: frozenset[str]) -> float:
+    small, large = sorted((len(bag), len(other)))
+    return jaccard(bag, other) if small >= NEARLY_THE_SAME * large else 0.0

@@ -3,10 +3,11 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime
-from difflib import get_close_matches
+from math import inf
 from typing import Any, NamedTuple
 
 from metier.core.names import is_capability_name, is_document_id
+from metier.core.nearest import nearest
 from metier.values.fields import Field
 from metier.values.files import KeyPath
 
@@ -76,8 +77,8 @@ def check_mapping(
 
 
 def _unknown(at: KeyPath, fields: Mapping[str, Field]) -> Flaw:
-    near = get_close_matches(str(at[-1]), fields, n=1)
-    hint = f"did you mean '{near[0]}'?" if near else "remove it, or put it under 'metadata'"
+    near = nearest(str(at[-1]), fields)
+    hint = f"did you mean '{near}'?" if near else "remove it, or put it under 'metadata'"
     return Flaw(at, "unknown", f"unknown key '{dotted(at)}'", hint)
 
 
@@ -97,13 +98,13 @@ def check_value(value: Any, field: Field, at: KeyPath) -> Iterator[Flaw]:
         if field.fields is not None:
             yield from check_mapping(value, field.fields, at)
     elif not is_flag:
-        yield from _check_range(value, field, at)
+        yield from _check_number(value, field, at)
 
 
 def _check_text(value: str, field: Field, at: KeyPath) -> Iterator[Flaw]:
     if field.choices and value not in field.choices:
         yield _invalid(at, f"must be one of {', '.join(field.choices)}, not '{value[:40]}'")
-    elif len(value) < field.shortest:
+    elif len(value.strip()) < field.shortest:
         yield _invalid(at, "must not be empty")
     elif field.longest is not None and len(value) > field.longest:
         yield _invalid(at, f"has {len(value)} characters, the limit is {field.longest}")
@@ -123,14 +124,17 @@ def _check_list(value: list[Any], field: Field, at: KeyPath) -> Iterator[Flaw]:
             yield from check_value(item, field.items, (*at, number))
 
 
-def _check_range(value: float, field: Field, at: KeyPath) -> Iterator[Flaw]:
+def _check_number(value: float, field: Field, at: KeyPath) -> Iterator[Flaw]:
+    shown = str(value)[:20]
     too_small = field.least is not None and value < field.least
     too_large = field.most is not None and value > field.most
-    if too_small or too_large:
+    if value in (inf, -inf):
+        yield _invalid(at, "must be a finite number")
+    elif too_small or too_large:
         if field.most is None:
-            yield _invalid(at, f"must be at least {field.least:g}, not {value:g}")
+            yield _invalid(at, f"must be at least {field.least:g}, not {shown}")
         else:
-            yield _invalid(at, f"must be from {field.least:g} to {field.most:g}, not {value:g}")
+            yield _invalid(at, f"must be from {field.least:g} to {field.most:g}, not {shown}")
 
 
 def _invalid(at: KeyPath, problem: str) -> Flaw:

@@ -149,6 +149,25 @@ AGENTS = {
         bad=_workflow("judge", needs="reed"),
         good=_GOOD_WORKFLOW,
     ),
+    "AG706": Page(
+        "Each of these steps waits for the next one, so none could ever start and the profile is "
+        "left out. The finding prints the circle.",
+        bad=(
+            "agentId: reviewer\n"
+            "description: Reviews changes.\n"
+            "execution: parallel\n"
+            "workflow:\n"
+            "  - stepId: read\n"
+            "    type: prompt\n"
+            "    dependencies: [judge]\n"
+            "    config: {prompt: Read the change.}\n"
+            "  - stepId: judge\n"
+            "    type: prompt\n"
+            "    dependencies: [read]\n"
+            "    config: {prompt: Judge it.}\n"
+        ),
+        good=_GOOD_WORKFLOW,
+    ),
 }
 
 SEVERAL_FILES = {

@@ -21,7 +21,8 @@ def parse_ability(raw: bytes, path: str) -> Parsed:
         return Parsed(document=None, matter=None, issues=taken.issues)
     respelling = Respelling(taken.matter, path)
     data = respelling.mapping(taken.matter.data, ABILITY)
-    data.setdefault("abilityId", ability_id_from_filename(path))
+    if data.get("abilityId") is None:
+        data["abilityId"] = ability_id_from_filename(path)
     matter = respelling.matter(data)
     issues = taken.issues + respelling.issues
     return Parsed(document=ability_of(data, taken.matter.body, path), matter=matter, issues=issues)

@@ -1,6 +1,7 @@
 """`agents/*.yaml`, `.json` or `.md` → `AgentProfile`."""
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from metier.parse.coerce import integer_of, text_of, texts_of
@@ -11,7 +12,7 @@ from metier.values.fields import AGENT, NESTED_STEPS, SELECTION, STEP, STEP_CONF
 from metier.values.files import KeyPath, Matter, Parsed
 from metier.values.outcomes import Issue
 
-_TOP_LEVEL = {**AGENT, **SELECTION}
+_TOP_LEVEL = {**AGENT, **SELECTION, "coreAbilities": AGENT["skills"]}
 
 
 def parse_agent(raw: bytes, path: str) -> Parsed:
@@ -20,14 +21,16 @@ def parse_agent(raw: bytes, path: str) -> Parsed:
     if taken.matter is None:
         return Parsed(document=None, matter=None, issues=taken.issues)
     respelling = Respelling(taken.matter, path)
-    data = respelling.mapping(_one_way(taken.matter.data), _TOP_LEVEL)
+    data = respelling.mapping(taken.matter.data, _TOP_LEVEL)
+    _gather(data, ("coreAbilities",), "abilities", {"coreAbilities": "core"}, respelling)
+    _gather(data, tuple(SELECTION), "selectionMetadata", {}, respelling)
     if isinstance(data.get("workflow"), list):
         data["workflow"] = _steps(data["workflow"], respelling, ("workflow",))
     if taken.matter.body:
         data.setdefault("systemPrompt", taken.matter.body)
     return Parsed(
         document=_profile_of(data, path),
-        matter=respelling.matter(_gather_selection(data)),
+        matter=respelling.matter(data),
         issues=[*taken.issues, *respelling.issues],
     )
 
@@ -52,6 +55,7 @@ def _take_json(raw: bytes, path: str) -> Taken:
             parse_constant=_no_constant,
             object_pairs_hook=_first_wins,
         )
+        json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair is no text
     except (ValueError, RecursionError) as error:
         line, column = getattr(error, "lineno", 1), getattr(error, "colno", 1)
         message = f"not valid JSON: {getattr(error, 'msg', error)}"
@@ -76,27 +80,36 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON value")
 
 
-def _one_way(data: dict[str, Any]) -> dict[str, Any]:
-    """`coreAbilities`, or a plain list under `abilities`, as `abilities: {core: …}`."""
-    out = dict(data)
-    for key in ("coreAbilities", "core_abilities", "core-abilities"):
-        if key in out:
-            core = out.pop(key)
-            out.setdefault("abilities", {"core": core})
-    if isinstance(out.get("abilities"), list):
-        out["abilities"] = {"core": out["abilities"]}
-    return out
+def _gather(
+    data: dict[str, Any],
+    keys: Sequence[str],
+    into: str,
+    names: Mapping[str, str],
+    respelling: Respelling,
+) -> None:
+    """Move keys that may also stand at the top level to where the spec has them.
 
-
-def _gather_selection(data: dict[str, Any]) -> dict[str, Any]:
-    """Selection keys at the top level, under `selectionMetadata`, where the spec has them."""
-    loose = {key: data[key] for key in SELECTION if key in data}
-    if not loose:
-        return data
-    rest = {key: value for key, value in data.items() if key not in SELECTION}
-    nested = rest.get("selectionMetadata")
-    rest["selectionMetadata"] = {**loose, **nested} if isinstance(nested, dict) else loose
-    return rest
+    A plain list under `abilities` is its `core`. Of two values for one key the first counts.
+    """
+    if into == "abilities" and isinstance(data.get(into), list):
+        data[into] = {"core": data[into]}
+        respelling.moved((into, "core"), (into,))
+    order = list(data)
+    for key in keys:
+        if key not in data:
+            continue
+        target = data.setdefault(into, {})
+        if not isinstance(target, dict):
+            return
+        name = names.get(key, key)
+        nested_first = into in order and order.index(into) < order.index(key)
+        value = data.pop(key)
+        if name in target:
+            respelling.twice(f"{into}.{name}", key, (into, name) if not nested_first else (key,))
+            if nested_first:
+                continue
+        target[name] = value
+        respelling.moved((into, name), (key,))
 
 
 def _steps(steps: list[Any], respelling: Respelling, at: KeyPath) -> list[Any]:
@@ -121,7 +134,6 @@ def _step(step: dict[str, Any], respelling: Respelling, at: KeyPath) -> dict[str
 
 
 def _profile_of(data: dict[str, Any], path: str) -> AgentProfile:
-    gathered = _gather_selection(data)
     return AgentProfile(
         agent_id=text_of(data.get("agentId")),
         description=text_of(data.get("description")),
@@ -134,5 +146,5 @@ def _profile_of(data: dict[str, Any], path: str) -> AgentProfile:
         enabled=data.get("enabled") is not False,
         system_prompt=text_of(data.get("systemPrompt")),
         path=path,
-        data=gathered,
+        data=data,
     )

@@ -17,6 +17,7 @@ class Respelling:
         self._matter = matter
         self._path = path
         self._written: dict[KeyPath, str] = {}
+        self._moved: dict[KeyPath, KeyPath] = {}
 
     def mapping(
         self, data: Mapping[str, Any], fields: Mapping[str, Field], at: KeyPath = ()
@@ -27,7 +28,7 @@ class Respelling:
         for key, value in data.items():
             name = key if key in fields else known.get(loose_key(key), key)
             if name in out:
-                self._twice(name, key, (*at, key))
+                self.twice(self._written.get((*at, name), name), key, (*at, key))
                 continue
             if name != key:
                 self._written[*at, name] = key
@@ -36,8 +37,16 @@ class Respelling:
 
     def position(self, path: KeyPath) -> tuple[int, int]:
         """Line and column of a value that is named in our spelling."""
+        for end in range(len(path), 0, -1):
+            if path[:end] in self._moved:
+                path = self._moved[path[:end]] + path[end:]
+                break
         steps = (self._written.get(path[: end + 1], step) for end, step in enumerate(path))
         return self._matter.position(tuple(steps))
+
+    def moved(self, now: KeyPath, before: KeyPath) -> None:
+        """Note that what stands at `now` was written at `before`."""
+        self._moved[now] = before
 
     def matter(self, data: dict[str, Any]) -> Matter:
         """The document's matter with renamed keys."""
@@ -54,9 +63,10 @@ class Respelling:
             ]
         return value
 
-    def _twice(self, name: str, key: str, at: KeyPath) -> None:
+    def twice(self, first: str, second: str, at: KeyPath) -> None:
+        """Note that one key was written twice, in two ways."""
         line, column = self._matter.position(at)
-        message = f"key '{key}' is another spelling of '{name}'; the first one counts"
+        message = f"'{first}' and '{second}' are one key; the first one counts"
         self.issues.append(
             Issue("FM105", message, self._path, line, column, "remove one of the two")
         )

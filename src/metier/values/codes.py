@@ -70,6 +70,7 @@ CODES: dict[str, Code] = {
     "AG703": Code("error", "key is not in the profile format"),
     "AG704": Code("error", "step id is used twice"),
     "AG705": Code("error", "step depends on an unknown step"),
+    "AG706": Code("error", "steps depend on each other in a circle"),
     "XF901": Code("warning", "several skills have one name"),
     "XF902": Code("warning", "exact copy of another skill"),
     "XF903": Code("error", "several documents have one id"),

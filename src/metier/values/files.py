@@ -46,7 +46,7 @@ class Root(NamedTuple):
 class Found(NamedTuple):
     """One file that discovery met, before anything is read.
 
-    The first six fields are its stamp: a file is read again when one of them has changed.
+    A file is read again when one of the first six fields has changed.
     """
 
     kind: Kind
@@ -64,10 +64,6 @@ class Found(NamedTuple):
     code: str = ""
     """The issue that says why it is refused."""
     detail: str = ""
-
-    @property
-    def stamp(self) -> tuple[object, ...]:
-        return self[:6]
 
 
 class Matter(NamedTuple):

@@ -1,0 +1,58 @@
+"""Measuring: CPU seconds of calls and of processes, and bars as ratios in one run."""
+
+import gc
+import os
+import resource
+import statistics
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+
+class Bar(NamedTuple):
+    """One figure with its limit."""
+
+    name: str
+    figure: float
+    limit: float
+    unit: str
+    """What the figure is a multiple of, or its unit."""
+    detail: str
+    at_least: bool = False
+
+    @property
+    def holds(self) -> bool:
+        return self.figure >= self.limit if self.at_least else self.figure <= self.limit
+
+
+def cpu(call: Callable[[], object]) -> float:
+    """CPU seconds of one call in this process."""
+    gc.collect()
+    start = time.process_time()
+    call()
+    return time.process_time() - start
+
+
+def cpu_of_process(command: Sequence[str], **environment: str) -> float:
+    """CPU seconds of one process, user and system."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(
+        command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        env={**os.environ, **environment},
+    )  # fmt: skip
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def alternate(rounds: int, *calls: Callable[[], float]) -> list[float]:
+    """The best of `rounds` of each call, taken in turns so that all see the same machine."""
+    results: list[list[float]] = [[] for _ in calls]
+    for _ in range(rounds):
+        for number, call in enumerate(calls):
+            results[number].append(call())
+    return [min(result) for result in results]
+
+
+def median(values: Sequence[float]) -> float:
+    return statistics.median(values)

@@ -1,0 +1,103 @@
+"""Cold, idle and one-file refreshes against the least that any program has to do."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks import floor
+from benchmarks.corpus import unpack
+from benchmarks.measure import Bar, alternate, cpu, cpu_of_process
+from metier import Catalog
+
+PYTHON = sys.executable
+METIER = str(Path(PYTHON).with_name("metier"))
+COLD_BAR, IDLE_BAR, ONE_FILE_BAR, MEMORY_BAR = 1.6, 1.5, 1.2, 200.0
+_COLD_IN_A_PROCESS = (
+    "import sys, resource; from metier import Catalog; "
+    "Catalog.open(sys.argv[1], home='/nowhere').refresh(); "
+    "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+)
+
+
+def bars(scratch: Path) -> Iterator[Bar]:
+    root, what = unpack(scratch / "refresh")
+    workspace = str(root)
+    yield _cold(workspace, scratch, what)
+    yield _memory(workspace)
+    with Catalog.open(workspace, home="/nowhere") as catalog:
+        catalog.refresh()
+        yield from _idle_and_one_file(catalog, root, what)
+    yield _command(workspace, what)
+
+
+def _cold(workspace: str, scratch: Path, what: str) -> Bar:
+    def floor_once() -> float:
+        database = scratch / "floor.db"
+        database.unlink(missing_ok=True)
+        return cpu(lambda: floor.cold_load(workspace, str(database)))
+
+    def ours_once() -> float:
+        shutil.rmtree(Path(workspace) / ".metier", ignore_errors=True)
+        with Catalog.open(workspace, home="/nowhere") as catalog:
+            return cpu(catalog.refresh)
+
+    least, ours = alternate(5, floor_once, ours_once)
+    detail = f"{ours:.2f} s against {least:.2f} s CPU; {what}"
+    return Bar("cold refresh", ours / least, COLD_BAR, "× walk + read + YAML + insert", detail)
+
+
+def _memory(workspace: str) -> Bar:
+    shutil.rmtree(Path(workspace) / ".metier", ignore_errors=True)
+    result = subprocess.run(
+        [PYTHON, "-c", _COLD_IN_A_PROCESS, workspace], check=True, capture_output=True, text=True
+    )
+    scale = 1024 if sys.platform != "darwin" else 1024 * 1024
+    peak = int(result.stdout) / scale
+    return Bar("cold refresh, peak memory", peak, MEMORY_BAR, "MB", "resident set of the process")
+
+
+def _idle_and_one_file(catalog: Catalog, root: Path, what: str) -> Iterator[Bar]:
+    file = next(root.rglob("SKILL.md"))
+    before = (file.read_bytes(), file.stat())
+    stamp = 1_000_000_000
+
+    def one_file_once() -> float:
+        nonlocal stamp
+        stamp += 1
+        file.write_bytes(before[0] + f"\n{stamp}\n".encode())
+        os.utime(file, (stamp, stamp))
+        return cpu(catalog.refresh)
+
+    walk, idle, one = alternate(
+        12,
+        lambda: cpu(lambda: floor.walk(str(root))),
+        lambda: cpu(catalog.refresh),
+        one_file_once,
+    )
+    file.write_bytes(before[0])
+    os.utime(file, ns=(before[1].st_atime_ns, before[1].st_mtime_ns))
+    catalog.refresh()
+    detail = f"{idle * 1000:.0f} ms against {walk * 1000:.0f} ms CPU; {what}"
+    yield Bar("refresh, nothing changed", idle / walk, IDLE_BAR, "× bare walk + stat", detail)
+    detail = f"{one * 1000:.0f} ms against {idle * 1000:.0f} ms CPU"
+    yield Bar("refresh, one file changed", one / idle, ONE_FILE_BAR, "× nothing changed", detail)
+
+
+def _command(workspace: str, what: str) -> Bar:
+    walk, help_text, command = alternate(
+        8,
+        lambda: cpu(lambda: floor.walk(workspace)),
+        lambda: cpu_of_process([METIER, "--help"]),
+        lambda: cpu_of_process([METIER, "refresh", "--root", workspace], HOME="/nowhere"),
+    )
+    limit = help_text + IDLE_BAR * walk
+    detail = (
+        f"{command * 1000:.0f} ms; --help {help_text * 1000:.0f} ms, "
+        f"walk {walk * 1000:.0f} ms CPU; {what}"
+    )
+    return Bar(
+        "`metier refresh`, nothing changed", command / limit, 1.0, "× (--help + 1.5 × walk)", detail
+    )

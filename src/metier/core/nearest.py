@@ -1,0 +1,10 @@
+"""Did you mean …?"""
+
+from collections.abc import Iterable
+
+
+def nearest(wanted: str, known: Iterable[str]) -> str:
+    """The known word most like `wanted`; empty when none is near."""
+    from difflib import get_close_matches  # only what goes wrong pays for it
+
+    return next(iter(get_close_matches(wanted, list(known), n=1)), "")

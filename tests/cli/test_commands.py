@@ -1,0 +1,343 @@
+"""What each command prints, on which stream, and how it exits."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from conftest import REPOSITORY, Workspace
+from metier.cli import COMMANDS, run
+
+ABILITY = """---
+displayName: Zebra crossing
+category: coding
+tags: [python]
+priority: 60
+version: 1.0.0
+description: How Python code looks here.
+---
+Write it plainly.
+"""
+CARD = """---
+id: data-desk
+name: Data desk
+description: Figures from the reporting database.
+triggers:
+  keywords: [sql, report, figures]
+  sessionTypes: [main]
+  confidenceThreshold: 0.15
+priority: 8
+estimatedTokens: 15
+version: 1.0.0
+---
+Questions that can be answered with numbers go to the reporting database.
+"""
+AGENT = "agentId: writer\ndisplayName: Writer\nversion: 1.0.0\ndescription: Writes texts.\n"
+
+
+EXAMPLE_STATE = REPOSITORY / "examples/workspace/.metier"
+TWICE = pytest.mark.xfail(strict=True, reason="a card's id is printed twice")
+BY_ANOTHER_NAME = pytest.mark.xfail(
+    strict=True, reason="sorted by display name, which is not shown"
+)
+
+
+class Result(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def data(self) -> Any:
+        return json.loads(self.out)
+
+
+Metier = Callable[..., Result]
+
+
+@pytest.fixture
+def metier(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> Metier:
+    """Run a command on the workspace."""
+
+    def call(*arguments: str) -> Result:
+        code = run([*arguments, "--root", str(workspace.root)])
+        return Result(code, *capsys.readouterr())
+
+    return call
+
+
+@pytest.fixture
+def filled(workspace: Workspace) -> Workspace:
+    """Two skills that search, one of them twice; an ability, a card, an agent."""
+    workspace.skill("brave", extra="capabilities: [web-search]", body="Search the web.")
+    workspace.skill("searx", extra="capabilities: [web-search, page-fetch]")
+    workspace.skill("searx", folder="vendor/searx", description="Another one. Use it never.")
+    workspace.write("abilities/zebra.md", ABILITY)
+    workspace.write("abilities/apple.md", ABILITY.replace("Zebra crossing", "Zoo"))
+    workspace.write("docs/capabilities/data-desk.md", CARD)
+    workspace.write("agents/writer.yaml", AGENT)
+    return workspace
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("list",), ("list", "agents"), ("show", "skill", "brave"), ("providers", "web-search")],
+)
+def test_a_reading_command_builds_a_missing_catalogue_and_says_so_once(
+    filled: Workspace, metier: Metier, command: tuple[str, ...]
+) -> None:
+    first, second = metier(*command), metier(*command)
+    root = os.path.realpath(filled.root)
+    assert first.err == f"building the catalogue of {root} for the first time\n"
+    assert second.err == ""
+    assert first.out == second.out != ""
+    assert first.code == second.code == 0
+
+
+def test_no_refresh_builds_a_missing_catalogue_but_leaves_one_as_it_is(
+    filled: Workspace, metier: Metier
+) -> None:
+    assert "for the first time" in metier("list", "--no-refresh").err
+    filled.skill("newcomer")
+    assert "newcomer" not in metier("list", "--no-refresh").out
+    assert "newcomer" in metier("list").out
+
+
+def test_refresh_counts_what_is_there_and_what_changed(filled: Workspace, metier: Metier) -> None:
+    first = metier("refresh")
+    assert first.out.splitlines() == [
+        "3 skills, 2 abilities, 1 card, 1 agent",
+        "7 new, 0 changed, 0 removed, 0 unchanged",
+    ]
+    assert first.err.startswith("built ")
+    filled.write("skills/empty/SKILL.md", "")
+    (filled.root / "agents/writer.yaml").unlink()
+    second = metier("refresh")
+    assert second.out.splitlines()[1] == "1 new, 0 changed, 1 removed, 6 unchanged"
+    assert "1 left out" in second.out
+    assert second.err.startswith("refreshed ")
+    assert (first.code, second.code) == (0, 0)
+
+
+def test_refresh_as_json_names_every_exclusion_and_finding(
+    filled: Workspace, metier: Metier
+) -> None:
+    filled.write("skills/empty/SKILL.md", "")
+    refreshed = metier("refresh", "--json")
+    assert refreshed.err == ""
+    assert refreshed.data["discovered"] == 8
+    assert refreshed.data["included"] == {"skill": 3, "ability": 2, "card": 1, "agent": 1}
+    assert refreshed.data["exclusions"] == [
+        {"path": "skills/empty/SKILL.md", "reason": "unparseable", "detail": "the file is empty"}
+    ]
+    assert "FM114" in {issue["code"] for issue in refreshed.data["issues"]}
+
+
+def test_list_prints_name_path_and_description_with_tabs_between(
+    filled: Workspace, metier: Metier
+) -> None:
+    rows = [line.split("\t") for line in metier("list").out.splitlines()]
+    description = "Does one thing well. Use it when that thing is needed."
+    assert rows == [
+        ["brave", "skills/brave/SKILL.md", description],
+        ["searx", "skills/searx/SKILL.md", description],
+    ]
+
+
+def test_list_adds_shadowed_skills_on_request(filled: Workspace, metier: Metier) -> None:
+    shadowed = metier("list", "--shadowed").out.splitlines()[2]
+    assert shadowed.startswith("searx (shadowed)\tvendor/searx/SKILL.md\t")
+
+
+def test_a_description_of_several_lines_stays_on_one(workspace: Workspace, metier: Metier) -> None:
+    workspace.skill("long", "|\n  One\tline.\n  And another.")
+    assert metier("list").out == "long\tskills/long/SKILL.md\tOne line. And another.\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        pytest.param("abilities", ["apple", "zebra"], marks=BY_ANOTHER_NAME),
+        ("cards", ["data-desk"]),
+        ("agents", ["writer"]),
+        ("skills", ["brave", "searx"]),
+    ],
+)
+def test_list_sorts_every_kind_by_what_stands_in_the_first_column(
+    filled: Workspace, metier: Metier, kind: str, names: list[str]
+) -> None:
+    assert [line.split("\t")[0] for line in metier("list", kind).out.splitlines()] == names
+
+
+def test_list_as_json_gives_whole_rows(filled: Workspace, metier: Metier) -> None:
+    listed = metier("list", "--json")
+    assert [row["id"] for row in listed.data] == ["brave::skills/brave", "searx::skills/searx"]
+    assert listed.data[1]["capabilities"] == ["web-search", "page-fetch"]
+    assert listed.data[0].keys() >= {"kind", "name", "description", "path", "source", "state"}
+
+
+def test_list_filters_by_text_and_by_capability(filled: Workspace, metier: Metier) -> None:
+    assert metier("list", "--search", "BRAV").out.startswith("brave\t")
+    assert metier("list", "--capability", "page-fetch").out.startswith("searx\t")
+    nothing = metier("list", "--search", "zzz")
+    assert (nothing.code, nothing.out) == (0, "")
+    assert nothing.err.startswith("no skill")
+
+
+def test_show_prints_facts_findings_and_the_text(filled: Workspace, metier: Metier) -> None:
+    facts, _, body = metier("show", "skill", "brave").out.partition("\n\n")
+    assert facts.splitlines()[:2] == ["id: brave::skills/brave", "name: brave"]
+    assert "provides: web-search" in facts.splitlines()
+    assert body == "Search the web.\n"
+
+
+def test_show_names_the_twins_and_reaches_them_by_id(filled: Workspace, metier: Metier) -> None:
+    assert "also: searx::vendor/searx" in metier("show", "skill", "searx").out.splitlines()
+    hidden = metier("show", "skill", "searx::vendor/searx").out
+    assert "hidden by: skills/searx/SKILL.md" in hidden.splitlines()
+    assert "finding: XF901" in hidden
+
+
+def test_show_as_json_adds_body_findings_and_twins_to_the_row(
+    filled: Workspace, metier: Metier
+) -> None:
+    shown = metier("show", "skill", "searx", "--json").data
+    assert shown["body"] == "Do it."
+    assert shown["findings"] == []
+    assert shown["others"] == ["searx::vendor/searx"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "wanted"),
+    [
+        ("ability", "zebra"),
+        pytest.param("card", "data-desk", marks=TWICE),
+        ("agent", "writer"),
+    ],
+)
+def test_show_says_nothing_twice(filled: Workspace, metier: Metier, kind: str, wanted: str) -> None:
+    facts = metier("show", kind, wanted).out.partition("\n\n")[0].splitlines()
+    keys = [line.split(": ")[0] for line in facts]
+    assert len(set(keys)) == len(keys)
+    assert f"id: {wanted}" in facts
+
+
+def test_providers_prints_one_name_a_line(filled: Workspace, metier: Metier) -> None:
+    assert metier("providers", "web-search").out == "brave\nsearx\n"
+    assert metier("providers", "web-search", "--json").data == ["brave", "searx"]
+
+
+def test_a_capability_that_nobody_provides_is_no_failure(filled: Workspace, metier: Metier) -> None:
+    metier("refresh")
+    nobody = metier("providers", "telepathy")
+    assert nobody == Result(0, "", "no skill provides 'telepathy'\n")
+
+
+def test_doctor_finds_a_sound_workspace_sound(filled: Workspace, metier: Metier) -> None:
+    checked = metier("doctor")
+    assert checked.code == 0
+    assert checked.err == ""
+    assert "3 skills, 2 abilities" in checked.out
+    checks = metier("doctor", "--json").data
+    assert {check["name"] for check in checks} >= {"metier", "settings", "catalogue", "findings"}
+    assert {check["verdict"] for check in checks} <= {"ok", "warning"}
+
+
+@pytest.mark.xfail(strict=True, reason="doctor says '1 cards' and '1 errors'")
+def test_doctor_counts_one_as_one(filled: Workspace, metier: Metier) -> None:
+    filled.write("skills/empty/SKILL.md", "")
+    checked = metier("doctor").out
+    assert "1 card, 1 agent\n" in checked
+    assert "1 error, " in checked
+
+
+def test_doctor_names_what_is_left_out_and_why(filled: Workspace, metier: Metier) -> None:
+    filled.write("skills/empty/SKILL.md", "")
+    checked = metier("doctor")
+    assert "skills/empty/SKILL.md (unparseable: the file is empty)" in checked.out
+    assert "hint: metier lint" in checked.out
+    assert checked.code == 0
+
+
+def test_init_writes_settings_once_and_keeps_the_state_out_of_git(
+    workspace: Workspace, metier: Metier
+) -> None:
+    workspace.skill("one")
+    (workspace.root / ".git").mkdir()
+    workspace.write(".gitignore", "build/")
+    first = metier("init")
+    settings = (workspace.root / "metier.toml").read_text()
+    assert "wrote metier.toml, .gitignore" in first.err
+    assert (workspace.root / ".gitignore").read_text() == "build/\n.metier/\n"
+    workspace.write("metier.toml", settings + "\n# mine\n")
+    second = metier("init", "--json")
+    assert second.data["made"] == []
+    assert (workspace.root / "metier.toml").read_text().endswith("# mine\n")
+    assert (workspace.root / ".gitignore").read_text() == "build/\n.metier/\n"
+
+
+def test_every_line_of_the_settings_that_init_writes_can_be_uncommented(
+    workspace: Workspace, metier: Metier
+) -> None:
+    workspace.skill("one")
+    metier("init")
+    file = workspace.root / "metier.toml"
+    first, _, rest = file.read_text().partition("\n")
+    assert first.startswith("# ")
+    file.write_text(rest.replace("\n# ", "\n"))
+    assert metier("list").code == 0
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("list",), ("providers", "x"), ("show", "skill", "brave"), ("refresh",), ("init",), ("lint",)],
+)
+def test_quiet_prints_data_only(
+    filled: Workspace, metier: Metier, command: tuple[str, ...]
+) -> None:
+    assert metier(*command, "--quiet").err == ""
+
+
+def demo(folder: Path) -> subprocess.CompletedProcess[str]:
+    """The demo in a process of its own, which keeps its temporary files in `folder`."""
+    return subprocess.run(
+        [sys.executable, "-m", "metier", "demo"],
+        env={**os.environ, "TMPDIR": str(folder)},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+@pytest.mark.xfail(
+    EXAMPLE_STATE.exists(), strict=True, reason="the state of the example is copied as well"
+)
+def test_demo_runs_the_commands_that_it_shows_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    shown = demo(tmp_path)
+    assert shown.returncode == 0
+    for command in ("refresh", "list skills", "providers web-search", "lint", "explain FM104"):
+        assert f"$ metier {command}\n" in shown.stdout
+    assert "30 new, 0 changed, 0 removed, 0 unchanged" in shown.stdout
+    assert "brave-search\ndo-everything\nsearx-search\n" in shown.stdout
+    assert "error:" not in shown.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.xfail(strict=True, reason="demo lists the skills in the user's host folders")
+def test_demo_shows_the_example_and_nothing_of_the_user(tmp_path: Path, empty_home: Path) -> None:
+    Workspace(empty_home).skill("private-matter", folder=".claude/skills/private-matter")
+    shown = demo(tmp_path).stdout
+    assert "incident-review" in shown
+    assert "private-matter" not in shown
+
+
+def test_every_command_of_the_list_exists() -> None:
+    for name in COMMANDS:
+        assert run([name, "--help"]) == 0

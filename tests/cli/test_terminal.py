@@ -1,0 +1,296 @@
+"""Tables, colour and bars on a terminal and only there; pipes, encodings and Ctrl-C."""
+
+import fcntl
+import os
+import re
+import signal
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import pytest
+
+from conftest import Workspace
+
+ESCAPE = "\x1b"
+STYLE = re.compile(r"\x1b\[[0-9;]*m")
+
+
+class Seen(NamedTuple):
+    code: int
+    screen: str
+    """What the terminal received, with plain line ends."""
+    piped: str
+    """What went to standard output when that is no terminal."""
+
+    @property
+    def plain(self) -> list[str]:
+        """The screen's lines without their style."""
+        return STYLE.sub("", self.screen).splitlines()
+
+
+def environment(**changes: str) -> dict[str, str]:
+    """The environment of a person at a terminal, who has not asked for anything."""
+    unset = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "LC_ALL")
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in unset and not name.startswith("PYTHON")
+    }
+    return {**kept, "TERM": "xterm-256color", **changes}
+
+
+@contextmanager
+def terminal(columns: int) -> Iterator[tuple[int, int]]:
+    """Both ends of a terminal that many columns wide."""
+    keyboard, screen = os.openpty()
+    fcntl.ioctl(screen, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    try:
+        yield keyboard, screen
+    finally:
+        os.close(keyboard)
+
+
+def received(keyboard: int) -> Iterator[bytes]:
+    """What the terminal gets, until the last program has closed it."""
+    while True:
+        try:
+            chunk = os.read(keyboard, 65536)
+        except OSError:
+            return
+        if not chunk:
+            return
+        yield chunk
+
+
+def at_terminal(
+    workspace: Workspace, *arguments: str, columns: int = 100, pipe: bool = False, **changes: str
+) -> Seen:
+    """Run `metier` on a terminal; with `pipe` its standard output goes elsewhere."""
+    with terminal(columns) as (keyboard, screen):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "metier", *arguments],
+            cwd=workspace.root,
+            env=environment(**changes),
+            stdin=screen,
+            stdout=subprocess.PIPE if pipe else screen,
+            stderr=screen,
+        )
+        os.close(screen)
+        text = b"".join(received(keyboard)).decode()
+        piped = process.communicate(timeout=60)[0] or b""
+        return Seen(process.returncode, text.replace("\r\n", "\n"), piped.decode())
+
+
+def piped(
+    workspace: Workspace, *arguments: str, **changes: str
+) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "metier", *arguments],
+        cwd=workspace.root,
+        env=environment(**changes),
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+
+
+@pytest.fixture
+def two(workspace: Workspace) -> Workspace:
+    """Two skills with long descriptions; one has no name."""
+    workspace.skill("brave-search", "Searches far and wide. Use it when nothing is near. " * 4)
+    nameless = workspace.skill("searx", "Searches at home. Use it when nobody may know. " * 4)
+    workspace.write(
+        str(nameless.relative_to(workspace.root)), nameless.read_text().replace("name: searx\n", "")
+    )
+    return workspace
+
+
+def many(workspace: Workspace, count: int) -> Workspace:
+    for number in range(count):
+        workspace.skill(f"skill-{number}", f"Does the thing with number {number}. Use it for that.")
+    return workspace
+
+
+EATEN = pytest.mark.xfail(strict=True, reason="the name column shrinks to nothing")
+
+
+@pytest.mark.parametrize(
+    "columns", [pytest.param(60, marks=EATEN), pytest.param(100, marks=EATEN), 400]
+)
+def test_a_table_shows_every_name_and_fits_the_terminal(two: Workspace, columns: int) -> None:
+    header, *rows = at_terminal(two, "list", "-q", columns=columns).plain
+    assert header.split() == ["name", "path", "description"]
+    assert [row.split()[0] for row in rows] == ["brave-search", "searx"]
+    assert max(len(row.rstrip()) for row in rows) <= columns
+
+
+@EATEN
+def test_codes_are_never_cut(workspace: Workspace) -> None:
+    rows = at_terminal(workspace, "explain", columns=80).plain
+    assert any(row.startswith("CONFIG_INVALID ") for row in rows)
+
+
+def test_a_table_on_a_hopelessly_narrow_terminal_is_cut_and_no_error(two: Workspace) -> None:
+    seen = at_terminal(two, "list", "-q", columns=8)
+    assert (seen.code, len(seen.plain)) == (0, 3)
+
+
+def test_elsewhere_a_row_is_a_line_with_tabs(two: Workspace) -> None:
+    seen = at_terminal(two, "list", "-q", pipe=True)
+    assert seen.screen == ""
+    assert [line.count("\t") for line in seen.piped.splitlines()] == [2, 2]
+    assert ESCAPE not in seen.piped
+
+
+COMMANDS = [("list",), ("lint",), ("show", "skill", "searx"), ("doctor",), ("explain", "FM104")]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_terminal_gets_colour(two: Workspace, command: tuple[str, ...]) -> None:
+    assert STYLE.search(at_terminal(two, *command).screen)
+
+
+@pytest.mark.xfail(strict=True, reason="NO_COLOR is not looked at")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_color_means_none(two: Workspace, command: tuple[str, ...]) -> None:
+    assert ESCAPE not in at_terminal(two, *command, NO_COLOR="1").screen
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, ("refresh",), ("demo",)])
+def test_a_pipe_gets_neither_colour_nor_bars(two: Workspace, command: tuple[str, ...]) -> None:
+    finished = piped(two, *command)
+    assert ESCAPE.encode() not in finished.stdout + finished.stderr
+    assert b"\r" not in finished.stdout + finished.stderr
+
+
+def test_an_error_is_coloured_on_a_terminal(workspace: Workspace) -> None:
+    seen = at_terminal(workspace, "list", "--root", "nowhere")
+    assert STYLE.search(seen.screen)
+    assert seen.plain[0] == "error: the workspace is not a folder (USAGE)"
+
+
+def test_reading_much_shows_a_bar_beside_the_data(workspace: Workspace) -> None:
+    seen = at_terminal(many(workspace, 600), "refresh", pipe=True)
+    assert "reading  [" in seen.screen
+    assert "100%" in seen.screen
+    assert seen.piped.startswith("600 skills, ")
+    assert "checking  [" in at_terminal(workspace, "lint").screen
+    assert "[" not in at_terminal(workspace, "refresh").screen
+
+
+@pytest.mark.parametrize(("count", "options"), [(600, ("--quiet",)), (400, ())])
+def test_no_bar_when_quiet_or_when_there_is_little(
+    workspace: Workspace, count: int, options: tuple[str, ...]
+) -> None:
+    assert "[" not in at_terminal(many(workspace, count), "refresh", *options).screen
+
+
+@pytest.mark.slow
+def test_control_c_stops_without_a_traceback_and_breaks_nothing(workspace: Workspace) -> None:
+    many(workspace, 3000)
+    with terminal(100) as (keyboard, screen):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "metier", "refresh"],
+            cwd=workspace.root,
+            env=environment(),
+            stdin=screen,
+            stdout=screen,
+            stderr=screen,
+        )
+        os.close(screen)
+        chunks = received(keyboard)
+        text = next(chunks)
+        while b"reading" not in text:
+            text += next(chunks)
+        process.send_signal(signal.SIGINT)
+        text += b"".join(chunks)
+        assert process.wait(60) == 130
+    assert text.rstrip().endswith(b"stopped")
+    assert b"Traceback" not in text
+    assert piped(workspace, "list").stdout.count(b"\n") == 3000
+
+
+CONTROLS = ("\\e]0;owned\\a", "\\e[2J", "\\e[31m", "\\x07", "\\x9b2J")
+
+
+@pytest.mark.xfail(strict=True, reason="what a document holds goes to the terminal as it is")
+@pytest.mark.parametrize("command", [("list",), ("lint",), ("show", "skill", "searx")])
+def test_documents_cannot_speak_to_the_terminal(
+    workspace: Workspace, command: tuple[str, ...]
+) -> None:
+    """Skills are written by strangers."""
+    workspace.skill("searx", f'"Searches. Use it now. {"".join(CONTROLS)}"', body="x\x1b[2Jx")
+    workspace.skill(f'"{CONTROLS[0]}"', folder="skills/other")
+    rest = STYLE.sub("", at_terminal(workspace, *command, columns=400).screen.replace("31m", "31_"))
+    assert [character for character in rest if character in "\x1b\x07\x9b"] == []
+
+
+def test_a_reader_that_has_seen_enough_causes_no_noise(workspace: Workspace) -> None:
+    assert first_line_of(many(workspace, 600))[1] == b""
+
+
+@pytest.mark.xfail(strict=True, reason="click exits with 1, which means findings")
+def test_a_reader_that_has_seen_enough_is_no_finding(workspace: Workspace) -> None:
+    assert first_line_of(many(workspace, 600))[0] in (0, 141, -signal.SIGPIPE)
+
+
+def first_line_of(workspace: Workspace) -> tuple[int, bytes]:
+    """`metier list --json | head -1`: exit code and standard error of the first."""
+    piped(workspace, "refresh")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "metier", "list", "--json"],
+        cwd=workspace.root,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert process.stdout.readline() == b"[\n"
+    process.stdout.close()
+    noise = process.stderr.read()
+    process.stderr.close()
+    return process.wait(60), noise
+
+
+@pytest.mark.parametrize("command", [("list",), ("list", "--json"), ("show", "skill", "searx")])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"LC_ALL": "C"},
+        {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"},
+        {"PYTHONIOENCODING": "ascii"},
+        pytest.param(
+            {"PYTHONIOENCODING": "latin-1"},
+            marks=pytest.mark.xfail(strict=True, reason="UnicodeEncodeError with a traceback"),
+        ),
+    ],
+    ids=["C", "C, not coerced", "ascii", "latin-1"],
+)
+def test_every_text_can_be_printed_in_every_locale(
+    workspace: Workspace, command: tuple[str, ...], changes: dict[str, str]
+) -> None:
+    workspace.skill("searx", "Sucht überall: 使用 🔍. Use it when needed.".replace(":", ","))
+    finished = piped(workspace, *command, "-q", **changes)
+    assert (finished.returncode, finished.stderr) == (0, b"")
+    assert b"searx" in finished.stdout
+
+
+@pytest.mark.xfail(strict=True, reason="AttributeError: a closed stream is None")
+@pytest.mark.parametrize("closed", ["2>&-", ">&-"])
+def test_a_closed_stream_is_no_error(two: Workspace, closed: str) -> None:
+    piped(two, "refresh")
+    finished = subprocess.run(
+        ["/bin/sh", "-c", f'"{sys.executable}" -m metier list {closed}'],
+        cwd=two.root,
+        env=environment(),
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert (finished.returncode, finished.stderr) == (0, b"")

@@ -1,0 +1,145 @@
+"""The rules over several files."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metier.core.text import jaccard
+from metier.lint.collisions import Subject, lint_collisions, near_pairs
+from metier.load import lint_files, read_skills
+
+TEN = "alpha bravo charlie delta echo foxtrot golf hotel india juliet"
+
+
+def skill(name: str, path: str, sha256: str = "", description: str = "") -> Subject:
+    return Subject("skill", name, path, sha256 or path, description)
+
+
+def found(*subjects: Subject) -> list[tuple[str, str]]:
+    return [(issue.code, issue.path) for issue in lint_collisions(subjects)]
+
+
+def test_different_skills_do_not_collide() -> None:
+    assert found(skill("a", "a/SKILL.md"), skill("b", "b/SKILL.md")) == []
+    assert found() == []
+
+
+def test_of_skills_with_one_name_the_first_stays_and_each_other_is_told() -> None:
+    subjects = [skill("a", "x"), skill("a", "y"), skill("a", "z")]
+    assert found(*subjects) == [("XF901", "y"), ("XF901", "z")]
+    assert all("x as well" in issue.message for issue in lint_collisions(subjects))
+
+
+def test_an_exact_copy_is_one_finding_and_not_also_a_name_collision() -> None:
+    (issue,) = lint_collisions([skill("a", "x", "same"), skill("a", "y", "same")])
+    assert (issue.code, issue.path) == ("XF902", "y")
+    assert "x" in issue.message
+
+
+def test_a_copy_names_the_file_it_is_a_copy_of_even_if_that_one_is_hidden() -> None:
+    subjects = [skill("a", "x", "1"), skill("a", "y", "2"), skill("a", "z", "2")]
+    issues = lint_collisions(subjects)
+    assert [(issue.code, issue.path) for issue in issues] == [("XF901", "y"), ("XF902", "z")]
+    assert "copy of y" in issues[1].message
+
+
+def test_equal_content_under_another_name_is_no_copy() -> None:
+    assert found(skill("a", "x", "same"), skill("b", "y", "same")) == []
+
+
+@pytest.mark.parametrize("kind", ["ability", "card", "agent"])
+def test_two_documents_of_one_kind_and_id_are_an_error(kind: str) -> None:
+    subjects = [Subject(kind, "a", path, path) for path in ("x", "y", "z")]  # type: ignore[arg-type]  # each is a kind
+    assert found(*subjects) == [("XF903", "y"), ("XF903", "z")]
+    assert all(issue.is_error for issue in lint_collisions(subjects))
+
+
+def test_one_id_in_two_kinds_is_no_collision() -> None:
+    assert found(skill("a", "x"), Subject("ability", "a", "y"), Subject("card", "a", "z")) == []
+
+
+def test_descriptions_that_share_nine_of_ten_words_are_nearly_the_same() -> None:
+    nine = TEN.rpartition(" ")[0]
+    (issue,) = lint_collisions([skill("a", "x", "1", TEN), skill("b", "y", "2", nine)])
+    assert (issue.code, issue.path, issue.severity) == ("XF904", "y", "info")
+    assert "90%" in issue.message
+
+
+def test_descriptions_that_share_fewer_words_are_not() -> None:
+    other = TEN.replace("juliet", "kilo")
+    assert found(skill("a", "x", "1", TEN), skill("b", "y", "2", other)) == []
+
+
+def test_case_order_and_punctuation_make_no_difference() -> None:
+    other = ", ".join(reversed(TEN.upper().split())) + "!"
+    assert found(skill("a", "x", "1", TEN), skill("b", "y", "2", other)) == [("XF904", "y")]
+
+
+def test_descriptions_of_fewer_than_five_words_are_not_compared() -> None:
+    four, five = "one two three four", "one two three four five"
+    assert found(skill("a", "x", "1", four), skill("b", "y", "2", four)) == []
+    assert found(skill("a", "x", "1", five), skill("b", "y", "2", five)) == [("XF904", "y")]
+
+
+def test_skills_of_one_name_are_not_also_told_that_their_descriptions_are_alike() -> None:
+    assert found(skill("a", "x", "1", TEN), skill("a", "y", "2", TEN)) == [("XF901", "y")]
+
+
+def test_only_descriptions_of_skills_are_compared() -> None:
+    cards = [Subject("card", name, name, name, TEN) for name in ("a", "b")]
+    assert found(*cards) == []
+
+
+def test_files_collide_as_they_are_read(tmp_path: Path) -> None:
+    texts = {
+        "a/charts": f"---\nname: charts\ndescription: {TEN}\n---\nDraw.\n",
+        "b/charts": "---\nname: charts\ndescription: Something else is done by this.\n---\nDraw.\n",
+        "c/charts": f"---\nname: charts\ndescription: {TEN}\n---\nDraw.\n",
+        "d/graphs": f"---\nname: graphs\ndescription: {TEN}\n---\nDraw.\n",
+    }
+    for folder, text in texts.items():
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "SKILL.md").write_text(text)
+    linted = lint_files(read_skills([tmp_path]))
+    assert linted.files == 4
+    assert [(issue.code, issue.path) for issue in linted.issues] == [
+        ("XF901", "b/charts/SKILL.md"),
+        ("XF902", "c/charts/SKILL.md"),
+        ("XF904", "d/graphs/SKILL.md"),
+    ]
+
+
+WORDS = [f"w{number}" for number in range(24)]
+
+
+@st.composite
+def bags_of_words(draw: st.DrawFn) -> list[frozenset[str]]:
+    """Sets of words, many of which differ from another one by a word or two."""
+    bags = [draw(st.frozensets(st.sampled_from(WORDS), max_size=24))]
+    for _ in range(draw(st.integers(0, 12))):
+        changed = draw(st.frozensets(st.sampled_from(WORDS), max_size=3))
+        bags.append(draw(st.sampled_from(bags)) ^ changed)
+    return bags
+
+
+def brute_force(bags: list[frozenset[str]]) -> list[tuple[int, int, float]]:
+    """The same by comparing all: an equal bag if there is one, else the earliest near one."""
+    pairs = []
+    for later, bag in enumerate(bags):
+        if len(bag) < 5:
+            continue
+        shares = [(earlier, jaccard(bag, bags[earlier])) for earlier in range(later)]
+        near = [pair for pair in shares if pair[1] >= 0.9]
+        equal = [pair for pair in near if pair[1] == 1.0]
+        pairs += [(later, *pair) for pair in (equal or near)[:1]]
+    return pairs
+
+
+@settings(max_examples=300, deadline=None)
+@given(bags_of_words())
+def test_near_pairs_are_those_that_comparing_all_with_all_gives(
+    bags: list[frozenset[str]],
+) -> None:
+    assert list(near_pairs(bags)) == brute_force(bags)

@@ -1,0 +1,222 @@
+"""The rules for SKILL.md, each at its limit and beyond it."""
+
+import pytest
+
+from metier.lint import lint_document
+from metier.parse import parse_document
+from metier.values.documents import Skill
+from metier.values.outcomes import Issue
+
+ABOUT = "description: Draws a chart from a table. Use when numbers should be seen."
+PATH = "skills/charts/SKILL.md"
+
+
+def text_of(*front: str, body: str = "Read the table.") -> str:
+    return "\n".join(("---", *front, "---", body, ""))
+
+
+def lint(*front: str, body: str = "Read the table.", path: str = PATH) -> list[Issue]:
+    parsed = parse_document("skill", text_of(*front, body=body).encode(), path)
+    return [*parsed.issues, *lint_document(parsed)]
+
+
+def codes(*front: str, body: str = "Read the table.", path: str = PATH) -> list[str]:
+    return [issue.code for issue in lint(*front, body=body, path=path)]
+
+
+def skill_of(*front: str) -> Skill:
+    document = parse_document("skill", text_of(*front).encode(), PATH).document
+    assert isinstance(document, Skill)
+    return document
+
+
+def test_a_clean_skill_has_no_findings() -> None:
+    assert lint("name: charts", ABOUT, "license: MIT", "metadata: {owner: docs}") == []
+
+
+@pytest.mark.parametrize("name", ["a", "a1", "1a", "a-b-c", "a" * 64])
+def test_a_name_of_lower_case_words_and_single_hyphens_is_fine(name: str) -> None:
+    assert codes(f"name: {name}", ABOUT, path=f"skills/{name}/SKILL.md") == []
+
+
+@pytest.mark.parametrize("name", ["Charts", "a b", "a_b", "-a", "a-", "a--b", "é", "a" * 65])
+def test_any_other_name_breaks_the_rule(name: str) -> None:
+    assert codes(f"name: {name}", ABOUT, path=f"skills/{name}/SKILL.md") == ["SK302"]
+
+
+def test_a_name_that_is_too_long_is_told_its_length() -> None:
+    (issue,) = lint(f"name: {'a' * 65}", ABOUT, path=f"skills/{'a' * 65}/SKILL.md")
+    assert "65 characters, the limit is 64" in issue.message
+
+
+def test_a_number_as_name_reads_as_text() -> None:
+    assert codes("name: 42", ABOUT, path="skills/42/SKILL.md") == []
+
+
+@pytest.mark.parametrize("front", [(ABOUT,), ("name:", ABOUT), ('name: ""', ABOUT)])
+def test_a_skill_without_a_name_takes_its_folders_name(front: tuple[str, ...]) -> None:
+    assert codes(*front) == ["SK301"]
+    assert skill_of(*front).name == "charts"
+
+
+def test_a_name_other_than_the_folders_is_found_with_its_line() -> None:
+    (issue,) = lint(ABOUT, "name: graphs")
+    assert (issue.code, issue.line, issue.column) == ("SK303", 3, 1)
+
+
+def test_a_skill_in_the_root_has_no_folder_to_differ_from() -> None:
+    assert codes("name: charts", ABOUT, path="SKILL.md") == []
+
+
+@pytest.mark.parametrize(
+    ("line", "word"),
+    [
+        ("license: MIT", "is missing"),
+        ("description:", "is empty"),
+        ('description: ""', "is empty"),
+        ("description: [a, b]", "is not a text"),
+    ],
+)
+def test_a_skill_without_a_description_is_no_skill(line: str, word: str) -> None:
+    parsed = parse_document("skill", text_of("name: charts", line).encode(), PATH)
+    assert parsed.document is None
+    assert [issue.code for issue in parsed.issues] == ["SK304"]
+    assert parsed.issues[0].message.endswith(word)
+    assert lint_document(parsed) == []
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [(1, ["SK306"]), (19, ["SK306"]), (20, []), (1024, []), (1025, ["SK305"])],
+)
+def test_a_description_has_20_to_1024_characters(size: int, expected: list[str]) -> None:
+    assert codes("name: charts", f"description: {'d' * size}") == expected
+
+
+@pytest.mark.parametrize("tag", ["<chart>", "</chart>", "<br/>", '<a href="x">', "<my-tag>"])
+def test_a_tag_in_the_description_is_found(tag: str) -> None:
+    front = ("name: charts", f"description: 'Draws a {tag} from a table.'")
+    assert codes(*front) == ["SK314"]
+
+
+@pytest.mark.parametrize(
+    "text", ["fewer than 3 < 4 numbers", "a -> b -> c and back", "x <3 charts"]
+)
+def test_an_angle_bracket_alone_is_no_tag(text: str) -> None:
+    assert codes("name: charts", f"description: 'Draws charts from {text}.'") == []
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("metadata: [a]", ["SK307"]),
+        ("metadata: text", ["SK307"]),
+        ("metadata:", []),
+        ("license: [MIT]", ["SK307"]),
+        ("license: 2.0", []),
+        ("license: true", ["SK307"]),
+        ("entrypoint: {a: b}", ["SK307"]),
+        ("enabled: 'no'", ["SK307"]),
+        ("enabled: false", []),
+        ("disable-model-invocation: 1", ["SK307"]),
+        ("disable-model-invocation: true", []),
+        ("allowed-tools: [Read, Bash]", []),
+        ("allowed-tools: Read Bash", []),
+    ],
+)
+def test_a_value_of_the_wrong_type_is_found(line: str, expected: list[str]) -> None:
+    assert codes("name: charts", ABOUT, line) == expected
+
+
+def test_a_wrong_type_is_found_where_it_stands() -> None:
+    (issue,) = lint("name: charts", ABOUT, "license: MIT", "metadata: [a]")
+    assert (issue.line, issue.column, issue.path) == (5, 1, PATH)
+
+
+@pytest.mark.parametrize("size", [500, 501])
+def test_compatibility_has_at_most_500_characters(size: int) -> None:
+    expected = [] if size == 500 else ["SK308"]
+    assert codes("name: charts", ABOUT, f"compatibility: {'c' * size}") == expected
+
+
+def test_unknown_keys_are_one_finding_that_names_five_of_them() -> None:
+    unknown = [f"key{number}: 1" for number in range(7)]
+    (issue,) = lint("name: charts", ABOUT, *unknown)
+    assert (issue.code, issue.line) == ("SK309", 4)
+    assert "'key0', 'key1', 'key2', 'key3', 'key4' and 2 more" in issue.message
+
+
+def test_unknown_keys_are_kept() -> None:
+    assert skill_of("name: charts", ABOUT, "priority: 5").data["priority"] == 5
+
+
+def test_another_spelling_of_a_known_key_is_not_unknown() -> None:
+    assert codes("Name: charts", ABOUT, "allowed_tools: Read") == []
+
+
+@pytest.mark.parametrize(
+    ("line", "kept", "expected"),
+    [
+        ("capabilities: [draw, plot]", ("draw", "plot"), []),
+        ("capabilities: draw", ("draw",), []),
+        ("capabilities: [draw, draw]", ("draw",), []),
+        ("capabilities: [{id: draw}, {name: plot}]", ("draw", "plot"), []),
+        ("metadata: {capabilities: [draw]}", ("draw",), []),
+        ("capabilities: [draw, 42, '', null]", ("draw",), ["SK310"] * 3),
+        ("capabilities: [{title: draw}]", (), ["SK310"]),
+        ("capabilities: [Draw It, plot]", ("Draw It", "plot"), ["SK311"]),
+        ("capabilities:", (), []),
+    ],
+)
+def test_capabilities_are_kept_as_written_unless_they_are_no_names(
+    line: str, kept: tuple[str, ...], expected: list[str]
+) -> None:
+    assert skill_of("name: charts", ABOUT, line).capabilities == kept
+    assert codes("name: charts", ABOUT, line) == expected
+
+
+@pytest.mark.parametrize(
+    ("contract", "kept", "expected"),
+    [
+        ("DCI/1 P(draw,plot) R(read)", ("draw", "plot"), []),
+        ("P(draw)", (), ["DC401"]),
+        ("DCI/1", (), ["DC401"]),
+        ("DCI/2 P(draw)", (), ["DC401"]),
+        ("[DCI/1]", (), ["DC401"]),
+        ("DCI/1 P(draw) Cost(low)", ("draw",), ["DC402"]),
+        ("DCI/1 P(draw) Cost(low) Mood(good)", ("draw",), ["DC402", "DC402"]),
+        ("DCI/1^strict P(draw) Cost(low)", (), ["DC401"]),
+        ("DCI/1 P(Draw It)", ("Draw It",), ["SK311"]),
+    ],
+)
+def test_a_contract_adds_what_it_provides_or_says_why_not(
+    contract: str, kept: tuple[str, ...], expected: list[str]
+) -> None:
+    front = ("name: charts", ABOUT, "metadata:", f"  contract: {contract}")
+    assert skill_of(*front).capabilities == kept
+    assert codes(*front) == expected
+
+
+def test_a_contract_finding_gives_the_line_and_the_character() -> None:
+    (issue,) = lint("name: charts", ABOUT, "metadata:", "  contract: DCI/1 P()")
+    assert issue.line == 5
+    assert "character 9" in issue.message
+
+
+def test_a_skill_without_instructions_is_found() -> None:
+    assert codes("name: charts", ABOUT, body="") == ["SK312"]
+
+
+@pytest.mark.parametrize(("lines", "expected"), [(500, []), (501, ["SK313"])])
+def test_instructions_have_at_most_500_lines(lines: int, expected: list[str]) -> None:
+    assert codes("name: charts", ABOUT, body="line\n" * lines) == expected
+
+
+def test_a_file_called_skill_md_is_found() -> None:
+    assert codes("name: charts", ABOUT, path="skills/charts/skill.md") == ["SK315"]
+
+
+def test_broken_yaml_keeps_the_skill_and_every_other_rule_still_runs() -> None:
+    front = ("name: graphs", "description: Draws. Use when: asked.", "priority: 5")
+    assert codes(*front) == ["FM104", "SK303", "SK309"]
+    assert skill_of(*front).description == "Draws. Use when: asked."
