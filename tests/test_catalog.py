@@ -271,7 +271,7 @@ def test_findings_come_by_path_and_name_the_files_that_collide(
     workspace: Workspace, catalog: Catalog
 ) -> None:
     for number in (1, 2):
-        workspace.write(f"abilities/{number}.md", ABILITY.format(id="x", name=number))
+        workspace.write(f"abilities/{number}.md", ABILITY.format(id="x", name=f"No. {number}"))
     workspace.skill("a", "The first of the two skills that are called a.", folder="1/a")
     workspace.skill("a", "Another skill that is called a, and comes second.", folder="2/a")
     workspace.skill("a", "The first of the two skills that are called a.", folder="3/a")
@@ -283,6 +283,15 @@ def test_findings_come_by_path_and_name_the_files_that_collide(
         ("abilities/2.md", "XF903"),
     ]
     assert catalog.issues() == catalog.refresh().issues
+
+
+@pytest.mark.xfail(strict=True, reason="SK312 points behind a file that ends with its fence")
+def test_a_finding_points_at_a_line_that_exists(workspace: Workspace, catalog: Catalog) -> None:
+    text = "---\nname: a\ndescription: Does one thing, when it is needed.\n---"
+    workspace.write("skills/a/SKILL.md", text)
+    catalog.refresh()
+    (issue,) = catalog.issues()
+    assert (issue.code, issue.line) == ("SK312", 4)
 
 
 @pytest.mark.xfail(strict=True, raises=NotFoundError, reason="ids are split at the first '::'")
@@ -312,9 +321,6 @@ def test_no_two_skills_have_one_id(workspace: Workspace, catalog: Catalog) -> No
     assert len(ids) == len(set(ids))
 
 
-@pytest.mark.xfail(
-    strict=True, raises=UnicodeEncodeError, reason="a lone surrogate in JSON stops the refresh"
-)
 def test_a_text_that_is_no_unicode_does_not_stop_the_rest(
     workspace: Workspace, catalog: Catalog
 ) -> None:

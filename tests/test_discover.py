@@ -14,15 +14,10 @@ from metier.values.files import Found, Kind, Root
 AS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 
 
-def here(path: Path, **changes: str) -> Root:
-    """The workspace's own root for skills."""
-    real = os.path.realpath(path)
-    root = Root(kind="skill", path=real, boundary=real, label="workspace", rank=0)
-    return root._replace(**changes)
-
-
 def walk(workspace: Workspace) -> list[Found]:
-    return discover([here(workspace.root)])
+    """The skills of the workspace itself."""
+    real = os.path.realpath(workspace.root)
+    return discover([Root(kind="skill", path=real, boundary=real, label="workspace", rank=0)])
 
 
 def paths(found: list[Found]) -> list[str]:

@@ -6,8 +6,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from conftest import Workspace
 
+from conftest import Workspace
 from metier.config import Config
 from metier.discover import roots_for
 from metier.load import load_folder, read_documents, read_skills

@@ -45,6 +45,7 @@ SARIF = record(version={"const": "2.1.0"}, runs=array(RUN, least=1))
 
 NAMELESS = "---\ndescription: Does one thing well. Use it when that is needed.\n---\n\nDo it.\n"
 COLON = "---\nname: colon\ndescription: Do this: that. Use it when needed.\n---\n\nKeep: it's.\n"
+THRICE = "---\ndescription: Do this: that. Use it when needed.\n---\n"
 CRLF = "---\r\nname: crlf\r\ndescription: Does a lot. Use it now.\r\n---\r\n\r\nOne\r\ntwo\r\n"
 
 
@@ -154,13 +155,13 @@ def test_github_annotations_are_escaped(workspace: Workspace, lint: Lint) -> Non
 
 
 def test_select_and_ignore_take_codes_families_and_lists(workspace: Workspace, lint: Lint) -> None:
-    workspace.write("skills/colon/SKILL.md", COLON.replace("name: colon", "name: Colon"))
-    assert as_json(lint).codes == ["SK302", "SK303", "FM104"]
+    workspace.write("skills/thrice/SKILL.md", THRICE)
+    assert as_json(lint).codes == ["SK301", "FM104", "SK312"]
     assert as_json(lint, "--select", "fm").codes == ["FM104"]
-    assert as_json(lint, "--select", "FM,SK303").codes == ["SK303", "FM104"]
-    assert as_json(lint, "--select", "FM", "--select", "SK302").codes == ["SK302", "FM104"]
+    assert as_json(lint, "--select", "FM,SK312").codes == ["FM104", "SK312"]
+    assert as_json(lint, "--select", "FM", "--select", "SK301").codes == ["SK301", "FM104"]
     assert as_json(lint, "--ignore", "SK").codes == ["FM104"]
-    assert as_json(lint, "--select", "SK", "--ignore", "SK303").codes == ["SK302"]
+    assert as_json(lint, "--select", "SK", "--ignore", "SK312").codes == ["SK301"]
     assert lint("--ignore", "FM,SK").code == 0
 
 
@@ -174,11 +175,11 @@ def test_an_unknown_code_is_wrong_usage(workspace: Workspace, lint: Lint, option
 def test_settings_select_and_ignore_until_the_command_line_does(
     workspace: Workspace, lint: Lint
 ) -> None:
-    workspace.write("skills/colon/SKILL.md", COLON.replace("name: colon", "name: Colon"))
-    workspace.write("metier.toml", '[lint]\nselect = ["SK"]\nignore = ["SK303"]\n')
-    assert as_json(lint).codes == ["SK302"]
+    workspace.write("skills/thrice/SKILL.md", THRICE)
+    workspace.write("metier.toml", '[lint]\nselect = ["SK"]\nignore = ["SK312"]\n')
+    assert as_json(lint).codes == ["SK301"]
     assert as_json(lint, "--select", "FM").codes == ["FM104"]
-    assert as_json(lint, "--ignore", "SK302").codes == ["SK303"]
+    assert as_json(lint, "--ignore", "SK301").codes == ["SK312"]
 
 
 IGNORED = '[lint.per-file-ignores]\n"skills/vendor/*" = ["SK", "FM"]\n'

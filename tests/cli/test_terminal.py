@@ -35,12 +35,9 @@ class Seen(NamedTuple):
 
 def environment(**changes: str) -> dict[str, str]:
     """The environment of a person at a terminal, who has not asked for anything."""
-    unset = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "LC_ALL")
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if name not in unset and not name.startswith("PYTHON")
-    }
+    unset = {"NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "LC_ALL"}
+    unset |= {"PYTHONIOENCODING", "PYTHONUTF8", "PYTHONUNBUFFERED", "PYTHONCOERCECLOCALE"}
+    kept = {name: value for name, value in os.environ.items() if name not in unset}
     return {**kept, "TERM": "xterm-256color", **changes}
 
 

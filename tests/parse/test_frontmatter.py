@@ -304,19 +304,11 @@ def _without_blank_lines_around(body: str) -> str:
 
 
 _texts = st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
-_bodies = st.one_of(
-    _texts,
-    st.lists(
-        st.one_of(
-            st.sampled_from(
-                ["\n", "\r\n", "\r", "---", "\n---\n", "\n--- \n", "```\n", " ", "\t", "key: value\n",
-                 "\ufeff", "\u2028", "\x85", "\f", "\v", "\u00a0", "\ufffd", "---\nname: other\n---\n"]
-            ),
-            _texts,
-        ),
-        max_size=12,
-    ).map("".join),
+_signs = st.sampled_from(
+    ["\n", "\r\n", "\r", "---", "\n---\n", "\n--- \n", "```\n", " ", "\t", "key: value\n", "\ufeff",
+     "\u2028", "\x85", "\f", "\v", "\u00a0", "\ufffd", "---\nname: other\n---\n"]
 )  # fmt: skip
+_bodies = st.one_of(_texts, st.lists(st.one_of(_signs, _texts), max_size=12).map("".join))
 _simple = st.dictionaries(
     st.from_regex(r"[a-z]{1,8}", fullmatch=True),
     st.from_regex(r"[A-Z][A-Za-z0-9 ]{0,20}[a-z]", fullmatch=True),

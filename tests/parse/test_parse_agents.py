@@ -193,16 +193,11 @@ def test_escaped_surrogate_pairs_are_one_character() -> None:
     assert agent_in(parsed).description == "👩‍💻 ships 🚀"
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="parse/agents.py _take_json lets half a surrogate pair through: the text cannot be "
-    "written as UTF-8, and Catalog.refresh dies with UnicodeEncodeError on this one file",
-)
-def test_half_of_a_surrogate_pair_does_not_get_through() -> None:
-    parsed = parse('{"agentId": "a", "description": "\\ud83d"}', "agents/a.json")
-    if parsed.document is not None:
-        assert parsed.document.description.encode()
-    assert parsed.issues != []
+@pytest.mark.parametrize("place", ['"description": "%s"', '"metadata": {"a": ["%s"]}', '"%s": 1'])
+def test_half_of_a_surrogate_pair_is_refused(place: str) -> None:
+    parsed = parse('{"agentId": "a", ' + place % "\\ud83d" + "}", "agents/a.json")
+    assert parsed.document is None
+    assert [issue.code for issue in parsed.issues] == ["FM115"]
 
 
 @pytest.mark.parametrize("indent", [None, 2, "\t"])
@@ -358,19 +353,11 @@ def test_core_abilities_may_be_written_in_three_places(text: str) -> None:
     assert parsed.issues == []
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="parse/agents.py _one_way: coreAbilities is dropped, without a word, as soon as there "
-    "is an 'abilities' beside it",
-)
 def test_core_abilities_beside_other_ability_settings_are_not_lost() -> None:
     made = agent_in(parse(f"{HEAD}abilities: {{maxTokens: 500}}\ncoreAbilities: [a]\n"))
     assert made.data["abilities"] == {"maxTokens": 500, "core": ["a"]}
 
 
-@pytest.mark.xfail(
-    strict=True, reason="parse/agents.py _one_way: the second spelling goes without an issue"
-)
 @pytest.mark.parametrize(
     "text",
     ["coreAbilities: [a]\ncore_abilities: [b]\n", "abilities: [a]\ncoreAbilities: [b]\n"],
@@ -415,24 +402,23 @@ def test_selection_keys_of_both_places_come_together() -> None:
     assert made.data["selectionMetadata"] == {"keywords": ["review"], "antiKeywords": ["deploy"]}
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="parse/agents.py _gather_selection: of one key in both places the nested one wins, "
-    "without an issue",
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("keywords: [first]\nselectionMetadata:\n  keywords: [second]\n", ("FM105", 5, 3)),
+        ("selectionMetadata:\n  keywords: [first]\nkeywords: [second]\n", ("FM105", 5, 1)),
+    ],
 )
-def test_of_one_selection_key_in_both_places_the_first_counts_with_an_issue() -> None:
-    parsed = parse(f"{HEAD}keywords: [first]\nselectionMetadata:\n  keywords: [second]\n")
+def test_of_one_selection_key_in_both_places_the_first_counts_with_an_issue(
+    text: str, place: tuple[str, int, int]
+) -> None:
+    parsed = parse(HEAD + text)
     assert agent_in(parsed).data["selectionMetadata"] == {"keywords": ["first"]}
-    assert [issue.code for issue in parsed.issues] == ["FM105"]
+    assert places(parsed.issues) == [place]
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="parse/agents.py _gather_selection replaces a selectionMetadata that is no mapping, so "
-    "linting never sees the mistake",
-)
 def test_a_wrong_selection_metadata_is_not_hidden_by_a_key_at_the_top_level() -> None:
-    assert findings(f"{HEAD}keywords: [a]\nselectionMetadata: 5\n") == [("AG702", 4, 1)]
+    assert ("AG702", 4, 1) in findings(f"{HEAD}keywords: [a]\nselectionMetadata: 5\n")
 
 
 # Positions
@@ -471,22 +457,11 @@ def test_a_wrong_selection_metadata_is_not_hidden_by_a_key_at_the_top_level() ->
             "  - stepId: one\n    type: prompt\n    config: {prompt: p}\n",
             ("AG704", 7, 5),
         ),
-        pytest.param(
-            "coreAbilities:\n  - a\n  - 5\n",
-            ("AG702", 5, 5),
-            marks=pytest.mark.xfail(
-                strict=True,
-                reason="parse/agents.py _one_way moves the value; its position is lost (1, 1)",
-            ),
-        ),
-        pytest.param(
-            "keywords:\n  - a\n  - 5\n",
-            ("AG702", 5, 5),
-            marks=pytest.mark.xfail(
-                strict=True,
-                reason="parse/agents.py _gather_selection moves the value; its position is lost",
-            ),
-        ),
+        ("coreAbilities:\n  - a\n  - 5\n", ("AG702", 5, 5)),
+        ("core_abilities: [a, 5]\n", ("AG702", 3, 21)),
+        ("abilities: [a, 5]\n", ("AG702", 3, 16)),
+        ("keywords:\n  - a\n  - 5\n", ("AG702", 5, 5)),
+        ("anti_keywords: [a, 5]\n", ("AG702", 3, 20)),
     ],
 )
 def test_a_finding_stands_where_the_author_wrote_it(
@@ -509,29 +484,26 @@ def test_findings_in_json_stand_at_their_key() -> None:
 
 # Whatever comes in
 
-_json_values = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(max_size=5)),
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3),
-        st.dictionaries(
-            st.sampled_from(
-                ["agentId", "name", "description", "abilities", "coreAbilities", "keywords", "type",
-                 "selectionMetadata", "workflow", "steps", "config", "compensate", "stepId", "then"]
-            ),
-            inner,
-            max_size=4,
-        ),
-    ),
+_keys = st.sampled_from(
+    ["agentId", "name", "description", "abilities", "coreAbilities", "keywords", "type", "stepId",
+     "selectionMetadata", "workflow", "steps", "config", "compensate", "then"]
+)  # fmt: skip
+_plain = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(max_size=5)
+)
+_values = st.recursive(
+    _plain,
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(_keys, inner, max_size=4)),
     max_leaves=20,
-)  # fmt: skip
+)
+_raw = st.one_of(
+    st.binary(max_size=200),
+    st.text(max_size=200).map(str.encode),
+    _values.map(json.dumps).map(str.encode),
+)
 
 
-@given(
-    raw=st.one_of(
-        st.binary(max_size=200), st.text(max_size=200).map(str.encode), _json_values.map(json.dumps).map(str.encode)
-    ),
-    suffix=st.sampled_from(["yaml", "json", "md"]),
-)  # fmt: skip
+@given(raw=_raw, suffix=st.sampled_from(["yaml", "json", "md"]))
 @settings(max_examples=400)
 def test_any_bytes_give_a_profile_or_an_error_and_can_be_linted(raw: bytes, suffix: str) -> None:
     parsed = parse_agent(raw, f"agents/a.{suffix}")
@@ -539,23 +511,23 @@ def test_any_bytes_give_a_profile_or_an_error_and_can_be_linted(raw: bytes, suff
     lint_document(parsed)
 
 
+_steps = st.fixed_dictionaries(
+    {"stepId": st.text(max_size=3), "type": st.sampled_from(["loop", "prompt", "x"])},
+    optional={"config": _values, "compensate": _values},
+)
+
+
 @given(
     st.fixed_dictionaries(
-        {"agentId": _json_values, "description": _json_values},
+        {"agentId": _values, "description": _values},
         optional={
-            "workflow": st.lists(
-                st.fixed_dictionaries(
-                    {"stepId": st.text(max_size=3), "type": st.sampled_from(["loop", "prompt", "x"])},
-                    optional={"config": _json_values, "compensate": _json_values},
-                ),
-                max_size=3,
-            ),
-            "selectionMetadata": _json_values,
-            "abilities": _json_values,
-            "keywords": _json_values,
+            "workflow": st.lists(_steps, max_size=3),
+            "selectionMetadata": _values,
+            "abilities": _values,
+            "keywords": _values,
         },
     )
-)  # fmt: skip
+)
 def test_any_profile_of_wrong_types_can_be_parsed_and_linted(profile: dict[str, object]) -> None:
     parsed = parse(json.dumps(profile), "agents/a.json")
     lint_document(parsed)

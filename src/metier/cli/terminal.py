@@ -1,18 +1,36 @@
 """Tables for a terminal."""
 
+import shutil
 from collections.abc import Sequence
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+import click
+from rich.cells import cell_len, set_cell_size
+
+_WIDEST = 36
+"""No column but the last takes more room than this."""
+_NARROWEST_LAST = 20
+_GAP = "  "
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """One line a row; what does not fit is cut in the last column first."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for number, column in enumerate(columns):
-        is_last = number == len(columns) - 1
-        table.add_column(column, no_wrap=True, overflow="ellipsis", ratio=1 if is_last else None)
+    """One line a row, as wide as the terminal: what does not fit ends with `…`."""
+    widths = [
+        min(_WIDEST, max([cell_len(column), *(cell_len(row[number]) for row in rows)]))
+        for number, column in enumerate(columns[:-1])
+    ]
+    room = shutil.get_terminal_size().columns - sum(widths) - len(_GAP) * len(widths)
+    widths.append(max(_NARROWEST_LAST, room))
+    click.echo(click.style(_line(columns, widths), bold=True))
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
-    Console().print(table)
+        click.echo(_line(row, widths))
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return _GAP.join(map(_cut, cells, widths)).rstrip()
+
+
+def _cut(text: str, width: int) -> str:
+    """`text` in exactly `width` cells; wide characters take two."""
+    if cell_len(text) <= width:
+        return set_cell_size(text, width)
+    return set_cell_size(text, width - 1) + "…"

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from metier.core.names import LONGEST_NAME, is_capability_name
+from metier.core.names import LONGEST_NAME, is_capability_name, slug
 from metier.values.documents import Skill
 from metier.values.fields import SKILL, FieldType
 from metier.values.files import KeyPath, Matter
@@ -56,18 +56,19 @@ class _Findings:
 
 def _check_name(skill: Skill, found: _Findings) -> None:
     name = skill.name
+    folder = skill.folder.rpartition("/")[2]
     if not is_capability_name(name):
         problem = (
             f"has {len(name)} characters, the limit is {LONGEST_NAME}"
             if len(name) > LONGEST_NAME
             else "breaks the name rule"
         )
-        hint = "use a-z, 0-9 and single hyphens, at most 64 characters"
+        better = folder if is_capability_name(folder) else slug(name)[:LONGEST_NAME].strip("-")
+        hint = f"call it '{better}'" if better else "use a-z, 0-9 and single hyphens"
         found.add("SK302", f"name '{name[:80]}' {problem}", ("name",), hint)
-    folder = skill.folder.rpartition("/")[2]
-    if folder != "." and folder != name:
+    elif folder not in (".", name):
         hint = "rename one: many hosts show the folder and load by name"
-        found.add("SK303", f"name '{name[:80]}' differs from folder '{folder}'", ("name",), hint)
+        found.add("SK303", f"name '{name}' differs from folder '{folder}'", ("name",), hint)
     if not skill.path.endswith("SKILL.md"):
         found.add_at("SK315", "the file is called skill.md", 1, "rename it to SKILL.md")
 

@@ -35,6 +35,24 @@ HINTS = {
     "FM113": "metier lint --fix removes it",
     "FM114": "write front matter and instructions, or remove the file",
 }
+_PLAIN_WORDS = (
+    ("did not find expected alphabetic", "a value starts with '*' or '&'", "put it in quotes"),
+    ("found undefined alias", "a value starts with '*'", "put it in quotes"),
+    ("could not find expected ':'", "this line is no 'key: value'", "indent or quote the text"),
+    ("found character that cannot start", "a value starts with a character that YAML reserves,"
+     " such as '@', '`', '%' or a tab", "put it in quotes"),
+    ("found unknown escape", "a backslash in double quotes stands for nothing known",
+     "use single quotes, or write the backslash twice"),
+    ("found invalid Unicode character escape", "an escape in double quotes is no character",
+     "write the character itself"),
+    ("did not find expected key", "a quote closes too early, or the indentation is off",
+     "quote the whole value, and quotes inside it the other way"),
+    ("did not find expected ','", "a '[' or '{' is not closed", "close it, or quote the value"),
+    ("found unexpected end of stream", "a quote is not closed", "close it"),
+    ("did not find expected <document start>", "this line does not belong to the mapping",
+     "write 'key: value' on every line"),
+)  # fmt: skip
+"""What libyaml says, what that means, and what to do."""
 REFUSED = frozenset({"FM106", "FM107", "FM108"})
 """Findings after which the text is not read leniently either."""
 
@@ -214,12 +232,19 @@ def _place(problem: Problem, parts: _Parts, path: str) -> Issue:
     if problem.code == "FM104":
         key = _TOP_LEVEL_KEY.match(_line_of(parts.yaml, problem.line))
         if key is None or key[2] is None or ": " not in key[2] + " ":
-            return _issue("FM103", f"not valid YAML: {problem.message}", path, line, column)
+            return _not_yaml("a ':' stands where no key can be", path, line, column)
         message = f"the value of '{key[1]}' holds ': ' and is not quoted"
         return _issue("FM104", message, path, line, column)
     if problem.code == "FM103":
-        return _issue("FM103", f"not valid YAML: {problem.message}", path, line, column)
+        return _not_yaml(problem.message, path, line, column)
     return _issue(problem.code, problem.message, path, line, column)
+
+
+def _not_yaml(said: str, path: str, line: int, column: int) -> Issue:
+    for beginning, meaning, hint in _PLAIN_WORDS:
+        if said.startswith(beginning):
+            return Issue("FM103", f"not valid YAML: {meaning}", path, line, column, hint)
+    return _issue("FM103", f"not valid YAML: {said}", path, line, column)
 
 
 def _line_of(text: str, number: int) -> str:

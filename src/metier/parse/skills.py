@@ -1,5 +1,6 @@
 """SKILL.md → `Skill`. Lenient: a skill needs a description, all else is an issue."""
 
+import re
 from typing import Any
 
 from metier.core.names import loose_key
@@ -16,6 +17,7 @@ from metier.values.outcomes import Issue, has_errors
 
 _KNOWN = frozenset(SKILL)
 _LOOSE = spellings(SKILL)
+_LATE_FRONT_MATTER = re.compile(r"\n---[ \t]*\r?\n(?:name|description)[ \t]*:")
 
 
 def parse_skill(raw: bytes, path: str, *, strict: bool = False) -> Parsed:
@@ -46,11 +48,11 @@ def parse_skill(raw: bytes, path: str, *, strict: bool = False) -> Parsed:
 
 
 def _no_front_matter(matter: Matter, path: str) -> Issue:
-    fence = f"\n{matter.body}".find("\n---\n")
-    if fence < 0:
+    late = _LATE_FRONT_MATTER.search(f"\n{matter.body}")
+    if late is None:
         return Issue("FM101", "the file has no front matter", path, 1, 1, HINTS["FM101"])
-    line = matter.body_line + matter.body.count("\n", 0, fence)
-    message = f"the front matter must start on line 1; the first '---' is on line {line}"
+    line = matter.body_line + matter.body.count("\n", 0, late.start())
+    message = f"the front matter starts on line {line}; hosts look for it on line 1"
     return Issue("FM101", message, path, line, 1, "remove what stands before it")
 
 

@@ -1,0 +1,161 @@
+"""Completion in a shell: the scripts, and what they are answered."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from conftest import Workspace
+from metier.cli import COMMANDS, run
+
+AGENT = "agentId: writer\ndisplayName: Writer\nversion: 1.0.0\ndescription: Writes texts.\n"
+Complete = Callable[..., list[str]]
+
+
+def metier(workspace: Workspace, *arguments: str, **environment: str) -> str:
+    """What `metier` prints, as the shell's completion calls it; nothing else may appear."""
+    finished = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys; sys.argv[0] = 'metier'; import metier.__main__ as m; m.main()",
+            *arguments,
+        ],
+        cwd=workspace.root,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (finished.returncode, finished.stderr) == (0, "")
+    return finished.stdout
+
+
+@pytest.fixture
+def complete(workspace: Workspace) -> Complete:
+    """What bash is offered for the last of the words typed so far."""
+
+    def ask(*words: str) -> list[str]:
+        answer = metier(
+            workspace,
+            _METIER_COMPLETE="bash_complete",
+            COMP_WORDS=" ".join(("metier", *words)),
+            COMP_CWORD=str(len(words)),
+        )
+        return answer.split()
+
+    return ask
+
+
+def plain(*values: str) -> list[str]:
+    return [f"plain,{value}" for value in values]
+
+
+@pytest.fixture
+def known(workspace: Workspace) -> Workspace:
+    """A workspace with a catalogue."""
+    for name in ("brave", "searx", "summarize"):
+        workspace.skill(name, extra=f"capabilities: [{name}-search]")
+    workspace.write("agents/writer.yaml", AGENT)
+    metier(workspace, "refresh", "--quiet")
+    return workspace
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_of_every_shell_calls_metier(
+    shell: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["completion", shell]) == 0
+    printed = capsys.readouterr()
+    assert f"_METIER_COMPLETE={shell}_complete" in printed.out
+    assert "_metier_completion" in printed.out
+    assert printed.err == ""
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_is_one_that_the_shell_accepts(shell: str, workspace: Workspace) -> None:
+    program = shutil.which(shell)
+    if program is None:
+        pytest.skip(f"no {shell} here")
+    script = workspace.write(f"completion.{shell}", metier(workspace, "completion", shell))
+    checked = subprocess.run(
+        [program, "-n", str(script)], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def test_command_names_are_offered_in_the_order_of_the_help(complete: Complete) -> None:
+    assert complete("") == plain(*COMMANDS)
+    assert complete("pro") == plain("providers")
+    assert complete("zzz") == []
+
+
+def test_zsh_is_told_what_a_command_does(workspace: Workspace) -> None:
+    answer = metier(
+        workspace, _METIER_COMPLETE="zsh_complete", COMP_WORDS="metier prov", COMP_CWORD="1"
+    )
+    assert answer.split("\n")[:2] == ["plain", "providers"]
+    assert answer.split("\n")[2].startswith("Name the skills that provide")
+
+
+def test_kinds_formats_and_options_are_offered(complete: Complete) -> None:
+    assert complete("list", "") == plain("skills", "abilities", "cards", "agents")
+    assert complete("show", "a") == plain("ability", "agent")
+    assert complete("lint", "--output-format", "") == plain("text", "json", "sarif", "github")
+    assert set(plain("--json", "--no-refresh", "--root")) < set(complete("list", "--"))
+
+
+def test_names_of_documents_are_offered_by_kind(known: Workspace, complete: Complete) -> None:
+    assert complete("show", "skill", "") == plain("brave", "searx", "summarize")
+    assert complete("show", "skill", "s") == plain("searx", "summarize")
+    assert complete("show", "agent", "") == plain("writer")
+    assert complete("show", "card", "") == []
+
+
+def test_names_come_from_the_workspace_that_is_asked_for(
+    known: Workspace, complete: Complete
+) -> None:
+    inner = known.root / "elsewhere"
+    inner.mkdir()
+    (inner / "metier.toml").touch()
+    root = os.fspath(inner)
+    assert complete("show", "--root", os.fspath(known.root), "skill", "b") == plain("brave")
+    assert complete("show", "--root", root, "skill", "b") == []
+    assert complete("show", "--root", "nowhere", "skill", "b") == []
+
+
+@pytest.mark.parametrize("damage", ["metier.toml", ".metier/metier.db"])
+def test_damage_silences_completion_and_is_no_error(
+    known: Workspace, complete: Complete, damage: str
+) -> None:
+    known.write(damage, "[garbage" * 1000)
+    assert complete("show", "skill", "") == []
+
+
+@pytest.mark.xfail(strict=True, reason="opening the catalogue makes one")
+def test_completing_writes_nothing(workspace: Workspace, complete: Complete) -> None:
+    workspace.skill("one")
+    complete("show", "skill", "")
+    assert [path.name for path in workspace.root.iterdir()] == ["skills"]
+
+
+@pytest.mark.xfail(strict=True, reason="nothing is offered")
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (("explain", "FM10"), plain(*(f"FM10{number}" for number in range(1, 10)))),
+        (("providers", "br"), plain("brave-search")),
+        (("lint", "--select", "FM10"), plain(*(f"FM10{number}" for number in range(1, 10)))),
+        (("lint", "ski"), ["file,ski"]),
+        (("list", "--root", "ski"), ["dir,ski"]),
+        (("list", "--config", "met"), ["file,met"]),
+    ],
+)
+def test_codes_capabilities_and_paths_are_offered(
+    known: Workspace, complete: Complete, words: tuple[str, ...], offered: list[str]
+) -> None:
+    assert complete(*words) == offered
