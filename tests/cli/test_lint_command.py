@@ -112,7 +112,6 @@ def test_json_holds_every_field_of_a_finding(workspace: Workspace, lint: Lint) -
     }
 
 
-@pytest.mark.xfail(strict=True, reason="lint alone has no --json")
 def test_lint_takes_json_like_every_other_command(workspace: Workspace, lint: Lint) -> None:
     workspace.write("skills/nameless/SKILL.md", NAMELESS)
     assert lint("--json") == as_json(lint)
@@ -360,7 +359,7 @@ UNKEPT = "reported as fixable and never repaired"
             "skills/two/SKILL.md",
             "---\nname: two\ndescription: a: b\nlicense: c: d\n---\n\nDo it.\n",
         ),
-        ("skills/null/SKILL.md", NAMELESS.replace("---\nd", "---\nname:\nd")),
+        ("skills/blank/SKILL.md", NAMELESS.replace("---\nd", "---\nname:\nd")),
         ("skills/Bad_Name/SKILL.md", NAMELESS),
         ("abilities/x.md", "---\ndescription: Do this: that\n---\n\nDo it.\n"),
     ],

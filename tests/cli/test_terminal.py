@@ -113,12 +113,10 @@ def many(workspace: Workspace, count: int) -> Workspace:
     return workspace
 
 
-EATEN = pytest.mark.xfail(strict=True, reason="the name column shrinks to nothing")
+TOO_WIDE = pytest.mark.xfail(strict=True, reason="below about 80 columns rows run over the edge")
 
 
-@pytest.mark.parametrize(
-    "columns", [pytest.param(60, marks=EATEN), pytest.param(100, marks=EATEN), 400]
-)
+@pytest.mark.parametrize("columns", [pytest.param(40, marks=TOO_WIDE), 100, 400])
 def test_a_table_shows_every_name_and_fits_the_terminal(two: Workspace, columns: int) -> None:
     header, *rows = at_terminal(two, "list", "-q", columns=columns).plain
     assert header.split() == ["name", "path", "description"]
@@ -126,7 +124,6 @@ def test_a_table_shows_every_name_and_fits_the_terminal(two: Workspace, columns:
     assert max(len(row.rstrip()) for row in rows) <= columns
 
 
-@EATEN
 def test_codes_are_never_cut(workspace: Workspace) -> None:
     rows = at_terminal(workspace, "explain", columns=80).plain
     assert any(row.startswith("CONFIG_INVALID ") for row in rows)
@@ -212,19 +209,18 @@ def test_control_c_stops_without_a_traceback_and_breaks_nothing(workspace: Works
     assert piped(workspace, "list").stdout.count(b"\n") == 3000
 
 
-CONTROLS = ("\\e]0;owned\\a", "\\e[2J", "\\e[31m", "\\x07", "\\x9b2J")
-
-
 @pytest.mark.xfail(strict=True, reason="what a document holds goes to the terminal as it is")
 @pytest.mark.parametrize("command", [("list",), ("lint",), ("show", "skill", "searx")])
 def test_documents_cannot_speak_to_the_terminal(
     workspace: Workspace, command: tuple[str, ...]
 ) -> None:
     """Skills are written by strangers."""
-    workspace.skill("searx", f'"Searches. Use it now. {"".join(CONTROLS)}"', body="x\x1b[2Jx")
-    workspace.skill(f'"{CONTROLS[0]}"', folder="skills/other")
-    rest = STYLE.sub("", at_terminal(workspace, *command, columns=400).screen.replace("31m", "31_"))
-    assert [character for character in rest if character in "\x1b\x07\x9b"] == []
+    title, clear, blink = r"\e]0;owned\a", r"\e[2J\x9b2J", r"\e[35;5m"
+    workspace.skill("searx", f'"Searches. Use it now. {title}{clear}{blink}"', body="x\x1b[2Jx")
+    workspace.skill(f'"{title}{clear}{blink}"', folder="skills/other")
+    screen = at_terminal(workspace, *command, columns=400).screen
+    assert "\x1b[35;5m" not in screen
+    assert [character for character in STYLE.sub("", screen) if character in "\x1b\x07\x9b"] == []
 
 
 def test_a_reader_that_has_seen_enough_causes_no_noise(workspace: Workspace) -> None:

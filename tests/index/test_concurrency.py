@@ -14,7 +14,10 @@ import pytest
 from conftest import Workspace
 from metier.catalog import Catalog, state_file
 from metier.index.documents import check_integrity
+from metier.index.skills import Roots, SkillRepository
 from metier.index.store import Store
+from metier.load import read_skills
+from metier.values.files import Reading
 
 PROCESSES = 4
 SKILLS = 400
@@ -140,6 +143,30 @@ def test_a_reader_sees_what_another_process_has_written(workspace: Workspace) ->
         assert finish(start(REFRESH, workspace.root)) == (0, "")
         assert [row.name for row in reader.skills()] == ["a", "b"]
         assert reader.refresh().changes.unchanged == 2
+
+
+def test_a_refresh_that_was_overtaken_lists_the_disk_again(workspace: Workspace) -> None:
+    gone = workspace.skill("gone")
+    workspace.skill("kept")
+    path = str(workspace.root / "metier.db")
+    with closing(Store.open(path)) as store, closing(Store.open(path)) as another:
+        readings: list[Reading] = []
+
+        def read(roots: Roots) -> Reading:
+            """Let another refresh in, once, between the listing and the writing."""
+            readings.append(read_skills(roots))
+            if len(readings) == 1:
+                gone.unlink()
+                workspace.skill("new")
+                SkillRepository(another, read_skills).load_skills_from_disk([workspace.root])
+            return readings[-1]
+
+        SkillRepository(another, read_skills).load_skills_from_disk([workspace.root])
+        workspace.skill("newer")
+        repository = SkillRepository(store, read)
+        assert repository.load_skills_from_disk([workspace.root]).total_on_disk == 3
+        assert len(readings) == 2
+        assert [row.name for row in repository.list_skills()] == ["kept", "new", "newer"]
 
 
 def seconds_of(child: "subprocess.Popen[str]") -> float:

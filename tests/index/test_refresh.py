@@ -5,6 +5,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -70,6 +71,7 @@ def states(catalog: Catalog) -> dict[str, str]:
 
 def rewrite(file: Path, text: str, seconds: int) -> None:
     """Give a file other content and a time long past that it did not have."""
+    file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
     os.utime(file, (1_000_000_000 + seconds, 1_000_000_000 + seconds))
 
@@ -287,33 +289,39 @@ STEPS: st.SearchStrategy[Step] = st.one_of(
     st.tuples(st.just("delete"), SKILLS | ABILITIES, st.just("")),
     st.tuples(st.just("disable"), st.just(""), st.sampled_from(["", "a", "b::one a::."])),
     st.just(("touch", "", "")),
-    st.just(("refresh", "", "")),
 )
+ROUNDS = st.lists(st.lists(STEPS, min_size=1, max_size=4), min_size=2, max_size=10)
 
 
-@settings(max_examples=600 if os.environ.get("METIER_SOAK") else 100)
-@given(st.lists(STEPS, min_size=3, max_size=30))
-def test_whatever_happened_an_incremental_refresh_equals_a_cold_build(steps: list[Step]) -> None:
+@settings(max_examples=1000 if os.environ.get("METIER_SOAK") else 100)
+@given(ROUNDS)
+def test_whatever_happened_an_incremental_refresh_equals_a_cold_build(
+    rounds: list[list[Step]],
+) -> None:
     with TemporaryDirectory() as folder:
         root = Path(folder, "workspace")
         root.mkdir()
-        Path(folder, "mounted", "kept").mkdir(parents=True)
-        rewrite(Path(folder, "mounted", "kept", "SKILL.md"), SKILL_TEXTS[1], 0)
+        rewrite(root / "SKILL.md", SKILL_TEXTS[0], 0)
+        rewrite(root / "../mounted/m/SKILL.md", SKILL_TEXTS[1], 0)
         mounts = (Mount(path="../mounted", label="m"),)
+        clock = count(1)
         with Catalog.open(root, config=Config(mounts=mounts)) as catalog:
-            for second, (verb, path, text) in enumerate([*steps, ("refresh", "", "")], start=1):
-                if verb == "write":
-                    (root / path).parent.mkdir(parents=True, exist_ok=True)
-                    rewrite(root / path, text, second)
-                elif verb == "delete":
-                    (root / path).unlink(missing_ok=True)
-                elif verb == "disable":
-                    catalog.config = Config(disabled=tuple(text.split()), mounts=mounts)
-                elif verb == "touch":
-                    for file in root.parent.rglob("*.md"):
-                        os.utime(file, (1_000_000_500 + second, 1_000_000_500 + second))
-                else:
-                    assert_up_to_date(catalog, catalog.refresh().changes)
+            for steps in ([], *rounds):
+                for verb, path, text in steps:
+                    if verb == "write":
+                        rewrite(root / path, text, next(clock))
+                    elif verb == "delete":
+                        (root / path).unlink(missing_ok=True)
+                    elif verb == "disable":
+                        catalog.config = Config(disabled=tuple(text.split()), mounts=mounts)
+                    else:
+                        touch_all(root.parent, next(clock))
+                assert_up_to_date(catalog, catalog.refresh().changes)
+
+
+def touch_all(folder: Path, seconds: int) -> None:
+    for file in folder.rglob("*.md"):
+        os.utime(file, (1_000_000_000 + seconds, 1_000_000_000 + seconds))
 
 
 def assert_up_to_date(catalog: Catalog, changes: Changes) -> None:

@@ -18,7 +18,7 @@ from metier.values.files import KINDS, Kind, Reading
 from metier.values.outcomes import Issue
 
 
-@metier_command("lint", catalog=False, data=False)
+@metier_command("lint", catalog=False)
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @click.option("--fix", "repair", is_flag=True, help="Repair what is mechanical, then check.")
 @click.option("--select", multiple=True, metavar="CODES", help="Only these codes or families.")
@@ -45,6 +45,7 @@ def command(
     Without PATH the whole workspace is checked. Exit code 1 when there are errors or
     warnings, 0 when there are none; `metier explain CODE` tells more about each.
     """
+    output_format = "json" if session.as_json else output_format
     config = session.config()
     wanted = _codes(select) or config.lint_select
     unwanted = _codes(ignore) or config.lint_ignore

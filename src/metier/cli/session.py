@@ -113,11 +113,11 @@ def _one_line(text: str) -> str:
 
 
 def metier_command(
-    name: str, *, catalog: bool = True, data: bool = True
+    name: str, *, catalog: bool = True
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """A command with the options that all of them have, after its own and in one order.
 
-    `data` commands print JSON on request; `catalog` commands look for changes first.
+    `catalog` commands look for changes first.
     """
 
     def decorate(function: Callable[..., Any]) -> click.Command:
@@ -142,16 +142,16 @@ def metier_command(
             return function(session, **options)
 
         made = click.command(name)(wrapped)
-        made.params += _common_options(catalog=catalog, data=data)
+        made.params += _common_options(catalog=catalog)
         return made
 
     return decorate
 
 
-def _common_options(*, catalog: bool, data: bool) -> list[click.Parameter]:
-    options: list[click.Parameter] = []
-    if data:
-        options.append(click.Option(["--json", "as_json"], is_flag=True, help="Print JSON."))
+def _common_options(*, catalog: bool) -> list[click.Parameter]:
+    options: list[click.Parameter] = [
+        click.Option(["--json", "as_json"], is_flag=True, help="Print JSON.")
+    ]
     if catalog:
         options.append(
             click.Option(["--no-refresh"], is_flag=True, help="Do not look for changes first.")
