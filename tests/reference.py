@@ -27,7 +27,7 @@ def check(path: Path, text: str) -> None:
 
 def cli_page() -> str:
     parts = ["# Commands\n", NOTE]
-    context = click.Context(group, info_name="metier")
+    context = click.Context(group, info_name="metier", **group.context_settings)
     parts.append(f"```text\n{group.get_help(context)}\n```\n")
     for name in COMMANDS:
         command = group.get_command(context, name)

@@ -522,7 +522,9 @@ def test_the_boundary_may_be_wider_than_the_root(workspace: Workspace) -> None:
     (workspace.root / "abilities").mkdir()
     (workspace.root / "abilities/search.md").symlink_to(target)
     found = everything(workspace, workspace.root / "no-home")
-    assert [(one.kind, one.path) for one in found] == [("ability", "abilities/search.md")]
+    assert [(one.kind, one.path, one.refused) for one in found] == [
+        ("ability", "abilities/search.md", "")
+    ]
 
 
 # What cannot be read

@@ -115,6 +115,14 @@ def test_a_messy_skill_stays_a_candidate_with_its_issues(
     assert entry.issues
 
 
+def test_without_a_name_the_folder_gives_it_also_at_the_root(workspace: Workspace) -> None:
+    workspace.write("SKILL.md", "---\ndescription: d\n---\nbody")
+    workspace.write("skills/deep/SKILL.md", "---\ndescription: e\n---\nbody")
+    entries = load(workspace)
+    assert skill_of(entries["SKILL.md"]).id == "workspace::."
+    assert skill_of(entries["skills/deep/SKILL.md"]).id == "deep::skills/deep"
+
+
 def test_strict_leaves_out_every_skill_that_has_an_error(workspace: Workspace) -> None:
     workspace.write("skills/a/SKILL.md", "---\nname: a\ndescription: b: c\n---\nbody")
     workspace.write("skills/b/SKILL.md", "---\nname: other\ndescription: d\n---\nbody")

@@ -12,7 +12,7 @@ from metier.errors import NotFoundError, UsageError
 from metier.index import documents
 from metier.index.refresh import OnProgress, refresh_documents
 from metier.index.skills import SkillRepository
-from metier.index.store import FILE_NAME, Store
+from metier.index.store import FILE_NAME, IN_MEMORY, Store
 from metier.scan import read_documents, read_skills
 from metier.values.files import Found, Kind, Reading
 from metier.values.outcomes import Changes, Exclusion, Issue
@@ -91,6 +91,15 @@ class Catalog:
         workspace = find_workspace(os.fspath(root))
         return cls(workspace, config, Store.in_memory(), home or os.path.expanduser("~"))
 
+    def is_built(self) -> bool:
+        """Whether a refresh has ever ended well here."""
+        return self.store.setting("reader") != ""
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether it is a file; one in memory goes when it is closed."""
+        return self.store.path != IN_MEMORY
+
     def close(self) -> None:
         self.store.close()
 
@@ -132,6 +141,10 @@ class Catalog:
     def providers(self, capability: str) -> list[str]:
         """Names of the skills that declare `capability`; empty when nobody does."""
         return documents.providers(self.store, capability)
+
+    def capabilities(self) -> list[str]:
+        """Every capability that an active skill declares, in ascending order."""
+        return documents.capabilities(self.store)
 
     def find(self, kind: Kind, wanted: str) -> Sequence[Row]:
         """The documents with that id, or else that name; the one in use first."""

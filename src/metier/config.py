@@ -60,6 +60,9 @@ _ENVIRONMENT = {
 }
 
 
+_VARIABLES = {key: variable for variable, key in _ENVIRONMENT.items()}
+
+
 def find_workspace(start: str | None = None) -> str:
     """The workspace root: the first folder upwards that holds `.git` or `metier.toml`.
 
@@ -85,7 +88,9 @@ def load_config(
     for source, layer in layers:
         for key, value in layer.items():
             if key not in values:
-                values[key] = _checked(key, value, source)
+                values[key] = _checked(
+                    key, value, _VARIABLES.get(key, source) if source == "environment" else source
+                )
     fields = {_KEYS[key]: value for key, value in values.items()}
     sources = tuple(source for source, _ in layers[1:])
     return Config(**fields, sources=sources)
@@ -116,7 +121,8 @@ def _files(workspace: str, file: str | None, environ: Mapping[str, str]) -> Iter
         yield own, _flat(_toml(own), own)
     project = os.path.join(workspace, "pyproject.toml")
     if os.path.exists(project):
-        table = _toml(project).get("tool", {}).get("metier")
+        tools = _toml(project).get("tool")
+        table = tools.get("metier") if isinstance(tools, dict) else tools
         if table is not None:
             yield project, _flat(table, project)
     user = os.path.join(_user_folder(environ), "metier", FILE_NAME)
@@ -146,7 +152,7 @@ def _toml(file: str, *, required: bool = False) -> dict[str, Any]:
         raise ConfigError(
             f"cannot read the configuration: {error.strerror}",
             where=file,
-            hint="check the path given with --config",
+            hint="check the path given with --config" if required else "",
         ) from None
 
 

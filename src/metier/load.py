@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from metier.errors import MetierError
 from metier.lint.collisions import Subject, lint_collisions
 from metier.lint.fix import fix
-from metier.parse import parse_document
-from metier.read import read_bytes
+from metier.read import folder_of, read_bytes, read_text
 from metier.scan import read_documents, read_skills
 from metier.values.documents import Ability, Document
-from metier.values.files import Entry, Kind, Parsed, Reading, Root
+from metier.values.files import Entry, Found, Kind, Reading, Root
 from metier.values.outcomes import Exclusion, Issue, Loaded
 from metier.values.twins import same_id
+
+_MOST_REPAIRS = 50
 
 __all__ = [
     "Linted",
@@ -101,25 +102,22 @@ def _subject(entry: Entry, document: Document) -> Subject:
     )
 
 
-def fix_files(reading: Reading) -> int:
-    """Repair what is mechanical in every file of `reading`; how many files were changed."""
+def fix_files(reading: Reading, wants: Callable[[Issue], bool]) -> int:
+    """Repair the wanted findings that are mechanical; how many files were changed."""
     fixed = 0
     for found in reading.found:
         entry = reading.read(found)
-        if any(issue.fixable for issue in entry.issues):
-            fixed += _fix_file(entry)
+        if any(issue.fixable and wants(issue) for issue in entry.issues):
+            fixed += _fix_file(found, wants)
     return fixed
 
 
-def _fix_file(entry: Entry) -> bool:
+def _fix_file(found: Found, wants: Callable[[Issue], bool]) -> bool:
     """Repair one file, unless that would change more than its front matter."""
-    found = entry.found
     try:
         raw = read_bytes(found)
-        repaired = fix(raw, entry.issues)
-        before = parse_document(found.kind, raw, found.path)
-        after = parse_document(found.kind, repaired, found.path)
-        if repaired == raw or not _is_better(before, after):
+        repaired = _repair(raw, found, wants)
+        if repaired == raw:
             return False
         write_atomically(found.file, repaired)
     except OSError as error:
@@ -129,11 +127,24 @@ def _fix_file(entry: Entry) -> bool:
     return True
 
 
-def _is_better(before: Parsed, after: Parsed) -> bool:
-    if before.document is None or after.document is None:
-        return False
-    same_words = before.document.body.replace("\r\n", "\n") == after.document.body
-    return same_words and len(after.issues) < len(before.issues)
+def _repair(raw: bytes, found: Found, wants: Callable[[Issue], bool]) -> bytes:
+    """The repaired bytes; one repair may uncover the next, so they go on while they help."""
+    best, before = raw, read_text(found, raw)
+    for _ in range(_MOST_REPAIRS):
+        issues = [issue for issue in before.issues if issue.fixable and wants(issue)]
+        repaired = fix(best, issues, folder_of(found))
+        after = read_text(found, repaired)
+        if repaired == best or (after.document is None and before.document is not None):
+            break
+        if _body(repaired) != _body(raw):
+            break
+        best, before = repaired, after
+    return best if before.document is not None else raw
+
+
+def _body(raw: bytes) -> bytes:
+    """What stands after the front matter, whatever the line ends."""
+    return raw.replace(b"\r\n", b"\n").partition(b"\n---\n")[2]
 
 
 def write_atomically(path: str, content: bytes) -> None:

@@ -9,7 +9,7 @@ from metier.discover import LARGEST
 from metier.lint import lint_document
 from metier.parse import parse_document
 from metier.values.documents import Document, Skill
-from metier.values.files import Entry, Found, Kind
+from metier.values.files import Entry, Found, Kind, Parsed
 from metier.values.outcomes import Issue, has_errors
 
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
@@ -29,8 +29,8 @@ def read_entry(found: Found, *, disabled: frozenset[str], strict: bool = False) 
     try:
         raw = read_bytes(found)
     except OSError as error:
-        return _refused(found, "unreadable", "IO201", error.strerror or str(error))
-    parsed = parse_document(found.kind, raw, found.path)
+        return _refused(found, "unreadable", "IO201", f"cannot be read: {error.strerror}")
+    parsed = read_text(found, raw)
     issues = [*parsed.issues, *lint_document(parsed)]
     return Entry(
         found=found,
@@ -39,6 +39,17 @@ def read_entry(found: Found, *, disabled: frozenset[str], strict: bool = False) 
         issues=issues,
         reason=_reason(found.kind, parsed.document, issues, disabled, strict=strict),
     )
+
+
+def read_text(found: Found, raw: bytes) -> Parsed:
+    """The document that `raw`, the bytes of `found`, holds."""
+    return parse_document(found.kind, raw, found.path, folder_of(found))
+
+
+def folder_of(found: Found) -> str:
+    """The name of the folder that a file is in, also when its path is written as `./SKILL.md`."""
+    shown = found.path.rpartition("/")[0].rpartition("/")[2]
+    return shown if shown not in ("", ".", "..") else found.file.split("/")[-2]
 
 
 def _reason(
@@ -77,5 +88,5 @@ def read_bytes(found: Found) -> bytes:
 
 
 def _refused(found: Found, reason: str, code: str, detail: str) -> Entry:
-    issue = Issue(code, f"{found.path} {detail}", found.path, 1, 1, _IO_HINTS[code])
+    issue = Issue(code, detail, found.path, 1, 1, _IO_HINTS[code])
     return Entry(found=found, sha256="", document=None, issues=[issue], reason=reason)

@@ -136,14 +136,12 @@ def test_damage_silences_completion_and_is_no_error(
     assert complete("show", "skill", "") == []
 
 
-@pytest.mark.xfail(strict=True, reason="opening the catalogue makes one")
 def test_completing_writes_nothing(workspace: Workspace, complete: Complete) -> None:
     workspace.skill("one")
     complete("show", "skill", "")
     assert [path.name for path in workspace.root.iterdir()] == ["skills"]
 
 
-@pytest.mark.xfail(strict=True, reason="nothing is offered")
 @pytest.mark.parametrize(
     ("words", "offered"),
     [

@@ -135,7 +135,6 @@ def test_sarif_has_the_shape_that_readers_expect(workspace: Workspace, lint: Lin
     assert sarif(lint("--output-format", "sarif", "--select", "IO"))["results"] == []
 
 
-@pytest.mark.xfail(strict=True, reason="the path is written as it is, not as a URI")
 def test_sarif_writes_paths_as_uris(workspace: Workspace, lint: Lint) -> None:
     workspace.write("skills/50% more/SKILL.md", NAMELESS)
     result = sarif(lint("--output-format", "sarif"))["results"][0]
@@ -192,15 +191,12 @@ def test_findings_can_be_ignored_in_some_files(workspace: Workspace, lint: Lint)
     assert as_json(lint).codes == ["SK301"]
 
 
-AS_WRITTEN = pytest.mark.xfail(strict=True, reason="patterns are held against the path as written")
-
-
 @pytest.mark.parametrize(
     ("path", "folder"),
     [
         ("skills", "."),
-        pytest.param("./skills", ".", marks=AS_WRITTEN),
-        pytest.param("SKILL.md", "skills/vendor/nameless", marks=AS_WRITTEN),
+        pytest.param("./skills", "."),
+        pytest.param("SKILL.md", "skills/vendor/nameless"),
     ],
 )
 def test_ignored_files_are_ignored_however_they_are_named(
@@ -244,7 +240,6 @@ def test_paths_are_shown_as_they_were_written(
     assert result.code == 1
 
 
-@pytest.mark.xfail(strict=True, reason="the folder's name is taken from the path as written")
 @pytest.mark.parametrize("path", ["SKILL.md", ".", "./SKILL.md"])
 def test_a_skill_knows_its_folder_from_inside(workspace: Workspace, lint: Lint, path: str) -> None:
     workspace.write("skills/nameless/SKILL.md", NAMELESS)
@@ -351,7 +346,6 @@ def test_fix_quotes_a_value_of_several_lines(workspace: Workspace, lint: Lint) -
 UNKEPT = "reported as fixable and never repaired"
 
 
-@pytest.mark.xfail(strict=True, reason=UNKEPT)
 @pytest.mark.parametrize(
     ("path", "text"),
     [
@@ -374,7 +368,6 @@ def test_nothing_that_fix_leaves_is_called_fixable(
     assert "can be repaired" not in fixed.err
 
 
-@pytest.mark.xfail(strict=True, reason="repairs whatever it finds, wanted or not")
 @pytest.mark.parametrize("options", [("--select", "XF"), ("--ignore", "SK"), ()])
 def test_fix_repairs_only_the_findings_that_are_asked_for(
     workspace: Workspace, lint: Lint, options: tuple[str, ...]

@@ -293,7 +293,7 @@ STEPS: st.SearchStrategy[Step] = st.one_of(
 ROUNDS = st.lists(st.lists(STEPS, min_size=1, max_size=4), min_size=2, max_size=10)
 
 
-@settings(max_examples=1000 if os.environ.get("METIER_SOAK") else 100)
+@settings(max_examples=1000 if os.environ.get("METIER_SOAK") else 40)
 @given(ROUNDS)
 def test_whatever_happened_an_incremental_refresh_equals_a_cold_build(
     rounds: list[list[Step]],

@@ -162,10 +162,16 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "one page": lambda content: content[:4096],
     "part of the header": lambda content: content[:50],
     "zeros behind the header": lambda content: content[:100] + bytes(len(content) - 100),
+    "no UTF-8": lambda content: content.replace(b"CREATE TABLE doc", b"CREATE " + b"\xff" * 9),
 }
+ESCAPES = pytest.mark.xfail(
+    strict=True, raises=UnicodeDecodeError, reason="SQLite's own message is not UTF-8 then"
+)
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize(
+    "damage", [pytest.param(name, marks=ESCAPES if name == "no UTF-8" else ()) for name in DAMAGES]
+)
 def test_a_damaged_file_is_named_as_such(filled: Path, workspace: Workspace, damage: str) -> None:
     filled.write_bytes(DAMAGES[damage](filled.read_bytes()))
     with pytest.raises(StoreError) as caught:
@@ -253,12 +259,13 @@ def read_only(filled: Path) -> Iterator[Path]:
     """The folder of the catalogue, closed for writing."""
     filled.chmod(0o400)
     filled.parent.chmod(0o500)
+    if os.access(filled.parent, os.W_OK):
+        pytest.skip("root may write everywhere")
     yield filled.parent
     filled.parent.chmod(0o700)
     filled.chmod(0o600)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 @pytest.mark.parametrize("name", ["metier.db", "new.db", "below/new.db"])
 def test_a_folder_that_cannot_be_written_is_named_as_such(read_only: Path, name: str) -> None:
     with pytest.raises(StoreError) as caught:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -9,6 +10,8 @@ from typing import Any, NamedTuple
 import click
 
 from metier import __version__
+from metier.core.nearest import nearest
+from metier.core.text import printable
 from metier.errors import MetierError
 
 
@@ -29,6 +32,7 @@ COMMANDS: dict[str, _Command] = {
     "doctor": _Command("doctor", "Check the installation, the settings and the catalogue."),
     "completion": _Command("completion", "Print a script that completes commands in a shell."),
 }
+STOPPED, PIPE_CLOSED = 130, 141
 
 
 class _LazyGroup(click.Group):
@@ -52,7 +56,9 @@ class _LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            ctx.fail(f"no such command '{args[0]}'")
+            near = nearest(args[0], COMMANDS)
+            meant = f"; did you mean '{near}'?" if near else ""
+            ctx.fail(f"no such command '{args[0]}'{meant}")
         return super().resolve_command(ctx, args)
 
 
@@ -71,39 +77,81 @@ def group() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code. Never raises on what a user can cause."""
-    verbose = "-v" in arguments or "--verbose" in arguments
+    _prepare_streams()
     try:
-        result: Any = group.main(args=list(arguments), prog_name="metier", standalone_mode=False)
+        result: Any = group.main(
+            args=list(arguments) or ["--help"],
+            prog_name="metier",
+            standalone_mode=False,
+            color=_colour(),
+        )
         sys.stdout.flush()
-        return result if isinstance(result, int) else 0
-    except MetierError as error:
-        if verbose:
-            raise
-        _print_error(error.message, error.code, error.where, error.hint)
-        return error.exit_code
-    except click.UsageError as error:
-        usage = error.ctx.command_path if error.ctx is not None else "metier"
-        _print_error(error.format_message(), "USAGE", "", f"{usage} --help")
-        return 2
-    except click.ClickException as error:
-        _print_error(error.format_message(), "USAGE", "", "")
-        return 2
+        code = result if isinstance(result, int) else 0
+        return code if arguments else 2
+    except SystemExit as stop:  # click ends so after completing, or when nobody reads its output
+        return _leave_closed_pipe() if stop.code == 1 else 0
+    except BrokenPipeError:
+        return _leave_closed_pipe()
     except (click.Abort, KeyboardInterrupt):
         click.echo("stopped", err=True)
-        return 130
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
-    except OSError as error:
-        if verbose:
-            raise
-        _print_error(error.strerror or str(error), "SYSTEM", error.filename or "", "")
+        return STOPPED
+    except Exception as error:
+        if _is_verbose(arguments):
+            traceback.print_exc()
+        return _report(error)
+
+
+def _prepare_streams() -> None:
+    """Output never fails on a character that it cannot show, nor on a stream that is closed."""
+    for name in ("stdout", "stderr"):
+        stream: Any = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115  # open until the process ends
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _colour() -> bool | None:
+    """False where colour is unwanted; None lets the stream decide."""
+    unwanted = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return False if unwanted else None
+
+
+def _is_verbose(arguments: Sequence[str]) -> bool:
+    return any(
+        one == "--verbose" or (one.startswith("-") and not one.startswith("--") and "v" in one)
+        for one in arguments
+    )
+
+
+def _leave_closed_pipe() -> int:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return PIPE_CLOSED
+
+
+def _report(error: Exception) -> int:
+    """Say what went wrong in one line, where, and what to do; the exit code to leave with."""
+    if isinstance(error, MetierError):
+        _print_error(error.message, error.code, error.where, error.hint)
+        return error.exit_code
+    if isinstance(error, click.ClickException):
+        context = getattr(error, "ctx", None)
+        hint = f"{context.command_path if context else 'metier'} --help"
+        _print_error(" ".join(error.format_message().split()), "USAGE", "", hint)
+        return 2
+    if isinstance(error, OSError):
+        where = error.filename if isinstance(error.filename, str) else ""
+        _print_error(error.strerror or str(error), "SYSTEM", where, "")
         return 1
+    _print_error(f"{type(error).__name__}: {error}", "INTERNAL", "", "-v shows where it happened")
+    return 1
 
 
-def _print_error(message: str, code: str, where: Any, hint: str) -> None:
-    click.echo(f"{click.style('error:', fg='red', bold=True)} {message} ({code})", err=True)
+def _print_error(message: str, code: str, where: str, hint: str) -> None:
+    colour = _colour()
+    title = click.style("error:", fg="red", bold=True)
+    click.echo(f"{title} {printable(message)} ({code})", err=True, color=colour)
     if where:
-        click.echo(f"  {where}", err=True)
+        click.echo(f"  {printable(where)}", err=True, color=colour)
     if hint:
-        click.echo(f"{click.style('hint:', fg='cyan')} {hint}", err=True)
+        click.echo(f"{click.style('hint:', fg='cyan')} {printable(hint)}", err=True, color=colour)

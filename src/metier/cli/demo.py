@@ -22,19 +22,22 @@ _STEPS: tuple[tuple[str, Sequence[str]], ...] = (
 
 
 @click.command("demo")
-def command() -> None:
+def command() -> int:
     """Show what metier does, on a bundled example. Leaves nothing behind."""
     from metier.cli import run  # the group loads this module
 
     with tempfile.TemporaryDirectory(prefix="metier-demo-") as folder:
         workspace = os.path.join(folder, "workspace")
-        shutil.copytree(_example(), workspace)
+        shutil.copytree(_example(), workspace, ignore=shutil.ignore_patterns(".metier"))
+        os.environ["METIER_HOST_FOLDERS"] = "false"  # the example's skills, not the reader's own
         for title, arguments in _STEPS:
             click.echo(click.style(f"\n# {title}", fg="cyan", bold=True))
             click.echo(click.style(f"$ metier {shlex.join(arguments)}", bold=True))
-            run([*arguments, "--root", workspace])
+            if run([*arguments, "--root", workspace]) > 1:
+                return 1
     click.echo(click.style("\nNow yours: cd into a folder with skills, then", fg="cyan", bold=True))
     click.echo(click.style("$ metier init", bold=True))
+    return 0
 
 
 def _example() -> str:

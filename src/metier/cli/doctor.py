@@ -12,7 +12,8 @@ import yaml
 
 from metier import __version__
 from metier.catalog import Catalog
-from metier.cli.session import Session, metier_command
+from metier.cli.session import Session, counted, metier_command
+from metier.core.text import printable
 from metier.discover.hosts import HOSTS
 from metier.errors import MetierError
 from metier.index.documents import check_integrity
@@ -43,10 +44,14 @@ def command(session: Session) -> int:
         width = max(len(check.name) for check in checks)
         for check in checks:
             mark = click.style(f"{check.verdict:7}", fg=_COLOURS[check.verdict])
-            click.echo(f"{mark} {check.name:{width}}  {check.detail}")
+            click.echo(f"{mark} {check.name:{width}}  {_one_line(check.detail)}")
             if check.hint:
                 click.echo(f"{'':7} {'':{width}}  {click.style('hint:', fg='cyan')} {check.hint}")
     return int(any(check.verdict == "error" for check in checks))
+
+
+def _one_line(text: str) -> str:
+    return printable(" ".join(text.split()))
 
 
 def _checks(session: Session) -> Iterator[Check]:
@@ -72,7 +77,7 @@ def _catalogue(session: Session, catalog: Catalog) -> Iterator[Check]:
     changes = session.refresh(catalog).changes
     size = os.path.getsize(catalog.store.path) / 1_000_000
     yield Check("catalogue", "ok", f"{catalog.store.path}, {size:.1f} MB")
-    known = ", ".join(f"{changes.included[kind]:,} {PLURAL[kind]}" for kind in KINDS)
+    known = ", ".join(counted(changes.included[kind], kind, PLURAL[kind]) for kind in KINDS)
     yield Check("documents", "ok", known)
     yield _hosts(catalog)
     yield from _left_out(catalog)
@@ -107,6 +112,7 @@ def _left_out(catalog: Catalog) -> Iterator[Check]:
 
 def _findings(catalog: Catalog) -> Check:
     by_severity = Counter(issue.severity for issue in catalog.issues())
-    detail = f"{by_severity['error']:,} errors, {by_severity['warning']:,} warnings"
-    worst = "warning" if by_severity["error"] or by_severity["warning"] else "ok"
+    errors, warnings = by_severity["error"], by_severity["warning"]
+    detail = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}"
+    worst = "warning" if errors or warnings else "ok"
     return Check("findings", worst, detail, "metier lint" if worst != "ok" else "")

@@ -1,6 +1,9 @@
 """`metier explain`"""
 
+from typing import Any
+
 import click
+from click.shell_completion import CompletionItem
 
 from metier.cli.session import Session, metier_command
 from metier.errors import NotFoundError
@@ -8,8 +11,13 @@ from metier.lint.pages import ERROR_PAGES, PAGES
 from metier.values.codes import CODES
 
 
+def _complete(_ctx: Any, _parameter: Any, incomplete: str) -> list[CompletionItem]:
+    codes = [*CODES, *ERROR_PAGES]
+    return [CompletionItem(code) for code in codes if code.startswith(incomplete.upper())]
+
+
 @metier_command("explain", catalog=False)
-@click.argument("code", required=False)
+@click.argument("code", required=False, shell_complete=_complete)
 def command(session: Session, code: str | None) -> None:
     """Explain a finding or an error: why it matters, a bad and a good example.
 
@@ -31,16 +39,13 @@ def command(session: Session, code: str | None) -> None:
 
 
 def _list_codes(session: Session) -> None:
-    if session.as_json:
-        session.print_json(
-            [
-                {"code": code, "severity": rule.severity, "title": rule.title}
-                for code, rule in CODES.items()
-            ]
-        )
-        return
     rows = [[code, rule.severity, rule.title] for code, rule in CODES.items()]
     rows += [[code, "raised", text.split(".")[0]] for code, text in ERROR_PAGES.items()]
+    if session.as_json:
+        session.print_json(
+            [{"code": code, "severity": severity, "title": title} for code, severity, title in rows]
+        )
+        return
     session.print_table(["code", "severity", "title"], rows)
 
 

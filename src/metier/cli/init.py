@@ -2,8 +2,6 @@
 
 import os
 
-import click
-
 from metier.cli.refresh import summary
 from metier.cli.session import Session, metier_command
 from metier.config import FILE_NAME, STATE_FOLDER
@@ -32,11 +30,12 @@ _TEMPLATE = """\
 @metier_command("init", catalog=False)
 def command(session: Session) -> None:
     """Set up this folder as a workspace: metier.toml, .gitignore, a first catalogue."""
+    session.workspace()
     root = os.path.realpath(session.root or os.getcwd())
     made = []
     if _write_new(os.path.join(root, FILE_NAME), _TEMPLATE):
         made.append(FILE_NAME)
-    if os.path.lexists(os.path.join(root, ".git")) and _ignore_state(root):
+    if _is_in_git(root) and _ignore_state(root):
         made.append(".gitignore")
     with session.open_catalog() as catalog:
         refreshed = session.refresh(catalog)
@@ -45,7 +44,7 @@ def command(session: Session) -> None:
             return
         session.note(f"workspace {root}: " + (f"wrote {', '.join(made)}" if made else "as it was"))
         for line in summary(refreshed):
-            click.echo(line)
+            session.tell(line)
         session.note("next: metier list, metier lint")
 
 
@@ -56,6 +55,14 @@ def _write_new(path: str, text: str) -> bool:
             file.write(text)
     except FileExistsError:
         return False
+    return True
+
+
+def _is_in_git(folder: str) -> bool:
+    while not os.path.lexists(os.path.join(folder, ".git")):
+        folder, child = os.path.dirname(folder), folder
+        if folder == child:
+            return False
     return True
 
 

@@ -1,28 +1,53 @@
 """`metier lint`"""
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from metier import __version__
-from metier.cli.session import Session, metier_command
+from metier.cli.session import Session, counted, metier_command
 from metier.config import Config
+from metier.core.text import printable
 from metier.discover import roots_for, roots_of_paths
-from metier.errors import UsageError
-from metier.lint.choose import choose
+from metier.errors import ConfigError, UsageError
+from metier.lint.choose import Choice, unknown_code
 from metier.lint.formats import FORMATS
 from metier.load import Linted, fix_files, lint_files, read_documents
+from metier.values.codes import CODES
 from metier.values.files import KINDS, Kind, Reading
 from metier.values.outcomes import Issue
 
 
+def _complete_code(_ctx: Any, _parameter: Any, incomplete: str) -> list[CompletionItem]:
+    return [
+        CompletionItem(code, help=rule.title)
+        for code, rule in CODES.items()
+        if code.startswith(incomplete.upper())
+    ]
+
+
 @metier_command("lint", catalog=False)
-@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path())
 @click.option("--fix", "repair", is_flag=True, help="Repair what is mechanical, then check.")
-@click.option("--select", multiple=True, metavar="CODES", help="Only these codes or families.")
-@click.option("--ignore", multiple=True, metavar="CODES", help="All but these.")
+@click.option(
+    "--select",
+    multiple=True,
+    metavar="CODES",
+    shell_complete=_complete_code,
+    help="Only these codes or families.",
+)
+@click.option(
+    "--ignore",
+    multiple=True,
+    metavar="CODES",
+    shell_complete=_complete_code,
+    help="All but these.",
+)
 @click.option("--notes", is_flag=True, help="Also show notes, which never fail.")
 @click.option("--strict", is_flag=True, help="No lenient reading; notes fail too.")
 @click.option("--kind", type=click.Choice(list(KINDS)), help="What the named files are.")
@@ -45,32 +70,76 @@ def command(
     Without PATH the whole workspace is checked. Exit code 1 when there are errors or
     warnings, 0 when there are none; `metier explain CODE` tells more about each.
     """
-    output_format = "json" if session.as_json else output_format
     config = session.config()
-    wanted = _codes(select) or config.lint_select
-    unwanted = _codes(ignore) or config.lint_ignore
-    choose([], select=wanted, ignore=unwanted, per_file_ignores=config.per_file_ignores)
+    choice = _choice(config, _codes(select), _codes(ignore), notes=notes or strict)
+    places = _Places(session.workspace(), named=bool(paths))
     reading = _reading(session, config, paths, kind, strict=strict)
     if repair:
-        session.note(f"repaired {_files(fix_files(reading))}")
+        every = choice._replace(notes=True)
+        fixed = fix_files(reading, lambda issue: every.wants(issue, places.inside(issue.path)))
+        session.note(f"repaired {counted(fixed, 'file')}")
         reading = _reading(session, config, paths, kind, strict=strict)
     with session.progress("checking") as on_progress:
         linted = lint_files(reading, on_progress)
-    issues = choose(
-        linted.issues,
-        select=wanted,
-        ignore=unwanted,
-        per_file_ignores=config.per_file_ignores,
-        notes=notes or strict,
-    )
-    click.echo(_render(issues, output_format), nl=False)
-    session.note(_summary(linted, issues))
+    issues = _chosen(linted, choice, places)
+    click.echo(_render(issues, "json" if session.as_json else output_format), nl=False)
+    session.note(_summary(linted, issues, choice))
     return int(any(strict or issue.severity != "info" for issue in issues))
 
 
 def _codes(values: tuple[str, ...]) -> tuple[str, ...]:
     """`--select FM,SK3 --select DC` as one list."""
-    return tuple(code.strip().upper() for value in values for code in value.split(",") if code)
+    return tuple(code.strip().upper() for value in values for code in value.split(","))
+
+
+def _choice(
+    config: Config, select: tuple[str, ...], ignore: tuple[str, ...], *, notes: bool
+) -> Choice:
+    """What flags and settings ask for; flags win."""
+    hint = f"families: {', '.join(sorted({code[:2] for code in CODES}))}; metier explain lists all"
+    wrong = unknown_code((*select, *ignore))
+    if wrong is not None:
+        raise UsageError(f"no finding has the code '{wrong}'", hint=hint)
+    per_file = [code for codes in config.per_file_ignores.values() for code in codes]
+    wrong = unknown_code((*config.lint_select, *config.lint_ignore, *per_file))
+    if wrong is not None:
+        where = ", ".join(config.sources) or "environment"
+        raise ConfigError(f"no finding has the code '{wrong}'", where=where, hint=hint)
+    return Choice(
+        select=select or config.lint_select,
+        ignore=ignore or config.lint_ignore,
+        per_file_ignores=config.per_file_ignores,
+        notes=notes,
+    )
+
+
+class _Places:
+    """Paths as they are shown, and as the settings mean them."""
+
+    def __init__(self, workspace: str, *, named: bool) -> None:
+        self._workspace = workspace
+        self._named = named
+
+    def inside(self, path: str) -> str:
+        """A shown path relative to the workspace."""
+        if not self._named:
+            return path
+        return os.path.relpath(os.path.realpath(path), self._workspace).replace(os.sep, "/")
+
+    def shown(self, path: str) -> str:
+        """A path of a finding relative to the current folder, so that it can be opened."""
+        if self._named or os.path.realpath(os.getcwd()) == self._workspace:
+            return path
+        return os.path.relpath(os.path.join(self._workspace, path)).replace(os.sep, "/")
+
+
+def _chosen(linted: Linted, choice: Choice, places: _Places) -> list[Issue]:
+    issues = [
+        issue._replace(path=places.shown(issue.path))
+        for issue in linted.issues
+        if choice.wants(issue, places.inside(issue.path))
+    ]
+    return sorted(issues, key=lambda issue: (issue.path, issue.line, issue.column, issue.code))
 
 
 def _reading(
@@ -95,40 +164,34 @@ def _render(issues: Sequence[Issue], output_format: str) -> str:
 
 def _coloured(issue: Issue) -> str:
     colour = {"error": "red", "warning": "yellow", "info": "blue"}[issue.severity]
-    place = click.style(f"{issue.path}:{issue.line}:{issue.column}", bold=True)
+    place = click.style(f"{printable(issue.path)}:{issue.line}:{issue.column}", bold=True)
     code = click.style(issue.code, fg=colour, bold=True)
     fixable = click.style(" [*]", fg="cyan") if issue.fixable else ""
-    hint = f"    {click.style('hint:', fg='cyan')} {issue.hint}\n" if issue.hint else ""
-    return f"{place}: {code}{fixable} {issue.message}\n{hint}"
+    hint = f"    {click.style('hint:', fg='cyan')} {printable(issue.hint)}\n" if issue.hint else ""
+    return f"{place}: {code}{fixable} {printable(issue.message)}\n{hint}"
 
 
-def _summary(linted: Linted, issues: Sequence[Issue]) -> str:
+def _summary(linted: Linted, issues: Sequence[Issue], choice: Choice) -> str:
     if not linted.files:
         return "nothing to check: no skill, ability, card or agent found"
-    hidden = sum(issue.severity == "info" for issue in linted.issues) - sum(
-        issue.severity == "info" for issue in issues
-    )
     parts = [_counts(issues, linted.files)]
     fixable = sum(issue.fixable for issue in issues)
     if fixable:
         parts.append(f"{fixable} can be repaired with --fix")
-    if hidden > 0:
-        parts.append(f"{hidden:,} notes hidden (--notes)")
+    hidden = sum(issue.severity == "info" for issue in linted.issues)
+    if hidden and not choice.notes and not choice.select:
+        parts.append(f"{counted(hidden, 'note')} hidden (--notes)")
     return "; ".join(parts)
 
 
 def _counts(issues: Sequence[Issue], files: int) -> str:
     if not issues:
-        return f"{_files(files)} checked, nothing to complain about"
+        return f"{counted(files, 'file')} checked, nothing to complain about"
     by: Counter[str] = Counter(issue.severity for issue in issues)
     words = [
-        f"{by[severity]:,} {word}{'s' if by[severity] != 1 else ''}"
+        counted(by[severity], word)
         for severity, word in (("error", "error"), ("warning", "warning"), ("info", "note"))
         if by[severity]
     ]
     affected = len({issue.path for issue in issues})
-    return f"{_files(files)} checked: {', '.join(words)} in {_files(affected)}"
-
-
-def _files(count: int) -> str:
-    return f"{count:,} file{'s' if count != 1 else ''}"
+    return f"{counted(files, 'file')} checked: {', '.join(words)} in {counted(affected, 'file')}"

@@ -1,6 +1,9 @@
 """`metier list`"""
 
+from typing import Any
+
 import click
+from click.shell_completion import CompletionItem
 
 from metier.cli.session import Session, metier_command
 from metier.errors import UsageError
@@ -10,15 +13,25 @@ from metier.values.rows import Row
 _BY_WORD: dict[str, Kind] = {word: kind for kind in KINDS for word in (kind, PLURAL[kind])}
 
 
+def _complete(_ctx: Any, _parameter: Any, incomplete: str) -> list[CompletionItem]:
+    return [CompletionItem(word) for word in PLURAL.values() if word.startswith(incomplete)]
+
+
 @metier_command("list")
-@click.argument("kind", default="skills", type=click.Choice(list(PLURAL.values())))
+@click.argument(
+    "kind",
+    default="skills",
+    type=click.Choice(list(_BY_WORD)),
+    metavar="[KIND]",
+    shell_complete=_complete,
+)
 @click.option("--search", metavar="TEXT", help="Only those with TEXT in name or description.")
 @click.option("--capability", metavar="NAME", help="Only skills that provide NAME.")
 @click.option("--shadowed", is_flag=True, help="Also those that another of their name hides.")
 def command(
     session: Session, kind: str, search: str | None, capability: str | None, shadowed: bool
 ) -> None:
-    """List skills, abilities, cards or agents by name."""
+    """List skills (the default), abilities, cards or agents by name."""
     wanted = _BY_WORD[kind]
     if capability is not None and wanted != "skill":
         raise UsageError("only skills provide capabilities", hint="metier list skills")
@@ -31,7 +44,9 @@ def command(
             session.print_json([row.to_json() for row in rows])
             return
         if not rows:
-            session.note(f"no {kind} found below {catalog.workspace}")
+            asked = search is not None or capability is not None
+            where = "are like that" if asked else f"found below {catalog.workspace}"
+            session.note(f"no {PLURAL[wanted]} {where}")
         session.print_table(
             ["name", "path", "description"],
             [[_label(row), row.path, row.description] for row in rows],

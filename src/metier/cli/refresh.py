@@ -1,9 +1,7 @@
 """`metier refresh`"""
 
-import os
-
-from metier.catalog import Refreshed, state_file
-from metier.cli.session import Session, metier_command
+from metier.catalog import Refreshed
+from metier.cli.session import Session, counted, metier_command
 from metier.values.files import KINDS, PLURAL
 
 
@@ -14,24 +12,23 @@ def command(session: Session) -> None:
     Reads only files that changed. One bad file never stops the rest: what is left out is
     counted here, and `metier lint` says why.
     """
-    is_new = not os.path.exists(state_file(session.workspace()))
     with session.open_catalog() as catalog:
+        is_new = not catalog.is_built()
         refreshed = session.refresh(catalog)
         if session.as_json:
             session.print_json(refreshed.to_json())
             return
         session.note(f"{'built' if is_new else 'refreshed'} {catalog.store.path}")
         for line in summary(refreshed):
-            print(line)
+            session.tell(line)
 
 
 def summary(refreshed: Refreshed) -> list[str]:
     """What a refresh found, for people."""
     changes = refreshed.changes
-    kinds = [
-        f"{changes.included[kind]:,} {PLURAL[kind] if changes.included[kind] != 1 else kind}"
-        for kind in KINDS
-    ]
+    kinds = [counted(changes.included[kind], kind, PLURAL[kind]) for kind in KINDS]
+    if changes.shadowed:
+        kinds.append(f"{changes.shadowed:,} of them hidden by another of their name")
     lines = [
         ", ".join(kinds),
         f"{changes.added:,} new, {changes.changed:,} changed, {changes.removed:,} removed,"

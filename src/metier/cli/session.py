@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import click
 
-from metier.catalog import Catalog, Refreshed, state_file
+from metier.catalog import Catalog, Refreshed
 from metier.config import Config, find_workspace, load_config
+from metier.core.text import printable
 from metier.errors import StoreError, UsageError
 from metier.index.refresh import OnProgress
 
@@ -44,27 +45,37 @@ class Session(NamedTuple):
 
     @contextmanager
     def catalog(self) -> Iterator[Catalog]:
-        """The workspace's catalogue, brought up to date unless `--no-refresh`."""
-        is_new = not os.path.exists(state_file(self.workspace()))
-        with self._open_or_read_anew() as catalog:
-            if is_new:
-                self.note(f"building the catalogue of {catalog.workspace} for the first time")
-            if is_new or not self.no_refresh:
-                self.refresh(catalog)
+        """The workspace's catalogue, brought up to date unless `--no-refresh`.
+
+        Where nothing can be written it lives in memory, for this one command.
+        """
+        try:
+            catalog = self._current(self.open_catalog())
+        except StoreError as error:
+            if error.code != "STORE_READ_ONLY":
+                raise
+            self.note(f"warning: {error.message}; reading everything anew, keeping nothing")
+            catalog = self._current(Catalog.in_memory(self.workspace(), config=self.config()))
+        with catalog:
             yield catalog
 
     def open_catalog(self) -> Catalog:
         """The workspace's catalogue as it is; made when there is none."""
         return Catalog.open(self.workspace(), config=self.config())
 
-    def _open_or_read_anew(self) -> Catalog:
+    def _current(self, catalog: Catalog) -> Catalog:
+        """`catalog` when it may be asked; closed again when it cannot be brought up to date."""
         try:
-            return self.open_catalog()
-        except StoreError as error:
-            if error.code != "STORE_READ_ONLY":
-                raise
-            self.note(f"warning: {error.message}; reading everything anew, keeping nothing")
-            return Catalog.in_memory(self.workspace(), config=self.config())
+            if not catalog.is_built():
+                if catalog.is_kept:
+                    self.note(f"building the catalogue of {catalog.workspace} for the first time")
+                self.refresh(catalog)
+            elif not self.no_refresh:
+                self.refresh(catalog)
+        except BaseException:
+            catalog.close()
+            raise
+        return catalog
 
     def refresh(self, catalog: Catalog) -> Refreshed:
         with self.progress("reading") as on_progress:
@@ -92,13 +103,20 @@ class Session(NamedTuple):
     def note(self, text: str) -> None:
         """A line for people, on standard error."""
         if not self.quiet:
-            click.echo(text, err=True)
+            click.echo(printable(text), err=True)
+
+    def tell(self, text: str) -> None:
+        """A line of a summary, on standard output."""
+        if not self.quiet:
+            click.echo(printable(text))
 
     def print_json(self, value: Any) -> None:
         click.echo(json.dumps(value, indent=2, ensure_ascii=False))
 
     def print_table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Columns that fit on a terminal; elsewhere one line a row, tabs between."""
+        if not rows:
+            return
         if not sys.stdout.isatty():
             for row in rows:
                 click.echo("\t".join(_one_line(cell) for cell in row))
@@ -108,8 +126,13 @@ class Session(NamedTuple):
         print_table(columns, [[_one_line(cell) for cell in row] for row in rows])
 
 
+def counted(count: int, one: str, many: str = "") -> str:
+    """`1 file`, `2 files`."""
+    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
+
+
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return printable(" ".join(text.split()))
 
 
 def metier_command(
@@ -158,8 +181,18 @@ def _common_options(*, catalog: bool) -> list[click.Parameter]:
         )
     return [
         *options,
-        click.Option(["--root"], metavar="DIR", help="The workspace (default: this folder)."),
-        click.Option(["--config", "config_file"], metavar="FILE", help="Settings to use."),
+        click.Option(
+            ["--root"],
+            metavar="DIR",
+            type=click.Path(file_okay=False),
+            help="The workspace (default: this folder).",
+        ),
+        click.Option(
+            ["--config", "config_file"],
+            metavar="FILE",
+            type=click.Path(),
+            help="Settings to use.",
+        ),
         click.Option(["-q", "--quiet"], is_flag=True, help="Print data only."),
         click.Option(["-v", "--verbose"], is_flag=True, help="Show tracebacks."),
     ]

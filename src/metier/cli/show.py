@@ -1,21 +1,30 @@
 """`metier show`"""
 
+import os
 from typing import Any
 
 import click
+import yaml
 from click.shell_completion import CompletionItem
 
-from metier.catalog import Catalog
+from metier.catalog import Catalog, state_file
 from metier.cli.session import Session, metier_command
+from metier.config import find_workspace
+from metier.core.text import printable
 from metier.errors import MetierError
 from metier.values.files import KINDS, Kind
 from metier.values.rows import Row
 
+_SHOWN_ELSEWHERE = frozenset({"id", "abilityId", "agentId", "displayName", "systemPrompt"})
+
 
 def _complete(ctx: click.Context, _parameter: Any, incomplete: str) -> list[CompletionItem]:
     """Names that the catalogue knows; nothing when there is none."""
+    root = ctx.params.get("root")
+    if not os.path.exists(state_file(find_workspace(root))):
+        return []
     try:
-        with Catalog.open(ctx.params.get("root")) as catalog:
+        with Catalog.open(root) as catalog:
             names = catalog.names(ctx.params.get("kind") or "skill")
     except MetierError:
         return []
@@ -23,12 +32,13 @@ def _complete(ctx: click.Context, _parameter: Any, incomplete: str) -> list[Comp
 
 
 @metier_command("show")
-@click.argument("kind", type=click.Choice(list(KINDS)))
+@click.argument("kind", type=click.Choice(list(KINDS)), metavar="KIND")
 @click.argument("wanted", metavar="ID", shell_complete=_complete)
 def command(session: Session, kind: Kind, wanted: str) -> None:
     """Show one document: what it is, its findings, its text.
 
-    ID is a name, or the full id `name::folder` of a skill that another one hides.
+    KIND is skill, ability, card or agent. ID is a name, or the full id `name::folder` of a
+    skill that another one hides.
     """
     with session.catalog() as catalog:
         row = catalog.row(kind, wanted)
@@ -39,33 +49,37 @@ def command(session: Session, kind: Kind, wanted: str) -> None:
             details = {"body": body, "findings": [issue.to_json() for issue in issues]}
             session.print_json({**row.to_json(), **details, "others": others})
             return
-        for name, value in _facts(row):
-            click.echo(f"{click.style(f'{name}:', bold=True)} {value}")
-        for issue in issues:
-            click.echo(f"{click.style('finding:', bold=True)} {issue.code} {issue.message}")
-        for other in others:
-            click.echo(f"{click.style('also:', bold=True)} {other}")
-        click.echo(f"\n{body}" if body else "\n(no text)")
+        facts = _facts(row)
+        facts += [("finding", f"{issue.code} {issue.message}") for issue in issues]
+        facts += [("also", other) for other in others]
+        for name, value in facts:
+            click.echo(f"{click.style(f'{printable(name)}:', bold=True)} {printable(value)}")
+        click.echo(f"\n{printable(body)}" if body else "\n(no text)")
 
 
 def _facts(row: Row) -> list[tuple[str, str]]:
-    facts = [("id", row.id), ("name", row.name), ("description", row.description)]
+    facts = [("id", row.id)]
+    if row.name != row.handle or row.kind == "skill":
+        facts.append(("name", row.name))
+    facts += [("description", row.description)]
     facts += [("file", row.path), ("source", row.source), ("state", row.state)]
     if row.twin:
         facts.append(("hidden by", row.twin))
     if row.capabilities:
         facts.append(("provides", ", ".join(row.capabilities)))
-    facts += [
-        (key, _plain(value)) for key, value in row.data.items() if value not in (None, "", [], {})
-    ]
+    for key, value in row.data.items():
+        if value not in (None, "", [], {}) and key not in _SHOWN_ELSEWHERE:
+            facts.append((key, _plain(value)))
     return facts
 
 
 def _plain(value: Any) -> str:
-    if isinstance(value, list):
-        return ", ".join(_plain(entry) for entry in value)
-    if isinstance(value, dict):
-        return ", ".join(f"{key} = {_plain(entry)}" for key, entry in value.items())
+    """Short values on one line, nested ones as indented YAML below."""
+    if isinstance(value, list) and all(isinstance(entry, str) for entry in value):
+        return ", ".join(value)
+    if isinstance(value, (list, dict)):
+        text = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=100)
+        return "\n" + "\n".join(f"  {line}" for line in text.rstrip().split("\n"))
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)

@@ -6,23 +6,33 @@ from collections.abc import Sequence
 import click
 from rich.cells import cell_len, set_cell_size
 
-_WIDEST = 36
+_WIDEST_FIRST, _WIDEST = 64, 36
 """No column but the last takes more room than this."""
-_NARROWEST_LAST = 20
+_NARROWEST = 8
 _GAP = "  "
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """One line a row, as wide as the terminal: what does not fit ends with `…`."""
-    widths = [
-        min(_WIDEST, max([cell_len(column), *(cell_len(row[number]) for row in rows)]))
-        for number, column in enumerate(columns[:-1])
-    ]
-    room = shutil.get_terminal_size().columns - sum(widths) - len(_GAP) * len(widths)
-    widths.append(max(_NARROWEST_LAST, room))
+    widths = _widths(columns, rows, shutil.get_terminal_size().columns)
     click.echo(click.style(_line(columns, widths), bold=True))
     for row in rows:
         click.echo(_line(row, widths))
+
+
+def _widths(columns: Sequence[str], rows: Sequence[Sequence[str]], room: int) -> list[int]:
+    """The last column takes what the others leave; it keeps a third of a narrow terminal."""
+    widths = []
+    for number, column in enumerate(columns[:-1]):
+        widest = max(cell_len(cell) for cell in (column, *(row[number] for row in rows)))
+        widths.append(min(widest, _WIDEST if number else _WIDEST_FIRST))
+    room -= len(_GAP) * len(widths)
+    too_wide = sum(widths) - room * 2 // 3
+    for number in reversed(range(len(widths))):
+        cut = min(max(0, too_wide), max(0, widths[number] - _NARROWEST))
+        widths[number] -= cut
+        too_wide -= cut
+    return [*widths, max(1, room - sum(widths))]
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:

@@ -26,6 +26,14 @@ def _category(char: str) -> str:
     return "M" if category[0] == "M" else ""
 
 
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def printable(text: str) -> str:
+    """`text` with control and direction characters written out, so that no terminal obeys them."""
+    return _UNPRINTABLE.sub(lambda match: ascii(match[0])[1:-1], text)
+
+
 def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
     """Shared elements over all elements; 0.0 when both are empty."""
     union = len(left | right)

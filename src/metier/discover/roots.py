@@ -78,7 +78,7 @@ def roots_of_paths(
     for rank, path in enumerate(paths):
         if not os.path.lexists(path):
             raise UsageError("no such file or folder", where=path, hint="check the spelling")
-        if os.path.isdir(path):
+        if os.path.isdir(path) and os.path.basename(path) not in SKILL_NAMES:
             roots += _of_folder(path, workspace, config, kind, rank)
         else:
             roots.append(_of_file(path, workspace, config, kind, rank))

@@ -96,7 +96,7 @@ class _Walk:
                     if self._is_wanted(entry.name):
                         self._meet(entry, entry.path)
         except OSError as error:
-            detail = error.strerror or "cannot be listed"
+            detail = f"cannot be listed: {error.strerror}"
             self._refuse(self._root.path, "unreadable", "IO201", detail)
         return self._found
 
@@ -115,7 +115,7 @@ class _Walk:
                 with os.scandir(folder) as entries:
                     stack += self._look(entries, top, shown_as)
             except OSError as error:
-                self._refuse(folder, "unreadable", "IO201", error.strerror or "cannot be listed")
+                self._refuse(folder, "unreadable", "IO201", f"cannot be listed: {error.strerror}")
 
     def _look(
         self, entries: Iterable["os.DirEntry[str]"], top: str, shown_as: str | None
@@ -146,7 +146,9 @@ class _Walk:
                 continue
             if not is_inside(target, self._root.boundary):
                 if self._may_hold_skills(link):
-                    self._refuse(link, "outside-root", "IO202", f"leads to {target}")
+                    self._refuse(
+                        link, "outside-root", "IO202", f"leads out of its root, to {target}"
+                    )
             elif target not in visited:
                 visited.add(target)
                 self._descend(target, shown_as=link)
@@ -166,24 +168,29 @@ class _Walk:
             else:
                 self._note(entry.path, shown, entry.stat(follow_symlinks=False))
         except OSError as error:
-            self._refuse(shown, "unreadable", "IO201", error.strerror or "cannot be read")
+            self._refuse(shown, "unreadable", "IO201", f"cannot be read: {error.strerror}")
 
     def _meet_link(self, link: str, shown: str) -> None:
         target = os.path.realpath(link)
         if is_inside(target, self._root.boundary):
             self._note(target, shown, os.stat(target))
         else:
-            self._refuse(shown, "outside-root", "IO202", f"leads to {target}")
+            self._refuse(shown, "outside-root", "IO202", f"leads out of its root, to {target}")
 
     def _note(self, file: str, shown: str, info: os.stat_result) -> None:
         size = info.st_size
         if not stat.S_ISREG(info.st_mode):
-            self._refuse(shown, "unreadable", "IO204", f"is {_sort_of_file(info.st_mode)}")
+            self._refuse(
+                shown,
+                "unreadable",
+                "IO204",
+                f"{_sort_of_file(info.st_mode)} where a file should be",
+            )
         elif size > self._limit:
-            detail = f"has {size} bytes, the limit is {self._limit}"
+            detail = f"the file has {size} bytes, the limit is {self._limit}"
             self._refuse(shown, "too-large", "IO203", detail, info)
         elif not shown.isascii() and not _is_utf8(shown):
-            self._refuse(shown, "unreadable", "IO205", "has a name that is not UTF-8", info)
+            self._refuse(shown, "unreadable", "IO205", "the file's name is not UTF-8", info)
         else:
             path, source, rank = self._place(shown)
             self._found.append(

@@ -38,7 +38,7 @@ def list_documents(
         store.connection.create_function("folded", 1, str.casefold, deterministic=True)
         where.append("instr(folded(name || char(10) || description), ?) > 0")
         parameters.append(search.casefold())
-    order = " ORDER BY name, rank, path"
+    order = " ORDER BY handle, rank, path"
     return _select(store, " AND ".join(where) + order, parameters, tables)
 
 
@@ -96,6 +96,15 @@ def providers(store: Store, capability: str) -> list[str]:
         "SELECT DISTINCT name FROM skill_capability CROSS JOIN document USING (key)"
         " WHERE capability = ? AND state = 'active' ORDER BY name",
         (capability,),
+    )
+    return [row[0] for row in rows]
+
+
+def capabilities(store: Store) -> list[str]:
+    """Every capability that an active skill declares, in ascending order."""
+    rows = store.rows(
+        "SELECT DISTINCT capability FROM skill_capability JOIN document USING (key)"
+        " WHERE state = 'active' ORDER BY capability"
     )
     return [row[0] for row in rows]
 

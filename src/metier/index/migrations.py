@@ -46,7 +46,7 @@ MIGRATIONS: tuple[Migration, ...] = (
             )
             """,
             "CREATE INDEX document_by_handle ON document (handle, kind)",
-            "CREATE INDEX document_by_reason ON document (kind, reason)",
+            "CREATE INDEX document_by_state ON document (kind, state)",
             """
             CREATE TABLE skill_capability (
                 capability TEXT NOT NULL,

@@ -275,19 +275,22 @@ def _dump_issues(issues: Sequence[Issue]) -> str:
 
 
 def _count(connection: sqlite3.Connection) -> dict[str, dict[str, int]]:
-    """How many documents of each kind are usable, and how many are left out."""
-    counts: dict[str, dict[str, int]] = {kind: {"included": 0, "excluded": 0} for kind in KINDS}
-    for kind, is_excluded, count in connection.execute(
-        "SELECT kind, reason != '', count(*) FROM document GROUP BY 1, 2"
+    """How many documents of each kind are in each state."""
+    counts: dict[str, dict[str, int]] = {
+        kind: {"active": 0, "shadowed": 0, "excluded": 0} for kind in KINDS
+    }
+    for kind, state, count in connection.execute(
+        "SELECT kind, state, count(*) FROM document GROUP BY kind, state"
     ):
-        counts[kind]["excluded" if is_excluded else "included"] = count
+        counts[kind][state] = count
     return counts
 
 
 def _changes(store: Store, kinds: Sequence[Kind], **changes: int) -> Changes:
     counts = json.loads(store.setting("counts"))
     return Changes(
-        included={kind: counts[kind]["included"] for kind in kinds},
+        included={kind: counts[kind]["active"] + counts[kind]["shadowed"] for kind in kinds},
         excluded=sum(counts[kind]["excluded"] for kind in kinds),
+        shadowed=sum(counts[kind]["shadowed"] for kind in kinds),
         **changes,
     )

@@ -11,6 +11,7 @@ from metier.errors import StoreError
 from metier.index.migrations import MIGRATIONS
 
 FILE_NAME = "metier.db"
+IN_MEMORY = ":memory:"
 BUSY_SECONDS = 30.0
 _PRAGMAS = (
     "PRAGMA foreign_keys = ON",
@@ -47,7 +48,7 @@ class Store:
     @classmethod
     def in_memory(cls) -> "Store":
         """A catalogue that lives as long as the object."""
-        store = cls(sqlite3.connect(":memory:", isolation_level=None), ":memory:")
+        store = cls(sqlite3.connect(IN_MEMORY, isolation_level=None), IN_MEMORY)
         store._prepare(0)
         return store
 

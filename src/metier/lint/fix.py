@@ -3,31 +3,36 @@
 import re
 from collections.abc import Callable, Iterable
 
-from metier.core.names import is_capability_name
+from metier.core.names import LONGEST_NAME, slug
 from metier.values.outcomes import Issue
 
 _BOM = b"\xef\xbb\xbf"
+_EMPTY_NAME = re.compile(rb"\nname[ \t]*:[ \t]*(?:''|\"\")?[ \t]*\r?(?=\n)")
+_NOT_PLAIN = frozenset({"true", "false", "null"})
 _TOP_LEVEL = re.compile(r"([A-Za-z_][\w.-]*[ \t]*:[ \t]+)(.*\S)[ \t]*$")
 
 
-def fix(raw: bytes, issues: Iterable[Issue]) -> bytes:
-    """`raw` with every fixable finding of `issues` repaired; the body keeps its words."""
+def fix(raw: bytes, issues: Iterable[Issue], folder: str) -> bytes:
+    """`raw` with every fixable finding of `issues` repaired; the body keeps its words.
+
+    `folder` is the name of the folder that the file is in.
+    """
     for issue in sorted(issues, key=lambda issue: (_ORDER.get(issue.code, 99), -issue.line)):
         repair = _REPAIRS.get(issue.code)
         if repair is not None:
-            raw = repair(raw, issue)
+            raw = repair(raw, issue, folder)
     return raw
 
 
-def _without_bom(raw: bytes, _issue: Issue) -> bytes:
+def _without_bom(raw: bytes, _issue: Issue, _folder: str) -> bytes:
     return raw.removeprefix(_BOM)
 
 
-def _with_lf(raw: bytes, _issue: Issue) -> bytes:
+def _with_lf(raw: bytes, _issue: Issue, _folder: str) -> bytes:
     return raw.replace(b"\r\n", b"\n")
 
 
-def _with_quotes(raw: bytes, issue: Issue) -> bytes:
+def _with_quotes(raw: bytes, issue: Issue, _folder: str) -> bytes:
     """Put the value on the finding's line, with its continuation lines, in single quotes."""
     lines = raw.decode(errors="surrogateescape").split("\n")
     first = issue.line - 1
@@ -38,24 +43,33 @@ def _with_quotes(raw: bytes, issue: Issue) -> bytes:
     while last + 1 < len(lines) and lines[last + 1][:1] in (" ", "\t"):
         last += 1
     tail = "\r" if lines[last].endswith("\r") else ""
-    lines[first] = match[1] + "'" + match[2].replace("'", "''")
+    value, _, remark = match[2].partition(" #")
+    remark = f" #{remark}" if remark else ""
+    if remark and last > first:
+        return raw
+    lines[first] = match[1] + "'" + value.rstrip().replace("'", "''")
     for number in range(first + 1, last + 1):
         lines[number] = lines[number].rstrip().replace("'", "''")
-    lines[last] = lines[last].rstrip() + "'" + tail
+    lines[last] = lines[last].rstrip() + "'" + remark + tail
     return "\n".join(lines).encode(errors="surrogateescape")
 
 
-def _with_name(raw: bytes, issue: Issue) -> bytes:
-    """Insert the folder's name as the first key, when it is a legal name."""
-    folder = issue.path.split("/")[-2] if "/" in issue.path else ""
+def _with_name(raw: bytes, _issue: Issue, folder: str) -> bytes:
+    """Write the folder's name as the name: in place of an empty one, else as the first key."""
+    name = slug(folder)[:LONGEST_NAME].strip("-")
     start = raw.find(b"\n") + 1
-    if not is_capability_name(folder) or not start:
+    if not name or not start:
         return raw
+    quoted = f"'{name}'" if name in _NOT_PLAIN or name.isdigit() else name
     end = b"\r\n" if raw[start - 2 : start - 1] == b"\r" else b"\n"
-    return raw[:start] + b"name: " + folder.encode() + end + raw[start:]
+    line = b"name: " + quoted.encode() + end
+    empty = _EMPTY_NAME.search(raw, start - 1, raw.find(b"\n---", start))
+    if empty is not None:
+        return raw[: empty.start() + 1] + line + raw[empty.end() + 1 :]
+    return raw[:start] + line + raw[start:]
 
 
-_REPAIRS: dict[str, Callable[[bytes, Issue], bytes]] = {
+_REPAIRS: dict[str, Callable[[bytes, Issue, str], bytes]] = {
     "FM104": _with_quotes,
     "SK301": _with_name,
     "FM112": _with_lf,

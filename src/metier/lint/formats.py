@@ -3,7 +3,9 @@
 import json
 from collections.abc import Callable, Sequence
 from typing import Any
+from urllib.parse import quote
 
+from metier.core.text import printable
 from metier.values.codes import CODES
 from metier.values.outcomes import Issue
 
@@ -20,7 +22,11 @@ def as_text(issues: Sequence[Issue], _version: str) -> str:
         lines.append(f"{place}: {issue.code}{fixable} {issue.message}")
         if issue.hint:
             lines.append(f"    hint: {issue.hint}")
-    return "".join(f"{line}\n" for line in lines)
+    return "".join(f"{_one_line(line)}\n" for line in lines)
+
+
+def _one_line(text: str) -> str:
+    return printable(text.replace("\n", "\\n").replace("\t", "\\t"))
 
 
 def as_json(issues: Sequence[Issue], _version: str) -> str:
@@ -85,7 +91,7 @@ def _sarif_result(issue: Issue, rule: int) -> dict[str, Any]:
         "locations": [
             {
                 "physicalLocation": {
-                    "artifactLocation": {"uri": issue.path},
+                    "artifactLocation": {"uri": quote(issue.path)},
                     "region": region,
                 }
             }

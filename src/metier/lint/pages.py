@@ -18,6 +18,10 @@ PAGES: dict[str, Page] = {
 }
 
 ERROR_PAGES: dict[str, str] = {
+    "SYSTEM": "The operating system refused something, for example to write a file. "
+    "The line says what it said; check the path below it.",
+    "INTERNAL": "metier met a case it was not made for. "
+    "Run the command again with -v to see where, and report it with the input that caused it.",
     "USAGE": (
         "An argument is missing or wrong, and nothing was done. "
         "Add --help to the command to see what it takes."

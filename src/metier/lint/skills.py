@@ -56,7 +56,7 @@ class _Findings:
 
 def _check_name(skill: Skill, found: _Findings) -> None:
     name = skill.name
-    folder = skill.folder.rpartition("/")[2]
+    folder = skill.folder_name
     if not is_capability_name(name):
         problem = (
             f"has {len(name)} characters, the limit is {LONGEST_NAME}"
@@ -66,7 +66,7 @@ def _check_name(skill: Skill, found: _Findings) -> None:
         better = folder if is_capability_name(folder) else slug(name)[:LONGEST_NAME].strip("-")
         hint = f"call it '{better}'" if better else "use a-z, 0-9 and single hyphens"
         found.add("SK302", f"name '{name[:80]}' {problem}", ("name",), hint)
-    elif folder not in (".", name):
+    elif folder not in ("", name):
         hint = "rename one: many hosts show the folder and load by name"
         found.add("SK303", f"name '{name}' differs from folder '{folder}'", ("name",), hint)
     if not skill.path.endswith("SKILL.md"):

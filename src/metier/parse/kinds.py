@@ -9,13 +9,17 @@ from metier.parse.skills import parse_skill
 from metier.values.files import Kind, Parsed
 
 PARSERS: dict[Kind, Callable[[bytes, str], Parsed]] = {
-    "skill": parse_skill,
     "ability": parse_ability,
     "card": parse_card,
     "agent": parse_agent,
 }
 
 
-def parse_document(kind: Kind, raw: bytes, path: str) -> Parsed:
-    """The document of `kind` that the bytes of the file at `path` hold. Never raises."""
+def parse_document(kind: Kind, raw: bytes, path: str, folder: str = "") -> Parsed:
+    """The document of `kind` that the bytes of the file at `path` hold. Never raises.
+
+    `folder` names the file's folder where the path does not.
+    """
+    if kind == "skill":
+        return parse_skill(raw, path, folder=folder)
     return PARSERS[kind](raw, path)

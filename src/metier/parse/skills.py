@@ -20,8 +20,12 @@ _LOOSE = spellings(SKILL)
 _LATE_FRONT_MATTER = re.compile(r"\n---[ \t]*\r?\n(?:name|description)[ \t]*:")
 
 
-def parse_skill(raw: bytes, path: str, *, strict: bool = False) -> Parsed:
-    """The skill in `raw`; `strict` refuses what `metier lint` calls an error."""
+def parse_skill(raw: bytes, path: str, *, strict: bool = False, folder: str = "") -> Parsed:
+    """The skill in `raw`; `strict` refuses what `metier lint` calls an error.
+
+    `folder` names the file's folder where the path does not.
+    """
+    folder = folder or path.rpartition("/")[0].rpartition("/")[2]
     taken = read_matter(raw, path, lenient=not strict)
     issues = taken.issues
     if taken.matter is None:
@@ -37,9 +41,10 @@ def parse_skill(raw: bytes, path: str, *, strict: bool = False) -> Parsed:
     if strict and has_errors(issues):
         return Parsed(document=None, matter=matter, issues=issues)
     skill = Skill(
-        name=_name(matter, path, issues),
+        name=_name(matter, path, folder, issues),
         description=description,
         path=path,
+        folder_name=folder,
         capabilities=_capabilities(matter, path, issues),
         data=matter.data,
         body=matter.body,
@@ -82,11 +87,11 @@ def _in_our_spelling(matter: Matter, path: str, issues: list[Issue]) -> Matter:
     return respelling.matter(data)
 
 
-def _name(matter: Matter, path: str, issues: list[Issue]) -> str:
+def _name(matter: Matter, path: str, folder: str, issues: list[Issue]) -> str:
     name = scalar_text_of(matter.data.get("name"))
     if name:
         return name
-    folder = path.split("/")[-2] if "/" in path else "skill"
+    folder = folder or "skill"
     line, column = matter.position(("name",))
     message = f"the skill has no name; its folder's name '{folder}' is used"
     issues.append(Issue("SK301", message, path, line, column, f"add 'name: {folder}'"))

@@ -16,6 +16,8 @@ class Skill:
     description: str
     path: str
     """The file, as it is shown to people."""
+    folder_name: str = ""
+    """The name of its folder; empty at the root of a workspace."""
     capabilities: tuple[str, ...] = ()
     """Its `capabilities` list, then the `P(...)` of its contract; as written, each once."""
     data: Mapping[str, Any] = field(default_factory=dict)

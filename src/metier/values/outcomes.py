@@ -89,6 +89,8 @@ class Changes(NamedTuple):
     included: Mapping[str, int]
     """Usable documents by kind, shadowed ones included."""
     excluded: int
+    shadowed: int = 0
+    """Documents among the included ones that another of their name or id hides."""
     added: int = 0
     changed: int = 0
     removed: int = 0
@@ -107,5 +109,6 @@ class Changes(NamedTuple):
             "unchanged": self.unchanged,
             "discovered": self.discovered,
             "included": dict(self.included),
+            "shadowed": self.shadowed,
             "excluded": self.excluded,
         }
