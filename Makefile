@@ -32,7 +32,7 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks
 
 soak: $(VENV)/.installed-dev
-	METIER_SOAK=1 $(BIN)/pytest -n 2 -m slow
+	METIER_SOAK=1 $(BIN)/pytest -n 2
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "error: Python 3.11 or newer is needed; try make PYTHON=python3.12")'

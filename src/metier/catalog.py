@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from metier.config import STATE_FOLDER, Config, find_workspace, load_config
 from metier.core.nearest import nearest
+from metier.core.paths import is_utf8
 from metier.discover import roots_for
 from metier.errors import NotFoundError, UsageError
 from metier.index import documents
@@ -73,12 +74,7 @@ class Catalog:
 
         Raises `ConfigError` for wrong settings and `StoreError` when the file cannot be used.
         """
-        start = os.fspath(root) if root is not None else None
-        if start is not None and not os.path.isdir(start):
-            raise UsageError(
-                "the workspace is not a folder", where=start, hint="give an existing folder"
-            )
-        workspace = find_workspace(start)
+        workspace = workspace_of(root)
         settings = config if config is not None else load_config(workspace)
         store = Store.open(state_file(workspace))
         return cls(workspace, settings, store, home or os.path.expanduser("~"))
@@ -88,12 +84,12 @@ class Catalog:
         cls, root: str | os.PathLike[str], *, config: Config, home: str | None = None
     ) -> Self:
         """A catalogue that is kept nowhere: for a workspace that cannot be written."""
-        workspace = find_workspace(os.fspath(root))
+        workspace = workspace_of(root)
         return cls(workspace, config, Store.in_memory(), home or os.path.expanduser("~"))
 
     def is_built(self) -> bool:
         """Whether a refresh has ever ended well here."""
-        return self.store.setting("reader") != ""
+        return self.store.setting("counts") != ""
 
     @property
     def is_kept(self) -> bool:
@@ -168,6 +164,8 @@ class Catalog:
             info = os.stat(row.file)
         except OSError as error:
             raise _gone(row, error.strerror or "") from None
+        if os.path.realpath(row.file) != row.file:
+            raise _gone(row, "a link has taken its place")
         found = Found(
             row.kind, row.path, 0, info.st_size, 0, "", row.file, row.source, info.st_ino
         )  # fmt: skip
@@ -199,6 +197,21 @@ class Catalog:
     def names(self, kind: Kind) -> list[str]:
         """What `row` finds: names of skills, ids of the others."""
         return documents.names_of(self.store, kind)
+
+
+def workspace_of(root: str | os.PathLike[str] | None) -> str:
+    """The workspace around `root`. Raises `UsageError` when it cannot be one."""
+    start = os.fspath(root) if root is not None else None
+    if start is not None and not os.path.isdir(start):
+        raise UsageError(
+            "the workspace is not a folder", where=start, hint="give an existing folder"
+        )
+    workspace = find_workspace(start)
+    if not is_utf8(workspace):
+        raise UsageError(
+            "the workspace's path is not UTF-8", where=ascii(workspace), hint="rename the folder"
+        )
+    return workspace
 
 
 def state_file(workspace: str) -> str:

@@ -122,7 +122,7 @@ def test_a_root_that_does_not_exist(workspace: Workspace, command: tuple[str, ..
         2,
         "error: the workspace is not a folder (USAGE)",
         "  nowhere",
-        "hint: give an existing folder with --root",
+        "hint: give an existing folder",
     )
 
 

@@ -312,9 +312,6 @@ def test_a_first_load_that_meets_no_file_is_empty(
     assert repository.get_capability_index() == {}
 
 
-@pytest.mark.xfail(
-    strict=True, raises=ValueError, reason="without a fingerprint an empty first load is no load"
-)
 def test_a_first_load_by_a_reader_without_fingerprint_is_empty_too(store: Store) -> None:
     def read(found: Found) -> Entry:
         raise AssertionError("nothing is there to be read")

@@ -185,7 +185,7 @@ def test_capabilities_are_kept_as_written_unless_they_are_no_names(
         ("[DCI/1]", (), ["DC401"]),
         ("DCI/1 P(draw) Cost(low)", ("draw",), ["DC402"]),
         ("DCI/1 P(draw) Cost(low) Mood(good)", ("draw",), ["DC402", "DC402"]),
-        ("DCI/1^strict P(draw) Cost(low)", (), ["DC401"]),
+        ("DCI/1^strict P(draw) Cost(low)", ("draw",), ["DC402"]),
         ("DCI/1 P(Draw It)", ("Draw It",), ["SK311"]),
     ],
 )

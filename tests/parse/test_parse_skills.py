@@ -97,10 +97,6 @@ def test_without_a_description_there_is_no_skill(front: str, line: int) -> None:
     assert places(parsed.issues) == [("SK304", line, 1)]
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="parse/skills.py _no_description: a description of blanks is called 'not a text'",
-)
 def test_a_description_of_blanks_is_called_empty() -> None:
     assert parse("name: a\ndescription: '  '").issues[0].message == "the description is empty"
 

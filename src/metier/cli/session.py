@@ -2,7 +2,6 @@
 
 import functools
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -10,10 +9,10 @@ from typing import Any, NamedTuple
 
 import click
 
-from metier.catalog import Catalog, Refreshed
-from metier.config import Config, find_workspace, load_config
+from metier.catalog import Catalog, Refreshed, workspace_of
+from metier.config import Config, load_config
 from metier.core.text import printable
-from metier.errors import StoreError, UsageError
+from metier.errors import StoreError
 from metier.index.refresh import OnProgress
 
 _BAR_FROM = 500
@@ -31,13 +30,7 @@ class Session(NamedTuple):
     verbose: bool
 
     def workspace(self) -> str:
-        if self.root is not None and not os.path.isdir(self.root):
-            raise UsageError(
-                "the workspace is not a folder",
-                where=self.root,
-                hint="give an existing folder with --root",
-            )
-        return find_workspace(self.root)
+        return workspace_of(self.root)
 
     def config(self) -> Config:
         """The settings in force."""

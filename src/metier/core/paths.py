@@ -4,3 +4,12 @@
 def is_inside(path: str, folder: str) -> bool:
     """Whether the resolved `path` is `folder` or below it; `/repo-evil` is not below `/repo`."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def is_utf8(path: str) -> bool:
+    """Whether a path that the system gave is text; on some systems it may be any bytes."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -40,10 +40,14 @@ def _kind_roots(kind: Kind, folders: Sequence[str], workspace: str) -> list[Root
                 boundary=workspace if inside else path,
                 label="workspace" if inside else os.path.basename(path),
                 rank=rank,
-                prefix=f"{relative}/" if inside else f"{os.path.basename(path)}/",
+                prefix=_prefix(relative if inside else os.path.basename(path)),
             )
         )
     return roots
+
+
+def _prefix(folder: str) -> str:
+    return "" if folder in ("", ".") else f"{folder.rstrip('/')}/"
 
 
 def host_roots(workspace: str, home: str) -> list[Root]:
@@ -139,7 +143,12 @@ def _kind_by_folder(real: str, workspace: str, config: Config) -> Kind | None:
 
 
 def _root(kind: Kind, real: str, shown: str, rank: int, only: str = "") -> Root:
-    prefix = "" if shown in ("", ".") else f"{shown.rstrip('/')}/"
     return Root(
-        kind=kind, path=real, boundary=real, label="named", rank=rank, prefix=prefix, only=only
+        kind=kind,
+        path=real,
+        boundary=real,
+        label="named",
+        rank=rank,
+        prefix=_prefix(shown),
+        only=only,
     )

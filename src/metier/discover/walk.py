@@ -9,7 +9,7 @@ import stat
 from collections.abc import Callable, Iterable
 from operator import attrgetter
 
-from metier.core.paths import is_inside
+from metier.core.paths import is_inside, is_utf8
 from metier.discover.hosts import PROJECT_HOSTS
 from metier.values.files import Found, Kind, Root
 
@@ -61,7 +61,7 @@ def _once(found: list[Found]) -> list[Found]:
         keys = {(one.kind, one.path), (one.kind, one.file)}
         if not keys & seen:
             kept.append(one)
-        seen |= keys
+            seen |= keys
     return kept
 
 
@@ -84,6 +84,19 @@ class _Walk:
         self._descend(self._root.path)
         while self._linked_folders:
             self._follow(sorted(self._linked_folders))
+        return self._one_of_a_folder()
+
+    def _one_of_a_folder(self) -> list[Found]:
+        """Refuse `skill.md` where `SKILL.md` stands beside it."""
+        lower = [found for found in self._found if found.path.endswith("skill.md")]
+        paths = {found.path for found in self._found} if lower else set()
+        for found in lower:
+            if found.path.removesuffix("skill.md") + "SKILL.md" in paths:
+                self._found.remove(found)
+                detail = "SKILL.md stands beside it, and that one counts"
+                self._refuse(
+                    os.path.join(self._root.path, found.file), "unreadable", "IO204", detail
+                )
         return self._found
 
     def folder(self) -> list[Found]:
@@ -122,6 +135,7 @@ class _Walk:
     ) -> list[str]:
         """Note what one folder holds; the folders in it that are to be entered."""
         folders: list[str] = []
+        met, linked = len(self._found), len(self._linked_folders)
         for entry in entries:
             name = entry.name
             if name in SKILL_NAMES:
@@ -131,6 +145,7 @@ class _Walk:
                 if name not in NOT_ENTERED:
                     folders.append(entry.path)
             elif name == _VENV_MARK:
+                del self._found[met:], self._linked_folders[linked:]
                 return []
             elif entry.is_symlink() and name not in NOT_ENTERED:
                 self._linked_folders.append(entry.path)
@@ -146,16 +161,14 @@ class _Walk:
                 continue
             if not is_inside(target, self._root.boundary):
                 if self._may_hold_skills(link):
-                    self._refuse(
-                        link, "outside-root", "IO202", f"leads out of its root, to {target}"
-                    )
+                    self._refuse_outside(link, target)
             elif target not in visited:
                 visited.add(target)
                 self._descend(target, shown_as=link)
 
     def _may_hold_skills(self, link: str) -> bool:
         """Only a link that somebody meant as a skill is worth a word."""
-        parts = self._place(link)[0].split("/")[:-1]
+        parts = self._place(link)[0].split("/")
         return "skills" in parts or any(
             os.path.lexists(os.path.join(link, name)) for name in SKILL_NAMES
         )
@@ -172,10 +185,12 @@ class _Walk:
 
     def _meet_link(self, link: str, shown: str) -> None:
         target = os.path.realpath(link)
-        if is_inside(target, self._root.boundary):
+        if not is_inside(target, self._root.boundary):
+            self._refuse_outside(shown, target)
+        elif is_utf8(target):
             self._note(target, shown, os.stat(target))
         else:
-            self._refuse(shown, "outside-root", "IO202", f"leads out of its root, to {target}")
+            self._refuse(shown, "unreadable", "IO205", "it leads to a name that is not UTF-8")
 
     def _note(self, file: str, shown: str, info: os.stat_result) -> None:
         size = info.st_size
@@ -189,13 +204,18 @@ class _Walk:
         elif size > self._limit:
             detail = f"the file has {size} bytes, the limit is {self._limit}"
             self._refuse(shown, "too-large", "IO203", detail, info)
-        elif not shown.isascii() and not _is_utf8(shown):
+        elif not shown.isascii() and not is_utf8(shown):
             self._refuse(shown, "unreadable", "IO205", "the file's name is not UTF-8", info)
         else:
             path, source, rank = self._place(shown)
             self._found.append(
                 Found(self._kind, path, rank, size, info.st_mtime_ns, "", file, source, info.st_ino)
             )
+
+    def _refuse_outside(self, shown: str, target: str) -> None:
+        self._refuse(
+            shown, "outside-root", "IO202", f"leads out of its root, to {_readable(target)}"
+        )
 
     def _refuse(
         self,
@@ -234,16 +254,8 @@ class _Walk:
         return self._own_source
 
 
-def _is_utf8(path: str) -> bool:
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def _readable(path: str) -> str:
-    return path.encode(errors="replace").decode()
+    return path.encode(errors="backslashreplace").decode()
 
 
 _FILE_SORTS: tuple[tuple[Callable[[int], bool], str], ...] = (

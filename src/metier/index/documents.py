@@ -54,12 +54,24 @@ def hidden_documents(store: Store) -> list[Row]:
 
 def find_documents(store: Store, kind: Kind, wanted: str) -> list[Row]:
     """The documents called `wanted`: by id, else by name; the active one first."""
-    handle = wanted.partition("::")[0] if kind == "skill" else wanted
+    if not wanted:
+        return []
     order = "ORDER BY state != 'active', rank, path"
-    rows = _select(store, f"kind = ? AND handle = ? {order}", [kind, handle])
-    if handle != wanted:
-        return [row for row in rows if row.id == wanted]
+    rows = _select(store, f"kind = ? AND handle = ? {order}", [kind, wanted])
+    if not rows and kind == "skill":
+        rows = [
+            row
+            for name in _names_in_id(wanted)
+            for row in _select(store, f"kind = ? AND handle = ? {order}", [kind, name])
+            if row.id == wanted
+        ]
     return rows or _select(store, f"kind = ? AND name = ? {order}", [kind, wanted])
+
+
+def _names_in_id(wanted: str) -> list[str]:
+    """What stands before each `::`; a name may hold one itself."""
+    parts = wanted.split("::")
+    return ["::".join(parts[:end]) for end in range(1, len(parts))]
 
 
 def names_of(store: Store, kind: Kind) -> list[str]:

@@ -60,7 +60,8 @@ def _refresh(
     reading = read()
     lines = _lines(reading.found)
     known = _Listing(store, kinds)
-    if known.reader == reading.fingerprint and known.text == _LINE_END.join(lines):
+    is_built = store.setting("counts") != ""
+    if is_built and known.reader == reading.fingerprint and known.text == _LINE_END.join(lines):
         return _changes(store, kinds, unchanged=len(lines))
     with store.transaction() as connection:
         if store.data_version() != version:
@@ -188,13 +189,15 @@ class _Update:
         ).fetchall()
 
     def _drop(self, stale: Iterable[_At], changed: set[_At]) -> None:
-        """Forget what hangs on rows whose file has changed, and the rows of files that are gone."""
+        """Note the rows whose file has changed; remove the rows of files that are gone."""
         for at in stale:
-            key, handle, sha256 = self._connection.execute(
+            row = self._connection.execute(
                 "SELECT key, handle, sha256 FROM document WHERE kind = ? AND path = ?", at
             ).fetchone()
+            if row is None:
+                continue
+            key, handle, sha256 = row
             self._groups.add((cast(Kind, at[0]), handle))
-            self._connection.execute("DELETE FROM skill_capability WHERE key = ?", (key,))
             if at in changed:
                 self._outdated[at] = key, sha256
             else:

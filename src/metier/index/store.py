@@ -62,7 +62,7 @@ class Store:
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """All of the block, or nothing of it; waits for other writers."""
-        with _as_store_error(self.path):
+        with _as_store_error(self.path, of_system=False):
             self.connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self.connection
@@ -153,18 +153,25 @@ _BY_SQLITE_CODE: dict[int, tuple[str, str, str]] = {
 
 
 @contextmanager
-def _as_store_error(path: str) -> Iterator[None]:
-    """Turn what SQLite and the system say into one line with a code and a hint."""
+def _as_store_error(path: str, *, of_system: bool = True) -> Iterator[None]:
+    """Turn what SQLite, and where asked the system, says into one line with a code and a hint."""
     try:
         yield
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if "malformed" in str(error):
+            code = sqlite3.SQLITE_CORRUPT
         named = _BY_SQLITE_CODE.get(code)
         if named is None:
             raise StoreError(str(error), where=path, hint="see metier doctor") from error
         name, message, hint = named
         raise StoreError(message, code=name, where=path, hint=hint) from error
+    except UnicodeDecodeError as error:
+        name, message, hint = _BY_SQLITE_CODE[sqlite3.SQLITE_CORRUPT]
+        raise StoreError(message, code=name, where=path, hint=hint) from error
     except OSError as error:
+        if not of_system:
+            raise
         raise StoreError(
             f"the catalogue cannot be written: {error.strerror}",
             code="STORE_READ_ONLY",

@@ -52,7 +52,7 @@ def validate_ability(data: Mapping[str, Any]) -> list[Issue]:
 
 def _flaws(data: Mapping[str, Any]) -> Iterator[Flaw]:
     for flaw in check_mapping(data, ABILITY):
-        if flaw.at == ("abilityId",) and not flaw.hint:
+        if flaw.at == ("abilityId",):
             yield flaw._replace(hint="set abilityId, or rename the file")
         else:
             yield flaw

@@ -17,6 +17,10 @@ _MODEL = re.compile(r"[A-Za-z0-9_-]+:\S+\Z")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
+_MOST_UNKNOWN = 20
+"""Unknown keys of one mapping that are named one by one."""
+
+
 class Flaw(NamedTuple):
     """One value that does not fit its field."""
 
@@ -70,10 +74,14 @@ def check_mapping(
             yield Flaw(at, "missing", f"'{dotted((*at, name))}' is missing", f"add '{name}:'")
     for name, value in data.items():
         known = fields.get(name)
-        if known is None:
-            yield _unknown((*at, name), fields)
-        elif value is not None:
+        if known is not None and value is not None:
             yield from check_value(value, known, (*at, name))
+    unknown = [name for name in data if name not in fields]
+    for name in unknown[:_MOST_UNKNOWN]:
+        yield _unknown((*at, name), fields)
+    if len(unknown) > _MOST_UNKNOWN:
+        message = f"and {len(unknown) - _MOST_UNKNOWN} more unknown keys"
+        yield Flaw(at, "unknown", message, "is this the right kind of document?")
 
 
 def _unknown(at: KeyPath, fields: Mapping[str, Field]) -> Flaw:
@@ -138,7 +146,7 @@ def _check_number(value: float, field: Field, at: KeyPath) -> Iterator[Flaw]:
 
 
 def _invalid(at: KeyPath, problem: str) -> Flaw:
-    return Flaw(at, "invalid", f"'{dotted(at)}' {problem}")
+    return Flaw(at, "invalid", f"'{dotted(at)}' {problem}", "change it, or remove the key")
 
 
 def dotted(at: KeyPath) -> str:

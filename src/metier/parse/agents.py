@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 from metier.parse.coerce import integer_of, text_of, texts_of
 from metier.parse.frontmatter import HINTS, Taken, read_matter, read_yaml
 from metier.parse.keys import Respelling
+from metier.parse.yaml import DEEPEST
 from metier.values.agents import AgentProfile
 from metier.values.fields import AGENT, NESTED_STEPS, SELECTION, STEP, STEP_CONFIG
 from metier.values.files import KeyPath, Matter, Parsed
@@ -61,15 +62,30 @@ def _take_json(raw: bytes, path: str) -> Taken:
         message = f"not valid JSON: {getattr(error, 'msg', error)}"
         hint = "check commas, quotes and brackets at this place"
         return Taken(None, [Issue("FM115", message, path, line, column, hint)], False)
+    if _depth(value) > DEEPEST:
+        message = f"nested deeper than {DEEPEST} levels"
+        return Taken(None, [Issue("FM107", message, path, 1, 1, HINTS["FM107"])], False)
     if not isinstance(value, dict):
         issue = Issue("FM109", "the profile is not an object", path, 1, 1, HINTS["FM109"])
         return Taken(None, [issue], False)
     located = read_yaml(raw, path)
     if located.matter is None:
-        refused = [issue for issue in located.issues if issue.code == "FM107"]
         matter = Matter(data=value, body="", body_line=1, position=lambda _path: (1, 1))
-        return Taken(None if refused else matter, refused, True)
+        return Taken(matter, [], True)
     return located._replace(matter=located.matter._replace(data=value))
+
+
+def _depth(value: Any) -> int:
+    """How many lists and mappings stand in each other at most, counted level by level."""
+    depth, level = 0, [value]
+    while level := [one for one in level if isinstance(one, dict | list)]:
+        depth += 1
+        if depth > DEEPEST:
+            break
+        level = [
+            inner for one in level for inner in (one.values() if isinstance(one, dict) else one)
+        ]
+    return depth
 
 
 def _first_wins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -29,12 +29,22 @@ _NEEDS_ESCAPE = re.compile(r"[,()=\\ ]")
 
 
 class _Piece(NamedTuple):
-    """One comma-separated part of a clause, decoded, with the offset of each character."""
+    """One comma-separated part of a clause, decoded."""
 
     text: str
     start: int
     escaped: frozenset[int]
     """Indexes of characters that an escape protects."""
+    offsets: tuple[int, ...]
+    """Where each character stands in the contract."""
+
+    def trimmed(self, start: int, end: int) -> str:
+        """The characters from `start` to `end` without blanks that no escape protects."""
+        while start < end and self.text[start].isspace() and start not in self.escaped:
+            start += 1
+        while end > start and self.text[end - 1].isspace() and end - 1 not in self.escaped:
+            end -= 1
+        return self.text[start:end]
 
 
 class _Scanner:
@@ -77,17 +87,19 @@ class _Scanner:
     def _piece(self) -> tuple[_Piece, str]:
         start = self.at
         chars: list[str] = []
+        offsets: list[int] = []
         escaped: set[int] = set()
         while (char := self.peek()) not in (",", ")"):
             if not char:
                 self.fail("the clause is not closed", hint="add ')'")
+            offsets.append(self.at)
             if char == "\\":
                 self._escape(chars, escaped)
                 continue
             chars.append(char)
             self.at += 1
         self.at += 1
-        return _Piece("".join(chars), start, frozenset(escaped)), char
+        return _Piece("".join(chars), start, frozenset(escaped), tuple(offsets)), char
 
     def _escape(self, chars: list[str], escaped: set[int]) -> None:
         follower = self.text[self.at + 1 : self.at + 2]
@@ -184,7 +196,7 @@ def _clause(
 
 def _refuse_empty(scanner: _Scanner, pieces: list[_Piece]) -> None:
     for number, piece in enumerate(pieces):
-        if piece.text.strip() or piece.escaped:
+        if piece.text.strip():
             continue
         if len(pieces) == 1:
             scanner.fail("the list is empty", piece.start)
@@ -197,7 +209,7 @@ def _add_pairs(scanner: _Scanner, pieces: list[_Piece], into: dict[str, str]) ->
         split = _first_equals(piece)
         if split is None:
             scanner.fail("a value is written key=value", piece.start)
-        key, value = piece.text[:split].strip(), piece.text[split + 1 :].strip(" ")
+        key, value = piece.trimmed(0, split), piece.trimmed(split + 1, len(piece.text))
         if not value:
             scanner.fail(f"'{key[:40]}' has no value", piece.start)
         if not _KEY.match(key):
@@ -220,7 +232,7 @@ def _doubt_value(scanner: _Scanner, piece: _Piece, start: int) -> None:
         if match.start() in piece.escaped:
             continue
         what = {" ": "unescaped space", "=": "unescaped ="}.get(match[0], f"'{match[0]}'")
-        scanner.doubt(f"{what} in a value", piece.start)
+        scanner.doubt(f"{what} in a value", piece.offsets[match.start()])
         return
 
 

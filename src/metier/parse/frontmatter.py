@@ -14,7 +14,7 @@ from metier.values.outcomes import Issue
 
 LARGEST_FRONT_MATTER = 64 * 1024
 _FENCE = re.compile(r"\n---[ \t]*\r?(?=\n|\Z)")
-_TOP_LEVEL_KEY = re.compile(r"([A-Za-z_][\w.-]*)[ \t]*:(?:[ \t]+(.*?))?[ \t]*\r?$")
+_TOP_LEVEL_KEY = re.compile(r"([A-Za-z_][\w.-]*)[ \t]*:(?=[ \t\r]|$)")
 _CONTROL_SHARE_OF_BINARY = 0.1
 _BLANK = " \t\r\n"
 _INKED = re.compile(r"[^ \t\r\n]")
@@ -113,15 +113,16 @@ def _issue(code: str, message: str, path: str, line: int = 1, column: int = 1) -
 
 
 def _decode(raw: bytes, path: str, issues: list[Issue], *, lenient: bool) -> str | None:
+    has_mark = raw.startswith(b"\xef\xbb\xbf")
+    raw = raw[3:] if has_mark else raw
     if not raw or raw.isspace():
         issues.append(_issue("FM114", "the file is empty", path))
         return None
     if b"\0" in raw:
         issues.append(_binary(raw, path))
         return None
-    if raw.startswith(b"\xef\xbb\xbf"):
+    if has_mark:
         issues.append(_issue("FM113", "the file starts with a byte order mark", path))
-        raw = raw[3:]
     newline = raw.find(b"\n")
     if newline > 0 and raw[newline - 1] == 13:
         issues.append(_issue("FM112", "lines end with CRLF", path))
@@ -171,7 +172,7 @@ def _split(text: str) -> _Parts | None:
     yaml = text[newline + 1 : fence.start() + 1]
     fence_line = yaml.count("\n") + 2
     body, skipped = trim_blank_lines(text, fence.end() + 1)
-    return _Parts(yaml, 2, body, fence_line + 1 + skipped)
+    return _Parts(yaml, 2, body, fence_line + 1 + skipped if body else fence_line)
 
 
 def _all_body(text: str) -> Matter:
@@ -231,7 +232,7 @@ def _place(problem: Problem, parts: _Parts, path: str) -> Issue:
     line, column = problem.line + parts.yaml_line, problem.column + 1
     if problem.code == "FM104":
         key = _TOP_LEVEL_KEY.match(_line_of(parts.yaml, problem.line))
-        if key is None or key[2] is None or ": " not in key[2] + " ":
+        if key is None or ": " not in key.string[key.end() :].strip() + " ":
             return _not_yaml("a ':' stands where no key can be", path, line, column)
         message = f"the value of '{key[1]}' holds ': ' and is not quoted"
         return _issue("FM104", message, path, line, column)
@@ -289,7 +290,8 @@ def _chunks(yaml: str) -> list[_Chunk]:
 def _chunk(lines: list[str], start: int) -> _Chunk:
     key = _TOP_LEVEL_KEY.match(lines[0])
     assert key is not None  # a chunk starts where one was found
-    value = " ".join([key[2] or "", *(line.strip() for line in lines[1:])]).strip()
+    first = lines[0][key.end() :].strip()
+    value = " ".join([first, *(line.strip() for line in lines[1:])]).strip()
     return _Chunk(key[1], start, "\n".join(lines), value)
 
 

@@ -64,9 +64,10 @@ def _no_front_matter(matter: Matter, path: str) -> Issue:
 def _no_description(matter: Matter, path: str) -> Issue:
     line, column = matter.position(("description",))
     written = matter.data.get("description")
-    what = "is not a text" if written not in (None, "") else "is missing"
-    if "description" in matter.data and what == "is missing":
-        what = "is empty"
+    if "description" not in matter.data:
+        what = "is missing"
+    else:
+        what = "is empty" if written is None or isinstance(written, str) else "is not a text"
     return Issue(
         "SK304",
         f"the description {what}",
@@ -147,7 +148,7 @@ def _contract(
         issues.append(Issue("DC401", message, path, line, column, "write 'DCI/1 P(...)'"))
         return None
     try:
-        contract = parse_contract(text)
+        contract = parse_contract(text, "best-effort")
     except ContractError as error:
         message = f"contract: {error.message} ({error.where})"
         hint = error.hint or "write contracts as DCI/1 P(a-capability) R(another)"

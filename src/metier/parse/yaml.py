@@ -28,6 +28,10 @@ DEEPEST = 20
 _FLOW_OPENINGS_WITHOUT_A_LOOK = 15
 _MAY_BE_ANCHOR = re.compile(r"&\S")
 _BEFORE_ANCHOR = frozenset(" \t\r\n,[{:?-")
+_MAY_BE_TAG = re.compile(r"(?:^|[\s\[{,])!(?:\s|$)")
+_STRANGE_START = re.compile("\r(?!\n)|\ufeff")
+"""What also starts a line for libyaml, so that the patterns above do not see it."""
+_NOT_OUR_LINE_ENDS = re.compile("[\x85\u2028\u2029]")
 _MAY_BE_DEEP = re.compile(r"\n[ \t?:-]{9}")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,39})(?:\.[0-9]{1,40})?\Z")
 _CONSTANTS: dict[str, bool | None] = {
@@ -83,6 +87,8 @@ def load_yaml(text: str) -> Tree:
 
     Raises `YamlRejectedError`, with the place, when the text is not YAML or holds what is refused.
     """
+    if not text.isascii():
+        text = _NOT_OUR_LINE_ENDS.sub(" ", text)
     try:
         if _needs_a_look(text):
             _refuse_by_events(text)
@@ -126,6 +132,8 @@ def _needs_a_look(text: str) -> bool:
     return (
         text.count("[") + text.count("{") > _FLOW_OPENINGS_WITHOUT_A_LOOK
         or ("&" in text and _may_hold_anchor(text))
+        or ("!" in text and _MAY_BE_TAG.search(text) is not None)
+        or _STRANGE_START.search(text) is not None
         or _MAY_BE_DEEP.search(f"\n{text}") is not None
     )
 
@@ -152,8 +160,11 @@ def _refuse_by_events(text: str) -> None:
             depth -= 1
         if isinstance(event, AliasEvent):
             raise _reject("FM106", f"alias '*{event.anchor}'", event.start_mark)
-        if isinstance(event, (ScalarEvent, CollectionStartEvent)) and event.anchor:
-            raise _reject("FM106", f"anchor '&{event.anchor}'", event.start_mark)
+        if isinstance(event, (ScalarEvent, CollectionStartEvent)):
+            if event.anchor:
+                raise _reject("FM106", f"anchor '&{event.anchor}'", event.start_mark)
+            if event.tag:
+                raise _reject("FM106", f"tag '{event.tag}'", event.start_mark)
 
 
 def _events(text: str) -> Iterator[Event]:
@@ -181,13 +192,16 @@ def _mapping(node: MappingNode, depth: int, problems: list[Problem]) -> dict[str
     for key, value in node.value:
         if type(key) is not ScalarNode:
             raise _reject("FM103", "a key is not plain text", key.start_mark)
+        if key.tag:
+            raise _reject("FM106", f"tag '{key.tag}'", key.start_mark)
         name = key.value
         if name in values:
             mark = key.start_mark
             message = f"key '{name}' appears twice; the first one counts"
             problems.append(Problem("FM105", message, mark.line, mark.column))
-            continue
-        values[name] = _build(value, depth + 1, problems)
+            _build(value, depth + 1, problems)
+        else:
+            values[name] = _build(value, depth + 1, problems)
     return values
 
 
@@ -206,7 +220,7 @@ def _reject(code: str, message: str, mark: Any) -> YamlRejectedError:
 def _problem_of(error: YAMLError, text: str) -> Problem:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     if isinstance(error, ReaderError):
-        before = text[: error.position]
+        before = text.encode()[: error.position].decode(errors="ignore")
         line, column = before.count("\n"), len(before) - (before.rfind("\n") + 1)
         return Problem("FM103", "a character that YAML does not allow", line, column)
     message = str(getattr(error, "problem", None) or error).partition("\n")[0]
