@@ -48,8 +48,8 @@ def page(results: list[Bar]) -> str:
         "",
         "Ratios within one run, so that the machine does not matter; the absolute figures say what",
         "one machine showed once and promise nothing. `make bench` measures anew and fails when a",
-        "bar does not hold. CPU is user plus system time; each figure is the best of several runs,",
-        "taken in turns with its baseline.",
+        "bar does not hold. CPU is user plus system time; each ratio is the median over several",
+        "rounds in which baseline and metier take turns.",
         "",
         f"One run: Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, "
         f"{platform.system()}. Command: `python -m benchmarks --write docs/benchmarks.md`.",

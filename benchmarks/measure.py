@@ -6,7 +6,7 @@ import resource
 import statistics
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 
@@ -45,14 +45,10 @@ def cpu_of_process(command: Sequence[str], **environment: str) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def alternate(rounds: int, *calls: Callable[[], float]) -> list[float]:
-    """The best of `rounds` of each call, taken in turns so that all see the same machine."""
-    results: list[list[float]] = [[] for _ in calls]
-    for _ in range(rounds):
-        for number, call in enumerate(calls):
-            results[number].append(call())
-    return [min(result) for result in results]
+def alternate(rounds: int, *calls: Callable[[], float]) -> list[tuple[float, ...]]:
+    """The results of `rounds` rounds; within a round all calls see the same machine."""
+    return [tuple(call() for call in calls) for _ in range(rounds)]
 
 
-def median(values: Sequence[float]) -> float:
+def median(values: Iterable[float]) -> float:
     return statistics.median(values)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks import floor
 from benchmarks.corpus import unpack
-from benchmarks.measure import Bar, alternate, cpu, cpu_of_process
+from benchmarks.measure import Bar, alternate, cpu, cpu_of_process, median
 from metier import Catalog
 
 PYTHON = sys.executable
@@ -44,9 +44,11 @@ def _cold(workspace: str, scratch: Path, what: str) -> Bar:
         with Catalog.open(workspace, home="/nowhere") as catalog:
             return cpu(catalog.refresh)
 
-    least, ours = alternate(5, floor_once, ours_once)
+    rounds = alternate(7, floor_once, ours_once)
+    least, ours = (median(column) for column in zip(*rounds, strict=True))
+    ratio = median(one[1] / one[0] for one in rounds)
     detail = f"{ours:.2f} s against {least:.2f} s CPU; {what}"
-    return Bar("cold refresh", ours / least, COLD_BAR, "× walk + read + YAML + insert", detail)
+    return Bar("cold refresh", ratio, COLD_BAR, "× walk + read + YAML + insert", detail)
 
 
 def _memory(workspace: str) -> Bar:
@@ -71,8 +73,8 @@ def _idle_and_one_file(catalog: Catalog, root: Path, what: str) -> Iterator[Bar]
         os.utime(file, (stamp, stamp))
         return cpu(catalog.refresh)
 
-    walk, idle, one = alternate(
-        12,
+    rounds = alternate(
+        15,
         lambda: cpu(lambda: floor.walk(str(root))),
         lambda: cpu(catalog.refresh),
         one_file_once,
@@ -80,24 +82,26 @@ def _idle_and_one_file(catalog: Catalog, root: Path, what: str) -> Iterator[Bar]
     file.write_bytes(before[0])
     os.utime(file, ns=(before[1].st_atime_ns, before[1].st_mtime_ns))
     catalog.refresh()
+    walk, idle, changed = (median(column) for column in zip(*rounds, strict=True))
+    ratio = median(one[1] / one[0] for one in rounds)
     detail = f"{idle * 1000:.0f} ms against {walk * 1000:.0f} ms CPU; {what}"
-    yield Bar("refresh, nothing changed", idle / walk, IDLE_BAR, "× bare walk + stat", detail)
-    detail = f"{one * 1000:.0f} ms against {idle * 1000:.0f} ms CPU"
-    yield Bar("refresh, one file changed", one / idle, ONE_FILE_BAR, "× nothing changed", detail)
+    yield Bar("refresh, nothing changed", ratio, IDLE_BAR, "× bare walk + stat", detail)
+    ratio = median(one[2] / one[1] for one in rounds)
+    detail = f"{changed * 1000:.0f} ms against {idle * 1000:.0f} ms CPU"
+    yield Bar("refresh, one file changed", ratio, ONE_FILE_BAR, "× nothing changed", detail)
 
 
 def _command(workspace: str, what: str) -> Bar:
-    walk, help_text, command = alternate(
-        8,
+    rounds = alternate(
+        11,
         lambda: cpu(lambda: floor.walk(workspace)),
         lambda: cpu_of_process([METIER, "--help"]),
         lambda: cpu_of_process([METIER, "refresh", "--root", workspace], HOME="/nowhere"),
     )
-    limit = help_text + IDLE_BAR * walk
+    walk, help_text, command = (median(column) for column in zip(*rounds, strict=True))
+    ratio = median(one[2] / (one[1] + IDLE_BAR * one[0]) for one in rounds)
     detail = (
         f"{command * 1000:.0f} ms; --help {help_text * 1000:.0f} ms, "
         f"walk {walk * 1000:.0f} ms CPU; {what}"
     )
-    return Bar(
-        "`metier refresh`, nothing changed", command / limit, 1.0, "× (--help + 1.5 × walk)", detail
-    )
+    return Bar("`metier refresh`, nothing changed", ratio, 1.0, "× (--help + 1.5 × walk)", detail)

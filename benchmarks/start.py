@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.measure import Bar, alternate, cpu_of_process
+from benchmarks.measure import Bar, alternate, cpu_of_process, median
 
 PYTHON = sys.executable
 METIER = str(Path(PYTHON).with_name("metier"))
@@ -12,12 +12,13 @@ IMPORT_BAR, HELP_BAR = 4.0, 8.0
 
 
 def bars(_scratch: Path) -> Iterator[Bar]:
-    bare, imported, helped = alternate(
-        20,
+    rounds = alternate(
+        21,
         lambda: cpu_of_process([PYTHON, "-c", "pass"]),
         lambda: cpu_of_process([PYTHON, "-c", "import metier"]),
         lambda: cpu_of_process([METIER, "--help"]),
     )
+    bare, imported, helped = (median(column) for column in zip(*rounds, strict=True))
     unit = "× bare Python of the same environment"
     base = f"against {bare * 1000:.0f} ms CPU"
     yield Bar(

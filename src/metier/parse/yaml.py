@@ -133,7 +133,7 @@ def _needs_a_look(text: str) -> bool:
         text.count("[") + text.count("{") > _FLOW_OPENINGS_WITHOUT_A_LOOK
         or ("&" in text and _may_hold_anchor(text))
         or ("!" in text and _MAY_BE_TAG.search(text) is not None)
-        or _STRANGE_START.search(text) is not None
+        or (("\r" in text or "\ufeff" in text) and _STRANGE_START.search(text) is not None)
         or _MAY_BE_DEEP.search(f"\n{text}") is not None
     )
 
