@@ -120,7 +120,7 @@ class Catalog:
 
     def _read(self) -> Reading:
         roots = roots_for(self.workspace, self.config, self._home)
-        return read_documents(roots, disabled=self.config.disabled)
+        return read_documents(roots, disabled=self.config.disabled, ordered=False)
 
     def skills(
         self, *, search: str | None = None, capability: str | None = None, shadowed: bool = False

@@ -5,7 +5,8 @@ A refresh with nothing to read is done with this module; the parsers and rules b
 """
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 
 from metier.discover import discover, skill_root
 from metier.values.files import Entry, Found, Reading, Root
@@ -15,18 +16,27 @@ READER_VERSION = "1"
 
 
 def read_documents(
-    roots: Iterable[Root], *, disabled: Iterable[str] = (), strict: bool = False
+    roots: Iterable[Root],
+    *,
+    disabled: Iterable[str] = (),
+    strict: bool = False,
+    ordered: bool = True,
 ) -> Reading:
     """What is on disk below `roots`, and how to read one file of it."""
     roots = list(roots)
     off = frozenset(disabled)
 
     def read(found: Found) -> Entry:
-        from metier.read import read_entry  # see above
+        return _reader()(found, disabled=off, strict=strict)
 
-        return read_entry(found, disabled=off, strict=strict)
+    return Reading(discover(roots, ordered=ordered), read, _fingerprint(roots, off))
 
-    return Reading(discover(roots), read, _fingerprint(roots, off))
+
+@cache
+def _reader() -> Callable[..., Entry]:
+    from metier.read import read_entry  # see above
+
+    return read_entry
 
 
 def read_skills(roots: Iterable[Root | str | os.PathLike[str]]) -> Reading:

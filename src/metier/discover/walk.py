@@ -7,7 +7,8 @@ leaves its root, something that is no regular file, a folder that cannot be list
 import os
 import stat
 from collections.abc import Callable, Iterable
-from operator import attrgetter
+from itertools import chain
+from operator import itemgetter
 
 from metier.core.paths import is_inside, is_utf8
 from metier.discover.hosts import PROJECT_HOSTS
@@ -37,31 +38,33 @@ LARGEST: dict[Kind, int] = {
 }
 
 
-def discover(roots: Iterable[Root]) -> list[Found]:
-    """Every file below `roots`, by source order, then bytewise by path; each file once."""
-    found: list[Found] = []
-    for root in sorted(roots, key=lambda root: root.rank):
-        walk = _Walk(root)
-        is_deep = root.kind == "skill" and not root.only
-        found.extend(walk.skills() if is_deep else walk.folder())
-    found.sort(key=_by_rank_and_path)
-    return _once(found)
+def discover(roots: Iterable[Root], *, ordered: bool = True) -> list[Found]:
+    """Every file below `roots`, by source order, then bytewise by path; each file once.
+
+    Without `ordered` the files come as they are met: enough to see whether anything changed.
+    """
+    walks = [_Walk(root) for root in sorted(roots, key=lambda root: root.rank)]
+    lists = [found for walk in walks if (found := walk.run())]
+    found = lists[0] if len(lists) == 1 else list(chain.from_iterable(lists))
+    may_repeat = len(lists) > 1 or any(walk.met_links for walk in walks)
+    if ordered or may_repeat:
+        found.sort(key=_by_rank_and_path)
+    return _once(found) if may_repeat else found
 
 
-_by_rank_and_path = attrgetter("rank", "path")
+_by_rank_and_path = itemgetter(2, 1)
 
 
 def _once(found: list[Found]) -> list[Found]:
     """The first of several with one path, or with one resolved file, of a kind."""
-    if len({one.path for one in found}) == len(found) == len({one.file for one in found}):
-        return found
     seen: set[tuple[str, str]] = set()
     kept = []
     for one in found:
-        keys = {(one.kind, one.path), (one.kind, one.file)}
-        if not keys & seen:
+        path, file = (one.kind, one.path), (one.kind, one.file)
+        if path not in seen and file not in seen:
             kept.append(one)
-            seen |= keys
+            seen.add(path)
+            seen.add(file)
     return kept
 
 
@@ -71,13 +74,19 @@ class _Walk:
     def __init__(self, root: Root) -> None:
         self._root = root
         self._kind = root.kind
+        self._prefix = root.prefix
         self._own_source = (root.label, root.rank)
         self._skip = len(root.path.rstrip("/")) + 1
         self._limit = LARGEST[root.kind]
         self._may_meet_hosts = root.rank == 0 and root.kind == "skill"
         self._found: list[Found] = []
         self._linked_folders: list[str] = []
+        self.met_links = False
         self._visited: list[str] = []
+
+    def run(self) -> list[Found]:
+        is_deep = self._root.kind == "skill" and not self._root.only
+        return self.skills() if is_deep else self.folder()
 
     def skills(self) -> list[Found]:
         """SKILL.md files at any depth."""
@@ -125,13 +134,12 @@ class _Walk:
             folder = stack.pop()
             self._visited.append(folder)
             try:
-                with os.scandir(folder) as entries:
-                    stack += self._look(entries, top, shown_as)
+                stack += self._look(os.scandir(folder), top, shown_as)
             except OSError as error:
                 self._refuse(folder, "unreadable", "IO201", f"cannot be listed: {error.strerror}")
 
     def _look(
-        self, entries: Iterable["os.DirEntry[str]"], top: str, shown_as: str | None
+        self, entries: "os._ScandirIterator[str]", top: str, shown_as: str | None
     ) -> list[str]:
         """Note what one folder holds; the folders in it that are to be entered."""
         folders: list[str] = []
@@ -146,6 +154,7 @@ class _Walk:
                     folders.append(entry.path)
             elif name == _VENV_MARK:
                 del self._found[met:], self._linked_folders[linked:]
+                entries.close()
                 return []
             elif entry.is_symlink() and name not in NOT_ENTERED:
                 self._linked_folders.append(entry.path)
@@ -153,6 +162,7 @@ class _Walk:
 
     def _follow(self, links: list[str]) -> None:
         """Enter symlinked folders that stay inside the boundary and were not walked yet."""
+        self.met_links = True
         self._linked_folders = []
         visited = set(self._visited)
         for link in links:
@@ -184,6 +194,7 @@ class _Walk:
             self._refuse(shown, "unreadable", "IO201", f"cannot be read: {error.strerror}")
 
     def _meet_link(self, link: str, shown: str) -> None:
+        self.met_links = True
         target = os.path.realpath(link)
         if not is_inside(target, self._root.boundary):
             self._refuse_outside(shown, target)
@@ -207,7 +218,10 @@ class _Walk:
         elif not shown.isascii() and not is_utf8(shown):
             self._refuse(shown, "unreadable", "IO205", "the file's name is not UTF-8", info)
         else:
-            path, source, rank = self._place(shown)
+            path = self._prefix + shown[self._skip :]
+            source, rank = self._own_source
+            if "/." in path or path[0] == "." or _OTHER_SEPARATOR:
+                path, source, rank = self._place(shown)
             self._found.append(
                 Found(self._kind, path, rank, size, info.st_mtime_ns, "", file, source, info.st_ino)
             )
@@ -239,7 +253,7 @@ class _Walk:
 
         The path is relative to the root, with `/` between folders.
         """
-        path = self._root.prefix + shown[self._skip :] or "."
+        path = self._prefix + shown[self._skip :] or "."
         if _OTHER_SEPARATOR:
             path = path.replace(os.sep, "/")
         if "/." in path or path[0] == ".":

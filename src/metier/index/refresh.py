@@ -81,17 +81,9 @@ def _refresh(
     )
 
 
-def _line(found: Found, mtime_ns: int) -> str:
-    """All that tells one state of a file from another, in one line that ends with its path."""
-    kind, path, rank, size = found[:4]
-    return f"{kind} {rank} {size} {mtime_ns} {found.refused or '-'} {path}"
-
-
 def _lines(found: Sequence[Found]) -> list[str]:
-    return [
-        f"{kind} {rank} {size} {mtime_ns} {refused or '-'} {path}"
-        for kind, path, rank, size, mtime_ns, refused, *_ in found
-    ]
+    """All that tells one state of a file from another, in one line that ends with its path."""
+    return [f"{one[0]} {one[2]} {one[3]} {one[4]} {one[5]} {one[1]}" for one in found]
 
 
 def _at_of(line: str) -> _At:
@@ -175,12 +167,14 @@ class _Update:
 
     def _final_lines(self) -> list[str]:
         """The listing to compare the next one with; no listing gives a time of -1."""
-        if not self._unsteady:
-            return self._lines
-        return [
-            _line(found, -1) if _at(found) in self._unsteady else line
-            for found, line in zip(self._reading.found, self._lines, strict=True)
-        ]
+        return (
+            [
+                _lines([found._replace(mtime_ns=-1)])[0] if _at(found) in self._unsteady else line
+                for found, line in zip(self._reading.found, self._lines, strict=True)
+            ]
+            if self._unsteady
+            else self._lines
+        )
 
     def _all_rows(self) -> list[_At]:
         marks = ", ".join("?" * len(self._known.kinds))

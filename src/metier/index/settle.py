@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from metier.values.files import KINDS, Kind
 
 _COPY = "duplicate-content"
-_MANY = 500
+_MANY = 4000
 """Groups from which on reading all documents is cheaper than asking for each."""
 
 
