@@ -1,12 +1,11 @@
 """Answers through the capability index: as fast among 100,000 skills as among 1,000."""
 
 import json
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from random import Random
 
-from benchmarks.measure import Bar
+from benchmarks.measure import Bar, alternate, cpu, median
 from metier.index.documents import list_documents, providers
 from metier.index.refresh import refresh_documents
 from metier.index.store import Store
@@ -16,37 +15,40 @@ from metier.values.files import Entry, Found, Reading
 FLAT_BAR = 2.0
 SIZES = (1_000, 10_000, 100_000)
 PROVIDERS_OF_EACH = 5
+QUESTIONS = 400
 
 
 def bars(_scratch: Path) -> Iterator[Bar]:
-    times: dict[int, tuple[float, float]] = {}
-    for size in SIZES:
-        store = _catalogue(size)
-        times[size] = _best(store, size, providers), _best(store, size, _list_by_capability)
+    stores = {size: _catalogue(size) for size in SIZES}
+    for name, ask in (("providers", providers), ("list --capability", _list_by_capability)):
+        rounds = alternate(15, *(_asking(store, size, ask) for size, store in stores.items()))
+        ratio = median(one[-1] / one[0] for one in rounds)
+        costs = [median(column) for column in zip(*rounds, strict=True)]
+        figures = ", ".join(
+            f"{cost * 1e6:.0f} µs at {size:,}" for size, cost in zip(SIZES, costs, strict=True)
+        )
+        yield Bar(f"{name}, 100,000 skills", ratio, FLAT_BAR, "× 1,000 skills", figures)
+    for store in stores.values():
         store.close()
-    for number, name in enumerate(("providers", "list --capability")):
-        small, large = times[SIZES[0]][number], times[SIZES[-1]][number]
-        figures = ", ".join(f"{times[size][number] * 1e6:.0f} µs at {size:,}" for size in SIZES)
-        yield Bar(f"{name}, 100,000 skills", large / small, FLAT_BAR, "× 1,000 skills", figures)
 
 
-def _list_by_capability(store: Store, capability: str) -> object:
+def _list_by_capability(store: Store, capability: str) -> Sequence[object]:
     return list_documents(store, "skill", capability=capability)
 
 
-def _best(store: Store, size: int, ask: object) -> float:
-    """The best of several runs over the same 200 questions, per question."""
+def _asking(
+    store: Store, size: int, ask: Callable[[Store, str], Sequence[object]]
+) -> Callable[[], float]:
+    """CPU seconds of one question, over the same questions each time."""
     rng = Random(7)
-    questions = [f"capability-{rng.randrange(size // PROVIDERS_OF_EACH)}" for _ in range(200)]
-    assert callable(ask)
+    questions = [f"capability-{rng.randrange(size // PROVIDERS_OF_EACH)}" for _ in range(QUESTIONS)]
     assert all(len(ask(store, question)) == PROVIDERS_OF_EACH for question in questions)
-    best = float("inf")
-    for _ in range(7):
-        start = time.perf_counter()
+
+    def ask_all() -> None:
         for question in questions:
             ask(store, question)
-        best = min(best, (time.perf_counter() - start) / len(questions))
-    return best
+
+    return lambda: cpu(ask_all) / QUESTIONS
 
 
 def _catalogue(size: int) -> Store:

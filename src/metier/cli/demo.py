@@ -5,6 +5,7 @@ import shlex
 import shutil
 import tempfile
 from collections.abc import Sequence
+from contextlib import chdir
 
 import click
 
@@ -29,12 +30,12 @@ def command() -> int:
     with tempfile.TemporaryDirectory(prefix="metier-demo-") as folder:
         workspace = os.path.join(folder, "workspace")
         shutil.copytree(_example(), workspace, ignore=shutil.ignore_patterns(".metier"))
-        os.environ["METIER_HOST_FOLDERS"] = "false"  # the example's skills, not the reader's own
-        for title, arguments in _STEPS:
-            click.echo(click.style(f"\n# {title}", fg="cyan", bold=True))
-            click.echo(click.style(f"$ metier {shlex.join(arguments)}", bold=True))
-            if run([*arguments, "--root", workspace]) > 1:
-                return 1
+        with chdir(workspace):
+            for title, arguments in _STEPS:
+                click.echo(click.style(f"\n# {title}", fg="cyan", bold=True))
+                click.echo(click.style(f"$ metier {shlex.join(arguments)}", bold=True))
+                if run(arguments) > 1:
+                    return 1
     click.echo(click.style("\nNow yours: cd into a folder with skills, then", fg="cyan", bold=True))
     click.echo(click.style("$ metier init", bold=True))
     return 0
