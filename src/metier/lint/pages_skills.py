@@ -32,7 +32,8 @@ FRONT_MATTER = {
     ),
     "FM104": Page(
         "YAML takes the second ': ' for another key, so the front matter cannot be read. "
-        "Many hosts drop the skill without a word. metier keeps a skill; it leaves out an ability, card or agent.",
+        "Many hosts drop the skill without a word. metier keeps a skill; "
+        "it leaves out an ability, card or agent.",
         bad=_skill(_NAME, "description: Draws a chart. Use when: numbers should be seen."),
         good=_skill(_NAME, 'description: "Draws a chart. Use when: numbers should be seen."'),
     ),
