@@ -10,7 +10,14 @@ import pytest
 from conftest import Workspace
 from metier.config import Config
 from metier.discover import roots_for
-from metier.load import load_folder, read_documents, read_skills
+from metier.errors import InvalidDocumentError
+from metier.load import (
+    load_abilities,
+    load_folder,
+    read_documents,
+    read_skills,
+    require_valid,
+)
 from metier.values.documents import Skill
 from metier.values.files import Entry, Reading
 
@@ -430,3 +437,14 @@ def test_a_load_counts_every_reason(workspace: Workspace) -> None:
     assert [item.id for item in loaded.items] == ["a::a"]
     assert Counter(one.reason for one in loaded.excluded) == {"disabled": 1, "unparseable": 1}
     assert all(one.detail for one in loaded.excluded if one.reason != "disabled")
+
+
+def test_a_caller_can_ask_that_errors_are_fatal(tmp_path: Path) -> None:
+    (tmp_path / "good.md").write_text("Knowledge.")
+    loaded = load_abilities(tmp_path)
+    assert require_valid(loaded) is loaded
+    (tmp_path / "bad.md").write_text("---\npriority: 0\n---\nKnowledge.")
+    (tmp_path / "worse.md").write_text("---\npriority: [\n---\nKnowledge.")
+    with pytest.raises(InvalidDocumentError, match=r"AB502 .*\(and 1 more\)") as raised:
+        require_valid(load_abilities(tmp_path))
+    assert raised.value.where == "bad.md:2:1"

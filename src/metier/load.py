@@ -5,8 +5,9 @@ import stat
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TypeVar
 
-from metier.errors import MetierError
+from metier.errors import InvalidDocumentError, MetierError
 from metier.lint.collisions import Subject, lint_collisions
 from metier.lint.fix import fix
 from metier.read import folder_of, read_bytes, read_text
@@ -16,6 +17,7 @@ from metier.values.files import Entry, Found, Kind, Reading, Root
 from metier.values.outcomes import Exclusion, Issue, Loaded
 from metier.values.twins import same_id
 
+T = TypeVar("T")
 _MOST_REPAIRS = 50
 
 __all__ = [
@@ -26,6 +28,7 @@ __all__ = [
     "load_folder",
     "read_documents",
     "read_skills",
+    "require_valid",
 ]
 
 
@@ -69,6 +72,20 @@ def exclusion_of(entry: Entry) -> Exclusion:
     return Exclusion(path=entry.found.path, reason=entry.reason, detail=first)
 
 
+def require_valid(loaded: Loaded[T]) -> Loaded[T]:
+    """`loaded` when no file in it has an error. Raises `InvalidDocumentError` for the first."""
+    errors = [issue for issue in loaded.issues if issue.is_error]
+    if errors:
+        first = errors[0]
+        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+        raise InvalidDocumentError(
+            f"{first.code} {first.message}{more}",
+            where=f"{first.path}:{first.line}:{first.column}",
+            hint=first.hint,
+        )
+    return loaded
+
+
 @dataclass(frozen=True, slots=True)
 class Linted:
     """Every finding in a set of files, before any of them is filtered out."""
@@ -95,7 +112,7 @@ def lint_files(reading: Reading, on_progress: Callable[[int, int], None] | None 
 def _subject(entry: Entry, document: Document) -> Subject:
     return Subject(
         kind=entry.found.kind,
-        group=document.handle,
+        group=entry.handle,
         path=entry.found.path,
         sha256=entry.sha256,
         description=document.description,

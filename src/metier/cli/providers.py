@@ -1,29 +1,17 @@
 """`metier providers`"""
 
-import os
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from metier.catalog import Catalog, state_file
-from metier.cli.session import Session, metier_command
-from metier.config import find_workspace
+from metier.catalog import Catalog
+from metier.cli.session import Session, metier_command, names_from_catalog
 from metier.core.text import printable
-from metier.errors import MetierError
 
 
 def _complete(ctx: click.Context, _parameter: Any, incomplete: str) -> list[CompletionItem]:
-    """Capabilities that some skill declares; nothing when there is no catalogue."""
-    root = ctx.params.get("root")
-    if not os.path.exists(state_file(find_workspace(root))):
-        return []
-    try:
-        with Catalog.open(root) as catalog:
-            names = catalog.capabilities()
-    except MetierError:
-        return []
-    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+    return names_from_catalog(ctx, Catalog.capabilities, incomplete)
 
 
 @metier_command("providers")

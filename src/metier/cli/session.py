@@ -2,17 +2,19 @@
 
 import functools
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 import click
+from click.shell_completion import CompletionItem
 
-from metier.catalog import Catalog, Refreshed, workspace_of
+from metier.catalog import Catalog, Refreshed, state_file, workspace_of
 from metier.config import Config, load_config
 from metier.core.text import printable
-from metier.errors import StoreError
+from metier.errors import MetierError, StoreError
 from metier.index.refresh import OnProgress
 
 _BAR_FROM = 500
@@ -117,6 +119,21 @@ class Session(NamedTuple):
         from metier.cli.terminal import print_table  # rich costs more than most commands
 
         print_table(columns, [[_one_line(cell) for cell in row] for row in rows])
+
+
+def names_from_catalog(
+    context: click.Context, ask: Callable[[Catalog], list[str]], incomplete: str
+) -> list[CompletionItem]:
+    """Names that complete what was typed; nothing when there is no catalogue to ask."""
+    root = context.params.get("root")
+    try:
+        if not os.path.exists(state_file(workspace_of(root))):
+            return []
+        with Catalog.open(root) as catalog:
+            names = ask(catalog)
+    except MetierError:
+        return []
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
 def counted(count: int, one: str, many: str = "") -> str:

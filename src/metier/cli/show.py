@@ -1,17 +1,13 @@
 """`metier show`"""
 
-import os
 from typing import Any
 
 import click
 import yaml
 from click.shell_completion import CompletionItem
 
-from metier.catalog import Catalog, state_file
-from metier.cli.session import Session, metier_command
-from metier.config import find_workspace
+from metier.cli.session import Session, metier_command, names_from_catalog
 from metier.core.text import printable
-from metier.errors import MetierError
 from metier.values.files import KINDS, Kind
 from metier.values.rows import Row
 
@@ -19,16 +15,8 @@ _SHOWN_ELSEWHERE = frozenset({"id", "abilityId", "agentId", "displayName", "syst
 
 
 def _complete(ctx: click.Context, _parameter: Any, incomplete: str) -> list[CompletionItem]:
-    """Names that the catalogue knows; nothing when there is none."""
-    root = ctx.params.get("root")
-    if not os.path.exists(state_file(find_workspace(root))):
-        return []
-    try:
-        with Catalog.open(root) as catalog:
-            names = catalog.names(ctx.params.get("kind") or "skill")
-    except MetierError:
-        return []
-    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+    kind: Kind = ctx.params.get("kind") or "skill"
+    return names_from_catalog(ctx, lambda catalog: catalog.names(kind), incomplete)
 
 
 @metier_command("show")

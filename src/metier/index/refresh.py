@@ -211,9 +211,9 @@ class _Update:
         issues = _dump_issues(entry.issues) if entry.issues else "[]"
         if document is None:
             return (*settled, "", "", "", "[]", "{}", issues)
-        capabilities = document.provides
+        capabilities = entry.capabilities
         self._capabilities += [(capability, key) for capability in capabilities]
-        self._compete((found.kind, document.handle))
+        self._compete((found.kind, entry.handle))
         data = {
             key: value
             for key, value in document.data.items()
@@ -221,7 +221,7 @@ class _Update:
         }
         return (
             *settled,
-            *(document.handle, document.name, document.description),
+            *(entry.handle, document.name, document.description),
             _dump(capabilities) if capabilities else "[]",
             _dump(data) if data else "{}",
             issues,

@@ -6,7 +6,6 @@ from typing import NamedTuple, NoReturn
 from metier.errors import ContractError
 from metier.values.contracts import Contract, Doubt, Mode
 
-PARSER_VERSION = 1
 _PREFIX = "DCI/"
 _LISTS = {"P": "provides", "E": "expects", "R": "requires", "O": "optional"}
 _PAIRS = {"A": "accepts", "Pol": "policy"}

@@ -28,14 +28,6 @@ class AgentProfile:
         return self.agent_id
 
     @property
-    def handle(self) -> str:
-        return self.id
-
-    @property
-    def provides(self) -> tuple[str, ...]:
-        return ()
-
-    @property
     def name(self) -> str:
         return self.display_name or self.agent_id
 

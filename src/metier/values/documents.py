@@ -32,14 +32,6 @@ class Skill:
     def id(self) -> str:
         return canonical_id(self.name, self.folder)
 
-    @property
-    def handle(self) -> str:
-        return self.name
-
-    @property
-    def provides(self) -> tuple[str, ...]:
-        return self.capabilities
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ability:
@@ -70,14 +62,6 @@ class Ability:
         return self.ability_id
 
     @property
-    def handle(self) -> str:
-        return self.id
-
-    @property
-    def provides(self) -> tuple[str, ...]:
-        return ()
-
-    @property
     def name(self) -> str:
         return self.display_name or self.ability_id
 
@@ -106,14 +90,6 @@ class Card:
     data: Mapping[str, Any] = field(default_factory=dict)
     """The front matter in the spec's spelling."""
     body: str = ""
-
-    @property
-    def handle(self) -> str:
-        return self.id
-
-    @property
-    def provides(self) -> tuple[str, ...]:
-        return ()
 
 
 Document = Skill | Ability | Card | AgentProfile

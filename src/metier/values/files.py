@@ -96,6 +96,18 @@ class Entry(NamedTuple):
     reason: str = ""
     """Why it is left out; empty for a usable document."""
 
+    @property
+    def handle(self) -> str:
+        """What its document is asked for by: a skill's name, the id of any other."""
+        if self.document is None:
+            return ""
+        return self.document.name if self.found.kind == "skill" else self.document.id
+
+    @property
+    def capabilities(self) -> tuple[str, ...]:
+        """What its skill provides; nothing for other kinds."""
+        return getattr(self.document, "capabilities", ()) if self.found.kind == "skill" else ()
+
 
 class Reading(NamedTuple):
     """Files on disk, and how to read one of them. Nothing has been read yet."""
