@@ -1,6 +1,7 @@
 """The one hard rule: a stage imports errors, core, values and its own files, no other stage."""
 
 import ast
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -100,3 +101,17 @@ def test_no_module_reaches_four_hundred_lines() -> None:
 def test_there_is_no_drawer_for_leftovers() -> None:
     stems = {file.stem for _, file in modules()}
     assert stems & {"utils", "util", "helpers", "common", "misc"} == set()
+
+
+def test_nothing_that_is_ignored_is_kept_in_the_repository() -> None:
+    repository = Path(__file__).parents[1]
+    if not (repository / ".git").exists():
+        pytest.skip("not a git checkout")
+    ignored = subprocess.run(
+        ["git", "ls-files", "--cached", "--ignored", "--exclude-standard"],
+        cwd=repository,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ignored.stdout == ""

@@ -328,3 +328,19 @@ def test_a_workspace_whose_path_is_no_unicode_is_refused_in_one_line(tmp_path: P
     Workspace(root).skill("a")
     with pytest.raises(UsageError, match="not UTF-8"):
         Catalog.open(root)
+
+
+def test_every_exclusion_says_why(workspace: Workspace) -> None:
+    workspace.skill("off", extra="enabled: false")
+    workspace.write("skills/empty/SKILL.md", "")
+    workspace.skill("a")
+    workspace.skill("a", folder="copy")
+    os.mkfifo(workspace.root / "SKILL.md")
+    with Catalog.open(workspace.root) as catalog:
+        details = {one.reason: one.detail for one in catalog.refresh().excluded}
+    assert details == {
+        "disabled": "by 'disabled' in the settings, or by its own 'enabled: false'",
+        "unparseable": "the file is empty",
+        "duplicate-content": "copy of copy/SKILL.md",
+        "unreadable": "a named pipe where a file should be",
+    }

@@ -187,12 +187,10 @@ class Catalog:
 
     def excluded(self) -> list[Exclusion]:
         """Every file that was met and left out, with the reason."""
-        out = []
-        for row in documents.excluded_documents(self.store):
-            errors = [issue.message for issue in self.issues_of(row) if issue.is_error]
-            detail = f"copy of {row.twin}" if row.twin else (errors or [""])[0]
-            out.append(Exclusion(path=row.path, reason=row.reason, detail=detail))
-        return out
+        return [
+            Exclusion.of(row.path, row.reason, self.issues_of(row), row.twin)
+            for row in documents.excluded_documents(self.store)
+        ]
 
     def names(self, kind: Kind) -> list[str]:
         """What `row` finds: names of skills, ids of the others."""

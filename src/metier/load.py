@@ -59,17 +59,12 @@ def collect(entries: Iterable[Entry]) -> Loaded[Document]:
         issues.extend(entry.issues)
         document = entry.document
         if entry.reason or document is None:
-            excluded.append(exclusion_of(entry))
+            excluded.append(Exclusion.of(entry.found.path, entry.reason, entry.issues))
         elif document.id in items:
             issues.append(same_id(document.id, document.path, items[document.id].path))
         else:
             items[document.id] = document
     return Loaded(items=list(items.values()), issues=issues, excluded=excluded)
-
-
-def exclusion_of(entry: Entry) -> Exclusion:
-    first = next((issue.message for issue in entry.issues if issue.is_error), entry.found.detail)
-    return Exclusion(path=entry.found.path, reason=entry.reason, detail=first)
 
 
 def require_valid(loaded: Loaded[T]) -> Loaded[T]:
@@ -174,7 +169,7 @@ def write_atomically(path: str, content: bytes) -> None:
             os.fsync(file.fileno())
         os.chmod(temporary, stat.S_IMODE(os.stat(path).st_mode))
         os.replace(temporary, path)
-    except OSError:
+    except BaseException:
         with suppress(OSError):
             os.unlink(temporary)
         raise

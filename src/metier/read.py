@@ -19,6 +19,7 @@ _IO_HINTS = {
     "IO203": "shorten it, or move parts into files beside it",
     "IO204": "put a text file here",
     "IO205": "rename it",
+    "IO206": "remove one of the two",
 }
 
 

@@ -329,3 +329,18 @@ def assert_up_to_date(catalog: Catalog, changes: Changes) -> None:
     assert changes.added + changes.changed + changes.unchanged == on_disk
     assert changes.discovered == sum(changes.included.values()) + changes.excluded == on_disk
     assert contents(catalog) == cold(catalog)
+
+
+def test_an_edit_that_keeps_size_and_time_is_seen(workspace: Workspace) -> None:
+    file = workspace.skill("a", "The first text, used when needed.")
+    with Catalog.open(workspace.root) as catalog:
+        catalog.refresh()
+        before = file.stat()
+        workspace.skill("a", "Another text, is used when asked.")
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+        assert (file.stat().st_size, file.stat().st_mtime_ns) == (
+            before.st_size,
+            before.st_mtime_ns,
+        )
+        catalog.refresh()
+        assert catalog.row("skill", "a").description.startswith("Another")

@@ -215,3 +215,8 @@ def test_of_two_files_with_one_id_the_first_by_path_counts(tmp_path: Path) -> No
     loaded = load_abilities(tmp_path)
     assert [(ability.id, ability.content) for ability in loaded.items] == [("same", "first")]
     assert [(issue.code, issue.path) for issue in loaded.issues] == [("XF903", "b.md")]
+
+
+@pytest.mark.parametrize("data", [None, [], "text", {1: 2}])
+def test_what_is_no_ability_at_all_is_an_issue(data: Any) -> None:
+    assert any(issue.is_error for issue in validate_ability(data))

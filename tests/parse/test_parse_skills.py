@@ -309,3 +309,15 @@ def test_any_front_matter_gives_a_skill_or_an_error(
     if isinstance(parsed.document, Skill):
         assert parsed.document.name
         assert parsed.document.description
+
+
+def test_front_matter_in_an_example_is_not_taken_for_the_file_s_own() -> None:
+    text = b"# How to write YAML\n\n```yaml\n---\nname: foo\n---\n```\n"
+    (issue,) = parse_skill(text, "skills/a/SKILL.md").issues
+    assert (issue.code, issue.message) == ("FM101", "the file has no front matter")
+
+
+def test_late_front_matter_is_pointed_at() -> None:
+    text = b"A line too many.\n\n---\nname: foo\ndescription: x\n---\n"
+    (issue,) = parse_skill(text, "skills/a/SKILL.md").issues
+    assert (issue.code, issue.line) == ("FM101", 3)

@@ -4,6 +4,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import click
@@ -12,6 +13,7 @@ from click.shell_completion import CompletionItem
 from metier import __version__
 from metier.cli.session import Session, counted, metier_command
 from metier.config import Config
+from metier.core.paths import is_inside
 from metier.core.text import printable
 from metier.discover import roots_for, roots_of_paths
 from metier.errors import ConfigError, UsageError
@@ -67,16 +69,20 @@ def command(
 ) -> int:
     """Check skills, abilities, cards and agents, and say what to change.
 
-    Without PATH the whole workspace is checked. Exit code 1 when there are errors or
-    warnings, 0 when there are none; `metier explain CODE` tells more about each.
+    Without PATH all that the catalogue would hold is checked: the workspace, the folders of
+    your hosts, the mounts; --fix repairs files of the workspace only. Exit code 1 when there
+    are errors or warnings, 0 when there are none; `metier explain CODE` tells more about each.
     """
+    if session.as_json and output_format not in ("text", "json"):
+        raise UsageError("--json and --output-format ask for two formats", hint="give one of them")
     config = session.config()
     choice = _choice(config, _codes(select), _codes(ignore), notes=notes or strict)
     places = _Places(session.workspace(), named=bool(paths))
     reading = _reading(session, config, paths, kind, strict=strict)
     if repair:
         every = choice._replace(notes=True)
-        fixed = fix_files(reading, lambda issue: every.wants(issue, places.inside(issue.path)))
+        wants = partial(_wants_repair, choice=every, places=places)
+        fixed = fix_files(_repairable(reading, places), wants)
         session.note(f"repaired {counted(fixed, 'file')}")
         reading = _reading(session, config, paths, kind, strict=strict)
     with session.progress("checking") as on_progress:
@@ -126,11 +132,26 @@ class _Places:
             return path
         return os.path.relpath(os.path.realpath(path), self._workspace).replace(os.sep, "/")
 
+    def may_write(self, file: str) -> bool:
+        return self._named or is_inside(file, self._workspace)
+
     def shown(self, path: str) -> str:
         """A path of a finding relative to the current folder, so that it can be opened."""
-        if self._named or os.path.realpath(os.getcwd()) == self._workspace:
+        file = os.path.join(self._workspace, path)
+        here = os.path.realpath(os.getcwd()) == self._workspace
+        if self._named or here or not os.path.lexists(file):
             return path
-        return os.path.relpath(os.path.join(self._workspace, path)).replace(os.sep, "/")
+        return os.path.relpath(file).replace(os.sep, "/")
+
+
+def _wants_repair(issue: Issue, choice: Choice, places: _Places) -> bool:
+    return choice.wants(issue, places.inside(issue.path))
+
+
+def _repairable(reading: Reading, places: _Places) -> Reading:
+    """What may be written: files that were named, else those of the workspace."""
+    own = [found for found in reading.found if places.may_write(found.file)]
+    return reading._replace(found=own)
 
 
 def _chosen(linted: Linted, choice: Choice, places: _Places) -> list[Issue]:
@@ -151,9 +172,8 @@ def _reading(
     if paths:
         roots = roots_of_paths(paths, workspace, config, kind)
     else:
-        own = config._replace(host_folders=False, mounts=())
-        roots = roots_for(workspace, own, home="")
-    return read_documents(roots, strict=strict)
+        roots = roots_for(workspace, config, os.path.expanduser("~"))
+    return read_documents(roots, disabled=config.disabled, strict=strict)
 
 
 def _render(issues: Sequence[Issue], output_format: str) -> str:

@@ -51,6 +51,8 @@ def _facts(row: Row) -> list[tuple[str, str]]:
         facts.append(("name", row.name))
     facts += [("description", row.description)]
     facts += [("file", row.path), ("source", row.source), ("state", row.state)]
+    if row.reason:
+        facts.append(("reason", row.reason))
     if row.twin:
         facts.append(("hidden by", row.twin))
     if row.capabilities:

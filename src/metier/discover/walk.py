@@ -104,7 +104,7 @@ class _Walk:
                 self._found.remove(found)
                 detail = "SKILL.md stands beside it, and that one counts"
                 self._refuse(
-                    os.path.join(self._root.path, found.file), "unreadable", "IO204", detail
+                    os.path.join(self._root.path, found.file), "unreadable", "IO206", detail
                 )
         return self._found
 
@@ -222,9 +222,11 @@ class _Walk:
             source, rank = self._own_source
             if "/." in path or path[0] == "." or _OTHER_SEPARATOR:
                 path, source, rank = self._place(shown)
-            self._found.append(
-                Found(self._kind, path, rank, size, info.st_mtime_ns, "", file, source, info.st_ino)
-            )
+            found = Found(
+                self._kind, path, rank, size, info.st_mtime_ns, "",
+                file, source, info.st_ino, "", "", info.st_ctime_ns,
+            )  # fmt: skip
+            self._found.append(found)
 
     def _refuse_outside(self, shown: str, target: str) -> None:
         self._refuse(

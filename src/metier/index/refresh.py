@@ -83,11 +83,14 @@ def _refresh(
 
 def _lines(found: Sequence[Found]) -> list[str]:
     """All that tells one state of a file from another, in one line that ends with its path."""
-    return [f"{one[0]} {one[2]} {one[3]} {one[4]} {one[5]} {one[1]}" for one in found]
+    return [
+        f"{one.kind} {one.rank} {one.size} {one.mtime_ns} {one.ctime_ns} {one.refused} {one.path}"
+        for one in found
+    ]
 
 
 def _at_of(line: str) -> _At:
-    kind, _, _, _, _, path = line.split(" ", 5)
+    kind, *_, path = line.split(" ", 6)
     return kind, path
 
 

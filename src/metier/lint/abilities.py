@@ -30,9 +30,11 @@ def validate_ability(data: Mapping[str, Any]) -> list[Issue]:
 
     Any spelling of the keys will do. The ability is valid when none of them is an error.
     """
+    if not isinstance(data, Mapping):
+        return [Issue("AB502", "an ability is a mapping of fields", "")]
     fields: dict[str, Any] = {}
     for key, value in data.items():
-        fields.setdefault(_SPELLINGS.get(loose_key(key), key), value)
+        fields.setdefault(_SPELLINGS.get(loose_key(str(key)), str(key)), value)
     content = fields.pop("content", None)
     flaws = list(_flaws(fields))
     if fields.get("abilityId") is None:
@@ -52,7 +54,9 @@ def validate_ability(data: Mapping[str, Any]) -> list[Issue]:
 
 def _flaws(data: Mapping[str, Any]) -> Iterator[Flaw]:
     for flaw in check_mapping(data, ABILITY):
-        if flaw.at == ("abilityId",):
+        if data.get("abilityId") == "":
+            yield Flaw(flaw.at, flaw.problem, "the file's name gives no id", "set abilityId")
+        elif flaw.at == ("abilityId",):
             yield flaw._replace(hint="set abilityId, or rename the file")
         else:
             yield flaw

@@ -134,6 +134,12 @@ FILES = {
         bad="abilities/caf\\xe9.md\n",
         good="abilities/café.md\n",
     ),
+    "IO206": Page(
+        "A folder is one skill. With two files in it hosts disagree which one is meant; metier "
+        "takes SKILL.md.",
+        bad="skills/example/SKILL.md\nskills/example/skill.md\n",
+        good="skills/example/SKILL.md\n",
+    ),
 }
 
 SKILLS = {

@@ -63,7 +63,7 @@ def _check_name(skill: Skill, found: _Findings) -> None:
             if len(name) > LONGEST_NAME
             else "breaks the name rule"
         )
-        better = folder if is_capability_name(folder) else slug(name)[:LONGEST_NAME].strip("-")
+        better = folder if is_capability_name(folder) else _shortened(slug(name))
         hint = f"call it '{better}'" if better else "use a-z, 0-9 and single hyphens"
         found.add("SK302", f"name '{name[:80]}' {problem}", ("name",), hint)
     elif folder not in ("", name):
@@ -71,6 +71,13 @@ def _check_name(skill: Skill, found: _Findings) -> None:
         found.add("SK303", f"name '{name}' differs from folder '{folder}'", ("name",), hint)
     if not skill.path.endswith("SKILL.md"):
         found.add_at("SK315", "the file is called skill.md", 1, "rename it to SKILL.md")
+
+
+def _shortened(name: str) -> str:
+    """As many whole words of `name` as a name may have characters for."""
+    if len(name) <= LONGEST_NAME:
+        return name
+    return name[: LONGEST_NAME + 1].rpartition("-")[0] or name[:LONGEST_NAME]
 
 
 def _check_description(description: str, found: _Findings) -> None:

@@ -57,14 +57,12 @@ def _take_json(raw: bytes, path: str) -> Taken:
             object_pairs_hook=_first_wins,
         )
         json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair is no text
-    except (ValueError, RecursionError) as error:
-        line, column = getattr(error, "lineno", 1), getattr(error, "colno", 1)
-        message = f"not valid JSON: {getattr(error, 'msg', error)}"
-        hint = "check commas, quotes and brackets at this place"
-        return Taken(None, [Issue("FM115", message, path, line, column, hint)], False)
+    except RecursionError:
+        return _too_deep(path)
+    except ValueError as error:
+        return Taken(None, [_not_json(error, path)], False)
     if _depth(value) > DEEPEST:
-        message = f"nested deeper than {DEEPEST} levels"
-        return Taken(None, [Issue("FM107", message, path, 1, 1, HINTS["FM107"])], False)
+        return _too_deep(path)
     if not isinstance(value, dict):
         issue = Issue("FM109", "the profile is not an object", path, 1, 1, HINTS["FM109"])
         return Taken(None, [issue], False)
@@ -73,6 +71,23 @@ def _take_json(raw: bytes, path: str) -> Taken:
         matter = Matter(data=value, body="", body_line=1, position=lambda _path: (1, 1))
         return Taken(matter, [], True)
     return located._replace(matter=located.matter._replace(data=value))
+
+
+def _too_deep(path: str) -> Taken:
+    message = f"nested deeper than {DEEPEST} levels"
+    return Taken(None, [Issue("FM107", message, path, 1, 1, HINTS["FM107"])], False)
+
+
+def _not_json(error: ValueError, path: str) -> Issue:
+    line, column = 1, 1
+    if isinstance(error, json.JSONDecodeError):
+        line, column, said = error.lineno, error.colno, error.msg.removesuffix(" at")
+    elif isinstance(error, UnicodeError):
+        said = "the text is not Unicode"
+    else:
+        said = "a number is no JSON number, or is too long"
+    hint = "check commas, quotes and brackets at this place"
+    return Issue("FM115", f"not valid JSON: {said}", path, line, column, hint)
 
 
 def _depth(value: Any) -> int:

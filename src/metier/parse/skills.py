@@ -17,6 +17,7 @@ from metier.values.outcomes import Issue, has_errors
 
 _KNOWN = frozenset(SKILL)
 _LOOSE = spellings(SKILL)
+_CODE_FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
 _LATE_FRONT_MATTER = re.compile(r"\n---[ \t]*\r?\n(?:name|description)[ \t]*:")
 
 
@@ -53,8 +54,11 @@ def parse_skill(raw: bytes, path: str, *, strict: bool = False, folder: str = ""
 
 
 def _no_front_matter(matter: Matter, path: str) -> Issue:
+    if "\r" in matter.body and "\n" not in matter.body:
+        message = "the lines end with CR alone, so the file is one line to its readers"
+        return Issue("FM101", message, path, 1, 1, "save it with LF line ends")
     late = _LATE_FRONT_MATTER.search(f"\n{matter.body}")
-    if late is None:
+    if late is None or _CODE_FENCE.findall(matter.body, 0, late.start()):
         return Issue("FM101", "the file has no front matter", path, 1, 1, HINTS["FM101"])
     line = matter.body_line + matter.body.count("\n", 0, late.start())
     message = f"the front matter starts on line {line}; hosts look for it on line 1"

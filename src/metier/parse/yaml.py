@@ -159,12 +159,12 @@ def _refuse_by_events(text: str) -> None:
         elif isinstance(event, CollectionEndEvent):
             depth -= 1
         if isinstance(event, AliasEvent):
-            raise _reject("FM106", f"alias '*{event.anchor}'", event.start_mark)
+            raise _reject("FM106", f"alias '*{event.anchor}' is not allowed", event.start_mark)
         if isinstance(event, (ScalarEvent, CollectionStartEvent)):
             if event.anchor:
-                raise _reject("FM106", f"anchor '&{event.anchor}'", event.start_mark)
+                raise _reject("FM106", f"anchor '&{event.anchor}' is not allowed", event.start_mark)
             if event.tag:
-                raise _reject("FM106", f"tag '{event.tag}'", event.start_mark)
+                raise _reject("FM106", f"tag '{event.tag}' is not allowed", event.start_mark)
 
 
 def _events(text: str) -> Iterator[Event]:
@@ -177,7 +177,7 @@ def _events(text: str) -> Iterator[Event]:
 
 def _build(node: Node, depth: int, problems: list[Problem]) -> Any:
     if node.tag:
-        raise _reject("FM106", f"tag '{node.tag}'", node.start_mark)
+        raise _reject("FM106", f"tag '{node.tag}' is not allowed", node.start_mark)
     if type(node) is ScalarNode:
         return node.value if node.style else _scalar(node.value)
     if depth > DEEPEST:
@@ -193,7 +193,7 @@ def _mapping(node: MappingNode, depth: int, problems: list[Problem]) -> dict[str
         if type(key) is not ScalarNode:
             raise _reject("FM103", "a key is not plain text", key.start_mark)
         if key.tag:
-            raise _reject("FM106", f"tag '{key.tag}'", key.start_mark)
+            raise _reject("FM106", f"tag '{key.tag}' is not allowed", key.start_mark)
         name = key.value
         if name in values:
             mark = key.start_mark

@@ -46,7 +46,7 @@ class Root(NamedTuple):
 class Found(NamedTuple):
     """One file that discovery met, before anything is read.
 
-    A file is read again when one of the first six fields has changed.
+    A file is read again when one of the first six fields, or `ctime_ns`, has changed.
     """
 
     kind: Kind
@@ -64,6 +64,8 @@ class Found(NamedTuple):
     code: str = ""
     """The issue that says why it is refused."""
     detail: str = ""
+    ctime_ns: int = 0
+    """Changes with every write, also with one that keeps size and time."""
 
 
 class Matter(NamedTuple):

@@ -59,6 +59,18 @@ class Exclusion(NamedTuple):
     """disabled · unreadable · unparseable · outside-root · too-large · duplicate-content"""
     detail: str = ""
 
+    @classmethod
+    def of(cls, path: str, reason: str, issues: Sequence[Issue], twin: str = "") -> "Exclusion":
+        """With the detail that tells most: the copy it is, the switch, the first error."""
+        if twin:
+            detail = f"copy of {twin}"
+        elif reason == "disabled":
+            detail = "by 'disabled' in the settings, or by its own 'enabled: false'"
+        else:
+            first = sorted(issues, key=lambda issue: not issue.is_error)[:1]
+            detail = first[0].message if first else ""
+        return cls(path=path, reason=reason, detail=detail)
+
     def to_json(self) -> dict[str, str]:
         return {"path": self.path, "reason": self.reason, "detail": self.detail}
 
