@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from metier.lint import lint_document
 from metier.parse.agents import parse_agent
 from metier.values.agents import AgentProfile
+from metier.values.codes import CODES
 from metier.values.files import Parsed
 from metier.values.outcomes import Issue
 
@@ -525,4 +526,5 @@ _steps = st.fixed_dictionaries(
 )
 def test_any_profile_of_wrong_types_can_be_parsed_and_linted(profile: dict[str, object]) -> None:
     parsed = parse(json.dumps(profile), "agents/a.json")
-    lint_document(parsed)
+    issues = [*parsed.issues, *lint_document(parsed)]
+    assert all(issue.code in CODES and issue.line >= 1 and issue.hint for issue in issues)

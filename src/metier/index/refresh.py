@@ -170,13 +170,13 @@ class _Update:
 
     def _final_lines(self) -> list[str]:
         """The listing to compare the next one with; no listing gives a time of -1."""
-        return (
+        if not self._unsteady:
+            return self._lines
+        return _lines(
             [
-                _lines([found._replace(mtime_ns=-1)])[0] if _at(found) in self._unsteady else line
-                for found, line in zip(self._reading.found, self._lines, strict=True)
+                found._replace(mtime_ns=-1) if _at(found) in self._unsteady else found
+                for found in self._reading.found
             ]
-            if self._unsteady
-            else self._lines
         )
 
     def _all_rows(self) -> list[_At]:
