@@ -220,3 +220,12 @@ def test_of_two_files_with_one_id_the_first_by_path_counts(tmp_path: Path) -> No
 @pytest.mark.parametrize("data", [None, [], "text", {1: 2}])
 def test_what_is_no_ability_at_all_is_an_issue(data: Any) -> None:
     assert any(issue.is_error for issue in validate_ability(data))
+
+
+def test_a_file_name_without_an_id_hides_no_other_finding(tmp_path: Path) -> None:
+    (tmp_path / "日本.md").write_text("---\npriority: 0\n---\nKnowledge.")
+    found = {issue.code: issue.message for issue in load_abilities(tmp_path).issues}
+    assert found == {
+        "AB501": "the file's name gives no id",
+        "AB502": "'priority' must be from 1 to 100, not 0",
+    }

@@ -54,12 +54,12 @@ def validate_ability(data: Mapping[str, Any]) -> list[Issue]:
 
 def _flaws(data: Mapping[str, Any]) -> Iterator[Flaw]:
     for flaw in check_mapping(data, ABILITY):
-        if data.get("abilityId") == "":
-            yield Flaw(flaw.at, flaw.problem, "the file's name gives no id", "set abilityId")
-        elif flaw.at == ("abilityId",):
-            yield flaw._replace(hint="set abilityId, or rename the file")
-        else:
+        if flaw.at != ("abilityId",):
             yield flaw
+        elif data["abilityId"] == "":
+            yield flaw._replace(message="the file's name gives no id", hint="set abilityId")
+        else:
+            yield flaw._replace(hint="set abilityId, or rename the file")
 
 
 def _code(flaw: Flaw) -> str:
