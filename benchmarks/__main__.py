@@ -12,10 +12,10 @@ import tempfile
 from pathlib import Path
 
 import metier
-from benchmarks import providers, refresh, start
+from benchmarks import abilities, providers, refresh, start
 from benchmarks.measure import Bar
 
-SUITES = {"start": start, "refresh": refresh, "providers": providers}
+SUITES = {"start": start, "refresh": refresh, "providers": providers, "abilities": abilities}
 
 
 def main() -> int:

@@ -16,11 +16,14 @@ if TYPE_CHECKING:
     from metier.errors import NotFoundError as NotFoundError
     from metier.errors import StoreError as StoreError
     from metier.errors import UsageError as UsageError
+    from metier.index.abilities import AbilityRegistry as AbilityRegistry
     from metier.index.skills import SkillRepository as SkillRepository
     from metier.index.store import Store as Store
+    from metier.inject.abilities import inject_abilities as inject_abilities
     from metier.load import load_abilities as load_abilities
     from metier.parse.contract import parse_contract as parse_contract
     from metier.parse.contract import serialize_contract as serialize_contract
+    from metier.select.abilities import abilities_for_task as abilities_for_task
     from metier.values.agents import AgentProfile as AgentProfile
     from metier.values.contracts import Contract as Contract
     from metier.values.documents import Ability as Ability
@@ -32,6 +35,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Ability": "values.documents",
+    "AbilityRegistry": "index.abilities",
     "AgentProfile": "values.agents",
     "Card": "values.documents",
     "Catalog": "catalog",
@@ -48,6 +52,8 @@ _HOMES = {
     "Store": "index.store",
     "StoreError": "errors",
     "UsageError": "errors",
+    "abilities_for_task": "select.abilities",
+    "inject_abilities": "inject.abilities",
     "load_abilities": "load",
     "parse_contract": "parse.contract",
     "serialize_contract": "parse.contract",
@@ -55,6 +61,7 @@ _HOMES = {
 
 __all__ = [
     "Ability",
+    "AbilityRegistry",
     "AgentProfile",
     "Card",
     "Catalog",
@@ -72,6 +79,8 @@ __all__ = [
     "StoreError",
     "UsageError",
     "__version__",
+    "abilities_for_task",
+    "inject_abilities",
     "load_abilities",
     "parse_contract",
     "serialize_contract",

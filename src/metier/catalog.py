@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -15,13 +16,16 @@ from metier.index.refresh import OnProgress, refresh_documents
 from metier.index.skills import SkillRepository
 from metier.index.store import FILE_NAME, IN_MEMORY, Store
 from metier.scan import read_documents, read_skills
-from metier.values.files import Found, Kind, Reading
+from metier.values.files import Entry, Found, Kind, Reading
 from metier.values.outcomes import Changes, Exclusion, Issue
 from metier.values.rows import Row
 from metier.values.twins import exact_copy, same_id, same_name
 
 if TYPE_CHECKING:
-    from metier.values.documents import Document
+    from metier.core.budget import CountTokens
+    from metier.prepare import Preparer
+    from metier.values.documents import Ability, Document
+    from metier.values.selection import Injection
 
 
 class Refreshed:
@@ -154,12 +158,20 @@ class Catalog:
         near = nearest(wanted, documents.names_of(self.store, kind))
         raise NotFoundError(
             f"no {kind} is called '{wanted}'",
+            code="ABILITY_NOT_FOUND" if kind == "ability" else None,
             where=self.workspace,
             hint=f"did you mean '{near}'?" if near else "metier list shows what there is",
         )
 
     def document(self, row: Row) -> "Document":
         """The whole document behind a row, read from its file. Raises `NotFoundError`."""
+        entry = self._read_row(row)
+        if entry.document is None:
+            raise _gone(row, entry.issues[0].message)
+        return entry.document
+
+    def _read_row(self, row: Row) -> Entry:
+        """The file behind a row, read again."""
         try:
             info = os.stat(row.file)
         except OSError as error:
@@ -169,10 +181,57 @@ class Catalog:
         found = Found(
             row.kind, row.path, 0, info.st_size, 0, "", row.file, row.source, info.st_ino
         )  # fmt: skip
-        entry = read_documents([]).read(found)
-        if entry.document is None:
-            raise _gone(row, entry.issues[0].message)
-        return entry.document
+        return read_documents([]).read(found)
+
+    def abilities(
+        self,
+        *,
+        category: str | None = None,
+        tags: Sequence[str] = (),
+        enabled: bool | None = None,
+        agent: str | None = None,
+    ) -> "list[Ability]":
+        """Abilities by falling priority, without their content; see `AbilityRegistry.list`."""
+        registry = self._preparer.abilities()
+        return registry.list(category=category, tags=tags, enabled=enabled, applicable_to=agent)
+
+    def inject(
+        self,
+        messages: str | Sequence[str],
+        *,
+        agent: str | None = None,
+        core: Sequence[str] = (),
+        budget: int | None = None,
+        limit: int | None = 10,
+        min_signal: float | None = None,
+        include_metadata: bool = False,
+    ) -> "Injection":
+        """The text that a prompt about `messages` is given: abilities, within `budget` tokens.
+
+        An agent with a profile brings its core abilities, before those in `core`, and its own
+        budget; any other name is only asked whether abilities apply to it. `failed` is true when
+        a core ability cannot be handed over: then the text is empty.
+        """
+        return self._preparer.inject(
+            messages if isinstance(messages, str) else "\n".join(messages),
+            agent=agent,
+            core=core,
+            max_tokens=budget,
+            limit=limit,
+            min_signal=min_signal,
+            include_metadata=include_metadata,
+        )
+
+    @property
+    def count_tokens(self) -> "CountTokens":
+        """The counter that the settings name. Raises `ConfigError` when it cannot be had."""
+        return self._preparer.count_tokens
+
+    @cached_property
+    def _preparer(self) -> "Preparer":
+        from metier.prepare import Preparer  # a refresh with nothing to do needs none of it
+
+        return Preparer(self.store, self._read_row, self.config.tokenizer)
 
     def issues(self) -> list[Issue]:
         """Every finding of the last refresh, by path."""
@@ -228,6 +287,7 @@ def _hidden(row: Row) -> Issue:
 def _gone(row: Row, detail: str) -> NotFoundError:
     return NotFoundError(
         f"the file of {row.kind} '{row.name}' cannot be read: {detail}",
+        code="ABILITY_LOAD_FAILED" if row.kind == "ability" else None,
         where=row.path,
         hint="metier refresh",
     )

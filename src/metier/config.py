@@ -33,6 +33,8 @@ class Config(NamedTuple):
     lint_select: tuple[str, ...] = ()
     lint_ignore: tuple[str, ...] = ()
     per_file_ignores: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    tokenizer: str = "chars/4"
+    """How tokens are counted: `chars/4`, or an encoding of tiktoken whose ranks are on disk."""
     sources: tuple[str, ...] = ()
     """The files that these settings came from, strongest first."""
 
@@ -47,6 +49,7 @@ _KEYS: dict[str, str] = {
     "lint.select": "lint_select",
     "lint.ignore": "lint_ignore",
     "lint.per-file-ignores": "per_file_ignores",
+    "tokenizer": "tokenizer",
 }
 _TABLES = {"folders", "lint"}
 _ENVIRONMENT = {
@@ -57,6 +60,7 @@ _ENVIRONMENT = {
     "METIER_AGENTS": "folders.agents",
     "METIER_LINT_SELECT": "lint.select",
     "METIER_LINT_IGNORE": "lint.ignore",
+    "METIER_TOKENIZER": "tokenizer",
 }
 
 
@@ -107,6 +111,8 @@ def _from_environment(environ: Mapping[str, str]) -> _Layer:
             continue
         if key == "host-folders":
             values[key] = {"true": True, "1": True, "false": False, "0": False}.get(text, text)
+        elif key == "tokenizer":
+            values[key] = text
         else:
             values[key] = [part.strip() for part in text.split(",") if part.strip()]
     return "environment", values
@@ -178,6 +184,10 @@ def _checked(key: str, value: Any, source: str) -> Any:
     if key == "host-folders":
         if not isinstance(value, bool):
             raise _wrong(key, "true or false", source)
+        return value
+    if key == "tokenizer":
+        if not isinstance(value, str):
+            raise _wrong(key, "a text", source)
         return value
     if key == "mounts":
         return _mounts(value, source)

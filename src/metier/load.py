@@ -39,6 +39,7 @@ def load_abilities(directory: str | os.PathLike[str]) -> Loaded[Ability]:
         items=[item for item in loaded.items if isinstance(item, Ability)],
         issues=loaded.issues,
         excluded=loaded.excluded,
+        kind="ability",
     )
 
 
@@ -75,6 +76,7 @@ def require_valid(loaded: Loaded[T]) -> Loaded[T]:
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
         raise InvalidDocumentError(
             f"{first.code} {first.message}{more}",
+            code="ABILITY_VALIDATION_ERROR" if loaded.kind == "ability" else None,
             where=f"{first.path}:{first.line}:{first.column}",
             hint=first.hint,
         )

@@ -8,7 +8,7 @@ from click.shell_completion import CompletionItem
 from metier.cli.session import Session, metier_command
 from metier.errors import NotFoundError
 from metier.lint.pages import ERROR_PAGES, PAGES
-from metier.values.codes import CODES
+from metier.values.codes import CODES, SEVERITIES
 
 
 def _complete(_ctx: Any, _parameter: Any, incomplete: str) -> list[CompletionItem]:
@@ -30,17 +30,21 @@ def command(session: Session, code: str | None) -> None:
     if wanted in CODES:
         _explain_finding(session, wanted)
     elif wanted in ERROR_PAGES:
+        severity = SEVERITIES.get(wanted, "error")
         if session.as_json:
-            session.print_json({"code": wanted, "why": ERROR_PAGES[wanted]})
+            session.print_json({"code": wanted, "severity": severity, "why": ERROR_PAGES[wanted]})
             return
-        click.echo(f"{click.style(wanted, bold=True)} (error)\n\n{ERROR_PAGES[wanted]}")
+        click.echo(f"{click.style(wanted, bold=True)} ({severity})\n\n{ERROR_PAGES[wanted]}")
     else:
         raise NotFoundError(f"no code is called '{code}'", hint="metier explain lists all codes")
 
 
 def _list_codes(session: Session) -> None:
     rows = [[code, rule.severity, rule.title] for code, rule in CODES.items()]
-    rows += [[code, "raised", text.split(".")[0]] for code, text in ERROR_PAGES.items()]
+    rows += [
+        [code, SEVERITIES.get(code, "raised"), text.split(".")[0]]
+        for code, text in ERROR_PAGES.items()
+    ]
     if session.as_json:
         session.print_json(
             [{"code": code, "severity": severity, "title": title} for code, severity, title in rows]

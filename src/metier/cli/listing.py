@@ -5,8 +5,10 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from metier.cli.session import Session, metier_command
+from metier.catalog import Catalog
+from metier.cli.session import Session, complete_names, metier_command
 from metier.errors import UsageError
+from metier.values.documents import Ability
 from metier.values.files import KINDS, PLURAL, Kind
 from metier.values.rows import Row
 
@@ -27,30 +29,73 @@ def _complete(_ctx: Any, _parameter: Any, incomplete: str) -> list[CompletionIte
 )
 @click.option("--search", metavar="TEXT", help="Only those with TEXT in name or description.")
 @click.option("--capability", metavar="NAME", help="Only skills that provide NAME.")
+@click.option(
+    "--agent",
+    metavar="ID",
+    shell_complete=complete_names("agent"),
+    help="Only abilities that apply to this agent.",
+)
+@click.option(
+    "--tag", "tags", metavar="TAG", multiple=True, help="Only abilities with a TAG given."
+)
 @click.option("--shadowed", is_flag=True, help="Also those that another of their name hides.")
 def command(
-    session: Session, kind: str, search: str | None, capability: str | None, shadowed: bool
+    session: Session,
+    kind: str,
+    search: str | None,
+    capability: str | None,
+    agent: str | None,
+    tags: tuple[str, ...],
+    shadowed: bool,
 ) -> None:
-    """List skills (the default), abilities, cards or agents by name."""
+    """List skills (the default), cards or agents by name, or abilities by priority."""
     wanted = _BY_WORD[kind]
     if capability is not None and wanted != "skill":
         raise UsageError("only skills provide capabilities", hint="metier list skills")
+    if (agent is not None or tags) and wanted != "ability":
+        raise UsageError("--agent and --tag are for abilities", hint="metier list abilities")
     with session.catalog() as catalog:
         if wanted == "skill":
             rows = catalog.skills(search=search, capability=capability, shadowed=shadowed)
         else:
             rows = catalog.documents(wanted, search=search, shadowed=shadowed)
+        if wanted == "ability":
+            session.note_unknown_agent(catalog, agent)
+            rows = _by_priority(catalog, rows, agent, tags)
         if session.as_json:
             session.print_json([row.to_json() for row in rows])
             return
         if not rows:
-            asked = search is not None or capability is not None
+            asked = bool(search is not None or capability is not None or agent or tags)
             where = "are like that" if asked else f"found below {catalog.workspace}"
             session.note(f"no {PLURAL[wanted]} {where}")
+        if wanted == "ability":
+            _print_abilities(session, rows)
+            return
         session.print_table(
             ["name", "path", "description"],
             [[_label(row), row.path, row.description] for row in rows],
         )
+
+
+def _by_priority(
+    catalog: Catalog, rows: list[Row], agent: str | None, tags: tuple[str, ...]
+) -> list[Row]:
+    """The rows that pass the filters, in the order of the registry; a hidden one after its twin."""
+    listed = catalog.abilities(agent=agent, tags=tags)
+    places = {ability.id: place for place, ability in enumerate(listed)}
+    kept = [row for row in rows if row.id in places]
+    return sorted(kept, key=lambda row: (places[row.id], row.state == "shadowed"))
+
+
+def _print_abilities(session: Session, rows: list[Row]) -> None:
+    table = []
+    for row in rows:
+        ability = Ability.of(row.data, content="")
+        label = _label(row) if ability.enabled else f"{_label(row)} (disabled)"
+        tags = ", ".join(ability.tags)
+        table.append([label, str(ability.priority), tags, row.path, row.description])
+    session.print_table(["name", "priority", "tags", "path", "description"], table)
 
 
 def _label(row: Row) -> str:

@@ -13,9 +13,11 @@ from click.shell_completion import CompletionItem
 
 from metier.catalog import Catalog, Refreshed, state_file, workspace_of
 from metier.config import Config, load_config
+from metier.core.nearest import nearest
 from metier.core.text import printable
 from metier.errors import MetierError, StoreError
 from metier.index.refresh import OnProgress
+from metier.values.files import Kind
 
 _BAR_FROM = 500
 """Files to read from which on a progress bar is worth drawing."""
@@ -100,6 +102,14 @@ class Session(NamedTuple):
         if not self.quiet:
             click.echo(printable(text), err=True)
 
+    def note_unknown_agent(self, catalog: Catalog, agent: str | None) -> None:
+        """Say when an agent has no profile: it may be another host's, or a slip of the pen."""
+        names = catalog.names("agent")
+        if agent is not None and agent not in names:
+            near = nearest(agent, names)
+            meant = f"; did you mean '{near}'?" if near else ""
+            self.note(f"warning: no agent here is called '{agent}'{meant}")
+
     def tell(self, text: str) -> None:
         """A line of a summary, on standard output."""
         if not self.quiet:
@@ -108,12 +118,17 @@ class Session(NamedTuple):
     def print_json(self, value: Any) -> None:
         click.echo(json.dumps(value, indent=2, ensure_ascii=False))
 
-    def print_table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Columns that fit on a terminal; elsewhere one line a row, tabs between."""
+    def print_table(
+        self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, heading: bool = False
+    ) -> None:
+        """Columns that fit on a terminal; elsewhere one line a row, tabs between.
+
+        `heading` names the columns elsewhere, too.
+        """
         if not rows:
             return
         if not sys.stdout.isatty():
-            for row in rows:
+            for row in [columns, *rows] if heading else rows:
                 click.echo("\t".join(_one_line(cell) for cell in row))
             return
         from metier.cli.terminal import print_table  # rich costs more than most commands
@@ -134,6 +149,15 @@ def names_from_catalog(
     except MetierError:
         return []
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def complete_names(kind: Kind) -> Callable[..., list[CompletionItem]]:
+    """Completes the name of a document of `kind`."""
+
+    def complete(ctx: click.Context, _parameter: Any, incomplete: str) -> list[CompletionItem]:
+        return names_from_catalog(ctx, lambda catalog: catalog.names(kind), incomplete)
+
+    return complete
 
 
 def counted(count: int, one: str, many: str = "") -> str:

@@ -1,13 +1,17 @@
 """`metier show`"""
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
 import yaml
 from click.shell_completion import CompletionItem
 
-from metier.cli.session import Session, metier_command, names_from_catalog
+from metier.cli.session import Session, counted, metier_command, names_from_catalog
+from metier.core.budget import pages
 from metier.core.text import printable
+from metier.errors import UsageError
+from metier.inject.abilities import DEFAULT_MAX_TOKENS
 from metier.values.files import KINDS, Kind
 from metier.values.rows import Row
 
@@ -22,27 +26,48 @@ def _complete(ctx: click.Context, _parameter: Any, incomplete: str) -> list[Comp
 @metier_command("show")
 @click.argument("kind", type=click.Choice(list(KINDS)), metavar="KIND")
 @click.argument("wanted", metavar="ID", shell_complete=_complete)
-def command(session: Session, kind: Kind, wanted: str) -> None:
+@click.option("--page", type=click.IntRange(min=1), metavar="N", help="Only page N of its text.")
+@click.option(
+    "--max-tokens",
+    type=click.IntRange(min=1),
+    default=DEFAULT_MAX_TOKENS,
+    show_default=True,
+    metavar="N",
+    help="The most tokens a page has.",
+)
+def command(session: Session, kind: Kind, wanted: str, page: int | None, max_tokens: int) -> None:
     """Show one document: what it is, its findings, its text.
 
     KIND is skill, ability, card or agent. ID is a name, or the full id `name::folder` of a
-    skill that another one hides.
+    skill that another one hides. A text that is too long for a prompt can be read in pages.
     """
     with session.catalog() as catalog:
         row = catalog.row(kind, wanted)
         others = [other.id for other in catalog.find(kind, wanted) if other != row]
         issues = catalog.issues_of(row)
         body = catalog.document(row).body
+        which: dict[str, int] = {}
+        if page is not None:
+            body, which = _page(page, pages(body, max_tokens, catalog.count_tokens))
         if session.as_json:
             details = {"body": body, "findings": [issue.to_json() for issue in issues]}
-            session.print_json({**row.to_json(), **details, "others": others})
+            session.print_json({**row.to_json(), **details, "others": others, **which})
             return
         facts = _facts(row)
+        facts += [("page", f"{which['page']} of {which['pages']}")] if which else []
         facts += [("finding", f"{issue.code} {issue.message}") for issue in issues]
         facts += [("also", other) for other in others]
         for name, value in facts:
             click.echo(f"{click.style(f'{printable(name)}:', bold=True)} {printable(value)}")
         click.echo(f"\n{printable(body)}" if body else "\n(no text)")
+
+
+def _page(number: int, pages: Sequence[str]) -> tuple[str, dict[str, int]]:
+    """Page `number` of a text, and which of how many that is."""
+    if number > len(pages):
+        count = counted(len(pages), "page")
+        raise UsageError(f"there is no page {number}: the text has {count}", hint="--page 1")
+    return pages[number - 1], {"page": number, "pages": len(pages)}
 
 
 def _facts(row: Row) -> list[tuple[str, str]]:

@@ -2,8 +2,10 @@
 
 import re
 import unicodedata
+from functools import lru_cache
 
 _ASCII_WORDS = re.compile(r"[a-z0-9]+")
+_WORDS = re.compile(r"[a-z0-9\x80-\U0010ffff]+")
 
 
 def words(text: str) -> list[str]:
@@ -14,10 +16,20 @@ def words(text: str) -> list[str]:
     if text.isascii():
         return _ASCII_WORDS.findall(text.lower())
     folded = unicodedata.normalize("NFC", text).casefold()
-    spaced = "".join(char if _category(char) else " " for char in folded)
-    return [word for word in spaced.split() if any(_category(char) == "L" for char in word)]
+    has_marks = False
+    for char in set(folded):
+        category = "" if char.isascii() else _category(char)
+        if category == "M":
+            has_marks = True
+        elif not category and not char.isascii():
+            folded = folded.replace(char, " ")
+    found: list[str] = _WORDS.findall(folded)
+    if not has_marks:
+        return found
+    return [word for word in found if any(_category(char) == "L" for char in word)]
 
 
+@lru_cache(maxsize=4096)
 def _category(char: str) -> str:
     """Give "L" for a letter or digit, "M" for a mark, nothing for what separates words."""
     category = unicodedata.category(char)

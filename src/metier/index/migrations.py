@@ -57,4 +57,15 @@ MIGRATIONS: tuple[Migration, ...] = (
             "CREATE INDEX skill_capability_by_key ON skill_capability (key)",
         ),
     ),
+    Migration(
+        "words of abilities",
+        (
+            """
+            CREATE TABLE ability_word (
+                word TEXT PRIMARY KEY,
+                keys BLOB NOT NULL
+            ) WITHOUT ROWID
+            """,
+        ),
+    ),
 )

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
+from metier.index.postings import Postings
 from metier.index.settle import settle
 from metier.index.store import Store
 from metier.values.files import KINDS, Entry, Found, Kind, Reading
@@ -143,6 +144,7 @@ class _Update:
         self._unsteady: set[_At] = set()
         """Files that the next refresh must look at again."""
         self._capabilities: list[tuple[str, int]] = []
+        self._postings = Postings(connection)
 
     def apply(self, on_progress: OnProgress | None) -> None:
         same_reader = self._known.reader == self._reading.fingerprint
@@ -160,6 +162,7 @@ class _Update:
         self._connection.executemany(
             "INSERT OR IGNORE INTO skill_capability VALUES (?, ?)", self._capabilities
         )
+        self._postings.write()
         settle(self._connection, self._groups)
         self._remember("reader", self._reading.fingerprint)
         self._remember("listing", _LINE_END.join([*self._final_lines(), *self._known.others]))
@@ -195,6 +198,8 @@ class _Update:
                 continue
             key, handle, sha256 = row
             self._groups.add((cast(Kind, at[0]), handle))
+            if at[0] == "ability":
+                self._postings.remove(key)
             if at in changed:
                 self._outdated[at] = key, sha256
             else:
@@ -216,6 +221,7 @@ class _Update:
             return (*settled, "", "", "", "[]", "{}", issues)
         capabilities = entry.capabilities
         self._capabilities += [(capability, key) for capability in capabilities]
+        self._postings.add(key, entry.words)
         self._compete((found.kind, entry.handle))
         data = {
             key: value

@@ -72,6 +72,20 @@ class Store:
                     self.connection.execute("ROLLBACK")
                 raise
 
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """One state of the catalogue for all questions of the block, whoever writes meanwhile."""
+        with _as_store_error(self.path, of_system=False):
+            self.connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self.connection.execute("COMMIT")
+
+    def version(self) -> tuple[int, int]:
+        """Changes with everything that is written, here or by another process."""
+        return self.data_version(), self.connection.total_changes
+
     def data_version(self) -> int:
         """Changes when another process has written."""
         return int(self.rows("PRAGMA data_version")[0][0])

@@ -34,6 +34,48 @@ ERROR_PAGES: dict[str, str] = {
         "No document has that id or name, or its file is gone. "
         "Look at what there is with 'metier list'. After a change on disk run 'metier refresh'."
     ),
+    "ABILITY_NOT_FOUND": (
+        "No ability has that id. When a core ability does not exist, nothing is handed over: an "
+        "agent must not work without what it cannot do without. Correct the id in the profile, "
+        "or see with 'metier lint' why its file was left out."
+    ),
+    "ABILITY_VALIDATION_ERROR": (
+        "An ability breaks the format and is left out. "
+        "Run 'metier lint' to see the field, the line and what to change."
+    ),
+    "ABILITY_LOAD_FAILED": (
+        "The file of an ability cannot be read any more, so the ability is left out. "
+        "Check that it is there and that you may read it, then run 'metier refresh'."
+    ),
+    "ABILITY_CONFLICT": (
+        "Two abilities exclude each other. The one with the better rank stays, the other is left "
+        "out; two core abilities both stay. Keep one of them from this agent with applicableTo or "
+        "excludeFrom, or take the id out of 'conflicts'."
+    ),
+    "ABILITY_DEPENDENCY_MISSING": (
+        "An ability requires one that does not exist, is disabled or does not apply to the agent. "
+        "It is left out, because it cannot be understood alone; a core ability stays. Add or "
+        "enable what is missing, or take it out of 'requires'."
+    ),
+    "ABILITY_TOKEN_LIMIT_EXCEEDED": (
+        "The core abilities alone are larger than the token limit, so nothing is handed over. "
+        "Raise the limit (maxTokens under 'abilities' in the profile, or --max-tokens), shorten "
+        "them, or make fewer of them core."
+    ),
+    "ABILITY_TRUNCATED": (
+        "The token limit was reached; the abilities that the message names are left out, the "
+        "least relevant ones. Raise the limit, shorten them, or read one in pages with "
+        "'metier show ability ID --page 1'."
+    ),
+    "ABILITY_CORE_KEPT": (
+        "A core ability is disabled, or not meant for this agent, and is used all the same: what "
+        "is core cannot be filtered. Enable it, or take it out of the core abilities."
+    ),
+    "TOKENIZER_UNAVAILABLE": (
+        "The setting 'tokenizer' names one that cannot be used: its name is unknown, tiktoken is "
+        "not installed, or its ranks are not on disk. metier never downloads them. Put them into "
+        "the folder that TIKTOKEN_CACHE_DIR names, or use the default, chars/4."
+    ),
     "DOCUMENT_INVALID": (
         "A strict load met a document with errors and stopped. "
         "Run 'metier lint' to see them all, and correct what is marked as an error."

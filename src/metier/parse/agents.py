@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-from metier.parse.coerce import integer_of, text_of, texts_of
+from metier.core.coerce import integer_of, text_of, texts_of
 from metier.parse.frontmatter import HINTS, Taken, read_matter, read_yaml
 from metier.parse.keys import Respelling
 from metier.parse.yaml import DEEPEST

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from metier.parse.coerce import integer_of, mapping_of, number_of, scalar_text_of, texts_of
+from metier.core.coerce import integer_of, mapping_of, number_of, scalar_text_of, texts_of
 from metier.parse.frontmatter import HINTS, read_matter
 from metier.parse.keys import Respelling
 from metier.values.documents import Card

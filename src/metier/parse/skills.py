@@ -3,9 +3,9 @@
 import re
 from typing import Any
 
+from metier.core.coerce import mapping_of, scalar_text_of
 from metier.core.names import loose_key
 from metier.errors import ContractError
-from metier.parse.coerce import mapping_of, scalar_text_of
 from metier.parse.contract import parse_contract
 from metier.parse.frontmatter import HINTS, read_matter
 from metier.parse.keys import Respelling

@@ -77,3 +77,19 @@ CODES: dict[str, Code] = {
     "XF903": Code("error", "several documents have one id"),
     "XF904": Code("info", "descriptions are nearly the same"),
 }
+
+OUTCOME_CODES: dict[str, Code] = {
+    "ABILITY_NOT_FOUND": Code("error", "ability does not exist"),
+    "ABILITY_VALIDATION_ERROR": Code("warning", "ability is invalid"),
+    "ABILITY_LOAD_FAILED": Code("warning", "ability cannot be read"),
+    "ABILITY_CONFLICT": Code("warning", "ability conflicts with one that is in already"),
+    "ABILITY_DEPENDENCY_MISSING": Code("warning", "ability requires one that is not there"),
+    "ABILITY_TOKEN_LIMIT_EXCEEDED": Code("error", "core abilities exceed the token limit"),
+    "ABILITY_TRUNCATED": Code("warning", "abilities were left out for their size"),
+    "ABILITY_CORE_KEPT": Code("warning", "core ability is used although it is off for this agent"),
+}
+"""What can go wrong while documents are chosen and handed over. After an error nothing is."""
+
+SEVERITIES: dict[str, Severity] = {
+    code: rule.severity for code, rule in {**CODES, **OUTCOME_CODES}.items()
+}

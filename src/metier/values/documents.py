@@ -4,8 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from metier.core.coerce import integer_of, text_of, texts_of
 from metier.core.names import canonical_id
+from metier.core.text import words
 from metier.values.agents import AgentProfile
+
+SHORTEST_KEYWORD = 3
+"""Characters of the shortest word of a task that is looked for in the content of abilities."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +59,49 @@ class Ability:
     priority: int = 50
     enabled: bool = True
     path: str = ""
-    data: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """The front matter in the spec's spelling."""
+    words: frozenset[str] = field(init=False, repr=False, compare=False)
+    """The words of its content that a task can match: those of three or more characters."""
+    label_words: frozenset[str] = field(init=False, repr=False, compare=False)
+    """The words of its tags and category."""
+
+    def __post_init__(self) -> None:
+        long = (word for word in words(self.content) if len(word) >= SHORTEST_KEYWORD)
+        object.__setattr__(self, "words", frozenset(long))
+        labels = " ".join((*self.tags, self.category))
+        object.__setattr__(self, "label_words", frozenset(words(labels)))
+
+    @classmethod
+    def of(cls, data: dict[str, Any], content: str, path: str = "") -> "Ability":
+        """The ability with these fields, in the spec's spelling; a wrong type is the default."""
+        return cls(
+            ability_id=text_of(data.get("abilityId")),
+            content=content,
+            display_name=text_of(data.get("displayName")),
+            version=text_of(data.get("version")),
+            description=text_of(data.get("description")),
+            category=text_of(data.get("category")),
+            tags=texts_of(data.get("tags")),
+            author=text_of(data.get("author")),
+            source=text_of(data.get("source")),
+            last_updated=text_of(data.get("lastUpdated")),
+            requires=texts_of(data.get("requires")),
+            conflicts=texts_of(data.get("conflicts")),
+            applicable_to=texts_of(data.get("applicableTo")),
+            exclude_from=texts_of(data.get("excludeFrom")),
+            priority=integer_of(data.get("priority"), 50),
+            enabled=data.get("enabled") is not False,
+            path=path,
+            data=data,
+        )
+
+    def applies_to(self, agent: str) -> bool:
+        """Whether `agent` may have it: not excluded, and named, or `*` or nobody is."""
+        if agent in self.exclude_from:
+            return False
+        named = self.applicable_to
+        return not named or agent in named or "*" in named
 
     @property
     def id(self) -> str:

@@ -110,6 +110,11 @@ class Entry(NamedTuple):
         """What its skill provides; nothing for other kinds."""
         return getattr(self.document, "capabilities", ()) if self.found.kind == "skill" else ()
 
+    @property
+    def words(self) -> frozenset[str]:
+        """The words of its ability that a task can match; none for other kinds."""
+        return getattr(self.document, "words", frozenset())
+
 
 class Reading(NamedTuple):
     """Files on disk, and how to read one of them. Nothing has been read yet."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from metier.values.codes import CODES, Severity
+from metier.values.codes import CODES, SEVERITIES, Severity
 
 T = TypeVar("T")
 
@@ -24,15 +24,15 @@ class Issue(NamedTuple):
 
     @property
     def severity(self) -> Severity:
-        return CODES[self.code].severity
+        return SEVERITIES[self.code]
 
     @property
     def fixable(self) -> bool:
-        return CODES[self.code].fixable
+        return self.code in CODES and CODES[self.code].fixable
 
     @property
     def is_error(self) -> bool:
-        return CODES[self.code].severity == "error"
+        return SEVERITIES[self.code] == "error"
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -81,6 +81,8 @@ class Loaded(NamedTuple, Generic[T]):
     items: Sequence[T]
     issues: Sequence[Issue]
     excluded: Sequence[Exclusion]
+    kind: str = ""
+    """What was loaded: skill, ability, card or agent."""
 
 
 class LoadSummary(NamedTuple):

@@ -1,0 +1,135 @@
+"""`metier inject`"""
+
+import sys
+from typing import Any
+
+import click
+
+from metier.cli.session import Session, complete_names, counted, metier_command
+from metier.core.text import printable
+from metier.errors import MetierError
+from metier.select.abilities import DEFAULT_LIMIT
+from metier.values.selection import Injection, Scored
+
+_PARTS = ("core", "tags", "category", "keywords", "priority")
+
+
+@metier_command("inject")
+@click.option("--task", required=True, metavar="TEXT", help="What is to be done.")
+@click.option(
+    "--agent",
+    metavar="ID",
+    shell_complete=complete_names("agent"),
+    help="Who does it: its core abilities, its limit, what applies to it.",
+)
+@click.option(
+    "--max-tokens",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="The most tokens the text has (default: the agent's limit, else 10000).",
+)
+@click.option(
+    "--core",
+    metavar="ID",
+    multiple=True,
+    shell_complete=complete_names("ability"),
+    help="An ability that must be there; may be repeated.",
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    default=DEFAULT_LIMIT,
+    show_default=True,
+    metavar="N",
+    help="The most abilities, dependencies not counted.",
+)
+@click.option(
+    "--min-signal",
+    type=click.FloatRange(min=0),
+    metavar="X",
+    help="Leave out what scores less than X without core and priority.",
+)
+@click.option("--headings", is_flag=True, help="Put a heading above each ability.")
+@click.option("--explain", is_flag=True, help="Print the scores instead of the text.")
+def command(
+    session: Session,
+    task: str,
+    agent: str | None,
+    max_tokens: int | None,
+    core: tuple[str, ...],
+    limit: int,
+    min_signal: float | None,
+    headings: bool,
+    explain: bool,
+) -> int:
+    """Print the text of the abilities that a task needs, exactly as a model receives it.
+
+    Core abilities come first; the others by score, until the token limit is reached. What is
+    left out, and why, is told on standard error.
+    """
+    with session.catalog() as catalog:
+        session.note_unknown_agent(catalog, agent)
+        injection = catalog.inject(
+            task,
+            agent=agent,
+            core=core,
+            budget=max_tokens,
+            limit=limit,
+            min_signal=min_signal,
+            include_metadata=headings,
+        )
+    if session.as_json:
+        session.print_json({"task": task, "agent": agent, **injection.to_json()})
+        return int(injection.failed)
+    if explain:
+        _print_scores(session, injection)
+    _note_issues(session, injection)
+    if not explain:
+        _print_text(session, injection)
+    return 0
+
+
+def _print_text(session: Session, injection: Injection) -> None:
+    """The text and nothing else; a terminal gets a line end, and no control characters."""
+    if not injection.text:
+        session.note("no ability is handed over")
+    elif sys.stdout.isatty():
+        click.echo(printable(injection.text))
+    else:
+        click.echo(injection.text, nl=False)
+
+
+def _note_issues(session: Session, injection: Injection) -> None:
+    """Warnings as lines; the first error ends the command."""
+    for issue in injection.issues:
+        if issue.is_error:
+            raise MetierError(issue.message, code=issue.code, where=issue.path, hint=issue.hint)
+        session.note(f"warning: {issue.message} ({issue.code})")
+        session.note(f"    hint: {issue.hint}")
+
+
+def _print_scores(session: Session, injection: Injection) -> None:
+    selection = injection.selection
+    inside = set(injection.injected_abilities)
+    rows = []
+    for scored in selection.ranked:
+        ability = scored.item.id
+        by = selection.required_by.get(ability)
+        note = f"required by {by}" if by and not scored.parts["core"] else ""
+        if ability not in inside:
+            note = "over budget"
+        rows.append([ability, *_cells(scored), note])
+    rows += [
+        [one.id, *[""] * (len(_PARTS) + 1), f"left out: {one.detail or one.reason}"]
+        for one in selection.skipped
+    ]
+    session.print_table(["ability", *_PARTS, "total", "note"], rows, heading=True)
+    more = selection.passed_over
+    session.note(
+        f"{counted(len(inside), 'ability', 'abilities')}, {injection.tokens:,} of "
+        f"{injection.max_tokens:,} tokens" + (f"; {more:,} more not chosen" if more else "")
+    )
+
+
+def _cells(scored: Scored[Any]) -> list[str]:
+    return [f"{value:g}" for value in (*(scored.parts[part] for part in _PARTS), scored.score)]

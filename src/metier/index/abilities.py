@@ -1,0 +1,67 @@
+"""The abilities that are known (spec 1)."""
+
+import json
+from builtins import list as list_of
+from collections import Counter
+from collections.abc import Collection, Iterable
+from itertools import chain
+
+from metier.core.registry import Registry
+from metier.index.postings import keys_by_word
+from metier.index.store import Store
+from metier.values.documents import Ability
+
+
+class AbilityRegistry(Registry[Ability]):
+    """Abilities by id; registering a known id replaces the ability and keeps its place."""
+
+    def __init__(self, abilities: Iterable[Ability] = ()) -> None:
+        super().__init__(lambda ability: ability.ability_id, on_duplicate="replace")
+        for ability in abilities:
+            self.register(ability)
+
+    def list(
+        self,
+        *,
+        category: str | None = None,
+        tags: Collection[str] = (),
+        enabled: bool | None = None,
+        applicable_to: str | None = None,
+    ) -> list_of[Ability]:
+        """Those that pass every filter given, by falling priority, then in order of registration.
+
+        One shared tag is enough. A disabled ability is listed unless `enabled` says otherwise.
+        """
+        wanted = frozenset(tags)
+        listed = [
+            ability
+            for ability in self
+            if (category is None or ability.category == category)
+            and (not wanted or not wanted.isdisjoint(ability.tags))
+            and (enabled is None or ability.enabled is enabled)
+            and (applicable_to is None or ability.applies_to(applicable_to))
+        ]
+        return sorted(listed, key=lambda ability: -ability.priority)
+
+
+class StoredAbilities:
+    """The abilities of a catalogue at one moment. Their content stays in their files."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.version = store.version()
+        self.registry = AbilityRegistry()
+        self._ids: dict[int, str] = {}
+        for key, path, description, data in store.rows(
+            "SELECT key, path, description, data FROM document"
+            " WHERE kind = 'ability' AND state = 'active' ORDER BY rank, path"
+        ):
+            fields = {**json.loads(data), "description": description}
+            ability = Ability.of(fields, content="", path=path)
+            self.registry.register(ability)
+            self._ids[key] = ability.id
+
+    def count_words(self, words: Collection[str]) -> dict[str, int]:
+        """How many of `words` the content of each ability holds; those with none are left out."""
+        counts = Counter(chain.from_iterable(keys_by_word(self._store, words).values()))
+        return {self._ids[key]: count for key, count in counts.items() if key in self._ids}

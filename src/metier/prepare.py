@@ -1,0 +1,144 @@
+"""The second half of the flow, index → select → inject: a task → the text a prompt is given."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import cast
+
+from metier.core.budget import CountTokens
+from metier.core.text import words
+from metier.errors import InvalidDocumentError, MetierError
+from metier.index.abilities import AbilityRegistry, StoredAbilities
+from metier.index.documents import find_documents
+from metier.index.store import Store
+from metier.inject.abilities import DEFAULT_MAX_TOKENS, inject_abilities
+from metier.select.abilities import abilities_for_task
+from metier.tokens import token_counter
+from metier.values.documents import Ability
+from metier.values.files import Entry
+from metier.values.outcomes import Issue
+from metier.values.rows import Row
+from metier.values.selection import AbilitySelection, Injection
+
+
+class Preparer:
+    """Prepares prompts from what one catalogue knows.
+
+    `read_row` reads the file behind a row again and raises `MetierError` when it is gone.
+    """
+
+    def __init__(self, store: Store, read_row: Callable[[Row], Entry], tokenizer: str) -> None:
+        self._store = store
+        self._read_row = read_row
+        self._tokenizer = tokenizer
+        self._known: StoredAbilities | None = None
+
+    @cached_property
+    def count_tokens(self) -> CountTokens:
+        """The counter that the settings name. Raises `ConfigError` when it cannot be had."""
+        return token_counter(self._tokenizer)
+
+    def abilities(self) -> AbilityRegistry:
+        """The abilities of the catalogue as it is now, without their content."""
+        with self._store.snapshot():
+            return self._stored().registry
+
+    def inject(
+        self,
+        task: str,
+        *,
+        agent: str | None,
+        core: Sequence[str],
+        max_tokens: int | None,
+        limit: int | None,
+        min_signal: float | None,
+        include_metadata: bool,
+    ) -> Injection:
+        """Select by what the catalogue knows, read the content of what was selected, fit it in.
+
+        An ability whose file has become unusable counts as not there, and `issues` says so.
+        """
+        with self._store.snapshot():
+            known = self._stored()
+            shared = known.count_words(frozenset(words(task)))
+            profile_core, profile_limit = self._of_profile(agent)
+        core = (*profile_core, *core)
+        max_tokens = profile_limit if max_tokens is None else max_tokens
+
+        def select(abilities: Iterable[Ability]) -> AbilitySelection:
+            return abilities_for_task(
+                abilities,
+                task,
+                agent=agent,
+                core=core,
+                limit=limit,
+                min_signal=min_signal,
+                shared_words=lambda some: [shared.get(one.ability_id, 0) for one in some],
+            )
+
+        selection = self._with_content(select, known.registry)
+        made = inject_abilities(
+            selection, max_tokens, core, include_metadata, count=self.count_tokens
+        )
+        return Injection(
+            text=made.combined_content,
+            tokens=made.token_count,
+            truncated=made.truncated,
+            skipped=made.skipped,
+            issues=made.issues,
+            max_tokens=max_tokens,
+            injected_abilities=made.injected_abilities,
+            selection=selection,
+        )
+
+    def _stored(self) -> StoredAbilities:
+        """What the catalogue knows; asked again when anybody has written to it."""
+        if self._known is None or self._known.version != self._store.version():
+            self._known = StoredAbilities(self._store)
+        return self._known
+
+    def _of_profile(self, agent: str | None) -> tuple[Sequence[str], int]:
+        """The core abilities and the token limit that the profile of `agent` names, if any."""
+        rows = find_documents(self._store, "agent", agent or "")
+        if not rows or rows[0].state != "active" or rows[0].id != agent:
+            return (), DEFAULT_MAX_TOKENS
+        abilities = rows[0].data.get("abilities", {})
+        return abilities.get("core", ()), abilities.get("maxTokens", DEFAULT_MAX_TOKENS)
+
+    def _with_content(
+        self,
+        select: Callable[[Iterable[Ability]], AbilitySelection],
+        abilities: Iterable[Ability],
+    ) -> AbilitySelection:
+        """The selection with content; made anew as long as it holds what cannot be read."""
+        usable = {ability.id: ability for ability in abilities}
+        contents: dict[str, Ability] = {}
+        issues: list[Issue] = []
+        selection = select(usable.values())
+        while unread := [one.item for one in selection.ranked if one.item.id not in contents]:
+            known = len(usable)
+            for ability in unread:
+                try:
+                    contents[ability.id] = self._read(ability)
+                except MetierError as error:
+                    del usable[ability.id]
+                    issues.append(Issue(error.code, error.message, ability.path, hint=error.hint))
+            if len(usable) < known:
+                selection = select(usable.values())
+        ranked = [replace(one, item=contents[one.item.id]) for one in selection.ranked]
+        return selection._replace(ranked=ranked, issues=[*issues, *selection.issues])
+
+    def _read(self, ability: Ability) -> Ability:
+        """`ability` with its content, if its file still holds a valid ability of that id."""
+        row = find_documents(self._store, "ability", ability.id)[0]
+        entry = self._read_row(row)
+        if not entry.reason and entry.handle == ability.id:
+            return cast(Ability, entry.document)
+        errors = [issue.message for issue in entry.issues if issue.is_error]
+        raise InvalidDocumentError(
+            f"ability '{ability.id}' is left out: its file has changed"
+            f" ({errors[0] if errors else 'it has another id now'})",
+            code="ABILITY_VALIDATION_ERROR",
+            where=ability.path,
+            hint="metier lint",
+        )

@@ -1,0 +1,1 @@
+"""Stage 5: what fits a task: one small scorer a kind."""

@@ -1,0 +1,175 @@
+"""Which abilities a task needs (spec 1): scores, dependencies, conflicts.
+
+Everything here is a pure function of its arguments: equal inputs give equal results.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+
+from metier.core.nearest import nearest
+from metier.core.text import words
+from metier.errors import UsageError
+from metier.select.settle import Settling
+from metier.values.documents import SHORTEST_KEYWORD, Ability
+from metier.values.outcomes import Issue
+from metier.values.selection import AbilitySelection, Scored, Skipped
+
+POINTS = {"core": 100, "tags": 10, "category": 15, "keywords": 2}
+"""For being core; for each tag; for the category; for each word that the content shares."""
+MOST_FOR_KEYWORDS = 20
+PRIORITY_DIVISOR = 10
+DEFAULT_LIMIT = 10
+
+SharedWords = Callable[[Sequence[Ability]], Sequence[int]]
+"""How many words of three or more characters a task shares with the content of each ability."""
+
+
+def score_ability(ability: Ability, task: str, core: Iterable[str] = ()) -> Scored[Ability]:
+    """The score of one ability for one task, with its parts."""
+    return _Scorer(task, frozenset(core)).scored([ability])[0]
+
+
+def abilities_for_task(
+    abilities: Iterable[Ability],
+    task: str,
+    *,
+    agent: str | None = None,
+    core: Sequence[str] = (),
+    limit: int | None = DEFAULT_LIMIT,
+    min_signal: float | None = None,
+    include_dependencies: bool = True,
+    settle_conflicts: bool = True,
+    shared_words: SharedWords | None = None,
+) -> AbilitySelection:
+    """The abilities for `task` in the order in which they are to be handed over.
+
+    First the core ones, in their order and whatever filters say; then by score, priority and
+    order of registration those that are enabled and, where an agent is given, apply to it.
+    `min_signal` is the least score, without core and priority, that one of the latter needs.
+    `limit` counts core and ranked ones, not dependencies. `shared_words` answers for abilities
+    whose content is not at hand. A core ability that does not exist leaves the outcome empty,
+    with `ABILITY_NOT_FOUND`.
+    """
+    if limit is not None and limit < 0:
+        raise UsageError("limit cannot be negative", hint="give 0 or more")
+    known = {ability.ability_id: ability for ability in abilities}
+    core = tuple(dict.fromkeys(core))
+    if absent := [one for one in core if one not in known]:
+        return _without_core(absent, known)
+
+    eligible = {
+        key: ability
+        for key, ability in known.items()
+        if ability.enabled and (agent is None or ability.applies_to(agent))
+    }
+    settling = Settling(
+        known,
+        eligible,
+        with_dependencies=include_dependencies,
+        with_conflicts=settle_conflicts,
+    )
+    for one in core:
+        settling.add_core(known[one])
+    for one in core:
+        eligible.pop(one, None)
+    scorer = _Scorer(task, frozenset(core), shared_words)
+    places = len(known) if limit is None else limit - len(core)
+    for ability in scorer.ranked(eligible.values(), min_signal or 0.0) if places > 0 else ():
+        places -= settling.add(ability)
+        if places == 0:
+            break
+    return AbilitySelection(
+        ranked=scorer.scored(settling.added.values()),
+        issues=settling.issues,
+        skipped=settling.skipped,
+        required_by=settling.required_by,
+        passed_over=len(eligible) - sum(one in eligible for one in settling.met()),
+    )
+
+
+def _without_core(absent: Sequence[str], known: Mapping[str, Ability]) -> AbilitySelection:
+    issues = []
+    for one in absent:
+        near = nearest(one, known)
+        hint = f"did you mean '{near}'?" if near else "metier list abilities shows what there is"
+        message = f"core ability '{one}' does not exist"
+        issues.append(Issue("ABILITY_NOT_FOUND", message, "", hint=hint))
+    skipped = [Skipped(one, "ability", "not-found") for one in absent]
+    return AbilitySelection(ranked=(), issues=issues, skipped=skipped)
+
+
+class _Scorer:
+    """The scores of abilities for one task."""
+
+    def __init__(
+        self, task: str, core: frozenset[str], shared_words: SharedWords | None = None
+    ) -> None:
+        self._words = frozenset(words(task))
+        self._keywords = frozenset(word for word in self._words if len(word) >= SHORTEST_KEYWORD)
+        self._core = core
+        self._shared_words = shared_words or self._words_in_content
+
+    def scored(self, abilities: Iterable[Ability]) -> list[Scored[Ability]]:
+        """Each with its score and the parts of it."""
+        abilities = list(abilities)
+        keywords = self._for_keywords(abilities)
+        return [self._scored(*pair) for pair in zip(abilities, keywords, strict=True)]
+
+    def _scored(self, ability: Ability, keywords: int) -> Scored[Ability]:
+        parts = {
+            "core": POINTS["core"] if ability.ability_id in self._core else 0,
+            "tags": self._for_tags(ability),
+            "category": self._for_category(ability),
+            "keywords": keywords,
+        }
+        tenths = PRIORITY_DIVISOR * sum(parts.values()) + ability.priority
+        priority = ability.priority / PRIORITY_DIVISOR
+        score = tenths / PRIORITY_DIVISOR
+        return Scored(item=ability, score=score, parts={**parts, "priority": priority})
+
+    def ranked(self, abilities: Iterable[Ability], min_signal: float) -> Iterable[Ability]:
+        """Those with enough signal, best first: by score, priority, order given.
+
+        Scores are compared in tenths of a point: whole numbers, so that equal ones are equal.
+        """
+        abilities = list(abilities)
+        signals = [
+            keywords
+            if ability.label_words.isdisjoint(self._words)
+            else keywords + self._for_tags(ability) + self._for_category(ability)
+            for ability, keywords in zip(abilities, self._for_keywords(abilities), strict=True)
+        ]
+        priorities = [ability.priority for ability in abilities]
+        tenths = [
+            PRIORITY_DIVISOR * signal + priority
+            for signal, priority in zip(signals, priorities, strict=True)
+        ]
+        places = sorted(range(len(abilities)), key=priorities.__getitem__, reverse=True)
+        places.sort(key=tenths.__getitem__, reverse=True)
+        return (abilities[place] for place in places if signals[place] >= min_signal)
+
+    def _for_tags(self, ability: Ability) -> int:
+        distinct = {_label(tag) for tag in ability.tags}
+        return POINTS["tags"] * sum(self._has(tag) for tag in distinct)
+
+    def _for_category(self, ability: Ability) -> int:
+        return POINTS["category"] * self._has(_label(ability.category))
+
+    def _for_keywords(self, abilities: Sequence[Ability]) -> list[int]:
+        each = POINTS["keywords"]
+        return [
+            each * shared if each * shared < MOST_FOR_KEYWORDS else MOST_FOR_KEYWORDS
+            for shared in self._shared_words(abilities)
+        ]
+
+    def _words_in_content(self, abilities: Sequence[Ability]) -> list[int]:
+        return [len(self._keywords & ability.words) for ability in abilities]
+
+    def _has(self, label: tuple[str, ...]) -> bool:
+        """Whether all words of `label` are among the task's; one without words never is."""
+        return bool(label) and self._words.issuperset(label)
+
+
+@lru_cache(maxsize=65_536)
+def _label(label: str) -> tuple[str, ...]:
+    return tuple(words(label))

@@ -1,0 +1,97 @@
+"""Token counters by name: four characters a token, or a tokenizer whose ranks are on disk."""
+
+import hashlib
+import os
+import tempfile
+from functools import cache
+from types import ModuleType
+from typing import NamedTuple
+
+from metier.core.budget import CountTokens, count_tokens
+from metier.core.nearest import nearest
+from metier.errors import ConfigError
+
+DEFAULT_TOKENIZER = "chars/4"
+_FOLDER_VARIABLES = ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR")
+
+
+class _Ranks(NamedTuple):
+    """The file that tiktoken keeps an encoding in."""
+
+    name: str
+    sha256: str
+
+
+_O200K = _Ranks(
+    "fb374d419588a4632f3f557e76b4b70aebbca790",
+    "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
+)
+_RANKS = {
+    "o200k_base": _O200K,
+    "o200k_harmony": _O200K,
+    "cl100k_base": _Ranks(
+        "9b5ad71b2ce5302211f9c61530b329a4922fc6a4",
+        "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
+    ),
+}
+
+
+@cache
+def token_counter(name: str) -> CountTokens:
+    """The counter called `name`. Nothing is ever downloaded.
+
+    Raises `ConfigError` for an unknown name, when tiktoken is not installed, and when the ranks
+    of the encoding are not on disk.
+    """
+    if name == DEFAULT_TOKENIZER:
+        return count_tokens
+    tiktoken = _tiktoken(name)
+    if name in _RANKS:
+        _check_ranks(name, _RANKS[name])
+    elif name not in _from_plugins(tiktoken):
+        known = [DEFAULT_TOKENIZER, *_RANKS, *_from_plugins(tiktoken)]
+        near = nearest(name, known)
+        hint = f"did you mean '{near}'?" if near else f"known: {', '.join(known)}"
+        raise _error(f"no tokenizer is called '{name}'", hint)
+    encoding = tiktoken.get_encoding(name)
+    return lambda text: len(encoding.encode_ordinary(text))
+
+
+def _tiktoken(name: str) -> ModuleType:
+    try:
+        import tiktoken  # an extra
+    except ImportError:
+        hint = "pip install 'metier[tokens]', or set tokenizer = \"chars/4\""
+        raise _error(f"tokenizer '{name}' needs tiktoken, which is not installed", hint) from None
+    module: ModuleType = tiktoken
+    return module
+
+
+def _from_plugins(tiktoken: ModuleType) -> list[str]:
+    """Encodings that others have added; those of tiktoken itself would be fetched when missing."""
+    names: list[str] = tiktoken.list_encoding_names()
+    constructors = tiktoken.registry.ENCODING_CONSTRUCTORS
+    own = "tiktoken_ext.openai_public"
+    return [name for name in names if constructors[name].__module__ != own]
+
+
+def _check_ranks(name: str, ranks: _Ranks) -> None:
+    folder = next(
+        (os.environ[one] for one in _FOLDER_VARIABLES if one in os.environ),
+        os.path.join(tempfile.gettempdir(), "data-gym-cache"),
+    )
+    file = os.path.join(folder, ranks.name) if folder else ""
+    hint = f'put its ranks there and set {_FOLDER_VARIABLES[0]}, or set tokenizer = "chars/4"'
+    try:
+        with open(file, "rb") as stream:
+            content = stream.read()
+    except OSError as error:
+        raise _error(
+            f"the ranks of '{name}' are not on disk: {error.strerror}", hint, file
+        ) from None
+    if hashlib.sha256(content).hexdigest() != ranks.sha256:
+        raise _error(f"the ranks of '{name}' are damaged", hint, file)
+
+
+def _error(message: str, hint: str, where: str = "") -> ConfigError:
+    return ConfigError(message, code="TOKENIZER_UNAVAILABLE", where=where, hint=hint)
