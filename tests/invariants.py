@@ -36,6 +36,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         1,
         "metier.index.abilities",
         "index",
+        "built",
     ),
     Invariant(
         "INV-ABL-002",
@@ -44,6 +45,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         1,
         "metier.index.abilities",
         "index",
+        "built",
     ),
     Invariant(
         "INV-ABL-003",
@@ -52,14 +54,16 @@ INVARIANTS: tuple[Invariant, ...] = (
         1,
         "metier.inject.abilities",
         "inject",
+        "built",
     ),
     Invariant(
         "INV-ABL-004",
         "An agent in excludeFrom is refused first; then an empty, absent or `*` applicableTo "
         "admits all, any other only those it names.",
         1,
-        "metier.index.abilities",
+        "metier.values.documents",
         "index",
+        "built",
     ),
     Invariant(
         "INV-ABL-005",
@@ -68,6 +72,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         1,
         "metier.index.abilities",
         "index",
+        "built",
     ),
     Invariant(
         "INV-ABL-SCR-001",
@@ -76,6 +81,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         1,
         "metier.select.abilities",
         "select",
+        "built",
     ),
     Invariant(
         "INV-ABL-SCR-002",
@@ -84,6 +90,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         1,
         "metier.select.abilities",
         "select",
+        "built",
     ),
     Invariant(
         "INV-ABL-LDR-001",

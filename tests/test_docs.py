@@ -65,7 +65,13 @@ def test_a_command_of_the_readme_prints_what_the_readme_shows(
     result = subprocess.run(
         [METIER, *arguments], cwd=workspace, capture_output=True, text=True, check=False
     )
-    assert result.stdout == output
+    assert result.stdout.removesuffix("\n") == output.removesuffix("\n")
+
+
+def test_the_ability_of_the_readme_is_the_one_of_the_example() -> None:
+    (shown,) = re.findall(r"```markdown\n(.*?)```", README, re.DOTALL)
+    file = REPOSITORY / "examples" / "workspace" / "abilities" / "commit-messages.md"
+    assert shown == file.read_text()
 
 
 def test_the_readme_has_commands_to_check() -> None:

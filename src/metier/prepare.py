@@ -102,8 +102,8 @@ class Preparer:
         rows = find_documents(self._store, "agent", agent or "")
         if not rows or rows[0].state != "active" or rows[0].id != agent:
             return (), DEFAULT_MAX_TOKENS
-        abilities = rows[0].data.get("abilities", {})
-        return abilities.get("core", ()), abilities.get("maxTokens", DEFAULT_MAX_TOKENS)
+        abilities = rows[0].data.get("abilities") or {}
+        return abilities.get("core") or (), abilities.get("maxTokens") or DEFAULT_MAX_TOKENS
 
     def _with_content(
         self,
@@ -130,15 +130,23 @@ class Preparer:
 
     def _read(self, ability: Ability) -> Ability:
         """`ability` with its content, if its file still holds a valid ability of that id."""
-        row = find_documents(self._store, "ability", ability.id)[0]
-        entry = self._read_row(row)
+        rows = find_documents(self._store, "ability", ability.id)
+        if not rows:
+            raise _unusable(ability, "ABILITY_LOAD_FAILED", "its file is gone")
+        entry = self._read_row(rows[0])
         if not entry.reason and entry.handle == ability.id:
             return cast(Ability, entry.document)
         errors = [issue.message for issue in entry.issues if issue.is_error]
-        raise InvalidDocumentError(
-            f"ability '{ability.id}' is left out: its file has changed"
-            f" ({errors[0] if errors else 'it has another id now'})",
-            code="ABILITY_VALIDATION_ERROR",
-            where=ability.path,
-            hint="metier lint",
-        )
+        if entry.reason and entry.reason != "unparseable":
+            raise _unusable(ability, "ABILITY_LOAD_FAILED", errors[0])
+        changed = errors[0] if errors else "it has another id now"
+        raise _unusable(ability, "ABILITY_VALIDATION_ERROR", f"its file has changed: {changed}")
+
+
+def _unusable(ability: Ability, code: str, why: str) -> InvalidDocumentError:
+    return InvalidDocumentError(
+        f"ability '{ability.id}' is left out: {why}",
+        code=code,
+        where=ability.path,
+        hint="metier lint",
+    )

@@ -316,7 +316,7 @@ def test_demo_runs_the_commands_that_it_shows_and_leaves_nothing_behind(tmp_path
     assert shown.returncode == 0
     for command in ("refresh", "list skills", "providers web-search", "lint", "explain FM104"):
         assert f"$ metier {command}\n" in shown.stdout
-    assert "30 new, 0 changed, 0 removed, 0 unchanged" in shown.stdout
+    assert "31 new, 0 changed, 0 removed, 0 unchanged" in shown.stdout
     assert "brave-search\ndo-everything\nsearx-search\n" in shown.stdout
     assert "error:" not in shown.stderr
     assert list(tmp_path.iterdir()) == []

@@ -11,6 +11,7 @@ import click
 
 from metier.errors import NotFoundError
 
+_TASK = "Review the Python pull request"
 _STEPS: tuple[tuple[str, Sequence[str]], ...] = (
     ("Find everything: one command, no set-up.", ("refresh",)),
     ("These are the skills of a small team.", ("list", "skills")),
@@ -18,7 +19,15 @@ _STEPS: tuple[tuple[str, Sequence[str]], ...] = (
     ("What is wrong with them? Every finding says where, and what to change.", ("lint",)),
     ("Why does that matter?", ("explain", "FM104")),
     ("What is mechanical is repaired.", ("lint", "--fix")),
-    ("Abilities, cards and agents are known by the same rules.", ("list", "agents")),
+    ("Abilities, cards and agents are known by the same rules.", ("list", "abilities")),
+    (
+        "A task gets the text of the abilities that fit it, within a budget.",
+        ("inject", "--task", "Write the commit message", "--min-signal", "10"),
+    ),
+    (
+        "Why these? Every part of every score is shown.",
+        ("inject", "--task", _TASK, "--agent", "reviewer", "--min-signal", "5", "--explain"),
+    ),
 )
 
 

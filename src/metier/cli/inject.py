@@ -96,7 +96,7 @@ def _print_text(session: Session, injection: Injection) -> None:
     elif sys.stdout.isatty():
         click.echo(printable(injection.text))
     else:
-        click.echo(injection.text, nl=False)
+        sys.stdout.write(injection.text)  # click would take colour codes out of it
 
 
 def _note_issues(session: Session, injection: Injection) -> None:

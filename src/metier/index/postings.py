@@ -3,6 +3,7 @@
 import sqlite3
 import sys
 from array import array
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
@@ -16,12 +17,12 @@ class Postings:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._added: dict[str, list[int]] = {}
+        self._added: defaultdict[str, list[int]] = defaultdict(list)
         self._removed: set[int] = set()
 
     def add(self, key: int, words: Iterable[str]) -> None:
         for word in words:
-            self._added.setdefault(word, []).append(key)
+            self._added[word].append(key)
 
     def remove(self, key: int) -> None:
         self._removed.add(key)

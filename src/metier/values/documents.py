@@ -67,8 +67,9 @@ class Ability:
     """The words of its tags and category."""
 
     def __post_init__(self) -> None:
-        long = (word for word in words(self.content) if len(word) >= SHORTEST_KEYWORD)
-        object.__setattr__(self, "words", frozenset(long))
+        distinct = frozenset(words(self.content))
+        long = frozenset([word for word in distinct if len(word) >= SHORTEST_KEYWORD])
+        object.__setattr__(self, "words", long)
         labels = " ".join((*self.tags, self.category))
         object.__setattr__(self, "label_words", frozenset(words(labels)))
 
