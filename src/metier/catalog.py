@@ -16,7 +16,7 @@ from metier.index.refresh import OnProgress, refresh_documents
 from metier.index.skills import SkillRepository
 from metier.index.store import FILE_NAME, IN_MEMORY, Store
 from metier.scan import read_documents, read_skills
-from metier.values.files import Entry, Found, Kind, Reading
+from metier.values.files import PLURAL, Entry, Found, Kind, Reading
 from metier.values.outcomes import Changes, Exclusion, Issue
 from metier.values.rows import Row
 from metier.values.twins import exact_copy, same_id, same_name
@@ -160,7 +160,7 @@ class Catalog:
             f"no {kind} is called '{wanted}'",
             code="ABILITY_NOT_FOUND" if kind == "ability" else None,
             where=self.workspace,
-            hint=f"did you mean '{near}'?" if near else "metier list shows what there is",
+            hint=f"did you mean '{near}'?" if near else f"metier list {PLURAL[kind]}",
         )
 
     def document(self, row: Row) -> "Document":

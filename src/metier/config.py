@@ -112,7 +112,7 @@ def _from_environment(environ: Mapping[str, str]) -> _Layer:
         if key == "host-folders":
             values[key] = {"true": True, "1": True, "false": False, "0": False}.get(text, text)
         elif key == "tokenizer":
-            values[key] = text
+            values[key] = text or Config().tokenizer
         else:
             values[key] = [part.strip() for part in text.split(",") if part.strip()]
     return "environment", values

@@ -148,5 +148,5 @@ def _unusable(ability: Ability, code: str, why: str) -> InvalidDocumentError:
         f"ability '{ability.id}' is left out: {why}",
         code=code,
         where=ability.path,
-        hint="metier lint",
+        hint="metier refresh" if code == "ABILITY_LOAD_FAILED" else "metier lint",
     )

@@ -12,6 +12,7 @@ from metier.core.nearest import nearest
 from metier.errors import ConfigError
 
 DEFAULT_TOKENIZER = "chars/4"
+_INSTEAD = 'set tokenizer = "chars/4"'
 _FOLDER_VARIABLES = ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR")
 
 
@@ -38,7 +39,7 @@ _RANKS = {
 
 @cache
 def token_counter(name: str) -> CountTokens:
-    """The counter called `name`. Nothing is ever downloaded.
+    """The counter called `name`. metier downloads nothing.
 
     Raises `ConfigError` for an unknown name, when tiktoken is not installed, and when the ranks
     of the encoding are not on disk.
@@ -48,8 +49,17 @@ def token_counter(name: str) -> CountTokens:
     tiktoken = _tiktoken(name)
     if name in _RANKS:
         _check_ranks(name, _RANKS[name])
-    elif name not in _from_plugins(tiktoken):
-        known = [DEFAULT_TOKENIZER, *_RANKS, *_from_plugins(tiktoken)]
+    try:
+        return _encoding(name, tiktoken)
+    except ConfigError:
+        raise
+    except Exception as error:  # a plugin of tiktoken may raise anything
+        raise _error(f"tokenizer '{name}' cannot be loaded: {error}", _INSTEAD) from error
+
+
+def _encoding(name: str, tiktoken: ModuleType) -> CountTokens:
+    known = [DEFAULT_TOKENIZER, *_RANKS, *_from_plugins(tiktoken)]
+    if name not in known:
         near = nearest(name, known)
         hint = f"did you mean '{near}'?" if near else f"known: {', '.join(known)}"
         raise _error(f"no tokenizer is called '{name}'", hint)
@@ -61,7 +71,8 @@ def _tiktoken(name: str) -> ModuleType:
     try:
         import tiktoken  # an extra
     except ImportError:
-        hint = "pip install 'metier[tokens]', or set tokenizer = \"chars/4\""
+        near = nearest(name, [DEFAULT_TOKENIZER, *_RANKS]) if name not in _RANKS else None
+        hint = f"did you mean '{near}'?" if near else f"pip install 'metier[tokens]', or {_INSTEAD}"
         raise _error(f"tokenizer '{name}' needs tiktoken, which is not installed", hint) from None
     module: ModuleType = tiktoken
     return module

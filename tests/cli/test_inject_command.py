@@ -307,7 +307,7 @@ def test_a_workspace_without_abilities_gives_no_text_and_says_so(
     workspace: Workspace, metier: Metier
 ) -> None:
     metier("refresh")
-    assert metier("inject", "--task", "x") == Result(0, "", "no ability is handed over\n")
+    assert metier("inject", "--task", "x") == Result(0, "", "nothing is handed over\n")
     assert metier("inject", "--task", "", "-q") == Result(0, "", "")
     explained = metier("inject", "--task", "x", "--explain")
     assert explained == Result(0, "", "0 abilities, 0 of 10,000 tokens\n")

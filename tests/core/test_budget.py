@@ -72,11 +72,13 @@ COUNTERS: list[CountTokens] = [
 ]
 SEPARATORS = ["", " ", "\n", "\n\n---\n\n", "a", "-", "\u0301"]
 
-counters = st.sampled_from(COUNTERS)
+every_counter = pytest.mark.parametrize("count", COUNTERS)
 separators = st.sampled_from(SEPARATORS)
 limits = st.integers(min_value=0, max_value=40)
 texts = st.text(alphabet="ab \n-é\u0301日本שׁह्😀👩\u200d💻🏽", max_size=12) | st.text(max_size=6)
 some_parts = st.lists(texts, max_size=8)
+long_texts = st.lists(texts, max_size=12).map("".join)
+overflows = st.sampled_from(["stop", "skip"])
 
 
 def joined(parts: Iterable[str], separator: str) -> str:
@@ -97,11 +99,13 @@ def test_characters_are_counted_not_bytes(text: str, tokens: int) -> None:
     assert count_tokens(text) == tokens
 
 
-@given(some_parts, limits, separators, counters, st.sampled_from(["stop", "skip"]))
-@example(["a", "b"], 2, "\n\n---\n\n", count_tokens, "stop")
-@example(["日", "日", "ab"], 5, "", tiny_bpe, "skip")
+@every_counter
+@given(parts=some_parts, limit=limits, separator=separators, overflow=overflows)
+@example(parts=["a", "b"], limit=2, separator="\n\n---\n\n", overflow="stop")
+@example(parts=["日", "日", "ab"], limit=5, separator="", overflow="skip")
+@example(parts=["ab", "ab"], limit=20, separator="", overflow="stop")
 def test_the_joined_text_never_exceeds_the_limit(
-    parts: Sequence[str], limit: int, separator: str, count: CountTokens, overflow: Overflow
+    count: CountTokens, parts: Sequence[str], limit: int, separator: str, overflow: Overflow
 ) -> None:
     fitted = fit(parts, limit, separator=separator, count=count, overflow=overflow)
     assert fitted.text == joined((parts[place] for place in fitted.taken), separator)
@@ -109,9 +113,9 @@ def test_the_joined_text_never_exceeds_the_limit(
     assert fitted.tokens <= limit
 
 
-@given(some_parts, limits, separators, counters, st.sampled_from(["stop", "skip"]))
+@given(st.sampled_from(COUNTERS), some_parts, limits, separators, overflows)
 def test_every_place_is_either_taken_or_left_and_both_are_in_order(
-    parts: Sequence[str], limit: int, separator: str, count: CountTokens, overflow: Overflow
+    count: CountTokens, parts: Sequence[str], limit: int, separator: str, overflow: Overflow
 ) -> None:
     fitted = fit(parts, limit, separator=separator, count=count, overflow=overflow)
     assert sorted([*fitted.taken, *fitted.left]) == list(range(len(parts)))
@@ -131,21 +135,23 @@ def places_before_the_first_that_does_not_fit(
     return next(too_large, len(parts))
 
 
-@given(some_parts, limits, separators, counters)
-@example(["aaaaaaaa", "a"], 1, "", count_tokens)
-@example(["a", "aaaaaaaa", "", "a"], 2, " ", count_tokens)
+@every_counter
+@given(parts=some_parts, limit=limits, separator=separators)
+@example(parts=["aaaaaaaa", "a"], limit=1, separator="")
+@example(parts=["a", "aaaaaaaa", "", "a"], limit=2, separator=" ")
 def test_stop_takes_all_parts_before_the_first_that_does_not_fit_and_none_after(
-    parts: Sequence[str], limit: int, separator: str, count: CountTokens
+    count: CountTokens, parts: Sequence[str], limit: int, separator: str
 ) -> None:
     end = places_before_the_first_that_does_not_fit(parts, limit, separator, count)
     fitted = fit(parts, limit, separator=separator, count=count, overflow="stop")
     assert list(fitted.taken) == list(range(end))
 
 
-@given(some_parts, limits, separators, counters)
-@example(["a", "aaaaaaaa", "a"], 2, " ", count_tokens)
+@every_counter
+@given(parts=some_parts, limit=limits, separator=separators)
+@example(parts=["a", "aaaaaaaa", "a"], limit=2, separator=" ")
 def test_skip_takes_each_part_that_fits_after_what_is_in_already(
-    parts: Sequence[str], limit: int, separator: str, count: CountTokens
+    count: CountTokens, parts: Sequence[str], limit: int, separator: str
 ) -> None:
     fitted = fit(parts, limit, separator=separator, count=count, overflow="skip")
     for place, part in enumerate(parts):
@@ -238,11 +244,12 @@ def test_a_negative_limit_is_refused(limit: int, parts: list[str]) -> None:
         check_limit(limit)
 
 
-@given(st.lists(texts, max_size=12).map("".join), limits, counters)
-@example("", 0, count_tokens)
-@example("日日日日", 1, tiny_bpe)
+@every_counter
+@given(text=long_texts, limit=limits)
+@example(text="", limit=0)
+@example(text="日日日日", limit=1)
 def test_pages_are_within_the_limit_and_make_up_the_text(
-    text: str, limit: int, count: CountTokens
+    count: CountTokens, text: str, limit: int
 ) -> None:
     try:
         made = pages(text, limit, count)
@@ -254,7 +261,7 @@ def test_pages_are_within_the_limit_and_make_up_the_text(
     assert all(count(page) <= limit for page in made if page)
 
 
-@given(st.lists(texts, max_size=12).map("".join), st.integers(min_value=1, max_value=10))
+@given(long_texts, st.integers(min_value=1, max_value=10))
 def test_a_page_is_full_or_ends_at_a_break_and_is_never_less_than_half_full(
     text: str, limit: int
 ) -> None:
@@ -271,7 +278,7 @@ def test_a_page_is_full_or_ends_at_a_break_and_is_never_less_than_half_full(
         ("aaaaaa\nbb dd eeee", "aaaaaa\n"),
         ("aaaaaaaa ddddddd", "aaaaaaaa "),
         ("aaaaaaaaaaaaaaaa", "aaaaaaaaaaaa"),
-        ("aaaaaa bb cc dddd", "aaaaaa bb "),
+        ("aaaaaa bb cc dddd", "aaaaaa bb cc"),
         ("aaaa\n\nbbbb\n\ncccc", "aaaa\n\nbbbb\n\n"),
         ("aaaaaa b\ncc dd ee", "aaaaaa b\n"),
     ],
@@ -298,6 +305,11 @@ def test_a_text_that_fits_is_one_page_whatever_breaks_it_has() -> None:
     assert pages("aa\n\nbb\ncc dd", 3) == ["aa\n\nbb\ncc dd"]
 
 
+def test_where_no_break_is_every_page_is_full() -> None:
+    assert pages("aaaaa", 2, len) == ["aa", "aa", "a"]
+    assert pages("aaaaaaaaa", 1) == ["aaaa", "aaaa", "a"]
+
+
 def test_an_empty_text_is_one_empty_page() -> None:
     assert pages("", 5) == pages("", 0) == [""]
 
@@ -313,7 +325,6 @@ def test_a_break_is_given_up_where_the_shorter_page_would_cost_more() -> None:
     ("text", "limit", "count"),
     [
         ("a", 0, count_tokens),
-        ("a", -1, count_tokens),
         ("😀", 3, utf8_bytes),
         ("ab😀", 3, utf8_bytes),
     ],
@@ -324,3 +335,22 @@ def test_where_not_one_character_fits_there_are_no_pages(
     with pytest.raises(UsageError, match=f"not one character fits into {limit} tokens") as caught:
         pages(text, limit, count)
     assert "--max-tokens" in caught.value.hint
+
+
+@pytest.mark.parametrize("text", ["", "a"])
+def test_pages_of_less_than_no_tokens_are_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="cannot be negative"):
+        pages(text, -1)
+
+
+def test_paging_a_long_text_counts_little_more_than_the_text() -> None:
+    counted = 0
+
+    def count(text: str) -> int:
+        nonlocal counted
+        counted += len(text)
+        return count_tokens(text)
+
+    text = "word " * 20_000
+    assert "".join(pages(text, 100, count)) == text
+    assert counted < 30 * len(text)

@@ -213,7 +213,7 @@ def runs(text: str) -> int:
 
 def pairs(text: str) -> int:
     """More text can need fewer tokens."""
-    return len(text) // 2 + 5 * (len(text) % 2)
+    return len(text) // 2 + 20 * (len(text) % 2)
 
 
 def packed(text: str) -> int:

@@ -56,6 +56,11 @@ def test_a_core_ability_follows_what_it_brought_in() -> None:
     assert made.injected_abilities == ["c", "d", "e", "b", "a"]
 
 
+def test_a_core_ability_that_an_earlier_one_brought_in_stays_before_it() -> None:
+    selection = selected("c", "b", "a", core=["a", "b"], required_by={"c": "a", "b": "a"})
+    assert inject_abilities(selection, core=["a", "b"]).injected_abilities == ["c", "b", "a"]
+
+
 def test_the_order_of_a_selection_with_core_is_kept() -> None:
     known = [
         ability("a", tags=("go",)),
@@ -137,7 +142,7 @@ def test_an_empty_core_ability_always_fits() -> None:
 
 
 def test_a_core_ability_that_was_not_selected_leaves_the_outcome_empty() -> None:
-    made = inject_abilities(selected("a", "b"), core=["ghost", "a", "gone"])
+    made = inject_abilities(selected("a", "b"), core=["ghost", "a", "gone", "ghost"])
     assert (made.combined_content, made.token_count) == ("", 0)
     assert made.injected_abilities == []
     assert not made.truncated

@@ -209,6 +209,20 @@ def test_a_core_ability_that_an_earlier_one_requires_comes_before_it() -> None:
     assert ids(abilities_for_task(known, "", core=["c", "a", "b"])) == ["c", "b", "a"]
 
 
+def test_a_core_ability_that_an_earlier_one_requires_is_warned_of_once() -> None:
+    known = [
+        ability("a", requires=("b",)),
+        ability("b", enabled=False, requires=("ghost",), conflicts=("a",)),
+    ]
+    selection = abilities_for_task(known, "", core=["a", "b"])
+    assert ids(selection) == ["b", "a"]
+    assert sorted(codes(selection)) == [
+        "ABILITY_CONFLICT",
+        "ABILITY_CORE_KEPT",
+        "ABILITY_DEPENDENCY_MISSING",
+    ]
+
+
 def test_dependencies_of_core_abilities_are_not_filtered() -> None:
     known = [
         ability("core", requires=("d",)),

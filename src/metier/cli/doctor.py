@@ -17,6 +17,7 @@ from metier.core.text import printable
 from metier.discover.hosts import HOSTS
 from metier.errors import MetierError
 from metier.index.documents import check_integrity
+from metier.tokens import token_counter
 from metier.values.files import KINDS, PLURAL
 
 _COLOURS = {"ok": "green", "warning": "yellow", "error": "red"}
@@ -61,11 +62,20 @@ def _checks(session: Session) -> Iterator[Check]:
         yield Check("workspace", "ok", session.workspace())
         sources = session.config().sources
         yield Check("settings", "ok", ", ".join(sources) or "defaults")
+        yield _tokenizer(session.config().tokenizer)
         with session.open_catalog() as catalog:
             yield from _catalogue(session, catalog)
     except MetierError as error:
         where = f" ({error.where})" if error.where else ""
         yield Check(error.code, "error", f"{error.message}{where}", error.hint)
+
+
+def _tokenizer(name: str) -> Check:
+    try:
+        token_counter(name)
+    except MetierError as error:
+        return Check("tokenizer", "error", error.message, error.hint)
+    return Check("tokenizer", "ok", name)
 
 
 def _catalogue(session: Session, catalog: Catalog) -> Iterator[Check]:

@@ -92,20 +92,23 @@ def command(
 def _print_text(session: Session, injection: Injection) -> None:
     """The text and nothing else; a terminal gets a line end, and no control characters."""
     if not injection.text:
-        session.note("no ability is handed over")
+        session.note("nothing is handed over")
     elif sys.stdout.isatty():
         click.echo(printable(injection.text))
     else:
-        sys.stdout.write(injection.text)  # click would take colour codes out of it
+        sys.stdout.buffer.write(injection.text.encode())
 
 
 def _note_issues(session: Session, injection: Injection) -> None:
-    """Warnings as lines; the first error ends the command."""
+    """Warnings as lines; an error ends the command."""
     for issue in injection.issues:
-        if issue.is_error:
-            raise MetierError(issue.message, code=issue.code, where=issue.path, hint=issue.hint)
-        session.note(f"warning: {issue.message} ({issue.code})")
-        session.note(f"    hint: {issue.hint}")
+        if not issue.is_error:
+            session.note(f"warning: {issue.message} ({issue.code})")
+            session.note(f"    hint: {issue.hint}")
+    errors = [issue for issue in injection.issues if issue.is_error]
+    if errors:
+        first, message = errors[0], "; ".join(issue.message for issue in errors)
+        raise MetierError(message, code=first.code, where=first.path, hint=first.hint)
 
 
 def _print_scores(session: Session, injection: Injection) -> None:

@@ -82,10 +82,15 @@ def _by_priority(
     catalog: Catalog, rows: list[Row], agent: str | None, tags: tuple[str, ...]
 ) -> list[Row]:
     """The rows that pass the filters, in the order of the registry; a hidden one after its twin."""
-    listed = catalog.abilities(agent=agent, tags=tags)
-    places = {ability.id: place for place, ability in enumerate(listed)}
-    kept = [row for row in rows if row.id in places]
-    return sorted(kept, key=lambda row: (places[row.id], row.state == "shadowed"))
+    places = {ability.id: place for place, ability in enumerate(catalog.abilities())}
+    kept = []
+    for row in rows:
+        ability = Ability.of(row.data, content="")
+        if (not tags or not set(tags).isdisjoint(ability.tags)) and (
+            agent is None or ability.applies_to(agent)
+        ):
+            kept.append(row)
+    return sorted(kept, key=lambda row: places[row.id])
 
 
 def _print_abilities(session: Session, rows: list[Row]) -> None:

@@ -76,39 +76,45 @@ def check_limit(limit: int) -> None:
 def pages(text: str, limit: int, count: CountTokens = count_tokens) -> list[str]:
     """`text` cut into pieces of at most `limit` tokens; joined they are `text` again.
 
-    A page ends after a blank line, else a line, else a word, unless that leaves it half empty.
-    Raises `UsageError` when not even one character fits.
+    A page ends after a blank line, else a line, else a word, unless that leaves it less than
+    half full. Raises `UsageError` when not even one character fits.
     """
+    check_limit(limit)
     out: list[str] = []
     start = 0
     while start < len(text):
-        page = _first_page(text[start:], limit, count)
-        out.append(page)
-        start += len(page)
+        end = _end_of_page(text, start, limit, count)
+        out.append(text[start:end])
+        start = end
     return out or [""]
 
 
-def _first_page(text: str, limit: int, count: CountTokens) -> str:
-    if count(text) <= limit:
-        return text
-    fits, exceeds = 0, len(text)
+def _end_of_page(text: str, start: int, limit: int, count: CountTokens) -> int:
+    fits, exceeds = start, start + 1
+    while exceeds < len(text) and count(text[start:exceeds]) <= limit:
+        fits, exceeds = exceeds, min(start + 2 * (exceeds - start), len(text))
+    if exceeds == len(text) and count(text[start:]) <= limit:
+        return exceeds
     while exceeds - fits > 1:
         middle = (fits + exceeds) // 2
-        if count(text[:middle]) <= limit:
+        if count(text[start:middle]) <= limit:
             fits = middle
         else:
             exceeds = middle
-    if fits == 0:
+    if fits == start:
         raise UsageError(
             f"not one character fits into {limit} tokens", hint="give a larger --max-tokens"
         )
-    whole = _at_break(text[:fits])
-    return whole if count(whole) <= limit else text[:fits]
+    end = _last_break(text, start, fits)
+    return end if count(text[start:end]) <= limit else fits
 
 
-def _at_break(text: str) -> str:
+def _last_break(text: str, start: int, end: int) -> int:
+    """Where the page from `start` ends best, at `end` or before."""
     for mark in _BREAKS:
-        end = text.rfind(mark) + len(mark)
-        if text.rfind(mark) >= 0 and end * 2 >= len(text):
-            return text[:end]
-    return text
+        if mark == " " and text[end].isspace():
+            return end
+        found = text.rfind(mark, start, end)
+        if found >= 0 and 2 * (found + len(mark) - start) >= end - start:
+            return found + len(mark)
+    return end

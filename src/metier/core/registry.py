@@ -18,7 +18,7 @@ class Registry(Generic[T]):
         self._items: dict[str, T] = {}
 
     def register(self, item: T) -> bool:
-        """Add `item`; whether it is in the registry now.
+        """Add `item`; whether it was taken.
 
         A known id keeps its place: its item is replaced, kept, or the call raises `UsageError`.
         """
@@ -36,7 +36,9 @@ class Registry(Generic[T]):
 
     def remove(self, key: str) -> bool:
         """Whether there was something to remove."""
-        return self._items.pop(key, None) is not None
+        known = key in self._items
+        self._items.pop(key, None)
+        return known
 
     def exists(self, key: str) -> bool:
         return key in self._items

@@ -1,0 +1,105 @@
+"""Jaro-Winkler similarity of names, decided exactly at the border."""
+
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+from rapidfuzz.distance import JaroWinkler
+from rapidfuzz.process import cdist
+
+PREFIX_SCALE = 0.10
+MAX_PREFIX = 4
+THRESHOLD = 0.90
+_EXACT_SCALE = Fraction(1, 10)
+_EXACT_THRESHOLD = Fraction(9, 10)
+_BAND = 1e-9
+"""Within this distance of the threshold floating point does not decide."""
+_LEAST_SHARES = 1.5 - 1e-9
+"""At the threshold and with the longest prefix, m/|a| + m/|b| is at least 1.5."""
+_ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789-"
+_BITS = {char: 1 << place for place, char in enumerate(_ALPHABET)}
+
+
+def similarity(left: str, right: str) -> float:
+    """Jaro-Winkler similarity, rounded to 10 decimals."""
+    return round(float(JaroWinkler.similarity(left, right, prefix_weight=PREFIX_SCALE)), 10)
+
+
+class FuzzyNames:
+    """A fixed list of capability names to compare others with."""
+
+    def __init__(self, names: list[str]) -> None:
+        self._names = names
+        self._lengths = np.array([len(name) for name in names], dtype=np.float64)
+        self._masks = np.array([_mask(name) for name in names], dtype=np.int64)
+
+    def like(self, name: str) -> list[tuple[int, float]]:
+        """Places and similarities of the names that reach the threshold; `name` itself not."""
+        places = self._possible(name)
+        if not len(places):
+            return []
+        names = [self._names[place] for place in places]
+        found: NDArray[np.float64] = cdist(
+            [name],
+            names,
+            scorer=JaroWinkler.similarity,
+            scorer_kwargs={"prefix_weight": PREFIX_SCALE},
+            score_cutoff=THRESHOLD - _BAND,
+            dtype=np.float64,
+        )[0]
+        return [
+            (int(places[at]), round(float(found[at]), 10))
+            for at in np.flatnonzero(found)
+            if names[at] != name and _reaches(name, names[at], float(found[at]))
+        ]
+
+    def _possible(self, name: str) -> NDArray[np.intp]:
+        """Places of the names that share enough characters; an upper bound, so none is lost."""
+        matches = np.full(len(self._names), float(len(name)))
+        for char, count in Counter(name).items():
+            matches -= count * ((self._masks & _BITS.get(char, 0)) == 0)
+        matches = np.minimum(matches, self._lengths)
+        shares = matches / len(name) + matches / self._lengths
+        return np.flatnonzero(shares >= _LEAST_SHARES)
+
+
+def _mask(name: str) -> int:
+    mask = 0
+    for char in name:
+        mask |= _BITS.get(char, 0)
+    return mask
+
+
+def _reaches(left: str, right: str, found: float) -> bool:
+    if abs(found - THRESHOLD) > _BAND:
+        return found > THRESHOLD
+    return exact_similarity(left, right) >= _EXACT_THRESHOLD
+
+
+def exact_similarity(left: str, right: str) -> Fraction:
+    """Jaro-Winkler similarity as a fraction."""
+    jaro = _exact_jaro(left, right)
+    prefix = 0
+    while prefix < min(MAX_PREFIX, len(left), len(right)) and left[prefix] == right[prefix]:
+        prefix += 1
+    return jaro + prefix * _EXACT_SCALE * (1 - jaro)
+
+
+def _exact_jaro(left: str, right: str) -> Fraction:
+    window = max(max(len(left), len(right)) // 2 - 1, 0)
+    taken = [False] * len(right)
+    from_left: list[str] = []
+    for place, char in enumerate(left):
+        for other in range(max(0, place - window), min(len(right), place + window + 1)):
+            if not taken[other] and right[other] == char:
+                taken[other] = True
+                from_left.append(char)
+                break
+    if not from_left:
+        return Fraction(int(left == right))
+    from_right = [char for char, is_taken in zip(right, taken, strict=True) if is_taken]
+    crossed = sum(one != other for one, other in zip(from_left, from_right, strict=True))
+    matches = len(from_left)
+    in_order = Fraction(matches - crossed // 2, matches)
+    return (Fraction(matches, len(left)) + Fraction(matches, len(right)) + in_order) / 3

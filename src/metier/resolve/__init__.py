@@ -1,0 +1,9 @@
+"""Stage 5: who provides what is required (spec 4)."""
+
+from metier.resolve.aliases import AliasTable, AliasTables
+from metier.resolve.engine import resolve
+from metier.resolve.policy import Policy
+from metier.resolve.pool import Pool
+from metier.resolve.results import Resolution
+
+__all__ = ["AliasTable", "AliasTables", "Policy", "Pool", "Resolution", "resolve"]

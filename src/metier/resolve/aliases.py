@@ -1,0 +1,134 @@
+"""Alias tables: different names for one capability."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from metier.core.names import is_capability_name
+from metier.values.outcomes import Issue
+
+SCHEMA_VERSION = "1"
+
+
+@dataclass(frozen=True, slots=True)
+class AliasTable:
+    """One table; `canonical` maps every name that it knows to the canonical one."""
+
+    source: str
+    """runtime · workspace · built-in"""
+    version: str
+    canonical: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, source: str, version: str, aliases: Mapping[str, Iterable[str]]) -> "AliasTable":
+        """The table of these names. A key stays canonical; a circle gets its smallest key."""
+        canonical = {key: key for key in aliases}
+        for key in sorted(aliases):
+            for alias in aliases[key]:
+                if alias not in aliases:
+                    canonical.setdefault(alias, key)
+        for circle in _circles(aliases):
+            canonical.update(dict.fromkeys(circle, min(circle)))
+        flat = {name: canonical[key] for name, key in canonical.items()}
+        return cls(source, version, flat)
+
+
+@dataclass(frozen=True, slots=True)
+class AliasTables:
+    """The tables in force, strongest first: for each name the first that knows it decides."""
+
+    tables: tuple[AliasTable, ...] = ()
+
+    def canonical(self, name: str) -> str:
+        for table in self.tables:
+            found = table.canonical.get(name)
+            if found is not None:
+                return found
+        return name
+
+    def names_of(self, name: str) -> list[str]:
+        """All names that have the same canonical one as `name`, itself among them."""
+        wanted = self.canonical(name)
+        known = {name, wanted, *(one for table in self.tables for one in table.canonical)}
+        return sorted(one for one in known if self.canonical(one) == wanted)
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Source → version: part of every key under which a match is kept."""
+        return {table.source: table.version for table in self.tables}
+
+
+def parse_alias_table(text: str, source: str, path: str) -> tuple[AliasTable | None, list[Issue]]:
+    """The table in `text`, a JSON file; None and an issue for each thing that is wrong with it."""
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        line = getattr(error, "lineno", 1)
+        column = getattr(error, "colno", 1)
+        what = getattr(error, "msg", "nested too deeply")
+        return None, [_issue(f"not valid JSON: {what}", path, line, column)]
+    problems = list(_problems(data))
+    if problems:
+        return None, [_issue(message, path, *_place(text, key)) for key, message in problems]
+    return AliasTable.of(source, data["alias_table_version"], data["aliases"]), []
+
+
+def _problems(data: Any) -> Iterable[tuple[str, str]]:
+    """Everything that keeps `data` from being an alias table: the key at fault, and what it is."""
+    if not isinstance(data, dict):
+        yield "", "an alias table is a JSON object"
+        return
+    for key in sorted(data.keys() - {"schema_version", "alias_table_version", "aliases"}):
+        yield key, f"'{key}' is not a key of an alias table"
+    if data.get("schema_version") != SCHEMA_VERSION:
+        yield "schema_version", f"'schema_version' must be \"{SCHEMA_VERSION}\""
+    version = data.get("alias_table_version")
+    if not isinstance(version, str) or not version:
+        yield "alias_table_version", "'alias_table_version' must be a text"
+    aliases = data.get("aliases")
+    if not isinstance(aliases, dict):
+        yield "aliases", "'aliases' must be an object of lists"
+        return
+    for key, names in aliases.items():
+        if not is_capability_name(key):
+            yield key, f"'{key}' is no capability name"
+        if not isinstance(names, list):
+            yield key, f"'{key}' must have a list of names"
+            continue
+        for name in names:
+            if not isinstance(name, str) or not is_capability_name(name):
+                yield str(name), f"{name!r} below '{key}' is no capability name"
+
+
+def _issue(message: str, path: str, line: int, column: int) -> Issue:
+    return Issue("DC403", message, path, line, column, "correct it: until then it does not count")
+
+
+def _place(text: str, key: str) -> tuple[int, int]:
+    """Line and column of the first `"key"` in `text`."""
+    at = max(text.find(json.dumps(key, ensure_ascii=False)), 0)
+    return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+
+
+def _circles(aliases: Mapping[str, Iterable[str]]) -> list[set[str]]:
+    """Sets of keys that name each other, directly or through others."""
+    follow = {key: [one for one in names if one in aliases] for key, names in aliases.items()}
+    reach = {key: _reachable(key, follow) for key in follow}
+    circles: list[set[str]] = []
+    for key in sorted(follow):
+        circle = {one for one in reach[key] if key in reach[one]}
+        if len(circle) > 1 and circle not in circles:
+            circles.append(circle)
+    return circles
+
+
+def _reachable(start: str, follow: Mapping[str, list[str]]) -> set[str]:
+    found: set[str] = set()
+    open_keys = list(follow[start])
+    while open_keys:
+        key = open_keys.pop()
+        if key not in found:
+            found.add(key)
+            open_keys += follow[key]
+    return found

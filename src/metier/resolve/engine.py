@@ -1,0 +1,368 @@
+"""One run of the protocol: score → policy → gates → ranking → selection → what is missing."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from metier.core.names import is_capability_name
+from metier.errors import UsageError
+from metier.resolve.aliases import AliasTables
+from metier.resolve.choice import Verdicts, cut, gate, rank, select, within_hints
+from metier.resolve.matching import KINDS
+from metier.resolve.missing import settle_missing
+from metier.resolve.policy import OnMissing, Policy, strictest
+from metier.resolve.pool import Floats, Pool
+from metier.resolve.results import (
+    Decide,
+    Dependency,
+    MayProbe,
+    OptionalMatch,
+    Probe,
+    ProbeResult,
+    Resolution,
+)
+from metier.resolve.runtimes import runtime_scores
+from metier.resolve.scores import Question, Scores, score
+from metier.values.candidates import Candidate
+from metier.values.contracts import Contract, Mode
+
+DEPTH = 2
+
+
+def resolve(
+    candidates: Pool | Iterable[Candidate],
+    requires: Sequence[str] = (),
+    query: str = "",
+    *,
+    consumer: Candidate | None = None,
+    mode: Mode | None = None,
+    policy: Mapping[str, str] | None = None,
+    aliases: AliasTables | None = None,
+    history: Mapping[str, float] | None = None,
+    host: str | None = None,
+    probes: Mapping[str, Probe] | None = None,
+    may_probe: MayProbe | None = None,
+    decide: Decide | None = None,
+    divergence: bool = True,
+    depth: int = DEPTH,
+) -> Resolution:
+    """Choose providers for `requires` among `candidates`, by the rules of spec 4 alone.
+
+    A consumer adds its own requirements, policy and mode, and is no candidate. `policy` is the
+    caller's word and beats the consumer's. `history` gives success rates by candidate id.
+    Raises `UsageError` when nothing is required or the consumer's contract cannot be used.
+    """
+    pool = candidates if isinstance(candidates, Pool) else Pool(candidates)
+    run = _Run(pool, policy or {}, aliases or AliasTables(), history or {}, host, probes or {})
+    return run.resolve(requires, query, consumer, mode, may_probe, decide, divergence, depth)
+
+
+@dataclass(slots=True)
+class _Choice:
+    """What one question came to, before anybody is asked."""
+
+    question: Question
+    policy: Policy
+    scores: Scores
+    verdicts: Verdicts
+    kept: list[int]
+    selected: list[int]
+
+    def unresolved(self) -> tuple[str, ...]:
+        mode = self.question.mode
+        return tuple(
+            name
+            for name, one in zip(self.question.requires, self.scores.matches, strict=True)
+            if not any(one.resolved(mode)[place] for place in self.selected)
+        )
+
+
+class _Run:
+    """What all questions of one run share."""
+
+    def __init__(
+        self,
+        pool: Pool,
+        overrides: Mapping[str, str],
+        aliases: AliasTables,
+        rates: Mapping[str, float],
+        host: str | None,
+        probes: Mapping[str, Probe],
+    ) -> None:
+        self._pool = pool
+        self._overrides = overrides
+        self._aliases = aliases
+        self._rates = rates
+        self._host = host
+        self._probes = probes
+        self._runtime: Floats = runtime_scores(pool.candidates, host)
+        self._probed: dict[tuple[int, str], ProbeResult] = {}
+        self._warnings: list[str] = []
+
+    def resolve(
+        self,
+        requires: Sequence[str],
+        query: str,
+        consumer: Candidate | None,
+        mode: Mode | None,
+        may_probe: MayProbe | None,
+        decide: Decide | None,
+        divergence: bool,
+        depth: int,
+    ) -> Resolution:
+        contract = _contract_of(consumer, mode)
+        mode = mode or (contract.mode if contract is not None else "best-effort")
+        own = contract.requires if contract is not None else ()
+        wanted = tuple(dict.fromkeys([*requires, *own]))
+        optional = contract.optional if contract is not None else ()
+        if not wanted and not optional:
+            raise UsageError(
+                "nothing is required", hint="name a capability with -r, or --for SKILL"
+            )
+        place = self._pool.places.get(consumer.id) if consumer is not None else None
+        question = self._question(wanted, query, mode, place, divergence)
+        effective = self._policy(mode, contract.policy if contract is not None else {})
+        choice = self._choose(question, effective, depth, (), may_probe)
+        unresolved = choice.unresolved()
+        on_missing = self._on_missing(choice)
+        is_short = self._is_short(choice)
+        decision = None
+        if (unresolved or is_short) and on_missing == "offer-emulation" and decide is not None:
+            decision = decide(unresolved)
+        outcome = settle_missing(on_missing, unresolved, is_short, decision)
+        chosen = tuple(self._pool.ids[one] for one in choice.selected)
+        return Resolution(
+            question=question,
+            policy=replace(effective, on_missing_required=on_missing),
+            selected=chosen if outcome.keeps_selection else (),
+            chosen=chosen,
+            unresolved=unresolved,
+            outcome=outcome,
+            optional=tuple(self._optional(question, one) for one in dict.fromkeys(optional)),
+            dependencies=tuple(
+                one
+                for place in choice.selected
+                if (one := self._dependency(place, question, depth, (place,))) is not None
+            ),
+            probes=tuple(self._probed.values()),
+            warnings=tuple(dict.fromkeys(self._warnings)),
+            pool=self._pool,
+            scores=choice.scores,
+            verdicts=choice.verdicts,
+            ranked=tuple(choice.kept),
+        )
+
+    def _question(
+        self, requires: tuple[str, ...], query: str, mode: Mode, place: int | None, divergence: bool
+    ) -> Question:
+        return Question(
+            requires=requires,
+            query=query or " ".join(requires),
+            mode=mode,
+            consumer=place,
+            aliases=self._aliases,
+            rates=self._rates,
+            host=self._host,
+            with_divergence=divergence,
+        )
+
+    def _policy(self, mode: Mode, pairs: Mapping[str, str]) -> Policy:
+        policy, warnings = Policy.for_mode(mode).with_contract(pairs)
+        self._warnings += warnings
+        return policy.with_runtime(self._overrides)
+
+    def _choose(
+        self,
+        question: Question,
+        policy: Policy,
+        depth: int,
+        chain: tuple[int, ...],
+        may_probe: MayProbe | None = None,
+    ) -> _Choice:
+        scores = score(self._pool, question, self._runtime)
+        if may_probe is not None and question.mode == "best-effort":
+            scores = self._after_probes(scores, question, policy, may_probe)
+        order, verdicts = self._ranked(scores, question, policy)
+        if question.mode == "strict":
+            order = self._walk(order, scores, question, policy, verdicts, depth, chain)
+        kept, beyond = cut(order, scores, question, policy)
+        verdicts.reject("beyond-max-candidates", beyond)
+        selected = select(kept, scores, question, policy)
+        return _Choice(question, policy, scores, verdicts, kept, selected)
+
+    def _ranked(
+        self, scores: Scores, question: Question, policy: Policy
+    ) -> tuple[list[int], Verdicts]:
+        verdicts = gate(self._pool, scores, question, policy)
+        passed = ~verdicts.rejected
+        if question.consumer is not None:
+            passed[question.consumer] = False
+        order = rank(self._pool, scores, np.flatnonzero(passed))
+        return within_hints(order, self._pool.claims(question.mode), verdicts), verdicts
+
+    def _after_probes(
+        self, scores: Scores, question: Question, policy: Policy, may_probe: MayProbe
+    ) -> Scores:
+        """Scores without the penalty of those flagged at the top whose probe passes."""
+        order, _ = self._ranked(scores, question, policy)
+        kept, _ = cut(order, scores, question, policy)
+        cleared = []
+        for place in kept:
+            if scores.flagged[place]:
+                wanted = self._probes_for(place, scores, question)
+                asked = [one for one in wanted if may_probe(self._pool.candidates[place], one)]
+                results = [self._probe(place, one) for one in asked]
+                if results and all(one.passed for one in results):
+                    cleared.append(place)
+        return scores.without_inflation(cleared) if cleared else scores
+
+    def _walk(
+        self,
+        order: list[int],
+        scores: Scores,
+        question: Question,
+        policy: Policy,
+        verdicts: Verdicts,
+        depth: int,
+        chain: tuple[int, ...],
+    ) -> list[int]:
+        """Strict: look at each candidate that would be kept, from the top; the failing drop out."""
+        looked_at: set[int] = set()
+        while True:
+            kept, _ = cut(order, scores, question, policy)
+            place = next((one for one in kept if one not in looked_at), None)
+            if place is None:
+                return order
+            looked_at.add(place)
+            reasons = self._objections(place, scores, question, depth, chain)
+            for reason in reasons:
+                verdicts.reject(reason, [place])
+            if reasons:
+                order = [one for one in order if one != place]
+
+    def _objections(
+        self, place: int, scores: Scores, question: Question, depth: int, chain: tuple[int, ...]
+    ) -> list[str]:
+        results = [self._probe(place, one) for one in self._probes_for(place, scores, question)]
+        passed = bool(results) and all(one.passed for one in results)
+        reasons = []
+        if scores.flagged[place] and not passed:
+            reasons.append("contract-inflated")
+        if results and not passed:
+            reasons.append("probe-failed")
+        if not reasons:
+            dependency = self._dependency(place, question, depth, (*chain, place))
+            if dependency is not None and not dependency.is_resolved:
+                reasons.append("dependency-unresolved")
+        return reasons
+
+    def _probes_for(self, place: int, scores: Scores, question: Question) -> list[str]:
+        """The required capabilities that this candidate resolves and that have a probe."""
+        return [
+            name
+            for name, one in zip(question.requires, scores.matches, strict=True)
+            if name in self._probes and one.resolved(question.mode)[place]
+        ]
+
+    def _probe(self, place: int, capability: str) -> ProbeResult:
+        key = place, capability
+        if key not in self._probed:
+            probe = self._probes[capability]
+            self._probed[key] = probe(self._pool.candidates[place], capability)
+        return self._probed[key]
+
+    def _dependency(
+        self, place: int, question: Question, depth: int, chain: tuple[int, ...]
+    ) -> Dependency | None:
+        """What the provider at `place` requires; None when it requires nothing."""
+        candidate = self._pool.candidates[place]
+        contract = candidate.contract_in(question.mode)
+        if contract is None or not contract.requires:
+            return None
+        requires = tuple(dict.fromkeys(contract.requires))
+        if depth <= 0:
+            return Dependency(candidate.id, requires, (), (), beyond_depth=True)
+        sub = self._question(requires, "", question.mode, place, question.with_divergence)
+        policy = self._policy(question.mode, contract.policy)
+        choice = self._choose_below(sub, policy, depth, chain)
+        below: list[Dependency] = []
+        cycle: tuple[str, ...] = ()
+        for one in choice.selected:
+            if one in chain:
+                cycle = tuple(self._pool.ids[link] for link in (*chain[chain.index(one) :], one))
+                continue
+            found = self._dependency(one, question, depth - 1, (*chain, one))
+            if found is not None:
+                below.append(found)
+        return Dependency(
+            provider=candidate.id,
+            requires=requires,
+            selected=tuple(self._pool.ids[one] for one in choice.selected),
+            unresolved=choice.unresolved(),
+            cycle=cycle,
+            below=tuple(below),
+        )
+
+    def _choose_below(
+        self, question: Question, policy: Policy, depth: int, chain: tuple[int, ...]
+    ) -> _Choice:
+        """The choice for a provider's own requirements; one above it in the chain may serve."""
+        scores = score(self._pool, question, self._runtime)
+        order, verdicts = self._ranked(scores, question, policy)
+        if question.mode == "strict" and depth > 1:
+            fresh = [one for one in order if one not in chain]
+            survivors = set(self._walk(fresh, scores, question, policy, verdicts, depth - 1, chain))
+            order = [one for one in order if one in survivors or one in chain]
+        kept, _ = cut(order, scores, question, policy)
+        return _Choice(
+            question, policy, scores, verdicts, kept, select(kept, scores, question, policy)
+        )
+
+    def _optional(self, question: Question, capability: str) -> OptionalMatch:
+        """The best candidate that resolves an optional capability, if there is one."""
+        if not is_capability_name(capability):
+            return OptionalMatch(capability, None, "none")
+        sub = self._question(
+            (capability,), "", question.mode, question.consumer, question.with_divergence
+        )
+        scores = score(self._pool, sub, self._runtime)
+        order, _ = self._ranked(scores, sub, self._policy(question.mode, {}))
+        if not order:
+            return OptionalMatch(capability, None, "none")
+        kind = KINDS[int(scores.matches[0].kinds[order[0]])]
+        return OptionalMatch(capability, self._pool.ids[order[0]], kind)
+
+    def _on_missing(self, choice: _Choice) -> OnMissing:
+        """The strictest of the policy in force and of the selected providers' own."""
+        value = choice.policy.on_missing_required
+        for place in choice.selected:
+            contract = self._pool.candidates[place].contract_in(choice.question.mode)
+            if contract is not None:
+                tight = choice.policy.tightened(contract.policy)
+                value = strictest(value, tight.on_missing_required)
+        return value
+
+    def _is_short(self, choice: _Choice) -> bool:
+        """Whether nothing was selected, or a set that covers less than it has to."""
+        if not choice.question.requires:
+            return False
+        if not choice.selected:
+            return True
+        covered = len(choice.question.requires) - len(choice.unresolved())
+        share = round(covered / len(choice.question.requires), 12)
+        return share < choice.policy.min_required_coverage
+
+
+def _contract_of(consumer: Candidate | None, mode: Mode | None) -> Contract | None:
+    if consumer is None:
+        return None
+    wanted = mode or (consumer.contract.mode if consumer.contract is not None else "best-effort")
+    problem = consumer.refused_in(wanted)
+    if problem:
+        raise UsageError(
+            f"the contract of '{consumer.name}' cannot be used: {problem}",
+            where=consumer.folder,
+            hint="metier lint shows where; or name what you need with -r",
+        )
+    return consumer.contract

@@ -1,0 +1,120 @@
+"""What a run demands of candidates: defaults by mode, overrides, hints that only tighten."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from metier.core.nearest import nearest
+from metier.errors import UsageError
+from metier.values.contracts import Mode
+
+OnMissing = Literal["hard-fail", "offer-emulation", "auto-emulate"]
+SelectionMode = Literal["single", "cover"]
+STRICTNESS: tuple[OnMissing, ...] = ("auto-emulate", "offer-emulation", "hard-fail")
+"""From the mildest to the strictest."""
+PRESETS: dict[str, dict[str, str]] = {
+    "prose": {"min-contract-score": "0.15", "min-total-score": "0.30"},
+}
+"""Named sets of overrides; `prose` lets skills pass that have no contract."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """The policy of one run; the defaults are those of best-effort."""
+
+    min_total_score: float = 0.45
+    min_contract_score: float = 0.30
+    min_required_coverage: float = 0.60
+    max_candidates: int = 5
+    selection_mode: SelectionMode = "single"
+    max_providers: int = 3
+    """Counts in `cover` only."""
+    on_missing_required: OnMissing = "offer-emulation"
+
+    @classmethod
+    def for_mode(cls, mode: Mode) -> "Policy":
+        if mode == "strict":
+            return cls(min_required_coverage=1.00, on_missing_required="hard-fail")
+        return cls()
+
+    def with_contract(self, pairs: Mapping[str, str]) -> tuple["Policy", list[str]]:
+        """This policy with what a `Pol(...)` says; what it cannot say becomes a warning."""
+        values: dict[str, Any] = {}
+        warnings: list[str] = []
+        for key, text in pairs.items():
+            value, problem = _read(key, text)
+            if problem:
+                warnings.append(f"{problem}; it is ignored")
+            else:
+                values[_FIELDS[key]] = value
+        return replace(self, **values), warnings
+
+    def with_runtime(self, pairs: Mapping[str, str]) -> "Policy":
+        """This policy with what the caller says. Raises `UsageError` for what it cannot say."""
+        values: dict[str, Any] = {}
+        for key, text in pairs.items():
+            value, problem = _read(key, text)
+            if problem:
+                near = nearest(key, _FIELDS) if key not in _FIELDS else None
+                hint = f"did you mean '{near}'?" if near else f"keys: {', '.join(_FIELDS)}"
+                raise UsageError(problem, hint=hint)
+            values[_FIELDS[key]] = value
+        return replace(self, **values)
+
+    def tightened(self, hints: Mapping[str, str]) -> "Policy":
+        """What holds for one provider that gives these hints: never looser than this policy."""
+        asked, _ = self.with_contract(hints)
+        return replace(
+            self,
+            min_total_score=max(self.min_total_score, asked.min_total_score),
+            min_contract_score=max(self.min_contract_score, asked.min_contract_score),
+            min_required_coverage=max(self.min_required_coverage, asked.min_required_coverage),
+            max_candidates=min(self.max_candidates, asked.max_candidates),
+            on_missing_required=strictest(self.on_missing_required, asked.on_missing_required),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {key: getattr(self, name) for key, name in _FIELDS.items()}
+
+
+def strictest(*values: OnMissing) -> OnMissing:
+    return max(values, key=STRICTNESS.index)
+
+
+_NUMBER = re.compile(r"(?:0|1)(?:\.[0-9]+)?|\.[0-9]+")
+_COUNT = re.compile(r"[1-9][0-9]{0,8}")
+
+
+def _share(text: str) -> float | None:
+    value = float(text) if _NUMBER.fullmatch(text) else None
+    return value if value is not None and value <= 1 else None
+
+
+def _count(text: str) -> int | None:
+    return int(text) if _COUNT.fullmatch(text) else None
+
+
+def _one_of(*words: str) -> Callable[[str], str | None]:
+    return lambda text: text if text in words else None
+
+
+_READERS: dict[str, tuple[Callable[[str], Any], str]] = {
+    "min-total-score": (_share, "a number from 0 to 1"),
+    "min-contract-score": (_share, "a number from 0 to 1"),
+    "min-required-coverage": (_share, "a number from 0 to 1"),
+    "max-candidates": (_count, "a whole number from 1 on"),
+    "selection-mode": (_one_of("single", "cover"), "single or cover"),
+    "max-providers": (_count, "a whole number from 1 on"),
+    "on-missing-required": (_one_of(*STRICTNESS), "hard-fail, offer-emulation or auto-emulate"),
+}
+_FIELDS = {key: key.replace("-", "_") for key in _READERS}
+
+
+def _read(key: str, text: str) -> tuple[Any, str]:
+    """The value, or what is wrong with it."""
+    if key not in _READERS:
+        return None, f"'{key}' is no key of a policy"
+    read, wanted = _READERS[key]
+    value = read(text)
+    return value, "" if value is not None else f"'{key}' must be {wanted}, not '{text[:40]}'"

@@ -1,0 +1,138 @@
+"""The scores of spec 4: what each component is, and the numbers that weigh them."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metier.resolve.pool import Floats, Pool, Words
+
+WEIGHTS = {"S_contract": 0.60, "S_desc": 0.20, "S_namepath": 0.10, "S_runtime": 0.10}
+SKILL_WEIGHTS = {"S_desc": 0.7, "S_namepath": 0.3}
+"""S_skill: what the skill says of itself in words."""
+MATCH_SCORES = {"exact": 1.0, "alias": 0.8, "fuzzy": 0.33, "provisional": 0.25, "none": 0.0}
+BM25 = {"k1": 1.2, "b": 0.75}
+INVALID_TOKEN = {"each": 0.02, "most": 0.20}
+UNKNOWN_CLAUSE = {"each": 0.05, "most": 0.20}
+OVERCLAIM = {"free": 20, "medians": 3, "step": 5, "each": 0.05, "most": 0.25}
+INFLATION = 0.15
+DIVERGENCE = {"few": 5, "absolute": 0.35, "without_spread": 0.15, "sigmas": 2}
+HISTORY = {"least": 0.70, "most": 1.00, "slope": 0.30}
+DECIMALS = 12
+_NO_SPREAD = 1e-12
+
+
+def rounded(values: Floats) -> Floats:
+    """Scores as they are compared and reported."""
+    return np.round(values, DECIMALS)
+
+
+def composite(contract: Floats, desc: Floats, namepath: Floats, runtime: Floats) -> Floats:
+    """S_total."""
+    weighted = WEIGHTS["S_contract"] * contract + WEIGHTS["S_desc"] * desc
+    weighted = weighted + WEIGHTS["S_namepath"] * namepath
+    return rounded(weighted + WEIGHTS["S_runtime"] * runtime)
+
+
+def skill_score(desc: Floats, namepath: Floats) -> Floats:
+    """S_skill."""
+    return rounded(SKILL_WEIGHTS["S_desc"] * desc + SKILL_WEIGHTS["S_namepath"] * namepath)
+
+
+def description_scores(prose: Words, query: Sequence[str], without: int | None) -> Floats:
+    """S_desc: BM25 of the query's stems, over the highest; `without` is left out of it all."""
+    total = len(prose.lengths) - (without is not None)
+    scores = np.zeros(len(prose.lengths))
+    if total <= 0:
+        return scores
+    lost = prose.lengths[without] if without is not None else 0.0
+    mean = (math.fsum(prose.lengths) - float(lost)) / total
+    for stem in query:
+        places = prose.places(stem)
+        found = len(places) - (without is not None and bool(np.any(places == without)))
+        if found <= 0:
+            continue
+        idf = math.log(1 + (total - found + 0.5) / (found + 0.5))
+        counts = prose.counts(stem)
+        length = 1 - BM25["b"] + BM25["b"] * (prose.lengths[places] / mean)
+        scores[places] += idf * (counts * (BM25["k1"] + 1)) / (counts + BM25["k1"] * length)
+    if without is not None:
+        scores[without] = 0.0
+    highest = float(scores.max(initial=0.0))
+    return rounded(scores / highest) if highest > 0 else scores
+
+
+def label_scores(labels: Words, query: Sequence[str]) -> Floats:
+    """S_namepath: stems shared with name and folder, over all stems of both."""
+    shared = labels.shared(query)
+    union = labels.distinct + len(query) - shared
+    return rounded(np.divide(shared, union, out=np.zeros_like(shared), where=union > 0))
+
+
+def invalid_token_penalties(counts: Floats) -> Floats:
+    return rounded(np.minimum(INVALID_TOKEN["most"], INVALID_TOKEN["each"] * counts))
+
+
+def unknown_clause_penalties(counts: Floats) -> Floats:
+    return rounded(np.minimum(UNKNOWN_CLAUSE["most"], UNKNOWN_CLAUSE["each"] * counts))
+
+
+def overclaim_penalties(counts: Floats, median: float) -> Floats:
+    free = max(OVERCLAIM["free"], OVERCLAIM["medians"] * median)
+    steps = np.ceil((counts - free) / OVERCLAIM["step"])
+    penalties = np.minimum(OVERCLAIM["most"], OVERCLAIM["each"] * steps)
+    return rounded(np.where(counts > free, penalties, 0.0))
+
+
+def history_multiplier(success_rate: float) -> float:
+    value = HISTORY["least"] + HISTORY["slope"] * success_rate
+    return round(min(HISTORY["most"], max(HISTORY["least"], value)), DECIMALS)
+
+
+class Divergence(NamedTuple):
+    """Which claims go far beyond what the skills say in words."""
+
+    flagged: NDArray[np.bool_]
+    limit: float | None
+    """A delta above it is flagged; None when nothing can be."""
+    rule: str
+    mean: float
+    sigma: float
+
+
+def diverging(deltas: Floats) -> Divergence:
+    """Which of `deltas`, those of all candidates with an explicit match, are out of line."""
+    count = len(deltas)
+    mean = round(math.fsum(deltas) / count, DECIMALS) if count else 0.0
+    variance = math.fsum((delta - mean) ** 2 for delta in deltas) / count if count else 0.0
+    sigma = math.sqrt(variance)
+    sigma = round(sigma, DECIMALS) if sigma >= _NO_SPREAD else 0.0
+    limit: float | None = None
+    if count <= 1:
+        rule = "one-candidate"
+    elif count < DIVERGENCE["few"]:
+        rule, limit = "absolute", DIVERGENCE["absolute"]
+    elif sigma == 0.0:
+        rule, limit = "no-spread", mean + DIVERGENCE["without_spread"]
+    else:
+        rule, limit = "two-sigma", mean + DIVERGENCE["sigmas"] * sigma
+    if limit is None:
+        return Divergence(np.zeros(count, dtype=bool), None, rule, mean, sigma)
+    limit = round(limit, DECIMALS)
+    return Divergence(rounded(deltas) > limit, limit, rule, mean, sigma)
+
+
+def median_of_others(counts: Floats, without: int | None) -> float:
+    others = counts if without is None else np.delete(counts, without)
+    return float(np.median(others)) if len(others) else 0.0
+
+
+def pool_history(pool: Pool, rates: dict[str, float]) -> Floats:
+    """The history multiplier of every candidate; 1.0 without a record."""
+    multipliers = np.ones(len(pool))
+    for key, rate in rates.items():
+        if key in pool.places:
+            multipliers[pool.places[key]] = history_multiplier(rate)
+    return multipliers
