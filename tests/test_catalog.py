@@ -147,7 +147,7 @@ def test_documents_of_every_kind_are_found_by_id_and_by_name(
 
 @pytest.mark.parametrize(
     ("wanted", "hint"),
-    [("chart", "did you mean 'charts'?"), ("qqq", "metier list shows what there is")],
+    [("chart", "did you mean 'charts'?"), ("qqq", "metier list skills")],
 )
 def test_an_unknown_name_raises_with_a_hint(
     workspace: Workspace, catalog: Catalog, wanted: str, hint: str

@@ -242,18 +242,36 @@ def test_an_explicit_budget_wins_over_the_profile(desk: Desk, budget: int) -> No
     assert made.truncated is (budget < 3)
 
 
-@pytest.mark.parametrize("agent", ["stranger", "The worker", "broken", "", None])
+@pytest.mark.parametrize("agent", ["stranger", "The worker", "", None])
 def test_an_agent_without_a_profile_of_that_id_brings_nothing(
     desk: Desk, agent: str | None
 ) -> None:
     desk.ability("open", "", "priority: 90")
     desk.ability("one", "", "applicableTo: [worker]")
     desk.agent("worker", "abilities: {core: [one], maxTokens: 33}")
-    desk.agent("broken", "abilities: {core: [one], maxTokens: 33}", "priority: high")
     desk.refresh()
     made = desk.inject("task", agent=agent)
     assert made.max_tokens == DEFAULT_MAX_TOKENS
     assert made.injected_abilities == (["open", "one"] if agent is None else ["open"])
+
+
+@pytest.mark.parametrize("lines", [["priority: high"], ["zork: 1"], ["tags: [a"]])
+def test_a_profile_with_errors_stops_the_injection(desk: Desk, lines: list[str]) -> None:
+    desk.fill("one")
+    desk.agent("broken", "abilities: {core: [one], maxTokens: 33}", *lines)
+    desk.refresh()
+    made = desk.inject("task", agent="broken")
+    assert (made.text, made.failed, codes(made)) == ("", True, ["AGENT_INVALID"])
+    assert (made.issues[0].path, made.issues[0].hint) == ("agents/broken.yaml", "metier lint")
+
+
+def test_a_core_ability_whose_file_has_errors_is_told_with_its_file(desk: Desk) -> None:
+    desk.ability("one", "", "priority: 1000")
+    desk.refresh()
+    made = desk.inject("task", core=["one"])
+    assert codes(made) == ["ABILITY_NOT_FOUND"]
+    assert "its file was left out" in made.issues[0].message
+    assert (made.issues[0].path, made.issues[0].hint) == ("abilities/one.md", "metier lint")
 
 
 def test_of_two_profiles_with_one_id_the_first_counts(desk: Desk) -> None:

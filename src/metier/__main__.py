@@ -5,8 +5,10 @@ import sys
 
 def main() -> None:
     """Run the command line; the exit code is the process's."""
-    from metier.cli import run  # `hook HOST` must not pay for the rest
-
+    try:
+        from metier.cli import run  # a stop while this loads is no error either
+    except KeyboardInterrupt:
+        sys.exit(130)
     sys.exit(run(sys.argv[1:]))
 
 

@@ -251,6 +251,10 @@ class Catalog:
             for row in documents.excluded_documents(self.store)
         ]
 
+    def left_out(self, kind: Kind, wanted: str) -> str:
+        """The file that would be called `wanted`, had it not been left out; else empty."""
+        return documents.left_out(self.store, kind, wanted)
+
     def names(self, kind: Kind) -> list[str]:
         """What `row` finds: names of skills, ids of the others."""
         return documents.names_of(self.store, kind)

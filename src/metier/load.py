@@ -1,12 +1,11 @@
 """The first half of the flow, discover → parse → lint, for whole folders."""
 
 import os
-import stat
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
+from metier.atomic import write_atomically
 from metier.errors import InvalidDocumentError, MetierError
 from metier.lint.collisions import Subject, lint_collisions
 from metier.lint.fix import fix
@@ -159,19 +158,3 @@ def _repair(raw: bytes, found: Found, wants: Callable[[Issue], bool]) -> bytes:
 def _body(raw: bytes) -> bytes:
     """What stands after the front matter, whatever the line ends."""
     return raw.replace(b"\r\n", b"\n").partition(b"\n---\n")[2]
-
-
-def write_atomically(path: str, content: bytes) -> None:
-    """Replace the file at `path` in one step; a crash leaves the old or the new content."""
-    temporary = f"{path}.metier-{os.getpid()}"
-    try:
-        with open(temporary, "xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, stat.S_IMODE(os.stat(path).st_mode))
-        os.replace(temporary, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary)
-        raise

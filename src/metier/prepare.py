@@ -9,7 +9,7 @@ from metier.core.budget import CountTokens
 from metier.core.text import words
 from metier.errors import InvalidDocumentError, MetierError
 from metier.index.abilities import AbilityRegistry, StoredAbilities
-from metier.index.documents import find_documents
+from metier.index.documents import find_documents, left_out
 from metier.index.store import Store
 from metier.inject.abilities import DEFAULT_MAX_TOKENS, inject_abilities
 from metier.select.abilities import abilities_for_task
@@ -62,6 +62,9 @@ class Preparer:
             known = self._stored()
             shared = known.count_words(frozenset(words(task)))
             profile_core, profile_limit = self._of_profile(agent)
+            broken = left_out(self._store, "agent", agent) if agent is not None else ""
+        if broken:
+            return _nothing(_broken_profile(agent, broken), max_tokens or profile_limit)
         core = (*profile_core, *core)
         max_tokens = profile_limit if max_tokens is None else max_tokens
 
@@ -126,7 +129,18 @@ class Preparer:
             if len(usable) < known:
                 selection = select(usable.values())
         ranked = [replace(one, item=contents[one.item.id]) for one in selection.ranked]
-        return selection._replace(ranked=ranked, issues=[*issues, *selection.issues])
+        issues += map(self._explained, selection.issues)
+        return selection._replace(ranked=ranked, issues=issues)
+
+    def _explained(self, issue: Issue) -> Issue:
+        """An ability that does not exist, or one whose file is there and was left out?"""
+        if issue.code != "ABILITY_NOT_FOUND":
+            return issue
+        file = left_out(self._store, "ability", issue.message.split("'")[1])
+        if not file:
+            return issue
+        message = f"{issue.message}: its file was left out"
+        return issue._replace(message=message, path=file, hint="metier lint")
 
     def _read(self, ability: Ability) -> Ability:
         """`ability` with its content, if its file still holds a valid ability of that id."""
@@ -141,6 +155,15 @@ class Preparer:
             raise _unusable(ability, "ABILITY_LOAD_FAILED", errors[0])
         changed = errors[0] if errors else "it has another id now"
         raise _unusable(ability, "ABILITY_VALIDATION_ERROR", f"its file has changed: {changed}")
+
+
+def _broken_profile(agent: str | None, file: str) -> Issue:
+    message = f"the profile of agent '{agent}' has errors and was left out"
+    return Issue("AGENT_INVALID", message, file, hint="metier lint")
+
+
+def _nothing(issue: Issue, max_tokens: int) -> Injection:
+    return Injection("", 0, False, (), (issue,), max_tokens, (), AbilitySelection((), (issue,)))
 
 
 def _unusable(ability: Ability, code: str, why: str) -> InvalidDocumentError:

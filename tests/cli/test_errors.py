@@ -292,3 +292,26 @@ def test_an_empty_catalogue_file_is_filled_even_without_a_refresh(one: Workspace
     """Whoever stops the first build leaves one."""
     one.write(".metier/metier.db", "")
     assert metier(one.root, "list", "--no-refresh").stdout.startswith("one\t")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("inject", "--task", "x", "--agent", "\udcff"),
+        ("show", "ability", "\udcff"),
+        ("list", "abilities", "--search", "\udcff"),
+    ],
+)
+def test_an_argument_that_is_not_utf8_is_wrong_usage(
+    one: Workspace, arguments: tuple[str, ...]
+) -> None:
+    metier(one.root, "refresh")
+    finished = metier(one.root, *arguments)
+    expected = ("error: an argument is not UTF-8 (USAGE)", "hint: metier --help")
+    assert_refused(finished, 2, *expected)
+
+
+def test_an_error_stays_one_line_whatever_it_quotes(one: Workspace) -> None:
+    finished = metier(one.root, "inject", "--task", "x", "--core", "two\nlines", "-q")
+    assert finished.stderr.splitlines()[0].startswith("error: core ability 'two lines' does not")
+    assert finished.returncode == 1

@@ -149,6 +149,13 @@ def array(items: dict[str, Any]) -> dict[str, Any]:
 TEXT, NUMBER, COUNT = {"type": "string"}, {"type": "number"}, {"type": "integer", "minimum": 0}
 BOOLEAN = {"type": "boolean"}
 PARTS = ("core", "tags", "category", "keywords", "priority")
+REASON = "left out: 'rival' and 'style' exclude each other"
+SCORED = record(
+    abilityId=TEXT,
+    score=NUMBER,
+    parts=record(**dict.fromkeys(PARTS, NUMBER)),
+    requiredBy={"type": ["string", "null"]},
+)
 INJECTION = record(
     task=TEXT,
     agent={"type": ["string", "null"]},
@@ -157,14 +164,8 @@ INJECTION = record(
     truncated=BOOLEAN,
     injectedAbilities=array(TEXT),
     combinedContent=TEXT,
-    ranking=array(
-        record(
-            abilityId=TEXT,
-            score=NUMBER,
-            parts=record(**dict.fromkeys(PARTS, NUMBER)),
-            requiredBy={"type": ["string", "null"]},
-        )
-    ),
+    ranking=array(SCORED),
+    rejected=array(SCORED),
     skipped=array(
         record(id=TEXT, kind=TEXT, reason=TEXT, tokens={"type": ["integer", "null"]}, detail=TEXT)
     ),
@@ -210,7 +211,7 @@ def test_explain_prints_the_scores_instead_of_the_text(filled: Workspace, metier
         ["style", "0", "0", "0", "2", "6", "8", "required by sql"],
         ["sql", "0", "10", "15", "0", "3", "28", ""],
         ["zeal", "0", "0", "0", "2", "0.5", "2.5", "over budget"],
-        ["rival", *[""] * 6, "left out: 'rival' and 'style' exclude each other"],
+        ["rival", "0", "0", "0", "0", "0.1", "0.1", REASON],
     ]
     notes = made.err.splitlines()
     assert notes[0] == "3 abilities, 27 of 60 tokens"

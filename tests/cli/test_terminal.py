@@ -279,3 +279,14 @@ def test_a_closed_stream_is_no_error(two: Workspace, closed: str) -> None:
         timeout=60,
     )
     assert (finished.returncode, finished.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("columns", [80, 40])
+def test_scores_take_one_line_each_and_ids_are_cut_last(workspace: Workspace, columns: int) -> None:
+    for id in ("python-style", "release-branches"):
+        workspace.write(f"abilities/{id}.md", "Text.\n")
+    workspace.write("abilities/review.md", "---\nconflicts: [python-style]\n---\nText.\n")
+    seen = at_terminal(workspace, "inject", "--task", "x", "--explain", columns=columns)
+    lines = [line for line in seen.plain if line.startswith(("python-style", "release-branches"))]
+    assert len(lines) == 2
+    assert all(len(line) <= columns for line in lines)

@@ -140,7 +140,7 @@ def test_what_was_left_out_for_size_is_told_in_one_warning() -> None:
     assert codes(made) == ["ABILITY_TRUNCATED"]
     assert not has_errors(made.issues)
     assert "limit of 10 tokens" in made.issues[0].message
-    assert "b (10 tokens), c (1 tokens)" in made.issues[0].message
+    assert "left out: b, c" in made.issues[0].message
     assert "show ability b" in made.issues[0].hint
 
 
@@ -188,6 +188,14 @@ def test_what_the_selection_left_out_is_passed_on_and_is_no_truncation() -> None
 def test_a_negative_limit_is_misuse() -> None:
     with pytest.raises(UsageError):
         inject_abilities(selected(), max_tokens=-1)
+
+
+@pytest.mark.invariant(id="INV-ABL-003")
+def test_the_count_is_that_of_the_whole_text_even_where_more_text_counts_less() -> None:
+    sizes = {"AAA": 9, "AAA\n\n---\n\nBBB": 5, "BBB": 9}
+    selection = selected(ability("a", "AAA"), ability("b", "BBB"))
+    made = inject_abilities(selection, max_tokens=9, count=sizes.__getitem__)
+    assert (made.injected_abilities, made.token_count) == (["a", "b"], 5)
 
 
 # Never more than the limit, whoever counts

@@ -17,14 +17,19 @@ def ability(ability_id: str, **fields: Any) -> Ability:
 
 
 def selected(
-    *names: str, core: Sequence[str] = (), required_by: Mapping[str, str] | None = None
+    *names: str, core: Sequence[str] = (), requires: Mapping[str, Sequence[str]] | None = None
 ) -> AbilitySelection:
     """A selection of abilities of one token each."""
+    wanted = requires or {}
     ranked = [
-        Scored(item=ability(name), score=0, parts={"core": 100 if name in core else 0})
+        Scored(
+            item=ability(name, requires=tuple(wanted.get(name, ()))),
+            score=0,
+            parts={"core": 100 if name in core else 0},
+        )
         for name in names
     ]
-    return AbilitySelection(ranked=ranked, issues=[], required_by=required_by or {})
+    return AbilitySelection(ranked=ranked, issues=[])
 
 
 def codes(made: AbilityInjection) -> list[str]:
@@ -50,15 +55,27 @@ def test_the_core_of_the_call_leads_that_of_the_selection() -> None:
     assert made.injected_abilities == ["c", "b", "a"]
 
 
-def test_a_core_ability_follows_what_it_brought_in() -> None:
-    selection = selected("a", "d", "e", "b", "c", required_by={"d": "b", "e": "b"})
+def test_a_core_ability_follows_what_it_requires() -> None:
+    selection = selected("a", "d", "e", "b", "c", requires={"b": "de"})
     made = inject_abilities(selection, core=["c", "b"])
     assert made.injected_abilities == ["c", "d", "e", "b", "a"]
 
 
-def test_a_core_ability_that_an_earlier_one_brought_in_stays_before_it() -> None:
-    selection = selected("c", "b", "a", core=["a", "b"], required_by={"c": "a", "b": "a"})
+def test_a_core_ability_that_an_earlier_one_requires_stays_before_it() -> None:
+    selection = selected("c", "b", "a", core=["a", "b"], requires={"a": "b", "b": "c"})
     assert inject_abilities(selection, core=["a", "b"]).injected_abilities == ["c", "b", "a"]
+    assert inject_abilities(selection).injected_abilities == ["c", "b", "a"]
+
+
+def test_core_of_the_call_alone_brings_what_others_brought_in() -> None:
+    selection = selected("d", "y", "x", requires={"x": "d", "y": "d"})
+    assert inject_abilities(selection, core=["x"]).injected_abilities == ["d", "x", "y"]
+    assert inject_abilities(selection, 2, core=["x"]).injected_abilities == []
+
+
+def test_core_of_the_call_in_a_circle_brings_the_circle() -> None:
+    selection = selected("z", "a", "b", requires={"a": "b", "b": "a"})
+    assert inject_abilities(selection, core=["a"]).injected_abilities == ["b", "a", "z"]
 
 
 def test_the_order_of_a_selection_with_core_is_kept() -> None:
@@ -109,7 +126,7 @@ def test_core_that_fits_exactly_is_handed_over_and_the_rest_is_left_out() -> Non
 
 @pytest.mark.invariant(id="INV-ABL-003")
 def test_what_a_core_ability_brought_in_must_fit_too() -> None:
-    selection = selected("d", "a", "b", core=["a"], required_by={"d": "a"})
+    selection = selected("d", "a", "b", core=["a"], requires={"a": "d"})
     assert inject_abilities(selection, max_tokens=4).injected_abilities == ["d", "a"]
     made = inject_abilities(selection, max_tokens=3)
     assert made.injected_abilities == []

@@ -42,11 +42,12 @@ def test_abilities_come_best_score_first_with_their_scores() -> None:
     assert ids(selection) == ["category", "tag", "priority", "word", "none"]
     assert selection.ranked[1] == score_ability(known[3], "review")
     assert [scored.score for scored in selection.ranked] == [20, 15, 10, 7, 5]
-    assert selection == AbilitySelection(ranked=selection.ranked, issues=[], skipped=[])
+    assert selection == AbilitySelection(selection.ranked, issues=[], skipped=[], rejected=[])
 
 
 def test_nothing_known_gives_nothing() -> None:
-    assert abilities_for_task([], "review") == AbilitySelection(ranked=[], issues=[], skipped=[])
+    nothing = AbilitySelection(ranked=[], issues=[], skipped=[], rejected=[])
+    assert abilities_for_task([], "review") == nothing
 
 
 def test_an_ability_without_any_match_is_chosen_as_long_as_there_is_room() -> None:
@@ -323,6 +324,12 @@ def test_the_least_signal_counts_all_but_core_and_priority(
     selection = abilities_for_task(known, "review", min_signal=min_signal)
     assert ids(selection) == chosen
     assert selection.passed_over == 4 - len(chosen)
+
+
+@pytest.mark.parametrize("wrong", [-1, -0.1, float("nan")])
+def test_a_least_signal_below_zero_is_misuse(wrong: float) -> None:
+    with pytest.raises(UsageError):
+        abilities_for_task([], "", min_signal=wrong)
 
 
 def test_a_dependency_needs_no_signal() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from metier.select.abilities import abilities_for_task
+from metier.select.settle import Settling
 from metier.values.documents import Ability
 from metier.values.outcomes import has_errors
 from metier.values.selection import AbilitySelection, Skipped
@@ -279,7 +280,9 @@ def test_of_two_that_conflict_the_better_stays_whoever_says_so(known: list[Abili
     assert selection.issues[0].severity == "warning"
     assert selection.issues[0].hint
     assert "'b' is left out" in selection.issues[0].message
-    detail = "'b' and 'a' exclude each other"
+    detail = "'a' and 'b' exclude each other"
+    assert [one.item.id for one in selection.rejected] == ["b"]
+    assert selection.rejected[0].parts["priority"] == 0.8
     assert selection.skipped == [Skipped("b", "ability", "conflict", None, detail)]
 
 
@@ -378,3 +381,42 @@ def test_conflicts_can_be_switched_off() -> None:
     core = abilities_for_task(known, "", core=["a", "b"], settle_conflicts=False)
     assert ids(core) == ["a", "c", "b"]
     assert codes(core) == []
+
+
+def test_a_conflict_that_both_core_abilities_name_is_told_once() -> None:
+    known = [ability("a", conflicts=("b",)), ability("b", conflicts=("a",))]
+    assert codes(abilities_for_task(known, "", core=["a", "b"])) == ["ABILITY_CONFLICT"]
+
+
+def test_a_conflict_within_one_core_group_is_told_once() -> None:
+    known = [ability("a", requires=("b",), conflicts=("b",)), ability("b", conflicts=("a",))]
+    assert codes(abilities_for_task(known, "", core=["a"])) == ["ABILITY_CONFLICT"]
+
+
+def test_a_disabled_dependency_of_core_is_told_with_the_core_ability_that_needs_it() -> None:
+    known = [ability("a", requires=("d",)), ability("d", enabled=False)]
+    (issue,) = abilities_for_task(known, "", core=["a"]).issues
+    assert issue.code == "ABILITY_CORE_KEPT"
+    assert "core ability 'a'" in issue.message
+    assert "'d', which it requires, is disabled" in issue.message
+
+
+@pytest.mark.parametrize("direction", [1, -1])
+def test_a_long_chain_that_misses_its_end_is_left_out_without_walking_it_again_and_again(
+    direction: int,
+) -> None:
+    chain = [ability(f"x{n}", requires=(f"x{n - 1}" if n else "ghost",)) for n in range(2_000)]
+    looked_up = 0
+
+    class Counted(dict[str, Ability]):
+        def __getitem__(self, key: str) -> Ability:
+            nonlocal looked_up
+            looked_up += 1
+            return super().__getitem__(key)
+
+    known = Counted({one.id: one for one in chain[::direction]})
+    settling = Settling(known, set(known), with_dependencies=True, with_conflicts=True)
+    for one in chain[::direction]:
+        assert not settling.add(one)
+    assert len(settling.skipped) == len(chain)
+    assert looked_up < 10 * len(chain)

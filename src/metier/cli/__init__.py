@@ -11,8 +11,9 @@ import click
 
 from metier import __version__
 from metier.core.nearest import nearest
+from metier.core.paths import is_utf8
 from metier.core.text import printable
-from metier.errors import MetierError
+from metier.errors import MetierError, UsageError
 
 
 class _Command(NamedTuple):
@@ -99,6 +100,8 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as error:
         if _is_verbose(arguments):
             traceback.print_exc()
+        if isinstance(error, UnicodeEncodeError) and not all(map(is_utf8, arguments)):
+            error = UsageError("an argument is not UTF-8", hint="metier --help")
         return _report(error)
 
 
@@ -151,7 +154,7 @@ def _report(error: Exception) -> int:
 def _print_error(message: str, code: str, where: str, hint: str) -> None:
     colour = _colour()
     title = click.style("error:", fg="red", bold=True)
-    click.echo(f"{title} {printable(message)} ({code})", err=True, color=colour)
+    click.echo(f"{title} {printable(' '.join(message.split()))} ({code})", err=True, color=colour)
     if where:
         click.echo(f"  {printable(where)}", err=True, color=colour)
     if hint:

@@ -11,6 +11,7 @@ _TEMPLATE = """\
 
 # disabled = []                          # names or ids of skills that are never used
 # host-folders = true                    # also read skills that agent hosts have installed
+# tokenizer = "chars/4"                  # or an encoding of tiktoken whose ranks are on disk
 # mounts = [{ path = "../shared-skills", label = "shared" }]
 
 [folders]

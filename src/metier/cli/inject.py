@@ -15,7 +15,12 @@ _PARTS = ("core", "tags", "category", "keywords", "priority")
 
 
 @metier_command("inject")
-@click.option("--task", required=True, metavar="TEXT", help="What is to be done.")
+@click.option(
+    "--task",
+    required=True,
+    metavar="TEXT",
+    help="What is to be done; - reads it from standard input.",
+)
 @click.option(
     "--agent",
     metavar="ID",
@@ -67,6 +72,8 @@ def command(
     Core abilities come first; the others by score, until the token limit is reached. What is
     left out, and why, is told on standard error.
     """
+    if task == "-":
+        task = sys.stdin.read()
     with session.catalog() as catalog:
         session.note_unknown_agent(catalog, agent)
         injection = catalog.inject(
@@ -122,10 +129,9 @@ def _print_scores(session: Session, injection: Injection) -> None:
         if ability not in inside:
             note = "over budget"
         rows.append([ability, *_cells(scored), note])
-    rows += [
-        [one.id, *[""] * (len(_PARTS) + 1), f"left out: {one.detail or one.reason}"]
-        for one in selection.skipped
-    ]
+    details = {one.id: one.detail or one.reason for one in selection.skipped}
+    for scored in selection.rejected:
+        rows.append([scored.item.id, *_cells(scored), f"left out: {details[scored.item.id]}"])
     session.print_table(["ability", *_PARTS, "total", "note"], rows, heading=True)
     more = selection.passed_over
     session.note(

@@ -105,7 +105,7 @@ class Session(NamedTuple):
     def note_unknown_agent(self, catalog: Catalog, agent: str | None) -> None:
         """Say when an agent has no profile: it may be another host's, or a slip of the pen."""
         names = catalog.names("agent")
-        if agent is not None and agent not in names:
+        if agent is not None and agent not in names and not catalog.left_out("agent", agent):
             near = nearest(agent, names)
             meant = f"; did you mean '{near}'?" if near else ""
             self.note(f"warning: no agent here is called '{agent}'{meant}")

@@ -8,16 +8,18 @@ from rich.cells import cell_len, set_cell_size
 
 _WIDEST_FIRST, _WIDEST = 64, 36
 """No column but the last takes more room than this."""
-_NARROWEST = 8
+_NARROWEST_FIRST, _NARROWEST = 20, 8
+"""No column is cut to less; the first says what a row is about."""
 _GAP = "  "
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """One line a row, as wide as the terminal: what does not fit ends with `…`."""
-    widths = _widths(columns, rows, shutil.get_terminal_size().columns)
-    click.echo(click.style(_line(columns, widths), bold=True))
+    room = shutil.get_terminal_size().columns
+    widths = _widths(columns, rows, room)
+    click.echo(click.style(_line(columns, widths, room), bold=True))
     for row in rows:
-        click.echo(_line(row, widths))
+        click.echo(_line(row, widths, room))
 
 
 def _widths(columns: Sequence[str], rows: Sequence[Sequence[str]], room: int) -> list[int]:
@@ -29,14 +31,15 @@ def _widths(columns: Sequence[str], rows: Sequence[Sequence[str]], room: int) ->
     room -= len(_GAP) * len(widths)
     too_wide = sum(widths) - room * 2 // 3
     for number in reversed(range(len(widths))):
-        cut = min(max(0, too_wide), max(0, widths[number] - _NARROWEST))
+        narrowest = _NARROWEST if number else _NARROWEST_FIRST
+        cut = min(max(0, too_wide), max(0, widths[number] - narrowest))
         widths[number] -= cut
         too_wide -= cut
     return [*widths, max(1, room - sum(widths))]
 
 
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    return _GAP.join(map(_cut, cells, widths)).rstrip()
+def _line(cells: Sequence[str], widths: Sequence[int], room: int) -> str:
+    return _cut(_GAP.join(map(_cut, cells, widths)).rstrip(), room).rstrip()
 
 
 def _cut(text: str, width: int) -> str:

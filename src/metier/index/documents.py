@@ -74,6 +74,23 @@ def _names_in_id(wanted: str) -> list[str]:
     return ["::".join(parts[:end]) for end in range(1, len(parts))]
 
 
+def left_out(store: Store, kind: Kind, wanted: str) -> str:
+    """The file that would be called `wanted`, by its id or its name, had it not been left out."""
+    active = store.rows(
+        "SELECT 1 FROM document WHERE kind = ? AND handle = ? AND state = 'active'", (kind, wanted)
+    )
+    if active:
+        return ""
+    for handle, path in store.rows(
+        "SELECT handle, path FROM document WHERE kind = ? AND state = 'excluded' ORDER BY path",
+        (kind,),
+    ):
+        stem = path.rpartition("/")[2].rpartition(".")[0]
+        if wanted in (handle, stem):
+            return str(path)
+    return ""
+
+
 def names_of(store: Store, kind: Kind) -> list[str]:
     """Names of active skills, or ids of the active documents of another kind."""
     rows = store.rows(

@@ -64,8 +64,9 @@ MIGRATIONS: tuple[Migration, ...] = (
             CREATE TABLE ability_word (
                 word TEXT PRIMARY KEY,
                 keys BLOB NOT NULL
-            ) WITHOUT ROWID
+            )
             """,
+            "DELETE FROM setting WHERE name = 'counts'",  # not built any more: words are missing
         ),
     ),
 )

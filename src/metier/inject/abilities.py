@@ -3,12 +3,14 @@
 from collections.abc import Iterable, Sequence
 
 from metier.core.budget import CountTokens, Fitted, count_tokens, fit
+from metier.core.order import dependencies_first
 from metier.core.render import SEPARATOR, with_heading
 from metier.values.documents import Ability
 from metier.values.outcomes import Issue
 from metier.values.selection import AbilityInjection, AbilitySelection, Skipped
 
 DEFAULT_MAX_TOKENS = 10_000
+_MOST_NAMED = 5
 
 
 def inject_abilities(
@@ -57,14 +59,14 @@ def inject_abilities(
 
 
 def _lead(selection: AbilitySelection, core: Iterable[str]) -> list[Ability]:
-    """The core abilities in their order, each after what it brought in."""
+    """The core abilities in their order, each after what it requires of the selected ones."""
     items = {scored.item.id: scored.item for scored in selection.ranked}
     lead: dict[str, Ability] = {}
     for one in core:
-        for other, item in items.items():
-            if selection.required_by.get(other) == one:
-                lead[other] = item
-        lead[one] = items[one]
+        for other in dependencies_first(
+            one, lambda key: [wanted for wanted in items[key].requires if wanted in items]
+        ):
+            lead[other] = items[other]
     return list(lead.values())
 
 
@@ -97,10 +99,14 @@ def _core_exceeds(
 
 
 def _truncation(left: Sequence[Skipped], limit: int) -> Issue:
-    names = ", ".join(f"{one.id} ({one.tokens} tokens)" for one in left)
+    first = left[0]
+    names = ", ".join(one.id for one in left[:_MOST_NAMED])
+    more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
+    pages = f"metier show ability {first.id} --page 1 --max-tokens {limit}"
     return Issue(
         "ABILITY_TRUNCATED",
-        f"left out, because the limit of {limit} tokens is reached: {names}",
+        f"'{first.id}' ({first.tokens} tokens) does not fit into what is left of the limit of"
+        f" {limit} tokens; left out: {names}{more}",
         "",
-        hint=f"raise the limit, or read one in pages: metier show ability {left[0].id} --page 1",
+        hint=f"raise the limit, or read it in pages: {pages}",
     )

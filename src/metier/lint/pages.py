@@ -63,13 +63,17 @@ ERROR_PAGES: dict[str, str] = {
         "them, or make fewer of them core."
     ),
     "ABILITY_TRUNCATED": (
-        "The token limit was reached; the abilities that the message names are left out, the "
-        "least relevant ones. Raise the limit, shorten them, or read one in pages with "
-        "'metier show ability ID --page 1'."
+        "An ability did not fit into what was left of the token limit, so it and all that rank "
+        "below it are left out. Raise the limit, shorten it, or read it in pages with "
+        "'metier show ability ID --page 1 --max-tokens N'."
     ),
     "ABILITY_CORE_KEPT": (
         "A core ability is disabled, or not meant for this agent, and is used all the same: what "
         "is core cannot be filtered. Enable it, or take it out of the core abilities."
+    ),
+    "AGENT_INVALID": (
+        "The profile of the agent has errors and was left out, so its core abilities and limits "
+        "are not known. Nothing is handed over. Run 'metier lint' and correct what it says."
     ),
     "TOKENIZER_UNAVAILABLE": (
         "The setting 'tokenizer' names one that cannot be used: its name is unknown, tiktoken is "

@@ -124,13 +124,10 @@ def _capabilities(matter: Matter, path: str, issues: list[Issue]) -> tuple[str, 
 def _listed(value: Any, matter: Matter, at: KeyPath, path: str, issues: list[Issue]) -> list[str]:
     if value is None:
         return []
-    entries = value if isinstance(value, list) else [value]
     kept: list[str] = []
-    for number, entry in enumerate(entries):
-        if isinstance(entry, dict):
-            entry = entry.get("id") or entry.get("name")
-        if isinstance(entry, str) and entry.strip():
-            kept.append(entry)
+    for number, name in enumerate(capability_names(value)):
+        if name is not None:
+            kept.append(name)
             continue
         line, column = matter.position((*at, number) if isinstance(value, list) else at)
         message = f"entry {number + 1} of '{at[-1]}' is not a name and is left out"
@@ -138,6 +135,16 @@ def _listed(value: Any, matter: Matter, at: KeyPath, path: str, issues: list[Iss
             Issue("SK310", message, path, line, column, "write a name such as web-search")
         )
     return kept
+
+
+def capability_names(value: Any) -> list[str | None]:
+    """The names in a `capabilities` value, None for each entry that is none."""
+    entries = value if isinstance(value, list) else [value]
+    names = [
+        entry.get("id") or entry.get("name") if isinstance(entry, dict) else entry
+        for entry in entries
+    ]
+    return [name if isinstance(name, str) and name.strip() else None for name in names]
 
 
 def _contract(

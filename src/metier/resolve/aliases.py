@@ -34,24 +34,25 @@ class AliasTable:
         return cls(source, version, flat)
 
 
-@dataclass(frozen=True, slots=True)
 class AliasTables:
     """The tables in force, strongest first: for each name the first that knows it decides."""
 
-    tables: tuple[AliasTable, ...] = ()
+    def __init__(self, tables: Iterable[AliasTable] = ()) -> None:
+        self.tables = tuple(tables)
+        self._canonical: dict[str, str] = {}
+        for table in self.tables:
+            for name, canonical in table.canonical.items():
+                self._canonical.setdefault(name, canonical)
+        self._names: dict[str, list[str]] = {}
+        for name, canonical in sorted(self._canonical.items()):
+            self._names.setdefault(canonical, []).append(name)
 
     def canonical(self, name: str) -> str:
-        for table in self.tables:
-            found = table.canonical.get(name)
-            if found is not None:
-                return found
-        return name
+        return self._canonical.get(name, name)
 
     def names_of(self, name: str) -> list[str]:
         """All names that have the same canonical one as `name`, itself among them."""
-        wanted = self.canonical(name)
-        known = {name, wanted, *(one for table in self.tables for one in table.canonical)}
-        return sorted(one for one in known if self.canonical(one) == wanted)
+        return sorted({name, *self._names.get(self.canonical(name), ())})
 
     @property
     def versions(self) -> dict[str, str]:

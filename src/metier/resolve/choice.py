@@ -103,27 +103,29 @@ def gate(pool: Pool, scores: Scores, question: Question, policy: Policy) -> Verd
 
 def rank(pool: Pool, scores: Scores, places: NDArray[np.intp]) -> list[int]:
     """These candidates, best first: by final score, then by the six tie-breakers."""
-    keys = tuple(key[places] for key in reversed(rank_keys(pool, scores)))
-    return [int(place) for place in places[np.lexsort(keys)]]
+    keys = _rank_keys(pool, scores, places)
+    return [int(place) for place in places[np.lexsort(keys[::-1])]]
 
 
-def rank_keys(pool: Pool, scores: Scores) -> tuple[NDArray[np.float64], ...]:
+def _rank_keys(
+    pool: Pool, scores: Scores, places: NDArray[np.intp]
+) -> tuple[NDArray[np.float64] | NDArray[np.int32], ...]:
     """One array for each of `TIE_BREAKS`; lower comes first."""
     return (
-        -scores.final,
-        -scores.contract,
-        -scores.resolved,
-        -scores.resolved,
-        -scores.specificity,
-        -scores.skill,
-        pool.hash_rank.astype(np.float64),
+        -scores.final[places],
+        -scores.contract[places],
+        -scores.resolved[places],
+        -scores.resolved[places],
+        -scores.specificity[places],
+        -scores.skill[places],
+        pool.hash_rank[places],
     )
 
 
 def deciding_step(pool: Pool, scores: Scores, upper: int, lower: int) -> int:
     """Which of `TIE_BREAKS` puts `upper` before `lower`."""
-    for step, key in enumerate(rank_keys(pool, scores)):
-        if key[upper] != key[lower]:
+    for step, key in enumerate(_rank_keys(pool, scores, np.array([upper, lower]))):
+        if key[0] != key[1]:
             return step
     return len(TIE_BREAKS) - 1
 

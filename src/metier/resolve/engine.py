@@ -96,7 +96,7 @@ class _Run:
         self._rates = rates
         self._host = host
         self._probes = probes
-        self._runtime: Floats = runtime_scores(pool.candidates, host)
+        self._runtime: Floats = runtime_scores(pool, host)
         self._probed: dict[tuple[int, str], ProbeResult] = {}
         self._warnings: list[str] = []
 

@@ -1,6 +1,7 @@
 """The candidates of a catalogue, prepared once for any number of questions."""
 
 import hashlib
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -61,51 +62,68 @@ class Pool:
         return ranks
 
     @cached_property
+    def restricted(self) -> list[int]:
+        """Places of the candidates that say which runtimes they work in."""
+        return [place for place, one in enumerate(self.candidates) if one.compatibility]
+
+    @cached_property
     def invalid_tokens(self) -> Floats:
-        return _floats(one.invalid_tokens() for one in self.candidates)
+        return floats(one.invalid_tokens() for one in self.candidates)
 
     @cached_property
     def unknown_clauses(self) -> Floats:
-        return _floats(
+        return floats(
             len(one.contract.unknown_clauses) if one.contract else 0 for one in self.candidates
         )
 
 
 class Words:
-    """Which texts have which stems, and how often."""
+    """Which texts have which stems, and how often; kept stem by stem in three long arrays."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        places: defaultdict[str, list[int]] = defaultdict(list)
-        counts: defaultdict[str, list[int]] = defaultdict(list)
+        numbers: dict[str, int] = {}
+        stem_of, place_of, counts = array("i"), array("i"), array("i")
         lengths: list[int] = []
         distinct: list[int] = []
         for place, text in enumerate(texts):
             found = stems(text)
-            lengths.append(len(found))
             by_stem = Counter(found)
+            lengths.append(len(found))
             distinct.append(len(by_stem))
-            for stem, count in by_stem.items():
-                places[stem].append(place)
-                counts[stem].append(count)
-        self._places, self._counts = dict(places), dict(counts)
-        self.lengths = _floats(lengths)
-        self.distinct = _floats(distinct)
+            stem_of.extend([numbers.setdefault(stem, len(numbers)) for stem in by_stem])
+            place_of.extend([place] * len(by_stem))
+            counts.extend(by_stem.values())
+        self._numbers = numbers
+        self._size = len(lengths)
+        self.lengths = floats(lengths)
+        self.total_length = float(sum(lengths))
+        self.distinct = floats(distinct)
         """How many different stems each text has."""
+        by_number = np.frombuffer(stem_of, dtype=np.int32)
+        order = np.argsort(by_number, kind="stable")
+        self._places = np.frombuffer(place_of, dtype=np.int32)[order]
+        self._counts = np.frombuffer(counts, dtype=np.int32)[order].astype(np.float64)
+        self._starts = np.searchsorted(by_number[order], np.arange(len(numbers) + 1))
+        self._keys = by_number[order].astype(np.int64) * self._size + self._places
+
+    def _slice(self, stem: str) -> slice:
+        number = self._numbers.get(stem)
+        if number is None:
+            return slice(0, 0)
+        return slice(self._starts[number], self._starts[number + 1])
 
     def places(self, stem: str) -> Places:
         """The texts that have `stem`, in ascending order."""
-        found = self._places.get(stem)
-        return NOWHERE if found is None else np.array(found, dtype=np.int32)
+        return self._places[self._slice(stem)]
 
     def counts(self, stem: str) -> Floats:
         """How often each of `places(stem)` has it."""
-        return _floats(self._counts.get(stem, ()))
+        return self._counts[self._slice(stem)]
 
     def with_all(self, wanted: Iterable[str]) -> Places:
         """The texts that have every stem of `wanted`; none when there is no stem."""
         found: Places | None = None
-        for stem in sorted(set(wanted), key=lambda one: len(self._places.get(one, ()))):
-            places = self.places(stem)
+        for places in sorted((self.places(stem) for stem in set(wanted)), key=len):
             found = places if found is None else np.intersect1d(found, places, assume_unique=True)
             if not len(found):
                 break
@@ -113,10 +131,20 @@ class Words:
 
     def shared(self, wanted: Iterable[str]) -> Floats:
         """How many of the stems in `wanted` each text has."""
-        found = np.zeros(len(self.lengths))
+        found = np.zeros(self._size)
         for stem in wanted:
             found[self.places(stem)] += 1.0
         return found
+
+    def has(self, wanted: Sequence[str], which: NDArray[np.intp], places: Places) -> Floats:
+        """For each pair of a stem, by its number in `wanted`, and a text: 1.0 if it has it."""
+        if not len(self._keys):
+            return np.zeros(len(which))
+        numbers = np.array([self._numbers.get(stem, -1) for stem in wanted], dtype=np.int64)
+        keys = numbers[which] * self._size + places
+        at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        found: NDArray[np.bool_] = (self._keys[at] == keys) & (numbers[which] >= 0)
+        return found.astype(np.float64)
 
 
 class Claims:
@@ -134,8 +162,8 @@ class Claims:
                 if is_capability_name(name):
                     by_name[name].append(place)
         self.names = sorted(by_name)
-        self._places = {name: by_name[name] for name in self.names}
-        self.counts = _floats(counts)
+        self._places = {name: np.array(by_name[name], dtype=np.int32) for name in self.names}
+        self.counts = floats(counts)
         """How many capabilities each names, as written."""
         self.prose = np.array(prose, dtype=bool)
         """Which of them have only their name and description to go by."""
@@ -148,8 +176,7 @@ class Claims:
 
     def places(self, name: str) -> Places:
         """The candidates that name exactly this capability."""
-        found = self._places.get(name)
-        return NOWHERE if found is None else np.array(found, dtype=np.int32)
+        return self._places.get(name, NOWHERE)
 
     @cached_property
     def fuzzy(self) -> FuzzyNames:
@@ -180,5 +207,5 @@ class Hints:
                 self.max_candidates[place] = asked.max_candidates
 
 
-def _floats(values: Iterable[float]) -> Floats:
+def floats(values: Iterable[float]) -> Floats:
     return np.array(list(values), dtype=np.float64)

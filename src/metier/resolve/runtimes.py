@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from metier.resolve.pool import Floats
-from metier.values.candidates import Candidate
+from metier.resolve.pool import Floats, Pool
 
 KNOWN = frozenset(
     {
@@ -38,15 +37,14 @@ def compatibility(field: str | Sequence[str], host: str | None = None) -> Compat
     return Compatibility(frozenset(tokens).intersection(known), unknown)
 
 
-def runtime_scores(candidates: Sequence[Candidate], host: str | None) -> Floats:
+def runtime_scores(pool: Pool, host: str | None) -> Floats:
     """S_runtime: 1.0 where the host is listed or nothing is, or no host is given; else 0.0."""
-    scores = np.ones(len(candidates))
+    scores = np.ones(len(pool))
     if host is None:
         return scores
     wanted = host.strip().lower()
-    for place, candidate in enumerate(candidates):
-        if candidate.compatibility:
-            runtimes = compatibility(candidate.compatibility, wanted).runtimes
-            if runtimes and wanted not in runtimes:
-                scores[place] = 0.0
+    for place in pool.restricted:
+        runtimes = compatibility(pool.candidates[place].compatibility, wanted).runtimes
+        if runtimes and wanted not in runtimes:
+            scores[place] = 0.0
     return scores

@@ -149,29 +149,37 @@ def _divergence(
     places = np.flatnonzero(explicit)
     if not question.with_divergence or not len(places):
         return deltas, diverging(np.empty(0)), flagged
-    tokens = np.stack([one.tokens[places] for one in matches])
-    groups, group_of = np.unique(tokens, axis=1, return_inverse=True)
-    for number in range(groups.shape[1]):
-        members = places[group_of.reshape(-1) == number]
-        deltas[members] = _deltas(pool, matches, groups[:, number], members)
+    deltas[places] = _deltas(pool, matches, places)
     verdict = diverging(deltas[places])
     flagged[places] = verdict.flagged
     return deltas, verdict, flagged
 
 
-def _deltas(
-    pool: Pool, matches: Sequence[Matches], tokens: NDArray[np.int32], members: NDArray[np.intp]
-) -> Floats:
-    """The delta of candidates that match by the same tokens."""
-    matched = [
-        (one, one.names[token]) for one, token in zip(matches, tokens, strict=True) if token >= 0
-    ]
-    claimed = np.zeros(len(members))
-    for one, _ in matched:
-        claimed += one.scores[members]
-    claimed /= len(matched)
-    wanted = list(dict.fromkeys(stem for _, name in matched for stem in stems(name)))
-    shared = pool.prose.shared(wanted)[members]
-    borne_out = shared / len(wanted) if wanted else np.ones(len(members))
-    labelled = label_scores(pool.labels, wanted)[members]
-    return rounded(rounded(claimed) - skill_score(rounded(borne_out), labelled))
+def _deltas(pool: Pool, matches: Sequence[Matches], places: NDArray[np.intp]) -> Floats:
+    """What each candidate claims, less what name, description and folder bear out of it."""
+    stem_numbers: dict[str, int] = {}
+    members: list[NDArray[np.intp]] = []
+    wanted: list[NDArray[np.intp]] = []
+    claimed, matched = np.zeros(len(places)), np.zeros(len(places))
+    for one in matches:
+        tokens = one.tokens[places]
+        claimed += np.where(tokens >= 0, one.scores[places], 0.0)
+        matched += tokens >= 0
+        for token in np.unique(tokens[tokens >= 0]):
+            numbers = [
+                stem_numbers.setdefault(s, len(stem_numbers)) for s in stems(one.names[token])
+            ]
+            here = np.flatnonzero(tokens == token)
+            members.append(np.repeat(here, len(numbers)))
+            wanted.append(np.tile(np.array(numbers, dtype=np.intp), len(here)))
+    size = len(stem_numbers) or 1
+    pairs = np.unique(np.concatenate(members) * size + np.concatenate(wanted))
+    member, stem = pairs // size, pairs % size
+    names, at = list(stem_numbers), places[member].astype(np.int32)
+    asked = np.bincount(member, minlength=len(places)).astype(np.float64)
+    in_prose = np.bincount(member, pool.prose.has(names, stem, at), minlength=len(places))
+    in_labels = np.bincount(member, pool.labels.has(names, stem, at), minlength=len(places))
+    borne_out = np.where(asked > 0, in_prose / np.maximum(1.0, asked), 1.0)
+    union = pool.labels.distinct[places] + asked - in_labels
+    labelled = in_labels / np.maximum(1.0, union)
+    return rounded(rounded(claimed / matched) - skill_score(rounded(borne_out), rounded(labelled)))

@@ -48,7 +48,7 @@ def description_scores(prose: Words, query: Sequence[str], without: int | None) 
     if total <= 0:
         return scores
     lost = prose.lengths[without] if without is not None else 0.0
-    mean = (math.fsum(prose.lengths) - float(lost)) / total
+    mean = (prose.total_length - float(lost)) / total
     for stem in query:
         places = prose.places(stem)
         found = len(places) - (without is not None and bool(np.any(places == without)))

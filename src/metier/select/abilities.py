@@ -10,7 +10,7 @@ from metier.core.nearest import nearest
 from metier.core.text import words
 from metier.errors import UsageError
 from metier.select.settle import Settling
-from metier.values.documents import SHORTEST_KEYWORD, Ability
+from metier.values.documents import Ability
 from metier.values.outcomes import Issue
 from metier.values.selection import AbilitySelection, Scored, Skipped
 
@@ -55,7 +55,7 @@ def abilities_for_task(
     if min_signal is not None and not min_signal >= 0:
         raise UsageError("min_signal is a number from 0 on")
     known = {ability.ability_id: ability for ability in abilities}
-    core = tuple(dict.fromkeys(core))
+    core = (core,) if isinstance(core, str) else tuple(dict.fromkeys(core))
     if absent := [one for one in core if one not in known]:
         return _without_core(absent, known)
 
@@ -72,8 +72,6 @@ def abilities_for_task(
     )
     for one in core:
         settling.add_core(known[one])
-    for one in core:
-        eligible.pop(one, None)
     scorer = _Scorer(task, frozenset(core), shared_words)
     places = len(known) if limit is None else limit - len(core)
     for ability in scorer.ranked(eligible.values(), min_signal or 0.0) if places > 0 else ():
@@ -86,6 +84,7 @@ def abilities_for_task(
         skipped=settling.skipped,
         required_by=settling.required_by,
         passed_over=len(eligible) - sum(one in eligible for one in settling.met()),
+        rejected=scorer.scored(known[one.id] for one in settling.skipped),
     )
 
 
@@ -107,7 +106,6 @@ class _Scorer:
         self, task: str, core: frozenset[str], shared_words: SharedWords | None = None
     ) -> None:
         self._words = frozenset(words(task))
-        self._keywords = frozenset(word for word in self._words if len(word) >= SHORTEST_KEYWORD)
         self._core = core
         self._shared_words = shared_words or self._words_in_content
 
@@ -165,7 +163,7 @@ class _Scorer:
         ]
 
     def _words_in_content(self, abilities: Sequence[Ability]) -> list[int]:
-        return [len(self._keywords & ability.words) for ability in abilities]
+        return [len(self._words & ability.words) for ability in abilities]
 
     def _has(self, label: tuple[str, ...]) -> bool:
         """Whether all words of `label` are among the task's; one without words never is."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Container, Iterator, Mapping
 
+from metier.core.order import dependencies_first
 from metier.values.documents import Ability
 from metier.values.outcomes import Issue
 from metier.values.selection import Skipped
@@ -28,6 +29,8 @@ class Settling:
         self._with_conflicts = with_conflicts
         self._ruled_out: dict[str, str] = {}
         """Id → an ability that is in and names it as a conflict."""
+        self._lacking: set[str] = set()
+        """Ids of those that can never be added, because something is missing for them."""
 
     def add(self, ability: Ability) -> bool:
         """Take `ability` unless it conflicts or misses something; whether it was taken."""
@@ -50,12 +53,11 @@ class Settling:
         group, missing = self._group(ability, self._known)
         for detail in missing:
             self._warn("ABILITY_DEPENDENCY_MISSING", ability, detail)
-        for clash in self._clashes(group):
+        for clash in dict.fromkeys(self._clashes(group)):
             self._warn("ABILITY_CONFLICT", ability, clash)
         for one in group:
             if one.id not in self._admitted:
-                why = "does not apply to this agent" if one.enabled else "is disabled"
-                self._warn("ABILITY_CORE_KEPT", one, f"it {why}")
+                self._warn("ABILITY_CORE_KEPT", ability, _kept(one, ability))
         self._take(group, ability)
 
     def met(self) -> list[str]:
@@ -68,33 +70,48 @@ class Settling:
             if one is not ability:
                 self.required_by[one.id] = ability.id
             for other in one.conflicts:
-                self._ruled_out.setdefault(other, one.id)
+                if other != one.id:
+                    self._ruled_out.setdefault(other, one.id)
 
     def _group(self, ability: Ability, admitted: Container[str]) -> tuple[list[Ability], list[str]]:
-        """What has to be added with `ability`, dependencies first; and what is missing for it.
-
-        Members of a circle are met once each, so a circle ends like any other chain.
-        """
+        """What has to be added with `ability`, dependencies first; and what is missing for it."""
         if not self._with_dependencies:
             return [ability], []
-        group: list[Ability] = []
         missing: list[str] = []
-        met = {ability.id}
-        trail = [(ability, iter(ability.requires))]
-        while trail:
-            dependent, requires = trail[-1]
-            wanted = next(requires, None)
-            if wanted is None:
-                group.append(dependent)
-                trail.pop()
-            elif wanted not in met and wanted not in self.added:
-                met.add(wanted)
-                dependency = self._known.get(wanted)
-                if dependency is not None and wanted in admitted:
-                    trail.append((dependency, iter(dependency.requires)))
+
+        def requires(dependent: str) -> Iterator[str]:
+            for wanted in self._known[dependent].requires:
+                if wanted in self.added:
+                    continue
+                if wanted in admitted and wanted not in self._lacking:
+                    yield wanted
                 else:
-                    missing.append(_missing(ability, dependent, wanted, dependency))
-        return group, missing
+                    missing.append(self._missing(ability.id, dependent, wanted))
+
+        order = dependencies_first(ability.id, requires)
+        if missing and admitted is self._admitted:
+            self._remember_lacking(order)
+        return [self._known[one] for one in order], missing
+
+    def _remember_lacking(self, order: list[str]) -> None:
+        """Note which of `order`, dependencies first, can never be added."""
+        for one in order:
+            for wanted in self._known[one].requires:
+                if wanted not in self.added and (
+                    wanted not in self._admitted or wanted in self._lacking
+                ):
+                    self._lacking.add(one)
+
+    def _missing(self, ability: str, dependent: str, wanted: str) -> str:
+        dependency = self._known.get(wanted)
+        if dependency is None:
+            why = "does not exist"
+        elif wanted in self._lacking:
+            why = "is left out itself"
+        else:
+            why = _why_off(dependency)
+        through = "" if dependent == ability else f" through '{dependent}'"
+        return f"it requires '{wanted}'{through}, which {why}"
 
     def _clashes(self, group: list[Ability]) -> Iterator[str]:
         """Every conflict between `group` and what is in already, and within `group`."""
@@ -102,11 +119,11 @@ class Settling:
             return
         together = {one.id for one in group}
         for one in group:
-            if one.id in self._ruled_out and self._ruled_out[one.id] != one.id:
-                yield f"'{one.id}' and '{self._ruled_out[one.id]}' exclude each other"
+            if one.id in self._ruled_out:
+                yield _exclude_each_other(one.id, self._ruled_out[one.id])
             for other in one.conflicts:
                 if other != one.id and (other in self.added or other in together):
-                    yield f"'{one.id}' and '{other}' exclude each other"
+                    yield _exclude_each_other(one.id, other)
 
     def _leave_out(self, ability: Ability, reason: str, detail: str) -> None:
         code = f"ABILITY_{reason.upper().replace('-', '_')}"
@@ -122,14 +139,20 @@ class Settling:
 _HINTS = {
     "ABILITY_DEPENDENCY_MISSING": "add what is missing, or take it out of 'requires'",
     "ABILITY_CONFLICT": "take one of the two out of this agent's reach, or drop 'conflicts'",
-    "ABILITY_CORE_KEPT": "enable it, or take it out of the core abilities",
+    "ABILITY_CORE_KEPT": "let this agent have it, or make another ability core",
 }
 
 
-def _missing(ability: Ability, dependent: Ability, wanted: str, dependency: Ability | None) -> str:
-    if dependency is None:
-        why = "does not exist"
-    else:
-        why = "does not apply to this agent" if dependency.enabled else "is disabled"
-    through = "" if dependent is ability else f" through '{dependent.id}'"
-    return f"it requires '{wanted}'{through}, which {why}"
+def _why_off(ability: Ability) -> str:
+    return "does not apply to this agent" if ability.enabled else "is disabled"
+
+
+def _kept(one: Ability, core: Ability) -> str:
+    return (
+        f"it {_why_off(one)}" if one is core else f"'{one.id}', which it requires, {_why_off(one)}"
+    )
+
+
+def _exclude_each_other(one: str, other: str) -> str:
+    first, second = sorted((one, other))
+    return f"'{first}' and '{second}' exclude each other"

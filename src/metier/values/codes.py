@@ -86,6 +86,7 @@ OUTCOME_CODES: dict[str, Code] = {
     "ABILITY_DEPENDENCY_MISSING": Code("warning", "ability requires one that is not there"),
     "ABILITY_TOKEN_LIMIT_EXCEEDED": Code("error", "core abilities exceed the token limit"),
     "ABILITY_TRUNCATED": Code("warning", "abilities were left out for their size"),
+    "AGENT_INVALID": Code("error", "agent's profile has errors"),
     "ABILITY_CORE_KEPT": Code("warning", "core ability is used although it is off for this agent"),
 }
 """What can go wrong while documents are chosen and handed over. After an error nothing is."""

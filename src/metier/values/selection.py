@@ -47,6 +47,8 @@ class AbilitySelection(NamedTuple):
     """Abilities that a missing dependency or a conflict kept out."""
     required_by: Mapping[str, str] = _NOBODY
     """Dependency → the ability that brought it in."""
+    rejected: Sequence[Scored[Ability]] = ()
+    """The scores of those in `skipped`, where they have one."""
     passed_over: int = 0
     """How many could have been chosen, but for the limit or too small a signal."""
 
@@ -72,24 +74,24 @@ class Injection(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """In the spec's spelling."""
-        required_by = self.selection.required_by
         return {
             "maxTokens": self.max_tokens,
             "tokenCount": self.tokens,
             "truncated": self.truncated,
             "injectedAbilities": list(self.injected_abilities),
             "combinedContent": self.text,
-            "ranking": [
-                {
-                    "abilityId": scored.item.id,
-                    "score": scored.score,
-                    "parts": dict(scored.parts),
-                    "requiredBy": required_by.get(scored.item.id),
-                }
-                for scored in self.selection.ranked
-            ],
+            "ranking": [self._scored(scored) for scored in self.selection.ranked],
+            "rejected": [self._scored(scored) for scored in self.selection.rejected],
             "skipped": [one.to_json() for one in self.skipped],
             "issues": [issue.to_json() for issue in self.issues],
+        }
+
+    def _scored(self, scored: Scored[Ability]) -> dict[str, Any]:
+        return {
+            "abilityId": scored.item.id,
+            "score": scored.score,
+            "parts": dict(scored.parts),
+            "requiredBy": self.selection.required_by.get(scored.item.id),
         }
 
 

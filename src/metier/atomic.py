@@ -1,0 +1,40 @@
+"""Files that are replaced in one step, and by one process at a time."""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+try:
+    import fcntl
+except ImportError:  # no such locks on this system
+    fcntl = None  # type: ignore[assignment]  # as told above
+
+
+def write_atomically(path: str, content: bytes) -> None:
+    """Write the file at `path` in one step; a crash leaves the old or the new content."""
+    temporary = f"{path}.metier-{os.getpid()}"
+    try:
+        with open(temporary, "xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(FileNotFoundError):
+            os.chmod(temporary, stat.S_IMODE(os.stat(path).st_mode))
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+@contextmanager
+def locked(path: str) -> Iterator[None]:
+    """Hold the lock file at `path`; other processes wait for it. It stays there, empty."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        if fcntl is not None:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

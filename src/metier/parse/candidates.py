@@ -1,0 +1,45 @@
+"""What the catalogue knows of a skill → `Candidate`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from metier.core.coerce import mapping_of
+from metier.errors import ContractError
+from metier.parse.contract import parse_contract
+from metier.parse.skills import capability_names
+from metier.values.candidates import Candidate
+
+
+def candidate_of(
+    name: str, description: str, folder: str, source: str, data: Mapping[str, Any]
+) -> Candidate:
+    """The candidate that a skill is; `data` is its front matter beyond name and description."""
+    nested = mapping_of(data.get("metadata"))
+    listed: dict[str, None] = {}
+    for value in (data.get("capabilities"), nested.get("capabilities")):
+        listed.update((one, None) for one in capability_names(value) if one is not None)
+    contract, problem = None, ""
+    text = nested.get("contract")
+    if isinstance(text, str):
+        try:
+            contract = parse_contract(text, "best-effort")
+        except ContractError as error:
+            problem = f"{error.message} ({error.where})"
+    elif text is not None:
+        problem = "it is not a text"
+    return Candidate(
+        name=name,
+        description=description,
+        folder=folder,
+        source=source,
+        listed=tuple(listed),
+        contract=contract,
+        contract_problem=problem,
+        compatibility=_compatibility(data.get("compatibility")),
+    )
+
+
+def _compatibility(value: Any) -> str | tuple[str, ...]:
+    if isinstance(value, str):
+        return value
+    return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ""

@@ -1,0 +1,96 @@
+"""Probes: commands from the settings that try whether a candidate really does what it says."""
+
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from metier.resolve.results import ProbeResult
+from metier.values.candidates import Candidate
+
+MOST_OUTPUT = 4_096
+"""Bytes of a probe's output that are kept."""
+_CHUNK = 65_536
+
+
+class CommandProbe(NamedTuple):
+    """One command, run without a shell; exit code 0 passes."""
+
+    argv: tuple[str, ...]
+    timeout: float
+    folder: str
+    """Where it runs: the workspace."""
+
+    def __call__(self, candidate: Candidate, capability: str) -> ProbeResult:
+        """Run it for one candidate. Never raises, never waits longer than its time."""
+        environment = {
+            **os.environ,
+            "METIER_CANDIDATE": candidate.id,
+            "METIER_CANDIDATE_FOLDER": candidate.folder,
+            "METIER_CAPABILITY": capability,
+        }
+        try:
+            process = subprocess.Popen(
+                self.argv,
+                cwd=self.folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            return ProbeResult(candidate.id, capability, False, f"cannot be started: {error}")
+        try:
+            output, in_time = _read(process, time.monotonic() + self.timeout)
+        finally:
+            _end(process)
+        if not in_time:
+            detail = f"stopped after {self.timeout:g} s"
+        else:
+            detail = f"exit code {process.returncode}"
+        passed = in_time and process.returncode == 0
+        return ProbeResult(candidate.id, capability, passed, detail, _text(output))
+
+
+def _read(process: "subprocess.Popen[bytes]", deadline: float) -> tuple[bytes, bool]:
+    """The first bytes that it prints, and whether it ended in time; the rest is thrown away."""
+    assert process.stdout is not None
+    kept = b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        while (left := deadline - time.monotonic()) > 0:
+            if selector.select(min(left, 0.05)):
+                chunk = os.read(process.stdout.fileno(), _CHUNK)
+                kept += chunk[: MOST_OUTPUT - len(kept)]
+                if not chunk:
+                    break
+            elif process.poll() is not None:
+                break  # a child of it may hold the pipe open; nobody waits for that
+    try:
+        process.wait(max(deadline - time.monotonic(), 0))
+    except subprocess.TimeoutExpired:
+        return kept, False
+    return kept, True
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """Stop it and all that it started in its session."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        process.kill()
+    process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
+
+
+def _text(output: bytes) -> str:
+    return output.decode("utf-8", errors="replace")
+
+
+def command_probe(argv: Sequence[str], timeout: float, folder: str) -> CommandProbe:
+    return CommandProbe(tuple(argv), timeout, folder)

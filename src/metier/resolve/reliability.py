@@ -1,0 +1,117 @@
+"""How often candidates did well lately: `.dci/state/reliability.v1.json` of the workspace."""
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Literal, NamedTuple
+
+from metier.atomic import locked, write_atomically
+
+FILE = os.path.join(".dci", "state", "reliability.v1.json")
+SCHEMA_VERSION = "1"
+WINDOW = 20
+HistoryState = Literal["persistent", "ephemeral"]
+
+
+class History(NamedTuple):
+    """Success rates by candidate id."""
+
+    rates: Mapping[str, float]
+    samples: Mapping[str, int]
+    state: HistoryState = "persistent"
+    """`ephemeral` when outcomes cannot be kept."""
+    warning: str = ""
+
+
+class Reliability:
+    """The record of one workspace. A file that makes no sense is never overwritten."""
+
+    def __init__(self, workspace: str, now: Callable[[], datetime] | None = None) -> None:
+        self.path = os.path.join(workspace, FILE)
+        self._now = now or (lambda: datetime.now(UTC))
+        self._unsaved: dict[str, list[int]] = {}
+
+    def history(self) -> History:
+        """What is known; never raises."""
+        stored, warning = self._read()
+        if warning:
+            return self._of(self._unsaved, "ephemeral", warning)
+        outcomes = {key: value["outcomes_last_20"] for key, value in stored.items()}
+        for key, more in self._unsaved.items():
+            outcomes[key] = [*outcomes.get(key, []), *more][-WINDOW:]
+        if self._unsaved or not self._can_write():
+            return self._of(outcomes, "ephemeral", "outcomes cannot be kept: " + self.path)
+        return self._of(outcomes, "persistent", "")
+
+    def record(self, candidate: str, *, success: bool) -> History:
+        """Add one outcome; it lives in this object alone when it cannot be kept."""
+        try:
+            os.makedirs(os.path.dirname(self.path), exist_ok=True)
+            with locked(f"{self.path}.lock"):
+                stored, warning = self._read()
+                if not warning:
+                    self._write(stored, candidate, int(success))
+                    return self.history()
+        except OSError:
+            pass
+        self._unsaved.setdefault(candidate, []).append(int(success))
+        return self.history()
+
+    def _write(self, stored: dict[str, Any], candidate: str, outcome: int) -> None:
+        known = stored.get(candidate, {}).get("outcomes_last_20", [])
+        outcomes = [*known, outcome][-WINDOW:]
+        moment = self._now().isoformat(timespec="seconds")
+        stored[candidate] = {
+            "outcomes_last_20": outcomes,
+            "success_rate_last_20": sum(outcomes) / len(outcomes),
+            "sample_size": len(outcomes),
+            "last_used_at": moment,
+        }
+        data = {"schema_version": SCHEMA_VERSION, "updated_at": moment, "candidates": stored}
+        text = json.dumps(data, indent=2, ensure_ascii=False, sort_keys=True)
+        write_atomically(self.path, f"{text}\n".encode())
+
+    def _read(self) -> tuple[dict[str, Any], str]:
+        """What is stored, and what is wrong with it."""
+        try:
+            with open(self.path, encoding="utf-8") as file:
+                data = json.load(file)
+        except FileNotFoundError:
+            return {}, ""
+        except (OSError, ValueError, RecursionError) as error:
+            return {}, f"{self.path} cannot be read: {error}"
+        if not _is_valid(data):
+            return {}, f"{self.path} is not a reliability file of version {SCHEMA_VERSION}"
+        return data["candidates"], ""
+
+    def _can_write(self) -> bool:
+        folder = os.path.dirname(self.path)
+        while folder and not os.path.isdir(folder):
+            folder = os.path.dirname(folder)
+        return os.access(folder, os.W_OK)
+
+    @staticmethod
+    def _of(outcomes: Mapping[str, list[int]], state: HistoryState, warning: str) -> History:
+        used = {key: value for key, value in outcomes.items() if value}
+        return History(
+            {key: sum(value) / len(value) for key, value in used.items()},
+            {key: len(value) for key, value in used.items()},
+            state,
+            warning,
+        )
+
+
+def _is_valid(data: Any) -> bool:
+    if not isinstance(data, dict) or data.get("schema_version") != SCHEMA_VERSION:
+        return False
+    candidates = data.get("candidates")
+    if not isinstance(candidates, dict):
+        return False
+    return all(
+        isinstance(one, dict)
+        and isinstance(one.get("outcomes_last_20"), list)
+        and len(one["outcomes_last_20"]) <= WINDOW
+        and all(outcome in (0, 1) for outcome in one["outcomes_last_20"])
+        for one in candidates.values()
+    )
