@@ -18,12 +18,16 @@ def filled(workspace: Workspace) -> Workspace:
 
 
 def inject(
-    workspace: Workspace, *arguments: str, task: str = "x", given: bytes = b"", **env: str
+    workspace: Workspace,
+    *arguments: str,
+    task: str = "x",
+    given: bytes = b"",
+    env: dict[str, str] | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
         [sys.executable, "-m", "metier", "inject", "--task", task, "-q", *arguments],
         cwd=workspace.root,
-        env={**os.environ, **env},
+        env={**os.environ, **(env or {})},
         input=given,
         capture_output=True,
         check=True,
@@ -41,7 +45,7 @@ def inject(
     ],
 )
 def test_the_text_is_utf8_whatever_the_locale(filled: Workspace, env: dict[str, str]) -> None:
-    assert inject(filled, **env).stdout == TEXT.encode()
+    assert inject(filled, env=env).stdout == TEXT.encode()
 
 
 def test_a_task_can_come_from_standard_input_however_long(filled: Workspace) -> None:
