@@ -1,7 +1,7 @@
 """The whole flow, written once: the object that users hold."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -24,6 +24,12 @@ from metier.values.twins import exact_copy, same_id, same_name
 if TYPE_CHECKING:
     from metier.core.budget import CountTokens
     from metier.prepare import Preparer
+    from metier.resolve.missing import Decision
+    from metier.resolve.reliability import History
+    from metier.resolve.report import Resolution
+    from metier.resolve.results import Decide, MayProbe
+    from metier.resolver import Resolver
+    from metier.values.contracts import Mode
     from metier.values.documents import Ability, Document
     from metier.values.selection import Injection
 
@@ -221,6 +227,66 @@ class Catalog:
             min_signal=min_signal,
             include_metadata=include_metadata,
         )
+
+    def resolve(
+        self,
+        requires: Sequence[str] = (),
+        query: str = "",
+        *,
+        consumer: str | None = None,
+        mode: "Mode | None" = None,
+        policy: Mapping[str, str] | None = None,
+        alias_file: str | None = None,
+        host: str | None = None,
+        decide: "Decide | None" = None,
+        may_probe: "MayProbe | None" = None,
+        divergence: bool = True,
+        depth: int = 2,
+    ) -> "Resolution":
+        """Who provides what is required: by `requires`, by the contract of `consumer`, or both.
+
+        `policy` overrides what the consumer says. Raises `UsageError` when nothing is required
+        and `NotFoundError` when there is no such consumer.
+        """
+        return self._resolver.resolve(
+            requires,
+            query,
+            consumer=consumer,
+            mode=mode,
+            policy=policy or {},
+            alias_file=alias_file,
+            host=host,
+            decide=decide,
+            may_probe=may_probe,
+            divergence=divergence,
+            depth=depth,
+        )
+
+    def keep_report(self, resolution: "Resolution") -> str:
+        """Write the report of a run; its file, or nothing where nothing can be written."""
+        return self._resolver.keep(resolution)
+
+    def report(self, run_id: str) -> dict[str, Any]:
+        """A report that was kept. Raises `NotFoundError`."""
+        return self._resolver.report(run_id)
+
+    def run_ids(self) -> list[str]:
+        """The runs whose report is kept, the latest last."""
+        return self._resolver.run_ids()
+
+    def decide(self, run_id: str, decision: "Decision") -> dict[str, Any]:
+        """Complete a run that waits for a decision; its report."""
+        return self._resolver.decide(run_id, decision)
+
+    def record_outcome(self, candidate: str, *, success: bool) -> "History":
+        """Add an outcome to the history of a skill. Raises `NotFoundError`."""
+        return self._resolver.record(candidate, success=success)
+
+    @cached_property
+    def _resolver(self) -> "Resolver":
+        from metier.resolver import Resolver  # a refresh with nothing to do needs none of it
+
+        return Resolver(self.store, self.workspace, self.config)
 
     @property
     def count_tokens(self) -> "CountTokens":

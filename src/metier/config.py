@@ -19,6 +19,15 @@ class Mount(NamedTuple):
     label: str
 
 
+class ProbeSetting(NamedTuple):
+    """A command that tries whether candidates really provide a capability."""
+
+    capability: str
+    argv: tuple[str, ...]
+    timeout: float = 10.0
+    """Seconds."""
+
+
 class Config(NamedTuple):
     """Every setting, with its default."""
 
@@ -33,6 +42,7 @@ class Config(NamedTuple):
     lint_select: tuple[str, ...] = ()
     lint_ignore: tuple[str, ...] = ()
     per_file_ignores: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    probes: tuple[ProbeSetting, ...] = ()
     tokenizer: str = "chars/4"
     """How tokens are counted: `chars/4`, or an encoding of tiktoken whose ranks are on disk."""
     sources: tuple[str, ...] = ()
@@ -49,6 +59,7 @@ _KEYS: dict[str, str] = {
     "lint.select": "lint_select",
     "lint.ignore": "lint_ignore",
     "lint.per-file-ignores": "per_file_ignores",
+    "probes": "probes",
     "tokenizer": "tokenizer",
 }
 _TABLES = {"folders", "lint"}
@@ -191,6 +202,8 @@ def _checked(key: str, value: Any, source: str) -> Any:
         return value
     if key == "mounts":
         return _mounts(value, source)
+    if key == "probes":
+        return _probes(value, source)
     if key == "lint.per-file-ignores":
         return _per_file(value, source)
     return _texts(key, value, source)
@@ -208,6 +221,25 @@ def _per_file(value: Any, source: str) -> dict[str, tuple[str, ...]]:
     return {
         pattern: _texts("lint.per-file-ignores", codes, source) for pattern, codes in value.items()
     }
+
+
+def _probes(value: Any, source: str) -> tuple[ProbeSetting, ...]:
+    wanted = "tables [probes.CAPABILITY] with 'argv' and, if you like, 'timeout'"
+    if not isinstance(value, dict):
+        raise _wrong("probes", wanted, source)
+    probes: list[ProbeSetting] = []
+    for capability, table in value.items():
+        if not isinstance(table, dict) or set(table) - {"argv", "timeout"}:
+            raise _wrong("probes", wanted, source)
+        argv, timeout = table.get("argv"), table.get("timeout", 10.0)
+        if not isinstance(argv, list) or not argv or not all(isinstance(a, str) for a in argv):
+            raise _wrong(f"probes.{capability}.argv", "a list of texts, the program first", source)
+        if isinstance(timeout, bool) or not isinstance(timeout, int | float):
+            raise _wrong(f"probes.{capability}.timeout", "a number of seconds", source)
+        if not 0 < timeout <= 600:
+            raise _wrong(f"probes.{capability}.timeout", "between 0 and 600 seconds", source)
+        probes.append(ProbeSetting(capability, tuple(argv), float(timeout)))
+    return tuple(probes)
 
 
 def _mounts(value: Any, source: str) -> tuple[Mount, ...]:

@@ -11,6 +11,7 @@ import metier
 from metier.errors import MetierError
 from metier.lint.pages import ERROR_PAGES, PAGES
 from metier.load import load_folder
+from metier.resolve.aliases import parse_alias_table
 from metier.values.codes import CODES, OUTCOME_CODES
 from metier.values.files import Kind
 from metier.values.outcomes import Issue
@@ -118,9 +119,10 @@ FOLDERS: dict[str, Callable[[Path], Kind]] = {
 }
 """Codes that are about where a file is or what it is called."""
 
+ALIAS_TABLE = "DC403"
 SHOWN = [
     code for code in CODES
-    if code[:2] in PLACES and code not in SITUATIONS and code not in FOLDERS
+    if code[:2] in PLACES and code not in {*SITUATIONS, *FOLDERS, ALIAS_TABLE}
 ]  # fmt: skip
 
 
@@ -169,7 +171,7 @@ def sentences(text: str) -> int:
 
 def test_every_example_of_a_document_family_is_tried_out() -> None:
     families = {code for code in CODES if code[:2] in PLACES}
-    assert families <= {*SHOWN, *SITUATIONS, *FOLDERS}
+    assert families <= {*SHOWN, *SITUATIONS, *FOLDERS, ALIAS_TABLE}
 
 
 @pytest.mark.parametrize("code", SHOWN)
@@ -208,3 +210,11 @@ def test_every_finding_has_a_place_and_a_message(tmp_path: Path) -> None:
             assert issue.column >= 1
             assert issue.message.strip()
             assert issue.path.endswith((".md", ".yaml", ".json"))
+
+
+def test_the_page_of_alias_tables_shows_a_broken_and_a_sound_one() -> None:
+    page = PAGES[ALIAS_TABLE]
+    table, issues = parse_alias_table(page.bad, "workspace", "aliases.json")
+    assert table is None
+    assert {issue.code for issue in issues} == {ALIAS_TABLE}
+    assert parse_alias_table(page.good, "workspace", "aliases.json")[1] == []

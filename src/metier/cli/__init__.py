@@ -28,6 +28,7 @@ COMMANDS: dict[str, _Command] = {
     "list": _Command("listing", "List skills, abilities, cards or agents."),
     "show": _Command("show", "Show one document, with its findings."),
     "providers": _Command("providers", "Name the skills that provide a capability."),
+    "resolve": _Command("resolve", "Say which skill provides what is required, and why."),
     "inject": _Command("inject", "Print the text of the abilities that a task needs."),
     "lint": _Command("lint", "Check documents and say what to change."),
     "explain": _Command("explain", "Explain a finding or an error by its code."),

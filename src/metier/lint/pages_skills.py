@@ -242,4 +242,14 @@ CONTRACTS = {
         bad=_skill(_NAME, _ABOUT, "metadata:", "  contract: DCI/1 P(chart-drawing) Cost(low)"),
         good=_skill(_NAME, _ABOUT, "metadata:", "  contract: DCI/1 P(chart-drawing)"),
     ),
+    "DC403": Page(
+        "None of the names in the table count, so requirements that rely on one stay open. "
+        "The other tables are used as before.",
+        bad='{"aliases": {"Web Search": ["internet-search"]}}',
+        good="""{
+  "schema_version": "1",
+  "alias_table_version": "1",
+  "aliases": {"web-search": ["internet-search"]}
+}""",
+    ),
 }

@@ -4,6 +4,6 @@ from metier.resolve.aliases import AliasTable, AliasTables
 from metier.resolve.engine import resolve
 from metier.resolve.policy import Policy
 from metier.resolve.pool import Pool
-from metier.resolve.results import Resolution
+from metier.resolve.report import Resolution
 
 __all__ = ["AliasTable", "AliasTables", "Policy", "Pool", "Resolution", "resolve"]

@@ -13,6 +13,7 @@ from metier.resolve.matching import KINDS
 from metier.resolve.missing import settle_missing
 from metier.resolve.policy import OnMissing, Policy, strictest
 from metier.resolve.pool import Floats, Pool
+from metier.resolve.report import Resolution
 from metier.resolve.results import (
     Decide,
     Dependency,
@@ -20,7 +21,6 @@ from metier.resolve.results import (
     OptionalMatch,
     Probe,
     ProbeResult,
-    Resolution,
 )
 from metier.resolve.runtimes import runtime_scores
 from metier.resolve.scores import Question, Scores, score
@@ -147,6 +147,7 @@ class _Run:
             ),
             probes=tuple(self._probed.values()),
             warnings=tuple(dict.fromkeys(self._warnings)),
+            consumer=consumer.id if consumer is not None else None,
             pool=self._pool,
             scores=choice.scores,
             verdicts=choice.verdicts,

@@ -5,8 +5,7 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from metier.resolve.results import ProbeResult
 from metier.values.candidates import Candidate
@@ -16,7 +15,8 @@ MOST_OUTPUT = 4_096
 _CHUNK = 65_536
 
 
-class CommandProbe(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class CommandProbe:
     """One command, run without a shell; exit code 0 passes."""
 
     argv: tuple[str, ...]
@@ -90,7 +90,3 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 
 def _text(output: bytes) -> str:
     return output.decode("utf-8", errors="replace")
-
-
-def command_probe(argv: Sequence[str], timeout: float, folder: str) -> CommandProbe:
-    return CommandProbe(tuple(argv), timeout, folder)

@@ -1,14 +1,9 @@
-"""What a run gives."""
+"""Parts of what a run gives."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from metier.resolve.choice import Verdicts
-from metier.resolve.missing import Decision, Outcome
-from metier.resolve.policy import Policy
-from metier.resolve.pool import Pool
-from metier.resolve.scores import Question, Scores
+from metier.resolve.missing import Decision
 from metier.values.candidates import Candidate
 
 
@@ -46,6 +41,17 @@ class Dependency(NamedTuple):
     def is_resolved(self) -> bool:
         return not self.unresolved and all(one.is_resolved for one in self.below)
 
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "provider": self.provider,
+            "requires": list(self.requires),
+            "selected": list(self.selected),
+            "unresolved": list(self.unresolved),
+            "cycle": list(self.cycle),
+            "beyond_depth": self.beyond_depth,
+            "dependencies": [one.to_json() for one in self.below],
+        }
+
 
 class OptionalMatch(NamedTuple):
     """Who would provide an optional capability."""
@@ -53,30 +59,3 @@ class OptionalMatch(NamedTuple):
     capability: str
     provider: str | None
     match: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resolution:
-    """The result of one run."""
-
-    question: Question
-    policy: Policy
-    selected: tuple[str, ...]
-    """Ids of the chosen providers; empty after `failed` and `aborted`."""
-    chosen: tuple[str, ...]
-    """The same, whatever the outcome."""
-    unresolved: tuple[str, ...]
-    outcome: Outcome
-    optional: tuple[OptionalMatch, ...]
-    dependencies: tuple[Dependency, ...]
-    probes: tuple[ProbeResult, ...]
-    warnings: tuple[str, ...]
-    pool: Pool = field(repr=False)
-    scores: Scores = field(repr=False)
-    verdicts: Verdicts = field(repr=False)
-    ranked: tuple[int, ...] = field(repr=False)
-    """Places of the candidates that were left after gates, walk and cut, best first."""
-
-    @property
-    def degraded_mode(self) -> bool:
-        return self.outcome.is_degraded

@@ -55,6 +55,7 @@ CODES: dict[str, Code] = {
     "SK315": Code("warning", "file is not called SKILL.md"),
     "DC401": Code("warning", "contract cannot be used"),
     "DC402": Code("info", "contract has doubtful parts"),
+    "DC403": Code("error", "alias table cannot be used"),
     "AB501": Code("error", "ability has an illegal id"),
     "AB502": Code("error", "field of an ability is invalid"),
     "AB503": Code("info", "key is not in the ability format"),

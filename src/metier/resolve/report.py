@@ -1,0 +1,273 @@
+"""The result of a run, and the report that proves it."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metier.resolve.choice import TIE_BREAKS, Verdicts, deciding_step, rank
+from metier.resolve.matching import KINDS
+from metier.resolve.missing import Outcome
+from metier.resolve.policy import Policy
+from metier.resolve.pool import Pool
+from metier.resolve.results import Dependency, OptionalMatch, ProbeResult
+from metier.resolve.runtimes import compatibility
+from metier.resolve.scores import Question, Scores
+
+SCHEMA_VERSION = "1"
+MOST_ROWS = 200
+"""Candidates with an explicit match that get a row of their own."""
+
+
+class SourceCount(NamedTuple):
+    """What was found in one source."""
+
+    source: str
+    """workspace-local · runtime-installed · external-mounts"""
+    discovered: int
+    included: int
+
+    def to_json(self) -> dict[str, Any]:
+        return {**self._asdict(), "excluded": self.discovered - self.included}
+
+
+class RunFacts(NamedTuple):
+    """What the run itself cannot know."""
+
+    run_id: str = ""
+    generated_at: str = ""
+    sources: Sequence[SourceCount] = ()
+    excluded: Mapping[str, int] = {}
+    """Files left out, by reason."""
+    history_state: str = "ephemeral"
+    samples: Mapping[str, int] = {}
+    warnings: Sequence[str] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resolution:
+    """The result of one run."""
+
+    question: Question
+    policy: Policy
+    selected: tuple[str, ...]
+    """Ids of the chosen providers; empty after `failed` and `aborted`."""
+    chosen: tuple[str, ...]
+    """The same, whatever the outcome."""
+    unresolved: tuple[str, ...]
+    outcome: Outcome
+    optional: tuple[OptionalMatch, ...]
+    dependencies: tuple[Dependency, ...]
+    probes: tuple[ProbeResult, ...]
+    warnings: tuple[str, ...]
+    consumer: str | None = None
+    facts: RunFacts = field(default_factory=RunFacts)
+    pool: Pool = field(repr=False)
+    scores: Scores = field(repr=False)
+    verdicts: Verdicts = field(repr=False)
+    ranked: tuple[int, ...] = field(repr=False)
+    """Places of the candidates that were left after gates, walk and cut, best first."""
+
+    @property
+    def degraded_mode(self) -> bool:
+        return self.outcome.is_degraded
+
+    @cached_property
+    def report(self) -> "Report":
+        """Everything about the run; made when it is first asked for."""
+        return Report(_report(self, MOST_ROWS))
+
+    def full_report(self) -> "Report":
+        """The same with a row for every candidate."""
+        return Report(_report(self, len(self.pool)))
+
+
+class Report(NamedTuple):
+    """A `capability_resolution_report`."""
+
+    data: dict[str, Any]
+
+    def to_json(self) -> str:
+        return json.dumps(self.data, indent=2, ensure_ascii=False)
+
+
+def _report(run: Resolution, most: int) -> dict[str, Any]:
+    places = _rows_for(run, most)
+    without_row = np.ones(len(run.pool), dtype=bool)
+    without_row[places] = False
+    if run.question.consumer is not None:
+        without_row[run.question.consumer] = False
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "run_id": run.facts.run_id,
+        "generated_at": run.facts.generated_at,
+        "mode": run.question.mode,
+        "query": run.question.query,
+        "host_runtime": run.question.host,
+        "consumer": run.consumer,
+        "required_capabilities": list(run.question.requires),
+        "optional_capabilities": [one._asdict() for one in run.optional],
+        "discovery": _discovery(run),
+        "policy": run.policy.to_json(),
+        "selection_mode": run.policy.selection_mode,
+        "max_providers": run.policy.max_providers,
+        "selected": list(run.selected),
+        "unresolved_required_capabilities": list(run.unresolved),
+        "on_missing_required_action": on_missing_action(run.outcome),
+        "degraded_mode": run.degraded_mode,
+        "emulated_capabilities": list(run.outcome.emulated),
+        "history_state": run.facts.history_state,
+        "candidates": [_row(run, place, below) for place, below in _with_next(places)],
+        "rejected_without_row": run.verdicts.first_reasons(without_row),
+        "dependencies": [one.to_json() for one in run.dependencies],
+        "diagnostics": _diagnostics(run, places),
+    }
+
+
+def on_missing_action(outcome: Outcome) -> dict[str, Any]:
+    action: dict[str, Any] = {"policy": outcome.policy, "outcome": outcome.name}
+    if outcome.decision is not None:
+        action["user_decision"] = outcome.decision
+    return action
+
+
+def _rows_for(run: Resolution, most: int) -> list[int]:
+    """The candidates that get a row: those left first, then the others by score."""
+    pool, scores = run.pool, run.scores
+    others = np.ones(len(pool), dtype=bool)
+    others[list(run.ranked)] = False
+    if run.question.consumer is not None:
+        others[run.question.consumer] = False
+    if most < len(pool):
+        best = _best(run, np.flatnonzero(others), run.policy.max_candidates)
+        explicit = np.flatnonzero(others & scores.explicit)
+        wanted = np.union1d(best, _best(run, explicit, most))
+    else:
+        wanted = np.flatnonzero(others)
+    return [*run.ranked, *rank(pool, scores, wanted.astype(np.intp))]
+
+
+def _best(run: Resolution, places: NDArray[np.intp], most: int) -> NDArray[np.intp]:
+    """The `most` best of `places`, and none that has no score at all beside better ones."""
+    if len(places) > most:
+        least = np.partition(run.scores.final[places], -most)[-most]
+        places = places[run.scores.final[places] >= least]
+    return np.array(rank(run.pool, run.scores, places)[:most], dtype=np.intp)
+
+
+def _with_next(places: Sequence[int]) -> list[tuple[int, int | None]]:
+    return list(zip(places, [*places[1:], None], strict=True))
+
+
+def _row(run: Resolution, place: int, below: int | None) -> dict[str, Any]:
+    scores, candidate = run.scores, run.pool.candidates[place]
+    count = max(1, len(run.question.requires))
+    resolved = int(scores.resolved[place])
+    row: dict[str, Any] = {
+        "id": candidate.id,
+        "name": candidate.name,
+        "source": candidate.source,
+        "selected": candidate.id in run.selected,
+        "rank": run.ranked.index(place) + 1 if place in run.ranked else None,
+        "S_contract": float(scores.contract[place]),
+        "S_desc": float(scores.desc[place]),
+        "S_namepath": float(scores.namepath[place]),
+        "S_runtime": float(scores.runtime[place]),
+        "S_total": float(scores.total[place]),
+        "penalties": {
+            "invalid_token_penalty": float(scores.invalid_tokens[place]),
+            "overclaim_penalty": float(scores.overclaim[place]),
+            "inflation_penalty": float(scores.inflation[place]),
+            "unknown_clause_penalty": float(scores.unknown_clauses[place]),
+            "total": float(scores.penalties[place]),
+        },
+        "history_multiplier": float(scores.multiplier[place]),
+        "sample_size": run.facts.samples.get(candidate.id, 0),
+        "S_total_final": float(scores.final[place]),
+        "required_coverage": round(resolved / count, 12),
+        "unresolved_required": len(run.question.requires) - resolved,
+        "S_specificity": float(scores.specificity[place]),
+        "S_skill": float(scores.skill[place]),
+        "matches": _matches(run, place),
+        "contract_inflated": bool(scores.flagged[place]),
+        "rejected": run.verdicts.of(place),
+        "tie_break": _tie_break(run, place, below),
+    }
+    if run.policy.selection_mode == "cover":
+        contract = scores.resolved_contract
+        row["S_contract_of_resolved"] = float(contract[place])
+        row["S_total_final_of_resolved"] = float(scores.final_with(contract)[place])
+    problem = candidate.refused_in(run.question.mode)
+    if problem:
+        row["contract_problem"] = problem
+    return row
+
+
+def _matches(run: Resolution, place: int) -> list[dict[str, Any]]:
+    out = []
+    for name, one in zip(run.question.requires, run.scores.matches, strict=True):
+        token = int(one.tokens[place])
+        out.append(
+            {
+                "capability": name,
+                "match": KINDS[int(one.kinds[place])],
+                "token": one.names[token] if token >= 0 else None,
+                "score": float(one.scores[place]),
+                "resolved": bool(one.resolved(run.question.mode)[place]),
+            }
+        )
+    return out
+
+
+def _tie_break(run: Resolution, place: int, below: int | None) -> dict[str, Any] | None:
+    """What puts a candidate before the next one below it."""
+    if below is None or (place in run.ranked) != (below in run.ranked):
+        return None
+    step = deciding_step(run.pool, run.scores, place, below)
+    return {"against": run.pool.ids[below], "step": step, "by": TIE_BREAKS[step]}
+
+
+def _discovery(run: Resolution) -> dict[str, Any]:
+    sources = [one.to_json() for one in run.facts.sources]
+    included = len(run.pool)
+    excluded = sum(run.facts.excluded.values())
+    return {
+        "sources": sources,
+        "discovered": included + excluded,
+        "included": included,
+        "excluded": excluded,
+        "excluded_by_reason": dict(sorted(run.facts.excluded.items())),
+    }
+
+
+def _diagnostics(run: Resolution, places: Sequence[int]) -> dict[str, Any]:
+    divergence = run.scores.divergence
+    unknown: Counter[str] = Counter()
+    for place in run.pool.restricted:
+        field_ = run.pool.candidates[place].compatibility
+        unknown.update(compatibility(field_, run.question.host).unknown)
+    return {
+        "chosen": list(run.chosen),
+        "warnings": [*run.facts.warnings, *run.warnings],
+        "probes": [one._asdict() for one in run.probes],
+        "unknown_compatibility_tokens": dict(sorted(unknown.items())),
+        "alias_tables": run.question.aliases.versions,
+        "divergence": {
+            "checked": run.question.with_divergence,
+            "candidates": int(run.scores.explicit.sum()),
+            "rule": divergence.rule,
+            "mean": divergence.mean,
+            "sigma": divergence.sigma,
+            "limit": divergence.limit,
+            "deltas": {
+                run.pool.ids[place]: float(run.scores.deltas[place])
+                for place in places
+                if run.scores.explicit[place]
+            },
+        },
+    }

@@ -1,0 +1,251 @@
+"""The resolver over a catalogue: candidates, aliases, history and probes → a run and its report."""
+
+import json
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any, get_args
+
+from metier.atomic import write_atomically
+from metier.config import STATE_FOLDER, Config
+from metier.core.nearest import nearest
+from metier.errors import NotFoundError, UsageError
+from metier.index.documents import find_documents, names_of
+from metier.index.store import IN_MEMORY, Store
+from metier.parse.candidates import candidate_of
+from metier.resolve import AliasTable, AliasTables, Pool, Resolution, resolve
+from metier.resolve.aliases import parse_alias_table
+from metier.resolve.builtin import builtin_aliases
+from metier.resolve.missing import Decision, settle_missing
+from metier.resolve.probes import CommandProbe
+from metier.resolve.reliability import History, Reliability
+from metier.resolve.report import RunFacts, SourceCount, on_missing_action
+from metier.resolve.results import Decide, MayProbe, Probe
+from metier.values.candidates import Candidate
+from metier.values.contracts import Mode
+from metier.values.outcomes import Issue
+
+ALIAS_FILE = os.path.join(".dci", "aliases.v1.json")
+REPORTS = "reports"
+MOST_REPORTS = 100
+_INTERESTING = ('"capabilities"', '"contract"', '"compatibility"')
+"""What front matter must hold to say more than name and description do."""
+
+
+class Resolver:
+    """Resolves requirements against what one catalogue knows."""
+
+    def __init__(self, store: Store, workspace: str, config: Config) -> None:
+        self._store = store
+        self._workspace = workspace
+        self._config = config
+        self._reliability = Reliability(workspace)
+        self._pool: Pool | None = None
+        self._version: tuple[int, int] | None = None
+
+    def resolve(
+        self,
+        requires: Sequence[str],
+        query: str,
+        *,
+        consumer: str | None,
+        mode: Mode | None,
+        policy: Mapping[str, str],
+        alias_file: str | None,
+        host: str | None,
+        decide: Decide | None,
+        may_probe: MayProbe | None,
+        divergence: bool,
+        depth: int,
+    ) -> Resolution:
+        """One run. Raises `UsageError` when nothing is required, `NotFoundError` for a consumer."""
+        with self._store.snapshot():
+            pool = self.pool()
+            asker = self._candidate(consumer, pool) if consumer is not None else None
+            sources, excluded = self._counts()
+        tables, issues = self._aliases(alias_file)
+        history = self._reliability.history()
+        made = resolve(
+            pool,
+            requires,
+            query,
+            consumer=asker,
+            mode=mode,
+            policy=policy,
+            aliases=tables,
+            history=history.rates,
+            host=host,
+            probes=self._probes(),
+            may_probe=may_probe,
+            decide=decide,
+            divergence=divergence,
+            depth=depth,
+        )
+        now = datetime.now(UTC)
+        warnings = [f"{one.path}:{one.line}: {one.message}" for one in issues]
+        facts = RunFacts(
+            run_id=f"{now:%Y%m%dT%H%M%S}-{secrets.token_hex(4)}",
+            generated_at=now.isoformat(timespec="seconds"),
+            sources=sources,
+            excluded=excluded,
+            history_state=history.state,
+            samples=history.samples,
+            warnings=[*warnings, *([history.warning] if history.warning else [])],
+        )
+        return replace(made, facts=facts)
+
+    def pool(self) -> Pool:
+        """All included skills, hidden ones too; read again when anybody has written."""
+        version = self._store.version()
+        if self._pool is None or self._version != version:
+            rows = self._store.rows(
+                "SELECT name, description, path, source, data FROM document"
+                " WHERE kind = 'skill' AND state IN ('active', 'shadowed') ORDER BY rank, path"
+            )
+            self._pool = Pool(
+                candidate_of(name, description, path.rpartition("/")[0] or ".", source, _data(data))
+                for name, description, path, source, data in rows
+            )
+            self._version = version
+        return self._pool
+
+    def record(self, candidate: str, *, success: bool) -> History:
+        """Add an outcome to the history of a candidate. Raises `NotFoundError`."""
+        found = self._candidate(candidate, self.pool())
+        return self._reliability.record(found.id, success=success)
+
+    def _candidate(self, wanted: str, pool: Pool) -> Candidate:
+        for row in find_documents(self._store, "skill", wanted):
+            if row.id in pool.places:
+                return pool.candidates[pool.places[row.id]]
+        near = nearest(wanted, names_of(self._store, "skill"))
+        raise NotFoundError(
+            f"no skill is called '{wanted}'",
+            where=self._workspace,
+            hint=f"did you mean '{near}'?" if near else "metier list skills",
+        )
+
+    def _counts(self) -> tuple[list[SourceCount], dict[str, int]]:
+        mounts = {mount.label for mount in self._config.mounts}
+        discovered = dict.fromkeys(("workspace-local", "runtime-installed", "external-mounts"), 0)
+        included = dict(discovered)
+        excluded: dict[str, int] = {}
+        for source, reason, count in self._store.rows(
+            "SELECT source, reason, count(*) FROM document WHERE kind = 'skill' GROUP BY 1, 2"
+        ):
+            if source == "workspace":
+                group = "workspace-local"
+            else:
+                group = "external-mounts" if source in mounts else "runtime-installed"
+            discovered[group] += count
+            if reason:
+                excluded[reason] = excluded.get(reason, 0) + count
+            else:
+                included[group] += count
+        return [SourceCount(one, discovered[one], included[one]) for one in discovered], excluded
+
+    def _aliases(self, runtime: str | None) -> tuple[AliasTables, list[Issue]]:
+        """The tables in force; one that is broken does not count, and the others do."""
+        files = [(runtime, "runtime", runtime)] if runtime is not None else []
+        own = os.path.join(self._workspace, ALIAS_FILE)
+        if os.path.exists(own):
+            files.append((own, "workspace", ALIAS_FILE))
+        tables: list[AliasTable] = []
+        issues: list[Issue] = []
+        for path, source, shown in files:
+            table, problems = read_alias_table(path, source, shown)
+            issues += problems
+            tables += [table] if table is not None else []
+        return AliasTables([*tables, builtin_aliases()]), issues
+
+    def _probes(self) -> dict[str, Probe]:
+        return {
+            probe.capability: CommandProbe(probe.argv, probe.timeout, self._workspace)
+            for probe in self._config.probes
+        }
+
+    # Reports
+
+    def keep(self, resolution: Resolution) -> str:
+        """Write the report of a run; its file, or nothing where nothing can be written."""
+        if self._store.path == IN_MEMORY:
+            return ""
+        folder = os.path.join(self._workspace, STATE_FOLDER, REPORTS)
+        try:
+            os.makedirs(folder, exist_ok=True)
+            file = os.path.join(folder, f"{resolution.facts.run_id}.json")
+            write_atomically(file, f"{resolution.report.to_json()}\n".encode())
+            for old in sorted(_run_ids(folder))[:-MOST_REPORTS]:
+                os.unlink(os.path.join(folder, f"{old}.json"))
+        except OSError:
+            return ""
+        return file
+
+    def run_ids(self) -> list[str]:
+        """The runs whose report is kept, the latest last."""
+        return sorted(_run_ids(os.path.join(self._workspace, STATE_FOLDER, REPORTS)))
+
+    def report(self, run_id: str) -> dict[str, Any]:
+        """A report that was kept. Raises `NotFoundError`."""
+        try:
+            with open(self._report_file(run_id), encoding="utf-8") as file:
+                data: dict[str, Any] = json.load(file)
+                return data
+        except (OSError, ValueError):
+            near = nearest(run_id, self.run_ids())
+            hint = f"did you mean '{near}'?" if near else "metier report list"
+            raise NotFoundError(f"no report of run '{run_id}'", hint=hint) from None
+
+    def decide(self, run_id: str, decision: Decision) -> dict[str, Any]:
+        """Complete a run that waits for a decision. Raises `UsageError` when it does not wait."""
+        if decision not in get_args(Decision):
+            raise UsageError(f"'{decision}' is no decision", hint=", ".join(get_args(Decision)))
+        report = self.report(run_id)
+        action = report["on_missing_required_action"]
+        if action["outcome"] != "pending-decision":
+            outcome = action["outcome"]
+            raise UsageError(f"run '{run_id}' does not wait for a decision: it is {outcome}")
+        unresolved = report["unresolved_required_capabilities"]
+        outcome = settle_missing("offer-emulation", unresolved, True, decision)
+        report["on_missing_required_action"] = on_missing_action(outcome)
+        report["degraded_mode"] = outcome.is_degraded
+        report["emulated_capabilities"] = list(outcome.emulated)
+        if not outcome.keeps_selection:
+            report["selected"] = []
+            for row in report["candidates"]:
+                row["selected"] = False
+        text = json.dumps(report, indent=2, ensure_ascii=False)
+        write_atomically(self._report_file(run_id), f"{text}\n".encode())
+        return report
+
+    def _report_file(self, run_id: str) -> str:
+        return os.path.join(
+            self._workspace, STATE_FOLDER, REPORTS, f"{os.path.basename(run_id)}.json"
+        )
+
+
+def read_alias_table(path: str, source: str, shown: str) -> tuple[AliasTable | None, list[Issue]]:
+    """The alias table in a file, or what is wrong with it."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return parse_alias_table(file.read(), source, shown)
+    except (OSError, UnicodeDecodeError) as error:
+        message = f"cannot be read: {error}"
+        return None, [Issue("DC403", message, shown, hint="until then it does not count")]
+
+
+def _run_ids(folder: str) -> list[str]:
+    try:
+        return [name[: -len(".json")] for name in os.listdir(folder) if name.endswith(".json")]
+    except OSError:
+        return []
+
+
+def _data(text: str) -> Mapping[str, Any]:
+    """Front matter, if it can matter to the resolver."""
+    if not any(key in text for key in _INTERESTING):
+        return {}
+    data: dict[str, Any] = json.loads(text)
+    return data
