@@ -282,6 +282,10 @@ class Catalog:
         """Add an outcome to the history of a skill. Raises `NotFoundError`."""
         return self._resolver.record(candidate, success=success)
 
+    def candidate_id(self, wanted: str) -> str:
+        """The full id of the skill with that name or id. Raises `NotFoundError`."""
+        return self._resolver.candidate(wanted).id
+
     @cached_property
     def _resolver(self) -> "Resolver":
         from metier.resolver import Resolver  # a refresh with nothing to do needs none of it

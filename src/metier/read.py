@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from metier.discover import LARGEST
 from metier.lint import lint_document
-from metier.parse import parse_document
+from metier.parse.kinds import parse_document
 from metier.values.documents import Document, Skill
 from metier.values.files import Entry, Found, Kind, Parsed
 from metier.values.outcomes import Issue, has_errors

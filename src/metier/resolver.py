@@ -13,16 +13,19 @@ from metier.config import STATE_FOLDER, Config
 from metier.core.nearest import nearest
 from metier.errors import NotFoundError, UsageError
 from metier.index.documents import find_documents, names_of
+from metier.index.stems import LABEL, PROSE, stem_postings
 from metier.index.store import IN_MEMORY, Store
 from metier.parse.candidates import candidate_of
 from metier.resolve import AliasTable, AliasTables, Pool, Resolution, resolve
 from metier.resolve.aliases import parse_alias_table
 from metier.resolve.builtin import builtin_aliases
 from metier.resolve.missing import Decision, settle_missing
+from metier.resolve.pool import PoolWords
 from metier.resolve.probes import CommandProbe
 from metier.resolve.reliability import History, Reliability
 from metier.resolve.report import RunFacts, SourceCount, on_missing_action
 from metier.resolve.results import Decide, MayProbe, Probe
+from metier.resolve.words import WordsOnDemand
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
 from metier.values.outcomes import Issue
@@ -61,28 +64,27 @@ class Resolver:
         depth: int,
     ) -> Resolution:
         """One run. Raises `UsageError` when nothing is required, `NotFoundError` for a consumer."""
-        with self._store.snapshot():
-            pool = self.pool()
-            asker = self._candidate(consumer, pool) if consumer is not None else None
-            sources, excluded = self._counts()
         tables, issues = self._aliases(alias_file)
         history = self._reliability.history()
-        made = resolve(
-            pool,
-            requires,
-            query,
-            consumer=asker,
-            mode=mode,
-            policy=policy,
-            aliases=tables,
-            history=history.rates,
-            host=host,
-            probes=self._probes(),
-            may_probe=may_probe,
-            decide=decide,
-            divergence=divergence,
-            depth=depth,
-        )
+        with self._store.snapshot():
+            pool = self.pool()
+            sources, excluded = self._counts()
+            made = resolve(
+                pool,
+                requires,
+                query,
+                consumer=self._candidate(consumer, pool) if consumer is not None else None,
+                mode=mode,
+                policy=policy,
+                aliases=tables,
+                history=history.rates,
+                host=host,
+                probes=self._probes(),
+                may_probe=may_probe,
+                decide=decide,
+                divergence=divergence,
+                depth=depth,
+            )
         now = datetime.now(UTC)
         warnings = [f"{one.path}:{one.line}: {one.message}" for one in issues]
         facts = RunFacts(
@@ -100,21 +102,45 @@ class Resolver:
         """All included skills, hidden ones too; read again when anybody has written."""
         version = self._store.version()
         if self._pool is None or self._version != version:
-            rows = self._store.rows(
-                "SELECT name, description, path, source, data FROM document"
-                " WHERE kind = 'skill' AND state IN ('active', 'shadowed') ORDER BY rank, path"
-            )
-            self._pool = Pool(
-                candidate_of(name, description, path.rpartition("/")[0] or ".", source, _data(data))
-                for name, description, path, source, data in rows
-            )
+            self._pool = self._read_pool()
             self._version = version
         return self._pool
 
+    def _read_pool(self) -> Pool:
+        rows: dict[str, tuple[int, ...]] = {}
+        candidates: list[Candidate] = []
+        for key, name, path, source, data, *sizes in self._store.rows(
+            "SELECT key, name, path, source, data, prose, prose_distinct, label_distinct"
+            " FROM document JOIN skill_size USING (key)"
+            " WHERE kind = 'skill' AND state IN ('active', 'shadowed')"
+        ):
+            candidate = candidate_of(name, path.rpartition("/")[0] or ".", source, _data(data))
+            candidates.append(candidate)
+            rows[candidate.id] = (key, *sizes)
+        return Pool(candidates, lambda pool: self._words([rows[one] for one in pool.ids]))
+
+    def _words(self, rows: Sequence[tuple[int, ...]]) -> PoolWords:
+        """The stems of the skills in these rows, looked up in the catalogue when needed."""
+        keys, prose, prose_distinct, label_distinct = zip(*rows, strict=True) if rows else [()] * 4
+        return PoolWords(
+            WordsOnDemand(
+                lambda stem: stem_postings(self._store, PROSE, stem), keys, prose, prose_distinct
+            ),
+            WordsOnDemand(
+                lambda stem: stem_postings(self._store, LABEL, stem),
+                keys,
+                label_distinct,
+                label_distinct,
+            ),
+        )
+
     def record(self, candidate: str, *, success: bool) -> History:
         """Add an outcome to the history of a candidate. Raises `NotFoundError`."""
-        found = self._candidate(candidate, self.pool())
-        return self._reliability.record(found.id, success=success)
+        return self._reliability.record(self.candidate(candidate).id, success=success)
+
+    def candidate(self, wanted: str) -> Candidate:
+        """The candidate with that name or id. Raises `NotFoundError`."""
+        return self._candidate(wanted, self.pool())
 
     def _candidate(self, wanted: str, pool: Pool) -> Candidate:
         for row in find_documents(self._store, "skill", wanted):

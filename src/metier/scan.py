@@ -11,7 +11,7 @@ from functools import cache
 from metier.discover import discover, skill_root
 from metier.values.files import Entry, Found, Reading, Root
 
-READER_VERSION = "2"
+READER_VERSION = "3"
 """Raised whenever the same bytes would give another entry: every file is then read again."""
 
 

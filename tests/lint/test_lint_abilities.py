@@ -7,7 +7,7 @@ import pytest
 
 from metier.lint import lint_document, validate_ability
 from metier.load import load_abilities
-from metier.parse import parse_document
+from metier.parse.kinds import parse_document
 from metier.values.outcomes import Issue, has_errors
 
 SCHEMA = pytest.mark.invariant(id="INV-ABL-LDR-001")

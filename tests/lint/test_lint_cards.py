@@ -7,7 +7,7 @@ import pytest
 
 from metier.lint import lint_document
 from metier.lint.cards import sentence_score
-from metier.parse import parse_document
+from metier.parse.kinds import parse_document
 from metier.values.documents import Card
 from metier.values.outcomes import Issue
 

@@ -3,7 +3,7 @@
 import pytest
 
 from metier.lint import lint_document
-from metier.parse import parse_document
+from metier.parse.kinds import parse_document
 from metier.values.documents import Skill
 from metier.values.outcomes import Issue
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from metier.lint import lint_document, validate_agent
-from metier.parse import parse_document
+from metier.parse.kinds import parse_document
 from metier.values.outcomes import Issue
 
 Step = dict[str, Any]

@@ -29,6 +29,8 @@ COMMANDS: dict[str, _Command] = {
     "show": _Command("show", "Show one document, with its findings."),
     "providers": _Command("providers", "Name the skills that provide a capability."),
     "resolve": _Command("resolve", "Say which skill provides what is required, and why."),
+    "report": _Command("report", "Show or compare the reports of resolutions."),
+    "record": _Command("record", "Record how a provider did."),
     "inject": _Command("inject", "Print the text of the abilities that a task needs."),
     "lint": _Command("lint", "Check documents and say what to change."),
     "explain": _Command("explain", "Explain a finding or an error by its code."),

@@ -29,3 +29,13 @@ def number_of(value: Any, default: float) -> float:
 
 def mapping_of(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
+
+
+def capability_names(value: Any) -> list[str | None]:
+    """The names in a `capabilities` value, None for each entry that is none."""
+    entries = value if isinstance(value, list) else [value]
+    names = [
+        entry.get("id") or entry.get("name") if isinstance(entry, dict) else entry
+        for entry in entries
+    ]
+    return [name if isinstance(name, str) and name.strip() else None for name in names]

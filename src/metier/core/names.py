@@ -1,5 +1,6 @@
 """Names: the rule for capability and skill names, ids made from file names, canonical ids."""
 
+import hashlib
 import re
 from functools import lru_cache
 
@@ -36,6 +37,11 @@ def ability_id_from_filename(name: str) -> str:
 def canonical_id(name: str, folder: str) -> str:
     """The id of a skill among all candidates: `name::folder`."""
     return f"{name}::{folder}"
+
+
+def stable_hash(candidate_id: str) -> str:
+    """What decides between candidates that are equal in all else: SHA-256, in hexadecimal."""
+    return hashlib.sha256(candidate_id.lower().encode()).hexdigest()
 
 
 @lru_cache(maxsize=4096)

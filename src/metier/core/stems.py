@@ -26,6 +26,16 @@ def stems(text: str) -> list[str]:
     return [_stem(word) for word in words(text) if word not in STOP_WORDS]
 
 
+def prose_stems(name: str, description: str) -> list[str]:
+    """The stems by which a skill is found in words."""
+    return stems(f"{name} {description}")
+
+
+def label_stems(name: str, folder: str) -> list[str]:
+    """The stems of a skill's name and folder."""
+    return stems(f"{name} {folder}")
+
+
 @lru_cache(maxsize=200_000)
 def _stem(word: str) -> str:
     stem: str = _porter.stemWord(word) if len(word) >= _SHORTEST_STEMMED else word

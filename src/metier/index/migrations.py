@@ -69,4 +69,27 @@ MIGRATIONS: tuple[Migration, ...] = (
             "DELETE FROM setting WHERE name = 'counts'",  # not built any more: words are missing
         ),
     ),
+    Migration(
+        "stems of skills",
+        (
+            """
+            CREATE TABLE skill_stem (
+                field TEXT NOT NULL CHECK (field IN ('prose', 'label')),
+                stem TEXT NOT NULL,
+                keys BLOB NOT NULL,
+                counts BLOB NOT NULL,
+                PRIMARY KEY (field, stem)
+            )
+            """,
+            """
+            CREATE TABLE skill_size (
+                key INTEGER PRIMARY KEY REFERENCES document (key) ON DELETE CASCADE,
+                prose INTEGER NOT NULL,
+                prose_distinct INTEGER NOT NULL,
+                label_distinct INTEGER NOT NULL
+            )
+            """,
+            "DELETE FROM setting WHERE name = 'counts'",  # not built any more: stems are missing
+        ),
+    ),
 )

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from metier.index.postings import Postings
 from metier.index.settle import settle
+from metier.index.stems import StemPostings
 from metier.index.store import Store
 from metier.values.files import KINDS, Entry, Found, Kind, Reading
 from metier.values.outcomes import Changes, Issue
@@ -145,6 +146,7 @@ class _Update:
         """Files that the next refresh must look at again."""
         self._capabilities: list[tuple[str, int]] = []
         self._postings = Postings(connection)
+        self._stems = StemPostings(connection, is_new=self._was_empty)
 
     def apply(self, on_progress: OnProgress | None) -> None:
         same_reader = self._known.reader == self._reading.fingerprint
@@ -163,6 +165,7 @@ class _Update:
             "INSERT OR IGNORE INTO skill_capability VALUES (?, ?)", self._capabilities
         )
         self._postings.write()
+        self._stems.write()
         settle(self._connection, self._groups)
         self._remember("reader", self._reading.fingerprint)
         self._remember("listing", _LINE_END.join([*self._final_lines(), *self._known.others]))
@@ -192,14 +195,18 @@ class _Update:
         """Note the rows whose file has changed; remove the rows of files that are gone."""
         for at in stale:
             row = self._connection.execute(
-                "SELECT key, handle, sha256 FROM document WHERE kind = ? AND path = ?", at
+                "SELECT key, handle, sha256, name, description FROM document"
+                " WHERE kind = ? AND path = ?",
+                at,
             ).fetchone()
             if row is None:
                 continue
-            key, handle, sha256 = row
+            key, handle, sha256, name, description = row
             self._groups.add((cast(Kind, at[0]), handle))
             if at[0] == "ability":
                 self._postings.remove(key)
+            elif at[0] == "skill" and handle:
+                self._stems.remove(key, name, description, at[1])
             if at in changed:
                 self._outdated[at] = key, sha256
             else:
@@ -222,6 +229,8 @@ class _Update:
         capabilities = entry.capabilities
         self._capabilities += [(capability, key) for capability in capabilities]
         self._postings.add(key, entry.words)
+        if found.kind == "skill":
+            self._stems.add(key, document.name, document.description, found.path)
         self._compete((found.kind, entry.handle))
         data = {
             key: value

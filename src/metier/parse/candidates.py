@@ -3,17 +3,21 @@
 from collections.abc import Mapping
 from typing import Any
 
-from metier.core.coerce import mapping_of
+from metier.core.coerce import capability_names, mapping_of
 from metier.errors import ContractError
 from metier.parse.contract import parse_contract
-from metier.parse.skills import capability_names
 from metier.values.candidates import Candidate
 
 
 def candidate_of(
-    name: str, description: str, folder: str, source: str, data: Mapping[str, Any]
+    name: str, folder: str, source: str, data: Mapping[str, Any], description: str = ""
 ) -> Candidate:
-    """The candidate that a skill is; `data` is its front matter beyond name and description."""
+    """The candidate that a skill is; `data` is its front matter beyond name and description.
+
+    The description may stay away where the catalogue knows its stems.
+    """
+    if not data:
+        return Candidate(name=name, description=description, folder=folder, source=source)
     nested = mapping_of(data.get("metadata"))
     listed: dict[str, None] = {}
     for value in (data.get("capabilities"), nested.get("capabilities")):

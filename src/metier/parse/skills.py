@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from metier.core.coerce import mapping_of, scalar_text_of
+from metier.core.coerce import capability_names, mapping_of, scalar_text_of
 from metier.core.names import loose_key
 from metier.errors import ContractError
 from metier.parse.contract import parse_contract
@@ -135,16 +135,6 @@ def _listed(value: Any, matter: Matter, at: KeyPath, path: str, issues: list[Iss
             Issue("SK310", message, path, line, column, "write a name such as web-search")
         )
     return kept
-
-
-def capability_names(value: Any) -> list[str | None]:
-    """The names in a `capabilities` value, None for each entry that is none."""
-    entries = value if isinstance(value, list) else [value]
-    names = [
-        entry.get("id") or entry.get("name") if isinstance(entry, dict) else entry
-        for entry in entries
-    ]
-    return [name if isinstance(name, str) and name.strip() else None for name in names]
 
 
 def _contract(

@@ -109,7 +109,7 @@ def rank(pool: Pool, scores: Scores, places: NDArray[np.intp]) -> list[int]:
 
 def _rank_keys(
     pool: Pool, scores: Scores, places: NDArray[np.intp]
-) -> tuple[NDArray[np.float64] | NDArray[np.int32], ...]:
+) -> tuple[NDArray[np.float64] | NDArray[np.intp], ...]:
     """One array for each of `TIE_BREAKS`; lower comes first."""
     return (
         -scores.final[places],
@@ -118,7 +118,7 @@ def _rank_keys(
         -scores.resolved[places],
         -scores.specificity[places],
         -scores.skill[places],
-        pool.hash_rank[places],
+        pool.hash_ranks(places),
     )
 
 

@@ -12,7 +12,7 @@ from metier.resolve.choice import Verdicts, cut, gate, rank, select, within_hint
 from metier.resolve.matching import KINDS
 from metier.resolve.missing import settle_missing
 from metier.resolve.policy import OnMissing, Policy, strictest
-from metier.resolve.pool import Floats, Pool
+from metier.resolve.pool import Pool
 from metier.resolve.report import Resolution
 from metier.resolve.results import (
     Decide,
@@ -24,6 +24,7 @@ from metier.resolve.results import (
 )
 from metier.resolve.runtimes import runtime_scores
 from metier.resolve.scores import Question, Scores, score
+from metier.resolve.words import Floats
 from metier.values.candidates import Candidate
 from metier.values.contracts import Contract, Mode
 

@@ -1,5 +1,6 @@
 """How well candidates match one required capability: exact, alias, fuzzy, provisional."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -8,8 +9,9 @@ from numpy.typing import NDArray
 from metier.core.names import is_capability_name
 from metier.core.stems import stems
 from metier.resolve.aliases import AliasTables
-from metier.resolve.pool import Floats, Places, Pool
+from metier.resolve.pool import Claims, Pool
 from metier.resolve.scoring import MATCH_SCORES
+from metier.resolve.words import Floats, Places
 from metier.values.contracts import Mode
 
 KINDS = ("none", "provisional", "fuzzy", "alias", "exact")
@@ -52,12 +54,10 @@ def match(pool: Pool, required: str, aliases: AliasTables, mode: Mode) -> Matche
     provisional = pool.prose.with_all(stems(required))
     found.add("provisional", provisional[claims.prose[provisional]])
     similar = sorted(claims.fuzzy.like(required), key=lambda one: (one[1], -one[0]))
-    for place, _ in similar:
-        found.add("fuzzy", claims.places(claims.names[place]), claims.names[place])
-    for name in reversed(aliases.names_of(required)):
-        if name != required:
-            found.add("alias", claims.places(name), name)
-    found.add("exact", claims.places(required), required)
+    found.add_names("fuzzy", [claims.names[place] for place, _ in similar], claims)
+    others = [name for name in reversed(aliases.names_of(required)) if name != required]
+    found.add_names("alias", others, claims)
+    found.add_names("exact", [required], claims)
     return found.matches()
 
 
@@ -69,13 +69,19 @@ class _Found:
         self._tokens = np.full(size, -1, dtype=np.int32)
         self._names: list[str] = []
 
-    def add(self, kind: str, places: Places, name: str = "") -> None:
-        if not len(places):
-            return
+    def add(self, kind: str, places: Places) -> None:
         self._kinds[places] = KINDS.index(kind)
-        if name:
-            self._tokens[places] = len(self._names)
-            self._names.append(name)
+
+    def add_names(self, kind: str, names: Sequence[str], claims: Claims) -> None:
+        """Add the candidates that name one of `names`; of several that one names, the last."""
+        by_name = [claims.places(name) for name in names]
+        if not any(map(len, by_name)):
+            return
+        places = np.concatenate(by_name)
+        numbers = np.arange(len(self._names), len(self._names) + len(names), dtype=np.int32)
+        self._kinds[places] = KINDS.index(kind)
+        self._tokens[places] = np.repeat(numbers, [len(one) for one in by_name])
+        self._names += names
 
     def matches(self) -> Matches:
         return Matches(self._kinds, self._tokens, self._names)

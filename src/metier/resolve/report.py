@@ -161,7 +161,8 @@ def _best(run: Resolution, places: NDArray[np.intp], most: int) -> NDArray[np.in
 
 
 def _with_next(places: Sequence[int]) -> list[tuple[int, int | None]]:
-    return list(zip(places, [*places[1:], None], strict=True))
+    following = [*places[1:], None]
+    return list(zip(places, following, strict=False))
 
 
 def _row(run: Resolution, place: int, below: int | None) -> dict[str, Any]:

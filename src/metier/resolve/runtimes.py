@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from metier.resolve.pool import Floats, Pool
+from metier.resolve.pool import Pool
+from metier.resolve.words import Floats
 
 KNOWN = frozenset(
     {

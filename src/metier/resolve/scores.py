@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from metier.core.stems import stems
 from metier.resolve.aliases import AliasTables
 from metier.resolve.matching import Matches, match
-from metier.resolve.pool import Floats, Pool
+from metier.resolve.pool import Pool
 from metier.resolve.scoring import (
     INFLATION,
     Divergence,
@@ -25,6 +25,7 @@ from metier.resolve.scoring import (
     skill_score,
     unknown_clause_penalties,
 )
+from metier.resolve.words import Floats
 from metier.values.contracts import Mode
 
 Mask = NDArray[np.bool_]
@@ -157,29 +158,38 @@ def _divergence(
 
 def _deltas(pool: Pool, matches: Sequence[Matches], places: NDArray[np.intp]) -> Floats:
     """What each candidate claims, less what name, description and folder bear out of it."""
-    stem_numbers: dict[str, int] = {}
-    members: list[NDArray[np.intp]] = []
-    wanted: list[NDArray[np.intp]] = []
+    numbers: dict[str, int] = {}
+    pairs: list[NDArray[np.intp]] = []
     claimed, matched = np.zeros(len(places)), np.zeros(len(places))
+    size = 1 + sum(len(stems(name)) for one in matches for name in one.names)
     for one in matches:
         tokens = one.tokens[places]
-        claimed += np.where(tokens >= 0, one.scores[places], 0.0)
-        matched += tokens >= 0
-        for token in np.unique(tokens[tokens >= 0]):
-            numbers = [
-                stem_numbers.setdefault(s, len(stem_numbers)) for s in stems(one.names[token])
-            ]
-            here = np.flatnonzero(tokens == token)
-            members.append(np.repeat(here, len(numbers)))
-            wanted.append(np.tile(np.array(numbers, dtype=np.intp), len(here)))
-    size = len(stem_numbers) or 1
-    pairs = np.unique(np.concatenate(members) * size + np.concatenate(wanted))
-    member, stem = pairs // size, pairs % size
-    names, at = list(stem_numbers), places[member].astype(np.int32)
+        has_one = tokens >= 0
+        claimed += np.where(has_one, one.scores[places], 0.0)
+        matched += has_one
+        here = np.flatnonzero(has_one)
+        members, wanted = _stems_of_tokens(one.names, tokens[here], numbers)
+        pairs.append(here[members] * size + wanted)
+    member, stem = np.divmod(np.unique(np.concatenate(pairs)), size)
+    at, known = places[member].astype(np.int32), list(numbers)
     asked = np.bincount(member, minlength=len(places)).astype(np.float64)
-    in_prose = np.bincount(member, pool.prose.has(names, stem, at), minlength=len(places))
-    in_labels = np.bincount(member, pool.labels.has(names, stem, at), minlength=len(places))
+    in_prose = np.bincount(member, pool.prose.has(known, stem, at), minlength=len(places))
+    in_labels = np.bincount(member, pool.labels.has(known, stem, at), minlength=len(places))
     borne_out = np.where(asked > 0, in_prose / np.maximum(1.0, asked), 1.0)
     union = pool.labels.distinct[places] + asked - in_labels
     labelled = in_labels / np.maximum(1.0, union)
     return rounded(rounded(claimed / matched) - skill_score(rounded(borne_out), rounded(labelled)))
+
+
+def _stems_of_tokens(
+    names: Sequence[str], tokens: NDArray[np.int32], numbers: dict[str, int]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Pairs of a place in `tokens` and the number of a stem that its name has."""
+    by_name = [[numbers.setdefault(stem, len(numbers)) for stem in stems(name)] for name in names]
+    counts = np.array([len(one) for one in by_name], dtype=np.intp)
+    starts = np.cumsum(counts) - counts
+    flat = np.array([number for one in by_name for number in one], dtype=np.intp)
+    repeats = counts[tokens]
+    members = np.repeat(np.arange(len(tokens)), repeats)
+    within = np.arange(len(members)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+    return members, flat[np.repeat(starts[tokens], repeats) + within]

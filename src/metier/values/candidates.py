@@ -1,13 +1,12 @@
 """A skill as the resolver sees it."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from metier.core.names import canonical_id, is_capability_name
 from metier.values.contracts import Contract, Mode
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class Candidate(NamedTuple):
     """One skill that may be chosen as a provider."""
 
     name: str
@@ -26,6 +25,11 @@ class Candidate:
     @property
     def id(self) -> str:
         return canonical_id(self.name, self.folder)
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether it has neither a list nor a contract of any kind."""
+        return not self.listed and self.contract is None and not self.contract_problem
 
     def contract_in(self, mode: Mode) -> Contract | None:
         """The contract that counts in a run of `mode`."""

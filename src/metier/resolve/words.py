@@ -1,0 +1,155 @@
+"""Which texts have which stems: kept in memory, or looked up in the catalogue."""
+
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+Places: TypeAlias = NDArray[np.int32]
+NOWHERE: Places = np.empty(0, dtype=np.int32)
+_NEVER: Floats = np.empty(0)
+
+Lookup = Callable[[str], tuple[Sequence[int], Sequence[int]] | None]
+"""The keys of the texts that have a stem, and how often each has it."""
+
+
+class Words:
+    """Answers about the stems of many texts; a text is known by its place."""
+
+    def __init__(self, lengths: Iterable[float], distinct: Iterable[float]) -> None:
+        self.lengths = floats(lengths)
+        self.total_length = float(self.lengths.sum())
+        self.distinct = floats(distinct)
+        """How many different stems each text has."""
+
+    def places(self, stem: str) -> Places:
+        """The texts that have `stem`, in ascending order."""
+        raise NotImplementedError
+
+    def counts(self, stem: str) -> Floats:
+        """How often each of `places(stem)` has it."""
+        raise NotImplementedError
+
+    def has(self, wanted: Sequence[str], which: NDArray[np.intp], places: Places) -> Floats:
+        """For each pair of a stem, by its number in `wanted`, and a text: 1.0 if it has it."""
+        raise NotImplementedError
+
+    def with_all(self, wanted: Iterable[str]) -> Places:
+        """The texts that have every stem of `wanted`; none when there is no stem."""
+        found: Places | None = None
+        for places in sorted((self.places(stem) for stem in set(wanted)), key=len):
+            found = places if found is None else np.intersect1d(found, places, assume_unique=True)
+            if not len(found):
+                break
+        return NOWHERE if found is None else found
+
+    def shared(self, wanted: Iterable[str]) -> Floats:
+        """How many of the stems in `wanted` each text has."""
+        found = np.zeros(len(self.lengths))
+        for stem in wanted:
+            found[self.places(stem)] += 1.0
+        return found
+
+
+class WordsInMemory(Words):
+    """Kept stem by stem in long arrays."""
+
+    def __init__(self, texts: Iterable[Sequence[str]]) -> None:
+        """`texts` as their stems."""
+        numbers: dict[str, int] = {}
+        stem_of, place_of, counts = array("i"), array("i"), array("i")
+        lengths: list[int] = []
+        distinct: list[int] = []
+        for place, found in enumerate(texts):
+            by_stem = Counter(found)
+            lengths.append(len(found))
+            distinct.append(len(by_stem))
+            stem_of.extend([numbers.setdefault(stem, len(numbers)) for stem in by_stem])
+            place_of.extend([place] * len(by_stem))
+            counts.extend(by_stem.values())
+        super().__init__(lengths, distinct)
+        self._numbers = numbers
+        by_number = np.frombuffer(stem_of, dtype=np.int32)
+        order = np.argsort(by_number, kind="stable")
+        self._places = np.frombuffer(place_of, dtype=np.int32)[order]
+        self._counts = np.frombuffer(counts, dtype=np.int32)[order].astype(np.float64)
+        self._starts = np.searchsorted(by_number[order], np.arange(len(numbers) + 1))
+        self._keys = by_number[order].astype(np.int64) * len(lengths) + self._places
+
+    def places(self, stem: str) -> Places:
+        return self._places[self._slice(stem)]
+
+    def counts(self, stem: str) -> Floats:
+        return self._counts[self._slice(stem)]
+
+    def _slice(self, stem: str) -> slice:
+        number = self._numbers.get(stem)
+        if number is None:
+            return slice(0, 0)
+        return slice(self._starts[number], self._starts[number + 1])
+
+    def has(self, wanted: Sequence[str], which: NDArray[np.intp], places: Places) -> Floats:
+        if not len(self._keys):
+            return np.zeros(len(which))
+        numbers = np.array([self._numbers.get(stem, -1) for stem in wanted], dtype=np.int64)
+        keys = numbers[which] * len(self.lengths) + places
+        at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        found: NDArray[np.bool_] = (self._keys[at] == keys) & (numbers[which] >= 0)
+        return found.astype(np.float64)
+
+
+class WordsOnDemand(Words):
+    """Looked up stem by stem; what was looked up once is kept."""
+
+    def __init__(
+        self,
+        lookup: Lookup,
+        keys: Sequence[int],
+        lengths: Iterable[float],
+        distinct: Iterable[float],
+    ) -> None:
+        """`keys` are the keys of the texts, in the order of their places."""
+        super().__init__(lengths, distinct)
+        self._lookup = lookup
+        self._place_of_key = np.full(max(keys, default=0) + 1, -1, dtype=np.int32)
+        self._place_of_key[list(keys)] = np.arange(len(keys), dtype=np.int32)
+        self._known: dict[str, tuple[Places, Floats]] = {}
+
+    def places(self, stem: str) -> Places:
+        return self._posting(stem)[0]
+
+    def counts(self, stem: str) -> Floats:
+        return self._posting(stem)[1]
+
+    def has(self, wanted: Sequence[str], which: NDArray[np.intp], places: Places) -> Floats:
+        found = np.zeros(len(which))
+        for number in np.unique(which):
+            here = np.flatnonzero(which == number)
+            found[here] = np.isin(places[here], self.places(wanted[number]))
+        return found
+
+    def _posting(self, stem: str) -> tuple[Places, Floats]:
+        known = self._known.get(stem)
+        if known is None:
+            known = self._known[stem] = self._looked_up(stem)
+        return known
+
+    def _looked_up(self, stem: str) -> tuple[Places, Floats]:
+        row = self._lookup(stem)
+        if row is None:
+            return NOWHERE, _NEVER
+        keys, counts = np.array(row[0], dtype=np.int64), floats(row[1])
+        inside = keys < len(self._place_of_key)
+        places, counts = self._place_of_key[keys[inside]], counts[inside]
+        kept = places >= 0
+        places, counts = places[kept], counts[kept]
+        order = np.argsort(places)
+        return places[order], counts[order]
+
+
+def floats(values: Iterable[float]) -> Floats:
+    return np.array(list(values), dtype=np.float64)
