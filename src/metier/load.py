@@ -11,7 +11,7 @@ from metier.lint.collisions import Subject, lint_collisions
 from metier.lint.fix import fix
 from metier.read import folder_of, read_bytes, read_text
 from metier.scan import read_documents, read_skills
-from metier.values.documents import Ability, Document
+from metier.values.documents import Ability, Document, Skill
 from metier.values.files import Entry, Found, Kind, Reading, Root
 from metier.values.outcomes import Exclusion, Issue, Loaded
 from metier.values.twins import same_id
@@ -112,7 +112,14 @@ def _subject(entry: Entry, document: Document) -> Subject:
         path=entry.found.path,
         sha256=entry.sha256,
         description=document.description,
+        provides=entry.capabilities,
+        needs=_needs(document),
     )
+
+
+def _needs(document: Document) -> tuple[str, ...]:
+    contract = document.contract if isinstance(document, Skill) else None
+    return (*contract.requires, *contract.expects) if contract is not None else ()
 
 
 def fix_files(reading: Reading, wants: Callable[[Issue], bool]) -> int:

@@ -12,10 +12,10 @@ from metier.core.text import printable
 from metier.errors import UsageError
 from metier.resolve.engine import DEPTH
 from metier.resolve.missing import DECISIONS, Decision
-from metier.resolve.policy import PRESETS
 from metier.resolve.report import Resolution
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
+from metier.values.policy import PRESETS
 
 EXIT_CODES = {"failed": 1, "aborted": 1, "pending-decision": 3}
 _BAR = 10

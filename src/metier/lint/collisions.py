@@ -24,6 +24,9 @@ class Subject(NamedTuple):
     path: str
     sha256: str = ""
     description: str = ""
+    provides: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    """What its contract requires or expects."""
 
 
 def lint_collisions(subjects: Iterable[Subject]) -> list[Issue]:
@@ -45,7 +48,19 @@ def lint_collisions(subjects: Iterable[Subject]) -> list[Issue]:
             if first is not subject:
                 issues.append(same_name(subject.group, subject.path, first.path))
     issues.extend(_near_duplicates(distinct))
+    issues.extend(_unprovided(distinct))
     return issues
+
+
+def _unprovided(skills: list[Subject]) -> Iterator[Issue]:
+    """Capabilities that a skill relies on and that no skill here names as its own."""
+    provided = {name for skill in skills for name in skill.provides}
+    for skill in skills:
+        open_names = [name for name in dict.fromkeys(skill.needs) if name not in provided]
+        if open_names:
+            message = f"no skill here provides {', '.join(repr(name) for name in open_names)}"
+            hint = f"metier resolve --for {skill.group} shows whether another name will do"
+            yield Issue("XF905", message, skill.path, 1, 1, hint)
 
 
 def _near_duplicates(skills: list[Subject]) -> Iterator[Issue]:

@@ -214,4 +214,16 @@ SEVERAL_FILES = {
             "name: diagrams   description: Draws how parts of a system hang together.\n"
         ),
     ),
+    "XF905": Page(
+        "When the skill is used, what it relies on is missing, or must come from somewhere else. "
+        "A name that is merely spelled differently belongs into an alias table.",
+        bad=(
+            "charts/SKILL.md    contract: DCI/1 P(chart-drawing) R(table-reading)\n"
+            "tables/SKILL.md    contract: DCI/1 P(read-tables)\n"
+        ),
+        good=(
+            "charts/SKILL.md    contract: DCI/1 P(chart-drawing) R(table-reading)\n"
+            "tables/SKILL.md    contract: DCI/1 P(table-reading)\n"
+        ),
+    ),
 }

@@ -230,6 +230,7 @@ SKILLS = {
     ),
 }
 
+_MANY = ",".join(f"chart-kind-{number}" for number in range(1, 22))
 CONTRACTS = {
     "DC401": Page(
         "What the contract offers and needs is lost. The skill counts as one without a contract "
@@ -251,5 +252,28 @@ CONTRACTS = {
   "alias_table_version": "1",
   "aliases": {"web-search": ["internet-search"]}
 }""",
+    ),
+    "DC404": Page(
+        "In double quotes YAML reads the backslash itself, so the contract that is read is not "
+        "the one that you wrote. Single quotes leave it alone.",
+        bad=_skill(
+            _NAME, _ABOUT, "metadata:", '  contract: "DCI/1 P(chart-drawing) A(title=My\\ chart)"'
+        ),
+        good=_skill(
+            _NAME, _ABOUT, "metadata:", "  contract: 'DCI/1 P(chart-drawing) A(title=My\\ chart)'"
+        ),
+    ),
+    "DC405": Page(
+        "Beyond 20 capabilities, or three times what others claim, every five more cost points, "
+        "and the skill loses against one that does just what is asked.",
+        bad=_skill(_NAME, _ABOUT, "metadata:", f"  contract: DCI/1 P({_MANY})"),
+        good=_skill(_NAME, _ABOUT, "metadata:", "  contract: DCI/1 P(chart-drawing)"),
+    ),
+    "DC406": Page(
+        "The key or its value is not known, so the policy that you meant is not in force.",
+        bad=_skill(_NAME, _ABOUT, "metadata:", "  contract: DCI/1 R(sql-query) Pol(min-total=0.5)"),
+        good=_skill(
+            _NAME, _ABOUT, "metadata:", "  contract: DCI/1 R(sql-query) Pol(min-total-score=0.5)"
+        ),
     ),
 }

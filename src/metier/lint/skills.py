@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from metier.core.names import LONGEST_NAME, is_capability_name, slug
+from metier.lint.contracts import contract_findings
 from metier.values.documents import Skill
 from metier.values.fields import SKILL, FieldType
 from metier.values.files import KeyPath, Matter
@@ -37,6 +38,9 @@ def lint_skill(skill: Skill, matter: Matter) -> list[Issue]:
                 ("capabilities",) if "capabilities" in matter.data else ("metadata",),
                 "use a-z, 0-9 and single hyphens, at most 64 characters",
             )
+    if skill.contract is not None:
+        for code, message, hint in contract_findings(skill.contract):
+            found.add(code, message, ("metadata", "contract"), hint)
     return found.issues
 
 

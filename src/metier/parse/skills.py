@@ -41,12 +41,16 @@ def parse_skill(raw: bytes, path: str, *, strict: bool = False, folder: str = ""
         return Parsed(document=None, matter=matter, issues=issues)
     if strict and has_errors(issues):
         return Parsed(document=None, matter=matter, issues=issues)
+    name = _name(matter, path, folder, issues)
+    listed = _listed_capabilities(matter, path, issues)
+    contract = _contract(matter, path, raw, issues)
     skill = Skill(
-        name=_name(matter, path, folder, issues),
+        name=name,
         description=description,
         path=path,
         folder_name=folder,
-        capabilities=_capabilities(matter, path, issues),
+        capabilities=_together(listed, contract),
+        contract=contract,
         data=matter.data,
         body=matter.body,
     )
@@ -103,22 +107,17 @@ def _name(matter: Matter, path: str, folder: str, issues: list[Issue]) -> str:
     return folder
 
 
-def _capabilities(matter: Matter, path: str, issues: list[Issue]) -> tuple[str, ...]:
+def _listed_capabilities(matter: Matter, path: str, issues: list[Issue]) -> list[str]:
     data = matter.data
-    nested = mapping_of(data.get("metadata"))
-    if "capabilities" not in data and not nested:
-        return ()
-    found: dict[str, None] = {}
-    for value, at in (
-        (data.get("capabilities"), ("capabilities",)),
-        (nested.get("capabilities"), ("metadata", "capabilities")),
-    ):
-        for entry in _listed(value, matter, at, path, issues):
-            found[entry] = None
-    contract = _contract(nested, matter, path, issues)
-    if contract is not None:
-        found.update(dict.fromkeys(filter(None, contract.provides)))
-    return tuple(found)
+    listed = _listed(data.get("capabilities"), matter, ("capabilities",), path, issues)
+    nested = mapping_of(data.get("metadata")).get("capabilities")
+    return listed + _listed(nested, matter, ("metadata", "capabilities"), path, issues)
+
+
+def _together(listed: list[str], contract: Contract | None) -> tuple[str, ...]:
+    """The list, then the `P(...)`; each name once."""
+    provided = contract.provides if contract is not None else ()
+    return tuple(dict.fromkeys([*listed, *filter(None, provided)]))
 
 
 def _listed(value: Any, matter: Matter, at: KeyPath, path: str, issues: list[Issue]) -> list[str]:
@@ -137,10 +136,8 @@ def _listed(value: Any, matter: Matter, at: KeyPath, path: str, issues: list[Iss
     return kept
 
 
-def _contract(
-    metadata: dict[str, Any], matter: Matter, path: str, issues: list[Issue]
-) -> Contract | None:
-    text = metadata.get("contract")
+def _contract(matter: Matter, path: str, raw: bytes, issues: list[Issue]) -> Contract | None:
+    text = mapping_of(matter.data.get("metadata")).get("contract")
     if text is None:
         return None
     line, column = matter.position(("metadata", "contract"))
@@ -148,6 +145,10 @@ def _contract(
         message = "metadata.contract is not a text"
         issues.append(Issue("DC401", message, path, line, column, "write 'DCI/1 P(...)'"))
         return None
+    if _loses_escapes(raw, line, column):
+        message = "contract: in double quotes YAML takes the backslash out of '\\ '"
+        hint = "write the contract in single quotes"
+        issues.append(Issue("DC404", message, path, line, column, hint))
     try:
         contract = parse_contract(text, "best-effort")
     except ContractError as error:
@@ -159,3 +160,11 @@ def _contract(
         message = f"contract: {doubt.message} (character {doubt.position + 1})"
         issues.append(Issue("DC402", message, path, line, column, "strict runs refuse this"))
     return contract
+
+
+def _loses_escapes(raw: bytes, line: int, column: int) -> bool:
+    """Whether the value there is in double quotes and escapes a space."""
+    lines = raw.decode("utf-8", errors="replace").splitlines()
+    written = lines[line - 1][column - 1 :] if line <= len(lines) else ""
+    written = written.partition(":")[2].lstrip() if written.startswith("contract") else written
+    return written.startswith('"') and "\\ " in written

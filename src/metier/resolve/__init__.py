@@ -2,8 +2,8 @@
 
 from metier.resolve.aliases import AliasTable, AliasTables
 from metier.resolve.engine import resolve
-from metier.resolve.policy import Policy
 from metier.resolve.pool import Pool
 from metier.resolve.report import Resolution
+from metier.values.policy import Policy
 
 __all__ = ["AliasTable", "AliasTables", "Policy", "Pool", "Resolution", "resolve"]

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from metier.resolve.policy import Policy
 from metier.resolve.pool import Claims, Pool
 from metier.resolve.scores import Mask, Question, Scores
+from metier.values.policy import Policy
 
 REASONS = (
     "runtime-incompatible",

@@ -11,7 +11,6 @@ from metier.resolve.aliases import AliasTables
 from metier.resolve.choice import Verdicts, cut, gate, rank, select, within_hints
 from metier.resolve.matching import KINDS
 from metier.resolve.missing import settle_missing
-from metier.resolve.policy import OnMissing, Policy, strictest
 from metier.resolve.pool import Pool
 from metier.resolve.report import Resolution
 from metier.resolve.results import (
@@ -27,6 +26,7 @@ from metier.resolve.scores import Question, Scores, score
 from metier.resolve.words import Floats
 from metier.values.candidates import Candidate
 from metier.values.contracts import Contract, Mode
+from metier.values.policy import OnMissing, Policy, strictest
 
 DEPTH = 2
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
 
-from metier.resolve.policy import OnMissing
+from metier.values.policy import OnMissing
 
 Decision = Literal["emulate", "continue-with-partial", "abort"]
 DECISIONS: tuple[Decision, ...] = get_args(Decision)

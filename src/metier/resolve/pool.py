@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from metier.core.fuzzy import FuzzyNames
 from metier.core.names import is_capability_name, stable_hash
 from metier.core.stems import label_stems, prose_stems
-from metier.resolve.policy import Policy
 from metier.resolve.words import NOWHERE, Floats, Places, Words, WordsInMemory, floats
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
+from metier.values.policy import Policy
 
 UNLIMITED = 10**9
 

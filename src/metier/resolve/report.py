@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from metier.resolve.choice import TIE_BREAKS, Verdicts, deciding_step, rank
 from metier.resolve.matching import KINDS
 from metier.resolve.missing import Outcome
-from metier.resolve.policy import Policy
 from metier.resolve.pool import Pool
 from metier.resolve.results import Dependency, OptionalMatch, ProbeResult
 from metier.resolve.runtimes import compatibility
 from metier.resolve.scores import Question, Scores
+from metier.values.policy import Policy
 
 SCHEMA_VERSION = "1"
 MOST_ROWS = 200

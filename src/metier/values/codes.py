@@ -56,6 +56,9 @@ CODES: dict[str, Code] = {
     "DC401": Code("warning", "contract cannot be used"),
     "DC402": Code("info", "contract has doubtful parts"),
     "DC403": Code("error", "alias table cannot be used"),
+    "DC404": Code("warning", "contract loses its escapes to YAML"),
+    "DC405": Code("warning", "contract claims very much"),
+    "DC406": Code("warning", "policy of a contract has no effect"),
     "AB501": Code("error", "ability has an illegal id"),
     "AB502": Code("error", "field of an ability is invalid"),
     "AB503": Code("info", "key is not in the ability format"),
@@ -77,6 +80,7 @@ CODES: dict[str, Code] = {
     "XF902": Code("warning", "exact copy of another skill"),
     "XF903": Code("error", "several documents have one id"),
     "XF904": Code("info", "descriptions are nearly the same"),
+    "XF905": Code("info", "no skill provides what this one relies on"),
 }
 
 OUTCOME_CODES: dict[str, Code] = {

@@ -8,6 +8,7 @@ from metier.core.coerce import integer_of, text_of, texts_of
 from metier.core.names import canonical_id
 from metier.core.text import words
 from metier.values.agents import AgentProfile
+from metier.values.contracts import Contract
 
 SHORTEST_KEYWORD = 3
 """Characters of the shortest word of a task that is looked for in the content of abilities."""
@@ -25,6 +26,8 @@ class Skill:
     """The name of its folder; empty at the root of a workspace."""
     capabilities: tuple[str, ...] = ()
     """Its `capabilities` list, then the `P(...)` of its contract; as written, each once."""
+    contract: Contract | None = None
+    """Its contract, read leniently; None when it has none that can be used."""
     data: Mapping[str, Any] = field(default_factory=dict)
     """The whole front matter, unknown keys included."""
     body: str = ""

@@ -1,0 +1,129 @@
+"""The same question gives the same report, whatever order, process, locale or cache."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from conftest import REPOSITORY, Workspace
+from metier import Catalog
+from metier.parse.contract import parse_contract
+from metier.resolve import Pool, Resolution, resolve
+from metier.values.candidates import Candidate
+
+
+def skill(name: str, contract: str = "", description: str = "Plain.", **more: Any) -> Candidate:
+    read = parse_contract(contract, "best-effort") if contract else None
+    folder = f"skills/{name}"
+    return Candidate(name=name, description=description, folder=folder, contract=read, **more)
+
+
+MIXED = [
+    skill("searcher", "DCI/1 P(web-search,page-fetch) R(parsing)", "Searches the web."),
+    skill("Parser", "DCI/1 P(parsing)", "Parsing of pages.", compatibility="codex, martian"),
+    skill("fuzzy", "DCI/1 P(web-searching,web-searcher)", "Nothing much."),
+    skill("prose", description="Web search in plain words, größer und schöner."),
+    skill("bad", "DCI/1 P(web-search,Not\\ Valid) X(y)", "Odd."),
+    skill("broken", description="Web.", contract_problem="unknown version"),
+    skill("INDIGO", description="Something else in İstanbul."),
+    *(skill(f"able-{n}", f"DCI/1 P(one,x{n})", "One ability.") for n in range(12)),
+]
+RUNS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "strict": {"mode": "strict"},
+    "cover": {"requires": ["web-search", "one"], "policy": {"selection-mode": "cover"}},
+    "host": {"host": "cli", "history": {"searcher::skills/searcher": 0.5}},
+    "consumer": {"consumer": MIXED[0], "requires": ["one"]},
+    "unchecked": {"divergence": False, "depth": 0, "query": "größer"},
+}
+EVERY_RUN = pytest.mark.parametrize("name", RUNS)
+
+
+def asked(pool: Any, name: str) -> Resolution:
+    return resolve(pool, **{"requires": ["web-search"], **RUNS[name]})
+
+
+def rows_of(made: Resolution) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = made.report.data["candidates"]
+    return rows
+
+
+PRINT_REPORTS = """
+import random, sys
+sys.path.insert(0, sys.argv[2])
+from test_report_determinism import MIXED, RUNS, asked
+random.Random(sys.argv[1]).shuffle(MIXED)
+texts = [asked(MIXED, name).full_report().to_json() for name in RUNS]
+sys.stdout.buffer.write(("[" + ",".join(texts) + "]").encode())
+"""
+
+
+def printed(seed: str, **env: str) -> bytes:
+    """The reports that another process makes of the same candidates in another order."""
+    paths = os.pathsep.join([str(REPOSITORY / "tests"), os.environ.get("PYTHONPATH", "")])
+    return subprocess.run(
+        [sys.executable, "-c", PRINT_REPORTS, seed, os.path.dirname(__file__)],
+        env={**os.environ, "PYTHONPATH": paths, **env},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=True,
+        timeout=60,
+    ).stdout
+
+
+def test_order_hash_seed_and_locale_do_not_change_a_byte() -> None:
+    plain = printed("1", PYTHONHASHSEED="0", LC_ALL="C.UTF-8")
+    assert len(json.loads(plain)) == len(RUNS)
+    assert printed("2", PYTHONHASHSEED="12345", LC_ALL="C", PYTHONUTF8="0") == plain
+    assert printed("3", PYTHONHASHSEED="999", LC_ALL="tr_TR.UTF-8", TZ="Asia/Tokyo") == plain
+
+
+@pytest.mark.parametrize("seed", range(5))
+@EVERY_RUN
+def test_shuffled_candidates_give_the_same_report(name: str, seed: int) -> None:
+    shuffled = random.Random(seed).sample(MIXED, len(MIXED))
+    assert asked(shuffled, name).full_report() == asked(MIXED, name).full_report()
+
+
+@pytest.mark.invariant(id="DCI-CACHE-001")
+def test_a_pool_that_has_answered_before_answers_the_same() -> None:
+    pool = Pool(MIXED)
+    for _ in range(2):
+        for name in RUNS:
+            assert asked(pool, name).full_report() == asked(MIXED, name).full_report()
+
+
+@pytest.mark.invariant(id="DCI-CACHE-001")
+def test_a_kept_and_a_fresh_catalogue_give_the_same_report(workspace: Workspace) -> None:
+    for number in range(3):
+        workspace.skill(f"s{number}", extra=f"capabilities: [one, x{number}]")
+    reports = []
+    for _ in range(2):
+        with Catalog.open(workspace.root) as catalog:
+            catalog.refresh()
+            reports += [catalog.resolve(["one"]).report.data for _ in range(2)]
+    assert len({report["run_id"] for report in reports}) == 4
+    for report in reports:
+        report.update(run_id="", generated_at="")
+    assert reports == [reports[0]] * 4
+
+
+@pytest.mark.invariant(id="DCI-CACHE-001")
+def test_totals_follow_the_history_and_the_files_within_one_catalogue(
+    workspace: Workspace,
+) -> None:
+    workspace.skill("a", extra="capabilities: [one]")
+    with Catalog.open(workspace.root) as catalog:
+        catalog.refresh()
+        before = rows_of(catalog.resolve(["one"]))[0]
+        catalog.record_outcome("a", success=False)
+        after = rows_of(catalog.resolve(["one"]))[0]
+        assert (before["history_multiplier"], after["history_multiplier"]) == (1.0, 0.7)
+        assert (before["sample_size"], after["sample_size"]) == (0, 1)
+        workspace.skill("b", extra="capabilities: [one]")
+        catalog.refresh()
+        assert len(rows_of(catalog.resolve(["one"]))) == 2

@@ -1,0 +1,199 @@
+"""Files that are replaced in one step, and by one process at a time."""
+
+import fcntl
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from metier.atomic import locked, write_atomically
+
+BOUND = 60
+"""Seconds after which another process counts as stuck."""
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(one.name for one in folder.iterdir())
+
+
+def mode_of(file: Path) -> int:
+    return stat.S_IMODE(file.stat().st_mode)
+
+
+def python(code: str, *more: str, **options: Any) -> "subprocess.Popen[str]":
+    argv = [sys.executable, "-c", code, *more]
+    return subprocess.Popen(argv, text=True, **options)
+
+
+# write_atomically
+
+
+@pytest.mark.parametrize("content", [b"", b"text\n", b"\r\n\x00\xff", b"x" * 1_000_000])
+def test_the_file_has_exactly_the_content_and_nothing_else_is_left(
+    content: bytes, tmp_path: Path
+) -> None:
+    for _ in range(2):
+        write_atomically(str(tmp_path / "file"), content)
+        assert (tmp_path / "file").read_bytes() == content
+        assert names(tmp_path) == ["file"]
+
+
+def test_a_replaced_file_is_a_new_one_and_who_reads_the_old_one_reads_on(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"old")
+    with file.open("rb") as reader:
+        write_atomically(str(file), b"new content")
+        assert reader.read() == b"old"
+    assert file.read_bytes() == b"new content"
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o644, 0o755, 0o400])
+def test_a_replaced_file_keeps_its_permissions(mode: int, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"old")
+    file.chmod(mode)
+    write_atomically(str(file), b"new")
+    assert (mode_of(file), file.read_bytes()) == (mode, b"new")
+
+
+def test_a_new_file_gets_the_permissions_of_any_new_file(tmp_path: Path) -> None:
+    (tmp_path / "plain").write_bytes(b"")
+    write_atomically(str(tmp_path / "file"), b"")
+    assert mode_of(tmp_path / "file") == mode_of(tmp_path / "plain")
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"old")
+    text: Any = "not bytes"
+    with pytest.raises(TypeError):
+        write_atomically(str(file), text)
+    assert (file.read_bytes(), names(tmp_path)) == (b"old", ["file"])
+
+
+def test_a_folder_in_its_place_stays_and_no_other_file_is_left(tmp_path: Path) -> None:
+    (tmp_path / "file").mkdir()
+    with pytest.raises(OSError, match="directory"):
+        write_atomically(str(tmp_path / "file"), b"new")
+    assert names(tmp_path) == ["file"]
+    assert (tmp_path / "file").is_dir()
+
+
+def test_a_missing_folder_is_an_error_and_is_not_made(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        write_atomically(str(tmp_path / "gone" / "file"), b"new")
+    assert names(tmp_path) == []
+
+
+WRITE_FOR_EVER = """
+import itertools, sys
+from metier.atomic import write_atomically
+for letter in itertools.cycle([b"a", b"b"]):
+    write_atomically(sys.argv[1], letter * 300_000)
+    print(flush=True)
+"""
+
+
+def test_a_reader_sees_one_whole_content_even_when_the_writer_is_killed(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    with python(WRITE_FOR_EVER, str(file), stdout=subprocess.PIPE) as writer:
+        try:
+            assert writer.stdout is not None
+            assert writer.stdout.readline() == "\n"
+            seen = {file.read_bytes() for _ in range(300)}
+        finally:
+            writer.kill()
+    seen.add(file.read_bytes())
+    assert seen <= {b"a" * 300_000, b"b" * 300_000}
+
+
+# locked
+
+COUNT_UP = """
+import sys
+from pathlib import Path
+from metier.atomic import locked
+file = Path(sys.argv[1])
+for _ in range(200):
+    with locked(sys.argv[2]):
+        file.write_text(str(int(file.read_text()) + 1))
+"""
+HOLD = """
+import sys
+from metier.atomic import locked
+with locked(sys.argv[1]):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def is_held(lock: Path) -> bool:
+    with lock.open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        return False
+
+
+def test_processes_that_read_and_write_under_a_lock_lose_no_step(tmp_path: Path) -> None:
+    file, lock = tmp_path / "count", tmp_path / "lock"
+    file.write_text("0")
+    running = [python(COUNT_UP, str(file), str(lock)) for _ in range(4)]
+    try:
+        assert [one.wait(BOUND) for one in running] == [0] * 4
+    finally:
+        for one in running:
+            one.kill()
+            one.wait()
+    assert file.read_text() == "800"
+
+
+def test_the_lock_is_held_inside_and_free_outside_and_its_file_stays_empty(
+    tmp_path: Path,
+) -> None:
+    lock = tmp_path / "lock"
+    for _ in range(2):
+        with locked(str(lock)):
+            assert is_held(lock)
+        assert not is_held(lock)
+    assert lock.read_bytes() == b""
+    assert names(tmp_path) == ["lock"]
+
+
+def test_an_error_inside_frees_the_lock_and_goes_on(tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
+    with pytest.raises(KeyError), locked(str(lock)):
+        raise KeyError
+    assert not is_held(lock)
+
+
+def test_a_process_that_dies_frees_the_lock(tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
+    pipe = subprocess.PIPE
+    with python(HOLD, str(lock), stdin=pipe, stdout=pipe) as holder:
+        try:
+            assert holder.stdout is not None
+            assert holder.stdout.readline() == "held\n"
+            assert is_held(lock)
+        finally:
+            holder.kill()
+    with locked(str(lock)):
+        assert is_held(lock)
+
+
+def test_what_the_lock_file_holds_is_not_touched(tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
+    lock.write_text("note")
+    with locked(str(lock)):
+        pass
+    assert lock.read_text() == "note"
+
+
+def test_a_lock_in_a_missing_folder_is_an_error_before_anything_runs(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), locked(os.fspath(tmp_path / "gone" / "lock")):
+        pytest.fail("nothing may run without the lock")
