@@ -12,10 +12,16 @@ import tempfile
 from pathlib import Path
 
 import metier
-from benchmarks import abilities, providers, refresh, start
+from benchmarks import abilities, providers, refresh, resolve, start
 from benchmarks.measure import Bar
 
-SUITES = {"start": start, "refresh": refresh, "providers": providers, "abilities": abilities}
+SUITES = {
+    "start": start,
+    "refresh": refresh,
+    "providers": providers,
+    "abilities": abilities,
+    "resolve": resolve,
+}
 
 
 def main() -> int:

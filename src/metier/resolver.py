@@ -47,6 +47,7 @@ class Resolver:
         self._reliability = Reliability(workspace)
         self._pool: Pool | None = None
         self._version: tuple[int, int] | None = None
+        self._discovery: tuple[list[SourceCount], dict[str, int]] = [], {}
 
     def resolve(
         self,
@@ -68,7 +69,7 @@ class Resolver:
         history = self._reliability.history()
         with self._store.snapshot():
             pool = self.pool()
-            sources, excluded = self._counts()
+            sources, excluded = self._discovery
             made = resolve(
                 pool,
                 requires,
@@ -103,6 +104,7 @@ class Resolver:
         version = self._store.version()
         if self._pool is None or self._version != version:
             self._pool = self._read_pool()
+            self._discovery = self._counts()
             self._version = version
         return self._pool
 

@@ -156,12 +156,17 @@ def test_a_key_of_letters_digits_hyphens_and_underscores_is_legal(key: str) -> N
 
 
 @pytest.mark.invariant(id="DCI-GRM-008")
-@pytest.mark.parametrize("key", ["a.b", "é", "a b", "a/b", "a@b", "١", "a(b", "ａ"])
+@pytest.mark.parametrize("key", ["", "a.b", "é", "a b", "a/b", "a@b", "١", "a(b", "ａ"])
 def test_another_key_fails_in_strict_and_is_kept_in_best_effort(key: str) -> None:
     assert only_strict_refuses(f"DCI/1 A({key}=v)").accepts == {key: "v"}
 
 
 # Values and escapes
+
+
+@pytest.mark.parametrize("pairs", ["A(k=1,l=2,k=3)", "A(k=1) A(l=2) Accepts(k=3)"])
+def test_of_a_key_given_twice_the_last_counts_and_strict_refuses(pairs: str) -> None:
+    assert only_strict_refuses(f"DCI/1 {pairs}").accepts == {"k": "3", "l": "2"}
 
 
 @pytest.mark.invariant(id="DCI-GRM-009")
@@ -195,7 +200,9 @@ def test_a_backslash_escapes_six_characters(clause: str, char: str) -> None:
 def test_another_escape_fails_in_strict_and_keeps_its_backslash(clause: str, char: str) -> None:
     contract = only_strict_refuses(f"DCI/1 {clause.format(chr(92) + char)}")
     assert [*contract.provides, *contract.accepts.values()] == [f"x\\{char}y"]
-    assert contract.doubts[0].message == "unknown escape"
+    messages = [doubt.message for doubt in contract.doubts]
+    assert messages[0] == "unknown escape"
+    assert not any("\\" in message for message in messages)
 
 
 @pytest.mark.invariant(id="DCI-GRM-012")
@@ -247,6 +254,14 @@ def test_a_pair_is_split_at_the_first_bare_equals(
 def test_without_a_stated_mode_a_contract_is_best_effort() -> None:
     assert parse_contract("DCI/1 P(a)").mode == "best-effort"
     assert parse_contract("DCI/1 P(a)") == parse_contract("DCI/1^best-effort P(a)")
+
+
+@pytest.mark.invariant(id="DCI-GRM-011")
+def test_a_contract_is_judged_by_its_own_mode_unless_another_is_given() -> None:
+    assert is_usable("DCI/1 P(a) X(y)")
+    assert not is_usable("DCI/1^strict P(a) X(y)")
+    assert is_usable("DCI/1^strict P(a) X(y)", "best-effort")
+    assert parse_contract("DCI/1^strict P(a) X(y)", "best-effort").mode == "strict"
 
 
 @pytest.mark.invariant(id="DCI-GRM-011")

@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Mapping
+from importlib import resources
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from metier.core.names import is_capability_name
 from metier.core.stems import stems
@@ -17,6 +19,9 @@ from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
 from metier.values.outcomes import Issue
 
+SCHEMA = json.loads(
+    (resources.files("metier") / "schemas" / "aliases.v1.schema.json").read_text(encoding="utf-8")
+)
 PATH = ".dci/aliases.v1.json"
 GOOD = {"schema_version": "1", "alias_table_version": "7", "aliases": {"web-search": ["www-find"]}}
 
@@ -263,6 +268,29 @@ def test_every_name_of_a_table_is_a_legal_capability_name(bad: str) -> None:
 )
 def test_a_file_of_another_form_is_refused_whole(change: dict[str, Any], word: str) -> None:
     assert word in problem(json.dumps({**GOOD, **change})).message
+
+
+some = st.sampled_from(["a", "web-search", "Bad", "a--b", "-a", "", "x" * 64, "x" * 65, "é", "1"])
+odd = st.one_of(st.none(), st.booleans(), st.integers(), some, st.just([]), st.just({}))
+lists = st.one_of(st.lists(st.one_of(some, odd), max_size=3), odd)
+files = st.fixed_dictionaries(
+    {},
+    optional={
+        "schema_version": st.one_of(st.just("1"), odd),
+        "alias_table_version": st.one_of(st.just("2"), odd),
+        "aliases": st.one_of(st.dictionaries(some, lists, max_size=3), odd),
+        "more": odd,
+    },
+)
+
+
+@pytest.mark.invariant(id="DCI-ALS-008")
+@given(st.one_of(files, files.map(lambda data: {**GOOD, **data}), odd))
+@settings(max_examples=400)
+def test_the_shipped_schema_and_the_reader_agree_on_every_file(data: Any) -> None:
+    is_valid = Draft202012Validator(SCHEMA).is_valid(data)
+    found, _ = parse_alias_table(json.dumps(data), "workspace", PATH)
+    assert (found is not None) == is_valid
 
 
 @pytest.mark.invariant(id="DCI-ALS-008")

@@ -234,10 +234,11 @@ def test_in_cover_the_best_of_each_capability_survives_the_cut() -> None:
 def test_in_cover_the_best_of_each_capability_stay_even_beyond_the_limit() -> None:
     needs = ("one", "two", "three")
     pool = [skill(name, f"DCI/1 P({name})") for name in needs]
-    pool.append(skill("also-one", "DCI/1 P(one,five,six,seven)"))
-    made = run(pool, *needs, policy={"selection-mode": "cover", "max-candidates": "1"})
+    more = [skill(f"also-{n}", "DCI/1 P(one,five,six,seven)") for n in range(5)]
+    made = run(pool + more, *needs, policy={"selection-mode": "cover", "max-candidates": "1"})
     assert sorted(names(made.selected)) == sorted(needs)
-    assert rejected(made, "also-one") == ["beyond-max-candidates"]
+    for one in more:
+        assert rejected(made, one.name) == ["beyond-max-candidates"]
 
 
 @pytest.mark.invariant(id="DCI-RUN-007")

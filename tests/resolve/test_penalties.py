@@ -55,6 +55,13 @@ def test_each_bad_value_of_a_contract_costs_a_little_up_to_a_limit(
     assert penalties_of([one], "one", mode="strict")["invalid_token_penalty"] == 0.0
 
 
+@pytest.mark.parametrize(("count", "expected"), [(0, 0.0), (1, 0.05), (3, 0.15), (5, 0.20)])
+def test_each_unknown_clause_costs_more_up_to_a_limit(count: int, expected: float) -> None:
+    one = candidate("one", "P(a)" + " X(y)" * count)
+    assert penalties_of([one], "one")["unknown_clause_penalty"] == expected
+    assert penalties_of([one], "one", mode="strict")["unknown_clause_penalty"] == 0.0
+
+
 # Over-claiming
 
 
@@ -286,8 +293,9 @@ NUMBERS = ("S_contract", "S_desc", "S_namepath", "S_total", "penalties", "S_tota
         candidate("web-search", "P(web-search) R(web-search)", description="Paints. " * 50),
         provider("loud", ["web-search", *names(90)], listed=("other",)),
         candidate("the", description="of to"),
+        candidate("asker", "R(web-search)", description="web"),
     ],
-    ids=["long", "liar", "loud", "wordless"],
+    ids=["long", "liar", "loud", "wordless", "one word"],
 )
 def test_who_asks_changes_nobodys_scores(asker: Candidate, mode: Mode) -> None:
     others = [
@@ -309,9 +317,18 @@ def test_who_asks_changes_nobodys_scores(asker: Candidate, mode: Mode) -> None:
     assert divergences[0] == divergences[1]
 
 
+@pytest.mark.invariant(id="DCI-MAN-001")
+def test_who_asks_is_not_counted_in_the_median() -> None:
+    asker = candidate("asker", "R(a)")
+    pool = [asker, provider("loud", names(31)), provider("b", names(10)), provider("c", names(4))]
+    assert penalties_of(pool, "loud", consumer=asker)["overclaim_penalty"] == 0.05
+    assert penalties_of(pool, "loud")["overclaim_penalty"] == 0.10
+
+
 @pytest.mark.invariant(id="DCI-SCO-018")
 def test_one_who_asks_alone_in_the_pool_finds_nobody() -> None:
     asker = candidate("asker", "P(a) R(a)", description="a")
     run = resolve([asker], consumer=asker)
     assert run.selected == ()
     assert run.unresolved == ("a",)
+    assert run.report.data["candidates"] == []

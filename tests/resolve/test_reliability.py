@@ -299,6 +299,17 @@ def test_outcomes_live_in_memory_where_a_file_stands_in_the_way(
     assert record_of(tmp_path).history().state == "ephemeral"
 
 
+def test_outcomes_in_memory_come_after_those_that_others_could_keep(tmp_path: Path) -> None:
+    (tmp_path / ".dci").write_text("")
+    record = record_of(tmp_path)
+    record.record(ONE, success=False)
+    (tmp_path / ".dci").unlink()
+    for _ in range(20):
+        record_of(tmp_path).record(ONE, success=True)
+    found = record.history()
+    assert (found.rates, found.samples, found.state) == ({ONE: 0.95}, {ONE: 20}, "ephemeral")
+
+
 @pytest.mark.skipif(AS_ROOT, reason="root may write everywhere")
 @pytest.mark.invariant(id="DCI-REL-006")
 def test_outcomes_live_in_memory_in_a_folder_that_cannot_be_written(tmp_path: Path) -> None:

@@ -129,6 +129,8 @@ def test_a_fuzzy_match_names_the_most_similar_capability() -> None:
     for provides in (["web-searching", "web-searches"], ["web-searches", "web-searching"]):
         row = one_row(provider("one", provides), ["web-search"])
         assert row["matches"][0]["token"] == "web-searches"
+    row = one_row(provider("one", ["web-searchy", "web-searchx"]), ["web-search"])
+    assert row["matches"][0]["token"] == "web-searchx"
 
 
 @pytest.mark.invariant(id="DCI-SCO-010")
@@ -368,6 +370,8 @@ def test_all_scores_lie_between_0_and_1_and_add_up_as_the_spec_says(
         total = math.fsum(value for name, value in parts.items() if name != "total")
         assert len(parts) == 5
         assert parts["total"] == round(total, 12)
+        skill = 0.7 * row["S_desc"] + 0.3 * row["S_namepath"]
+        assert row["S_skill"] == pytest.approx(skill, abs=1e-11)
         multiplier = 0.7 + 0.3 * rate if key in history else 1.0
         assert row["history_multiplier"] == round(multiplier, 12)
         final = max(0.0, row["S_total"] - parts["total"]) * row["history_multiplier"]

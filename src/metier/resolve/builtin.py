@@ -1,5 +1,7 @@
 """The alias table that ships with metier: few names, because a wrong alias is worse than none."""
 
+from functools import cache
+
 from metier.resolve.aliases import AliasTable
 
 VERSION = "1"
@@ -33,5 +35,6 @@ ALIASES: dict[str, tuple[str, ...]] = {
 }
 
 
+@cache
 def builtin_aliases() -> AliasTable:
     return AliasTable.of("built-in", VERSION, ALIASES)

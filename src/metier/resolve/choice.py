@@ -1,13 +1,14 @@
 """Gates, ranking and selection."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from metier.resolve.pool import Claims, Pool
 from metier.resolve.scores import Mask, Question, Scores
+from metier.resolve.scoring import rounded
 from metier.values.policy import Policy
 
 REASONS = (
@@ -35,90 +36,61 @@ TIE_BREAKS = (
 """What ranks candidates: the final score, then the six tie-breakers as steps 1 to 6."""
 
 
-@dataclass(slots=True)
 class Verdicts:
-    """Who is rejected, and for which reasons."""
+    """Who is rejected after the gates, and for which reasons; by place in the pool."""
 
-    by_reason: dict[str, Mask]
-    size: int
+    def __init__(self) -> None:
+        self._by_place: defaultdict[int, set[str]] = defaultdict(set)
 
-    def reject(self, reason: str, places: Sequence[int] | NDArray[np.intp]) -> None:
-        mask = self.by_reason.setdefault(reason, np.zeros(self.size, dtype=bool))
-        mask[places] = True
+    def reject(self, reason: str, places: Iterable[int]) -> None:
+        for place in places:
+            self._by_place[place].add(reason)
 
-    @property
-    def rejected(self) -> Mask:
-        out = np.zeros(self.size, dtype=bool)
-        for mask in self.by_reason.values():
-            out |= mask
-        return out
-
-    def of(self, place: int) -> list[str]:
-        return [one for one in REASONS if one in self.by_reason and self.by_reason[one][place]]
-
-    def first_reasons(self, counted: Mask) -> dict[str, int]:
-        """How many of the `counted` fall under each reason, each under its first."""
-        counts: dict[str, int] = {}
-        left = counted.copy()
-        for reason in REASONS:
-            if reason in self.by_reason:
-                here = left & self.by_reason[reason]
-                if here.any():
-                    counts[reason] = int(here.sum())
-                left &= ~here
-        return counts
+    def items(self) -> Iterable[tuple[int, set[str]]]:
+        return self._by_place.items()
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """The candidates that passed the gates, best first."""
-
-    order: list[int]
-    verdicts: Verdicts
-    probed: dict[int, bool] = field(default_factory=dict)
-
-
-def gate(pool: Pool, scores: Scores, question: Question, policy: Policy) -> Verdicts:
-    """Apply the gates; each provider's own hints can only raise them for itself."""
+def gate(pool: Pool, scores: Scores, question: Question, policy: Policy) -> dict[str, Mask]:
+    """Which of the scored candidates each gate refuses; a provider's hints can only raise them."""
     hints = pool.claims(question.mode).hints
-    count = max(1, len(question.requires))
-    verdicts = Verdicts({}, len(pool))
+    places = scores.places
     is_cover = policy.selection_mode == "cover"
     contract = scores.resolved_contract if is_cover else scores.contract
     final = scores.final_with(contract) if is_cover else scores.final
-    least_contract = np.maximum(policy.min_contract_score, hints.min_contract_score)
-    least_total = np.maximum(policy.min_total_score, hints.min_total_score)
+    least_contract = np.maximum(policy.min_contract_score, hints.min_contract_score[places])
+    least_total = np.maximum(policy.min_total_score, hints.min_total_score[places])
+    refused: dict[str, Mask] = {}
     if question.mode == "strict":
-        verdicts.by_reason["runtime-incompatible"] = scores.runtime < 1.0
+        refused["runtime-incompatible"] = scores.runtime < 1.0
     if is_cover:
-        verdicts.by_reason["nothing-resolved"] = scores.resolved < 1.0
+        refused["nothing-resolved"] = scores.resolved < 1.0
     else:
-        least_coverage = np.maximum(policy.min_required_coverage, hints.min_required_coverage)
-        coverage = np.round(scores.resolved / count, 12)
-        verdicts.by_reason["below-min-required-coverage"] = coverage < least_coverage
-    verdicts.by_reason["below-min-contract-score"] = contract < least_contract
-    verdicts.by_reason["below-min-total-score"] = final < least_total
-    return verdicts
+        least = np.maximum(policy.min_required_coverage, hints.min_required_coverage[places])
+        coverage = rounded(scores.resolved / max(1, len(question.requires)))
+        refused["below-min-required-coverage"] = coverage < least
+    refused["below-min-contract-score"] = contract < least_contract
+    refused["below-min-total-score"] = final < least_total
+    return refused
 
 
-def rank(pool: Pool, scores: Scores, places: NDArray[np.intp]) -> list[int]:
-    """These candidates, best first: by final score, then by the six tie-breakers."""
-    keys = _rank_keys(pool, scores, places)
-    return [int(place) for place in places[np.lexsort(keys[::-1])]]
+def rank(pool: Pool, scores: Scores, rows: NDArray[np.intp]) -> list[int]:
+    """These rows of `scores`, best first: by final score, then by the six tie-breakers."""
+    keys = _rank_keys(pool, scores, rows)
+    return [int(row) for row in rows[np.lexsort(keys[::-1])]]
 
 
 def _rank_keys(
-    pool: Pool, scores: Scores, places: NDArray[np.intp]
+    pool: Pool, scores: Scores, rows: NDArray[np.intp]
 ) -> tuple[NDArray[np.float64] | NDArray[np.intp], ...]:
     """One array for each of `TIE_BREAKS`; lower comes first."""
     return (
-        -scores.final[places],
-        -scores.contract[places],
-        -scores.resolved[places],
-        -scores.resolved[places],
-        -scores.specificity[places],
-        -scores.skill[places],
-        pool.hash_ranks(places),
+        -scores.final[rows],
+        -scores.contract[rows],
+        -scores.resolved[rows],
+        -scores.resolved[rows],
+        -scores.specificity[rows],
+        -scores.skill[rows],
+        pool.hash_ranks(scores.places[rows]),
     )
 
 
@@ -130,14 +102,17 @@ def deciding_step(pool: Pool, scores: Scores, upper: int, lower: int) -> int:
     return len(TIE_BREAKS) - 1
 
 
-def within_hints(order: Sequence[int], claims: Claims, verdicts: Verdicts) -> list[int]:
+def within_hints(
+    order: Sequence[int], scores: Scores, claims: Claims, verdicts: Verdicts
+) -> list[int]:
     """Without those that rank below the `max-candidates` that they themselves name."""
     kept = []
-    for position, place in enumerate(order, start=1):
+    for position, row in enumerate(order, start=1):
+        place = int(scores.places[row])
         if position > claims.hints.max_candidates[place]:
             verdicts.reject("beyond-max-candidates-hint", [place])
         else:
-            kept.append(place)
+            kept.append(row)
     return kept
 
 
@@ -152,13 +127,13 @@ def cut(
     if policy.selection_mode == "cover":
         for one in scores.matches:
             resolved = one.resolved(question.mode)
-            first = next((place for place in order if resolved[place]), None)
+            first = next((row for row in order if resolved[row]), None)
             if first is not None:
                 best[first] = None
     room = max(policy.max_candidates - len(best), 0)
-    others = [place for place in order if place not in best]
+    others = [row for row in order if row not in best]
     kept = {*best, *others[:room]}
-    return [one for one in order if one in kept], [one for one in order if one not in kept]
+    return [row for row in order if row in kept], [row for row in order if row not in kept]
 
 
 def select(kept: Sequence[int], scores: Scores, question: Question, policy: Policy) -> list[int]:
@@ -166,17 +141,11 @@ def select(kept: Sequence[int], scores: Scores, question: Question, policy: Poli
     if policy.selection_mode == "single":
         return list(kept[:1])
     left = set(range(len(question.requires)))
-    gains = {
-        place: {
-            number
-            for number, one in enumerate(scores.matches)
-            if one.resolved(question.mode)[place]
-        }
-        for place in kept
-    }
+    resolved = [one.resolved(question.mode) for one in scores.matches]
+    gains = {row: {number for number in left if resolved[number][row]} for row in kept}
     selected: list[int] = []
     while left and len(selected) < policy.max_providers:
-        best = max(kept, key=lambda place: len(gains[place] & left), default=None)
+        best = max(kept, key=lambda row: len(gains[row] & left), default=None)
         if best is None or not gains[best] & left:
             break
         selected.append(best)

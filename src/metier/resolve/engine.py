@@ -55,6 +55,7 @@ def resolve(
     Raises `UsageError` when nothing is required or the consumer's contract cannot be used.
     """
     pool = candidates if isinstance(candidates, Pool) else Pool(candidates)
+    host = host.strip().lower() or None if host is not None else None
     run = _Run(pool, policy or {}, aliases or AliasTables(), history or {}, host, probes or {})
     return run.resolve(requires, query, consumer, mode, may_probe, decide, divergence, depth)
 
@@ -68,15 +69,21 @@ class _Choice:
     scores: Scores
     verdicts: Verdicts
     kept: list[int]
+    """Rows of `scores`, best first."""
     selected: list[int]
+    """Those of them that are chosen."""
 
     def unresolved(self) -> tuple[str, ...]:
         mode = self.question.mode
         return tuple(
             name
             for name, one in zip(self.question.requires, self.scores.matches, strict=True)
-            if not any(one.resolved(mode)[place] for place in self.selected)
+            if not any(one.resolved(mode)[row] for row in self.selected)
         )
+
+    def places(self, rows: Sequence[int]) -> list[int]:
+        """Where these rows stand in the pool."""
+        return [int(self.scores.places[row]) for row in rows]
 
 
 class _Run:
@@ -100,6 +107,8 @@ class _Run:
         self._runtime: Floats = runtime_scores(pool, host)
         self._probed: dict[tuple[int, str], ProbeResult] = {}
         self._warnings: list[str] = []
+        self._cleared: list[int] = []
+        """Places of flagged candidates whose probes have passed."""
 
     def resolve(
         self,
@@ -132,7 +141,8 @@ class _Run:
         if (unresolved or is_short) and on_missing == "offer-emulation" and decide is not None:
             decision = decide(unresolved)
         outcome = settle_missing(on_missing, unresolved, is_short, decision)
-        chosen = tuple(self._pool.ids[one] for one in choice.selected)
+        selected = choice.places(choice.selected)
+        chosen = tuple(self._pool.ids[one] for one in selected)
         return Resolution(
             question=question,
             policy=replace(effective, on_missing_required=on_missing),
@@ -143,16 +153,16 @@ class _Run:
             optional=tuple(self._optional(question, one) for one in dict.fromkeys(optional)),
             dependencies=tuple(
                 one
-                for place in choice.selected
+                for place in selected
                 if (one := self._dependency(place, question, depth, (place,))) is not None
             ),
             probes=tuple(self._probed.values()),
             warnings=tuple(dict.fromkeys(self._warnings)),
             consumer=consumer.id if consumer is not None else None,
             pool=self._pool,
-            scores=choice.scores,
             verdicts=choice.verdicts,
-            ranked=tuple(choice.kept),
+            cleared=tuple(self._cleared),
+            ranked=tuple(choice.places(choice.kept)),
         )
 
     def _question(
@@ -182,26 +192,44 @@ class _Run:
         chain: tuple[int, ...],
         may_probe: MayProbe | None = None,
     ) -> _Choice:
-        scores = score(self._pool, question, self._runtime)
+        scores = self._score(question, policy)
         if may_probe is not None and question.mode == "best-effort":
             scores = self._after_probes(scores, question, policy, may_probe)
         order, verdicts = self._ranked(scores, question, policy)
         if question.mode == "strict":
             order = self._walk(order, scores, question, policy, verdicts, depth, chain)
+        return self._chosen(order, scores, question, policy, verdicts)
+
+    def _score(self, question: Question, policy: Policy) -> Scores:
+        """The scores of all who can pass: without any match that takes a contract gate of 0."""
+        everyone = policy.min_contract_score <= 0
+        return score(self._pool, question, self._runtime, everyone=everyone)
+
+    def _chosen(
+        self,
+        order: list[int],
+        scores: Scores,
+        question: Question,
+        policy: Policy,
+        verdicts: Verdicts,
+    ) -> _Choice:
         kept, beyond = cut(order, scores, question, policy)
-        verdicts.reject("beyond-max-candidates", beyond)
+        verdicts.reject("beyond-max-candidates", (int(scores.places[row]) for row in beyond))
         selected = select(kept, scores, question, policy)
         return _Choice(question, policy, scores, verdicts, kept, selected)
 
     def _ranked(
         self, scores: Scores, question: Question, policy: Policy
     ) -> tuple[list[int], Verdicts]:
-        verdicts = gate(self._pool, scores, question, policy)
-        passed = ~verdicts.rejected
+        """The rows that pass the gates, best first."""
+        verdicts = Verdicts()
+        passed = np.ones(len(scores.places), dtype=bool)
+        for refused in gate(self._pool, scores, question, policy).values():
+            passed &= ~refused
         if question.consumer is not None:
-            passed[question.consumer] = False
+            passed &= scores.places != question.consumer
         order = rank(self._pool, scores, np.flatnonzero(passed))
-        return within_hints(order, self._pool.claims(question.mode), verdicts), verdicts
+        return within_hints(order, scores, self._pool.claims(question.mode), verdicts), verdicts
 
     def _after_probes(
         self, scores: Scores, question: Question, policy: Policy, may_probe: MayProbe
@@ -210,13 +238,15 @@ class _Run:
         order, _ = self._ranked(scores, question, policy)
         kept, _ = cut(order, scores, question, policy)
         cleared = []
-        for place in kept:
-            if scores.flagged[place]:
-                wanted = self._probes_for(place, scores, question)
+        for row in kept:
+            if scores.flagged[row]:
+                place = int(scores.places[row])
+                wanted = self._probes_for(row, scores, question)
                 asked = [one for one in wanted if may_probe(self._pool.candidates[place], one)]
                 results = [self._probe(place, one) for one in asked]
                 if results and all(one.passed for one in results):
-                    cleared.append(place)
+                    cleared.append(row)
+                    self._cleared.append(place)
         return scores.without_inflation(cleared) if cleared else scores
 
     def _walk(
@@ -233,23 +263,24 @@ class _Run:
         looked_at: set[int] = set()
         while True:
             kept, _ = cut(order, scores, question, policy)
-            place = next((one for one in kept if one not in looked_at), None)
-            if place is None:
+            row = next((one for one in kept if one not in looked_at), None)
+            if row is None:
                 return order
-            looked_at.add(place)
-            reasons = self._objections(place, scores, question, depth, chain)
+            looked_at.add(row)
+            reasons = self._objections(row, scores, question, depth, chain)
             for reason in reasons:
-                verdicts.reject(reason, [place])
+                verdicts.reject(reason, [int(scores.places[row])])
             if reasons:
-                order = [one for one in order if one != place]
+                order = [one for one in order if one != row]
 
     def _objections(
-        self, place: int, scores: Scores, question: Question, depth: int, chain: tuple[int, ...]
+        self, row: int, scores: Scores, question: Question, depth: int, chain: tuple[int, ...]
     ) -> list[str]:
-        results = [self._probe(place, one) for one in self._probes_for(place, scores, question)]
+        place = int(scores.places[row])
+        results = [self._probe(place, one) for one in self._probes_for(row, scores, question)]
         passed = bool(results) and all(one.passed for one in results)
         reasons = []
-        if scores.flagged[place] and not passed:
+        if scores.flagged[row] and not passed:
             reasons.append("contract-inflated")
         if results and not passed:
             reasons.append("probe-failed")
@@ -259,12 +290,12 @@ class _Run:
                 reasons.append("dependency-unresolved")
         return reasons
 
-    def _probes_for(self, place: int, scores: Scores, question: Question) -> list[str]:
+    def _probes_for(self, row: int, scores: Scores, question: Question) -> list[str]:
         """The required capabilities that this candidate resolves and that have a probe."""
         return [
             name
             for name, one in zip(question.requires, scores.matches, strict=True)
-            if name in self._probes and one.resolved(question.mode)[place]
+            if name in self._probes and one.resolved(question.mode)[row]
         ]
 
     def _probe(self, place: int, capability: str) -> ProbeResult:
@@ -288,9 +319,10 @@ class _Run:
         sub = self._question(requires, "", question.mode, place, question.with_divergence)
         policy = self._policy(question.mode, contract.policy)
         choice = self._choose_below(sub, policy, depth, chain)
+        selected = choice.places(choice.selected)
         below: list[Dependency] = []
         cycle: tuple[str, ...] = ()
-        for one in choice.selected:
+        for one in selected:
             if one in chain:
                 cycle = tuple(self._pool.ids[link] for link in (*chain[chain.index(one) :], one))
                 continue
@@ -300,7 +332,7 @@ class _Run:
         return Dependency(
             provider=candidate.id,
             requires=requires,
-            selected=tuple(self._pool.ids[one] for one in choice.selected),
+            selected=tuple(self._pool.ids[one] for one in selected),
             unresolved=choice.unresolved(),
             cycle=cycle,
             below=tuple(below),
@@ -310,16 +342,14 @@ class _Run:
         self, question: Question, policy: Policy, depth: int, chain: tuple[int, ...]
     ) -> _Choice:
         """The choice for a provider's own requirements; one above it in the chain may serve."""
-        scores = score(self._pool, question, self._runtime)
+        scores = self._score(question, policy)
         order, verdicts = self._ranked(scores, question, policy)
-        if question.mode == "strict" and depth > 1:
-            fresh = [one for one in order if one not in chain]
+        if question.mode == "strict":
+            above = {row for row in order if int(scores.places[row]) in chain}
+            fresh = [row for row in order if row not in above]
             survivors = set(self._walk(fresh, scores, question, policy, verdicts, depth - 1, chain))
-            order = [one for one in order if one in survivors or one in chain]
-        kept, _ = cut(order, scores, question, policy)
-        return _Choice(
-            question, policy, scores, verdicts, kept, select(kept, scores, question, policy)
-        )
+            order = [row for row in order if row in survivors or row in above]
+        return self._chosen(order, scores, question, policy, verdicts)
 
     def _optional(self, question: Question, capability: str) -> OptionalMatch:
         """The best candidate that resolves an optional capability, if there is one."""
@@ -328,17 +358,20 @@ class _Run:
         sub = self._question(
             (capability,), "", question.mode, question.consumer, question.with_divergence
         )
-        scores = score(self._pool, sub, self._runtime)
-        order, _ = self._ranked(scores, sub, self._policy(question.mode, {}))
-        if not order:
+        policy = self._policy(question.mode, {})
+        scores = self._score(sub, policy)
+        order, _ = self._ranked(scores, sub, policy)
+        (found,) = scores.matches
+        first = next((row for row in order if found.resolved(question.mode)[row]), None)
+        if first is None:
             return OptionalMatch(capability, None, "none")
-        kind = KINDS[int(scores.matches[0].kinds[order[0]])]
-        return OptionalMatch(capability, self._pool.ids[order[0]], kind)
+        kind = KINDS[int(found.kinds[first])]
+        return OptionalMatch(capability, self._pool.ids[scores.places[first]], kind)
 
     def _on_missing(self, choice: _Choice) -> OnMissing:
         """The strictest of the policy in force and of the selected providers' own."""
         value = choice.policy.on_missing_required
-        for place in choice.selected:
+        for place in choice.places(choice.selected):
             contract = self._pool.candidates[place].contract_in(choice.question.mode)
             if contract is not None:
                 tight = choice.policy.tightened(contract.policy)

@@ -32,6 +32,10 @@ class Matches(NamedTuple):
     """The place in `names` of the capability that matched; -1 without an explicit match."""
     names: list[str]
 
+    def at(self, places: NDArray[np.intp]) -> "Matches":
+        """The matches of these candidates alone."""
+        return Matches(self.kinds[places], self.tokens[places], self.names)
+
     @property
     def scores(self) -> Floats:
         found: Floats = _SCORES[self.kinds]

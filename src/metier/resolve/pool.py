@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from metier.core.fuzzy import FuzzyNames
 from metier.core.names import is_capability_name, stable_hash
 from metier.core.stems import label_stems, prose_stems
+from metier.resolve.scoring import median_of_others
 from metier.resolve.words import NOWHERE, Floats, Places, Words, WordsInMemory, floats
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
@@ -135,6 +136,14 @@ class Claims:
     def hints(self) -> "Hints":
         """What each provider demands of itself through its own `Pol(...)`."""
         return Hints([one.policy if one is not None else {} for one in self._contracts])
+
+    def median(self, without: int | None) -> float:
+        """The median of the counts, without one candidate if given."""
+        return self._median if without is None else median_of_others(self.counts, without)
+
+    @cached_property
+    def _median(self) -> float:
+        return median_of_others(self.counts, None)
 
     def places(self, name: str) -> Places:
         """The candidates that name exactly this capability."""

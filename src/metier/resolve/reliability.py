@@ -55,7 +55,8 @@ class Reliability:
                     return self.history()
         except OSError:
             pass
-        self._unsaved.setdefault(candidate, []).append(int(success))
+        unsaved = [*self._unsaved.get(candidate, []), int(success)]
+        self._unsaved[candidate] = unsaved[-WINDOW:]
         return self.history()
 
     def _write(self, stored: dict[str, Any], candidate: str, outcome: int) -> None:

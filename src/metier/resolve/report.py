@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from metier.resolve.choice import TIE_BREAKS, Verdicts, deciding_step, rank
+from metier.resolve.choice import REASONS, TIE_BREAKS, Verdicts, deciding_step, gate, rank
 from metier.resolve.matching import KINDS
 from metier.resolve.missing import Outcome
 from metier.resolve.pool import Pool
 from metier.resolve.results import Dependency, OptionalMatch, ProbeResult
-from metier.resolve.runtimes import compatibility
-from metier.resolve.scores import Question, Scores
+from metier.resolve.runtimes import compatibility, runtime_scores
+from metier.resolve.scores import Mask, Question, Scores, score
 from metier.values.policy import Policy
 
 SCHEMA_VERSION = "1"
@@ -68,14 +68,31 @@ class Resolution:
     consumer: str | None = None
     facts: RunFacts = field(default_factory=RunFacts)
     pool: Pool = field(repr=False)
-    scores: Scores = field(repr=False)
     verdicts: Verdicts = field(repr=False)
+    """Rejections after the gates."""
+    cleared: tuple[int, ...] = field(repr=False)
+    """Places of flagged candidates whose probes have passed."""
     ranked: tuple[int, ...] = field(repr=False)
     """Places of the candidates that were left after gates, walk and cut, best first."""
 
     @property
     def degraded_mode(self) -> bool:
         return self.outcome.is_degraded
+
+    @cached_property
+    def scores(self) -> Scores:
+        """The scores of every candidate, in the order of the pool."""
+        runtime = runtime_scores(self.pool, self.question.host)
+        return score(self.pool, self.question, runtime, everyone=True, cleared=self.cleared)
+
+    @cached_property
+    def rejections(self) -> "Rejections":
+        refused = gate(self.pool, self.scores, self.question, self.policy)
+        for place, reasons in self.verdicts.items():
+            for reason in reasons:
+                mask = refused.setdefault(reason, np.zeros(len(self.pool), dtype=bool))
+                mask[place] = True
+        return Rejections(refused)
 
     @cached_property
     def report(self) -> "Report":
@@ -85,6 +102,27 @@ class Resolution:
     def full_report(self) -> "Report":
         """The same with a row for every candidate."""
         return Report(_report(self, len(self.pool)))
+
+
+class Rejections(NamedTuple):
+    """For each reason, who is rejected for it."""
+
+    by_reason: Mapping[str, Mask]
+
+    def of(self, place: int) -> list[str]:
+        return [one for one in REASONS if one in self.by_reason and self.by_reason[one][place]]
+
+    def first_reasons(self, counted: Mask) -> dict[str, int]:
+        """How many of the `counted` fall under each reason, each under its first."""
+        counts: dict[str, int] = {}
+        left = counted.copy()
+        for reason in REASONS:
+            if reason in self.by_reason:
+                here = left & self.by_reason[reason]
+                if here.any():
+                    counts[reason] = int(here.sum())
+                left &= ~here
+        return counts
 
 
 class Report(NamedTuple):
@@ -123,7 +161,7 @@ def _report(run: Resolution, most: int) -> dict[str, Any]:
         "emulated_capabilities": list(run.outcome.emulated),
         "history_state": run.facts.history_state,
         "candidates": [_row(run, place, below) for place, below in _with_next(places)],
-        "rejected_without_row": run.verdicts.first_reasons(without_row),
+        "rejected_without_row": run.rejections.first_reasons(without_row),
         "dependencies": [one.to_json() for one in run.dependencies],
         "diagnostics": _diagnostics(run, places),
     }
@@ -196,7 +234,7 @@ def _row(run: Resolution, place: int, below: int | None) -> dict[str, Any]:
         "S_skill": float(scores.skill[place]),
         "matches": _matches(run, place),
         "contract_inflated": bool(scores.flagged[place]),
-        "rejected": run.verdicts.of(place),
+        "rejected": run.rejections.of(place),
         "tie_break": _tie_break(run, place, below),
     }
     if run.policy.selection_mode == "cover":

@@ -16,11 +16,10 @@ from metier.resolve.scoring import (
     composite,
     description_scores,
     diverging,
+    history_multiplier,
     invalid_token_penalties,
     label_scores,
-    median_of_others,
     overclaim_penalties,
-    pool_history,
     rounded,
     skill_score,
     unknown_clause_penalties,
@@ -49,8 +48,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scores:
-    """One array a component; one entry a candidate."""
+    """One array a component; one entry for each candidate that was scored."""
 
+    places: NDArray[np.intp]
+    """Where the scored candidates stand in the pool, in ascending order."""
     matches: Sequence[Matches]
     """For each required capability."""
     contract: Floats
@@ -85,50 +86,60 @@ class Scores:
         total = composite(contract, self.desc, self.namepath, self.runtime)
         return rounded(rounded(np.maximum(0.0, total - self.penalties)) * self.multiplier)
 
-    def without_inflation(self, places: Sequence[int]) -> "Scores":
+    def without_inflation(self, rows: Sequence[int]) -> "Scores":
         """The same after the probes of these candidates have passed."""
         inflation = self.inflation.copy()
-        inflation[list(places)] = 0.0
+        inflation[list(rows)] = 0.0
         cleared = replace(self, inflation=inflation)
         return replace(cleared, final=cleared.final_with(cleared.contract))
 
 
-def score(pool: Pool, question: Question, runtime: Floats) -> Scores:
-    """Score every candidate; the consumer gets scores as well, and is left out by the gates."""
-    mode, count = question.mode, len(question.requires)
-    claims = pool.claims(mode)
-    matches = [match(pool, one, question.aliases, mode) for one in question.requires]
-    contract, resolved, resolved_sum = np.zeros(len(pool)), np.zeros(len(pool)), np.zeros(len(pool))
-    explicit = np.zeros(len(pool), dtype=bool)
+def score(
+    pool: Pool, question: Question, runtime: Floats, *, everyone: bool, cleared: Sequence[int] = ()
+) -> Scores:
+    """Score the candidates that match any requirement, or all of them.
+
+    `cleared` are places of candidates whose probes have passed.
+    """
+    mode, count = question.mode, max(1, len(question.requires))
+    in_pool = [match(pool, one, question.aliases, mode) for one in question.requires]
+    places = np.arange(len(pool)) if everyone else _matched(in_pool, question.consumer)
+    matches = [one.at(places) for one in in_pool]
+    contract, resolved, resolved_sum = (np.zeros(len(places)) for _ in range(3))
+    explicit = np.zeros(len(places), dtype=bool)
     for one in matches:
-        is_resolved = one.resolved(mode)
-        contract += one.scores
+        is_resolved, points = one.resolved(mode), one.scores
+        contract += points
         resolved += is_resolved
-        resolved_sum += np.where(is_resolved, one.scores, 0.0)
+        resolved_sum += is_resolved * points
         explicit |= one.explicit
+    if question.consumer is not None:
+        explicit &= places != question.consumer
     contract = rounded(contract / count)
     query = list(dict.fromkeys(stems(question.query)))
-    desc = description_scores(pool.prose, query, question.consumer)
-    namepath = label_scores(pool.labels, query)
+    desc = description_scores(pool.prose, query, question.consumer)[places]
+    namepath = label_scores(pool.labels, query)[places]
+    claims = pool.claims(mode)
+    claimed = claims.counts[places]
     lenient = 1.0 if mode == "best-effort" else 0.0
-    provided = np.where(claims.prose, pool.prose.distinct, claims.counts)
-    if question.consumer is not None:
-        explicit[question.consumer] = False
-    deltas, divergence, flagged = _divergence(pool, matches, explicit, question)
+    deltas, divergence = _divergence(pool, matches, explicit, places, question)
+    flagged = np.zeros(len(places), dtype=bool)
+    flagged[explicit] = divergence.flagged
+    penalized = flagged & ~np.isin(places, list(cleared)) if cleared else flagged
+    provided = np.where(claims.prose[places], pool.prose.distinct[places], claimed)
     scores = Scores(
+        places=places,
         matches=matches,
         contract=contract,
         desc=desc,
         namepath=namepath,
-        runtime=runtime,
-        total=composite(contract, desc, namepath, runtime),
-        invalid_tokens=lenient * invalid_token_penalties(pool.invalid_tokens),
-        overclaim=overclaim_penalties(
-            claims.counts, median_of_others(claims.counts, question.consumer)
-        ),
-        unknown_clauses=lenient * unknown_clause_penalties(pool.unknown_clauses),
-        inflation=np.where(flagged, INFLATION * lenient, 0.0),
-        multiplier=pool_history(pool, dict(question.rates)),
+        runtime=runtime[places],
+        total=composite(contract, desc, namepath, runtime[places]),
+        invalid_tokens=lenient * invalid_token_penalties(pool.invalid_tokens[places]),
+        overclaim=overclaim_penalties(claimed, claims.median(question.consumer)),
+        unknown_clauses=lenient * unknown_clause_penalties(pool.unknown_clauses[places]),
+        inflation=np.where(penalized, INFLATION * lenient, 0.0),
+        multiplier=_multipliers(pool, question.rates)[places],
         final=contract,
         resolved=resolved,
         resolved_contract=rounded(resolved_sum / np.maximum(1.0, resolved)),
@@ -142,18 +153,42 @@ def score(pool: Pool, question: Question, runtime: Floats) -> Scores:
     return replace(scores, final=scores.final_with(contract))
 
 
+def _multipliers(pool: Pool, rates: Mapping[str, float]) -> Floats:
+    """The history multiplier of every candidate; 1.0 without a record."""
+    multipliers = np.ones(len(pool))
+    for key, rate in rates.items():
+        if key in pool.places:
+            multipliers[pool.places[key]] = history_multiplier(rate)
+    return multipliers
+
+
+def _matched(matches: Sequence[Matches], consumer: int | None) -> NDArray[np.intp]:
+    """Places of the candidates with any match; the consumer is no candidate."""
+    if not matches:
+        return np.empty(0, dtype=np.intp)
+    found = matches[0].kinds.astype(bool)
+    for one in matches[1:]:
+        found |= one.kinds.astype(bool)
+    if consumer is not None:
+        found[consumer] = False
+    return np.flatnonzero(found)
+
+
 def _divergence(
-    pool: Pool, matches: Sequence[Matches], explicit: Mask, question: Question
-) -> tuple[Floats, Divergence, Mask]:
+    pool: Pool,
+    matches: Sequence[Matches],
+    explicit: Mask,
+    places: NDArray[np.intp],
+    question: Question,
+) -> tuple[Floats, Divergence]:
     """How far each claim goes beyond name and description, and whose goes too far."""
-    deltas, flagged = np.zeros(len(pool)), np.zeros(len(pool), dtype=bool)
-    places = np.flatnonzero(explicit)
-    if not question.with_divergence or not len(places):
-        return deltas, diverging(np.empty(0)), flagged
-    deltas[places] = _deltas(pool, matches, places)
-    verdict = diverging(deltas[places])
-    flagged[places] = verdict.flagged
-    return deltas, verdict, flagged
+    deltas = np.zeros(len(places))
+    if not question.with_divergence or not explicit.any():
+        unchecked = np.zeros(int(explicit.sum()), dtype=bool)
+        return deltas, Divergence(unchecked, None, "not-checked", 0.0, 0.0)
+    rows = np.flatnonzero(explicit)
+    deltas[rows] = _deltas(pool, [one.at(rows) for one in matches], places[rows])
+    return deltas, diverging(deltas[rows])
 
 
 def _deltas(pool: Pool, matches: Sequence[Matches], places: NDArray[np.intp]) -> Floats:
@@ -163,12 +198,11 @@ def _deltas(pool: Pool, matches: Sequence[Matches], places: NDArray[np.intp]) ->
     claimed, matched = np.zeros(len(places)), np.zeros(len(places))
     size = 1 + sum(len(stems(name)) for one in matches for name in one.names)
     for one in matches:
-        tokens = one.tokens[places]
-        has_one = tokens >= 0
-        claimed += np.where(has_one, one.scores[places], 0.0)
+        has_one = one.tokens >= 0
+        claimed += has_one * one.scores
         matched += has_one
         here = np.flatnonzero(has_one)
-        members, wanted = _stems_of_tokens(one.names, tokens[here], numbers)
+        members, wanted = _stems_of_tokens(one.names, one.tokens[here], numbers)
         pairs.append(here[members] * size + wanted)
     member, stem = np.divmod(np.unique(np.concatenate(pairs)), size)
     at, known = places[member].astype(np.int32), list(numbers)

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from metier.resolve.pool import Pool
 from metier.resolve.words import Floats, Words
 
 WEIGHTS = {"S_contract": 0.60, "S_desc": 0.20, "S_namepath": 0.10, "S_runtime": 0.10}
@@ -128,12 +127,3 @@ def diverging(deltas: Floats) -> Divergence:
 def median_of_others(counts: Floats, without: int | None) -> float:
     others = counts if without is None else np.delete(counts, without)
     return float(np.median(others)) if len(others) else 0.0
-
-
-def pool_history(pool: Pool, rates: dict[str, float]) -> Floats:
-    """The history multiplier of every candidate; 1.0 without a record."""
-    multipliers = np.ones(len(pool))
-    for key, rate in rates.items():
-        if key in pool.places:
-            multipliers[pool.places[key]] = history_multiplier(rate)
-    return multipliers

@@ -1,0 +1,158 @@
+"""Resolving among up to 100,000 skills, against SQLite's full-text search for the text alone."""
+
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from random import Random
+
+from benchmarks.corpus import unpack
+from benchmarks.measure import Bar, alternate, cpu_of_process, median
+from metier import Catalog
+from metier.config import Config
+from metier.parse.contract import parse_contract
+from metier.resolve import Pool, resolve
+from metier.values.candidates import Candidate
+
+METIER = str(Path(sys.executable).with_name("metier"))
+LIMITS_MS = {1_000: 1.0, 10_000: 5.0, 100_000: 50.0}
+REAL_LIMIT_MS = 8.0
+FASTER_THAN_FTS5 = 4.0
+COLD_SECONDS = 0.6
+MEMORY_MB = 400.0
+QUESTIONS = 25
+REQUIRED = 5
+_THINGS = """
+    web page pdf sql log image video mail code data table report text graph map order file cloud
+    test key user event price stock ticket chart form memo note plan team
+"""
+_ACTIONS = """
+    search fetch parse build convert review draw send load write read merge split count check rank
+    sort export import translate summarize classify extract compare schedule
+"""
+_MANY_IN_A_PROCESS = """
+import resource
+from benchmarks.resolve import pool_of, questions
+from metier.resolve import resolve
+pool = pool_of(100_000)
+for question in questions()[:5]:
+    resolve(pool, question)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def bars(scratch: Path) -> Iterator[Bar]:
+    asked = questions()
+    for size, limit in LIMITS_MS.items():
+        pool = pool_of(size)
+        texts = [(one.name, one.description) for one in pool.candidates]
+        ours = _asking(partial(resolve, pool), asked)
+        if size == 10_000:
+            yield from _against_fts5(f"resolve, {size:,} skills", limit, ours, texts, asked)
+        else:
+            cost = median(ours() for _ in range(5)) * 1e3
+            yield Bar(f"resolve, {size:,} skills", cost, limit, "ms", "median of 5 capabilities")
+    yield _memory()
+    root, what = unpack(scratch / "resolve")
+    with Catalog.open(root, config=Config(host_folders=False)) as catalog:
+        catalog.refresh()
+        texts = [(row.name, row.description) for row in catalog.skills(shadowed=True)]
+        ours = _asking(lambda names: catalog.resolve(names), asked)
+        name = f"Catalog.resolve, {len(texts):,} real skills"
+        yield from _against_fts5(name, REAL_LIMIT_MS, ours, texts, asked)
+    command = [METIER, "resolve", "-r", "pdf-extraction", "--policy", "prose", "--root", str(root)]
+    seconds = median(cpu_of_process([*command, "--quiet"]) for _ in range(7))
+    yield Bar("`metier resolve`, a new process", seconds, COLD_SECONDS, "s CPU", what)
+    shutil.rmtree(root, ignore_errors=True)
+
+
+def _against_fts5(
+    name: str,
+    limit: float,
+    ours: Callable[[], float],
+    texts: Sequence[tuple[str, str]],
+    asked: Sequence[Sequence[str]],
+) -> Iterator[Bar]:
+    database = _full_text(texts)
+    search = _asking(lambda names: _search(database, names), asked)
+    rounds = alternate(7, search, ours)
+    theirs, cost = (median(column) for column in zip(*rounds, strict=True))
+    yield Bar(name, cost * 1e3, limit, "ms", "median of 5 capabilities")
+    yield Bar(
+        f"{name}, speed",
+        median(one[0] / one[1] for one in rounds),
+        FASTER_THAN_FTS5,
+        "× SQLite FTS5 bm25() on the text alone",
+        f"{cost * 1e3:.2f} ms against {theirs * 1e3:.2f} ms",
+        at_least=True,
+    )
+
+
+def _full_text(texts: Sequence[tuple[str, str]]) -> sqlite3.Connection:
+    database = sqlite3.connect(":memory:")
+    database.execute("CREATE VIRTUAL TABLE skill USING fts5 (name, description, tokenize = porter)")
+    database.executemany("INSERT INTO skill VALUES (?, ?)", texts)
+    return database
+
+
+def _search(database: sqlite3.Connection, names: Sequence[str]) -> list[tuple[int, float]]:
+    words = " OR ".join(f'"{word}"' for name in names for word in name.split("-"))
+    return database.execute(
+        "SELECT rowid, bm25(skill) FROM skill WHERE skill MATCH ? ORDER BY 2 LIMIT 5", (words,)
+    ).fetchall()
+
+
+def _asking(
+    ask: Callable[[Sequence[str]], object], asked: Sequence[Sequence[str]]
+) -> Callable[[], float]:
+    """Seconds of the median question, once everything is loaded."""
+    ask(asked[0])
+
+    def one(names: Sequence[str]) -> float:
+        start = time.process_time()
+        ask(names)
+        return time.process_time() - start
+
+    return lambda: median(one(names) for names in asked)
+
+
+def questions() -> list[list[str]]:
+    rng = Random(3)
+    return [rng.sample(_names(), REQUIRED) for _ in range(QUESTIONS)]
+
+
+def _names() -> list[str]:
+    return [f"{thing}-{action}" for thing in _THINGS.split() for action in _ACTIONS.split()]
+
+
+def pool_of(size: int) -> Pool:
+    """Synthetic skills with contracts: one to four capabilities each, a sentence about them."""
+    rng = Random(size)
+    names = _names()
+    return Pool(_candidate(number, names, rng) for number in range(size))
+
+
+def _candidate(number: int, names: Sequence[str], rng: Random) -> Candidate:
+    provided = rng.sample(names, rng.randint(1, 4))
+    words = " ".join(rng.choices(f"{_THINGS} {_ACTIONS}".split(), k=10))
+    about = " and ".join(name.replace("-", " ") for name in provided)
+    return Candidate(
+        name=f"{provided[0]}-{number}",
+        description=f"Does {about} for the team. Use it for {words}.",
+        folder=f"skills/{provided[0]}-{number}",
+        contract=parse_contract(f"DCI/1 P({','.join(provided)})"),
+    )
+
+
+def _memory() -> Bar:
+    result = subprocess.run(
+        [sys.executable, "-c", _MANY_IN_A_PROCESS], check=True, capture_output=True, text=True
+    )
+    scale = 1024 if sys.platform != "darwin" else 1024 * 1024
+    peak = json.loads(result.stdout) / scale
+    return Bar("resolve, 100,000 skills, memory", peak, MEMORY_MB, "MB", "resident set")

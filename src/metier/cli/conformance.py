@@ -1,0 +1,51 @@
+"""`metier conformance`"""
+
+import os
+
+import click
+
+from metier.cli.session import Session, counted, metier_command
+from metier.conformance import CaseResult, run_suite
+from metier.core.text import printable
+from metier.errors import UsageError
+
+
+@metier_command("conformance", catalog=False)
+@click.argument("folder", required=False, metavar="[DIR]", type=click.Path())
+def command(session: Session, folder: str | None) -> int:
+    """Run the conformance suite in DIR, or the one that metier ships with.
+
+    Exit code 1 when a case fails, 2 when the suite cannot be run. Nothing of your workspace is
+    read or written.
+    """
+    results = run_suite(folder if folder is not None else _shipped())
+    failed = [result for result in results if not result.passed]
+    if session.as_json:
+        session.print_json(
+            {
+                "passed": len(results) - len(failed),
+                "failed": len(failed),
+                "cases": [result.to_json() for result in results],
+            }
+        )
+    else:
+        for result in failed:
+            click.echo(printable(_line(result)))
+        passed = len(results) - len(failed)
+        session.tell(f"{counted(len(results), 'case')}: {passed:,} passed, {len(failed):,} failed")
+    return int(bool(failed))
+
+
+def _line(result: CaseResult) -> str:
+    first, *others = result.differences
+    more = f" (and {counted(len(others), 'more difference')})" if others else ""
+    return f"{result.id}: {first.path}: expected {first.expected}, found {first.found}{more}"
+
+
+def _shipped() -> str:
+    """The suite of the checkout that metier was installed from."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    folder = os.path.normpath(os.path.join(package, "..", "..", "conformance"))
+    if not os.path.isdir(folder):
+        raise UsageError("no suite is shipped here", hint="name its folder: metier conformance DIR")
+    return folder
