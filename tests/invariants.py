@@ -446,6 +446,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.parse.contract",
         "parse",
+        "built",
     ),
     Invariant(
         "DCI-TOK-003",
@@ -454,6 +455,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.parse.contract",
         "parse",
+        "built",
     ),
     Invariant(
         "DCI-TOK-004",
@@ -462,6 +464,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.parse.contract",
         "parse",
+        "built",
     ),
     Invariant(
         "DCI-TOK-005",
@@ -470,6 +473,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-TOK-006",
@@ -478,6 +482,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-TOK-007",
@@ -486,6 +491,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-TOK-008",
@@ -494,6 +500,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-ALS-001",
@@ -502,6 +509,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-ALS-002",
@@ -509,6 +517,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-ALS-003",
@@ -517,6 +526,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-ALS-004",
@@ -525,6 +535,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-ALS-005",
@@ -532,6 +543,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-ALS-006",
@@ -540,6 +552,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-ALS-007",
@@ -548,6 +561,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-ALS-008",
@@ -555,6 +569,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-RUN-001",
@@ -563,6 +578,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-RUN-002",
@@ -570,6 +586,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-RUN-003",
@@ -577,6 +594,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-RUN-004",
@@ -584,6 +602,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-RUN-005",
@@ -592,6 +611,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-RUN-006",
@@ -600,6 +620,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-RUN-007",
@@ -608,6 +629,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-SCO-001",
@@ -616,6 +638,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-SCO-002",
@@ -623,6 +646,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-SCO-003",
@@ -631,6 +655,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-SCO-004",
@@ -639,6 +664,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-SCO-005",
@@ -646,6 +672,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-SCO-006",
@@ -653,6 +680,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-SCO-007",
@@ -660,6 +688,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-SCO-008",
@@ -667,6 +696,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-SCO-009",
@@ -674,6 +704,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-SCO-010",
@@ -682,6 +713,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-SCO-011",
@@ -690,6 +722,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.core.fuzzy",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-SCO-012",
@@ -698,6 +731,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.core.fuzzy",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-SCO-013",
@@ -705,6 +739,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-SCO-014",
@@ -713,6 +748,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-SCO-015",
@@ -721,6 +757,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.core.text",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-SCO-016",
@@ -728,6 +765,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.core.text",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-SCO-017",
@@ -736,28 +774,32 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.core.text",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-SCO-018",
         "Relevance is BM25 with k1 1.2 and b 0.75 over unique query terms, its statistics taken "
         "over all included candidates.",
         4,
-        "metier.core.bm25",
+        "metier.resolve.scoring",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-SCO-019",
         "S_desc is a candidate's BM25 divided by the highest BM25 among the candidates.",
         4,
-        "metier.core.bm25",
+        "metier.resolve.scoring",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-SCO-020",
         "When the highest BM25 is 0, S_desc is 0.0 for every candidate.",
         4,
-        "metier.core.bm25",
+        "metier.resolve.scoring",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-SCO-021",
@@ -766,6 +808,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-SCO-022",
@@ -773,6 +816,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.core.text",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-SCO-023",
@@ -780,6 +824,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.core.text",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-SCO-024",
@@ -788,6 +833,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-SCO-025",
@@ -796,6 +842,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-SCO-026",
@@ -803,6 +850,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-SCO-027",
@@ -810,6 +858,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-POL-001",
@@ -817,6 +866,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-POL-002",
@@ -824,6 +874,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-POL-003",
@@ -831,6 +882,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-POL-004",
@@ -838,6 +890,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-POL-005",
@@ -845,6 +898,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-POL-006",
@@ -852,6 +906,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-POL-007",
@@ -860,6 +915,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-POL-008",
@@ -868,6 +924,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-POL-009",
@@ -875,6 +932,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-POL-010",
@@ -882,6 +940,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-POL-011",
@@ -890,6 +949,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-POL-012",
@@ -898,6 +958,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-POL-013",
@@ -905,6 +966,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-POL-014",
@@ -913,6 +975,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-POL-015",
@@ -921,6 +984,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-POL-016",
@@ -929,6 +993,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-POL-017",
@@ -937,6 +1002,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-GATE-001",
@@ -945,6 +1011,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-GATE-002",
@@ -953,6 +1020,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-GATE-003",
@@ -961,6 +1029,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-GATE-004",
@@ -969,6 +1038,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-GATE-005",
@@ -977,6 +1047,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-SEL-001",
@@ -984,6 +1055,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-SEL-002",
@@ -991,6 +1063,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-SEL-003",
@@ -999,6 +1072,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-SEL-004",
@@ -1006,6 +1080,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-SEL-005",
@@ -1013,6 +1088,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-MISS-001",
@@ -1020,6 +1096,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-MISS-002",
@@ -1028,6 +1105,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-MISS-003",
@@ -1036,6 +1114,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-MISS-004",
@@ -1043,6 +1122,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-MISS-005",
@@ -1050,6 +1130,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-MISS-006",
@@ -1058,6 +1139,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-TIE-001",
@@ -1065,6 +1147,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-TIE-002",
@@ -1072,6 +1155,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-TIE-003",
@@ -1079,6 +1163,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-TIE-004",
@@ -1087,6 +1172,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-TIE-005",
@@ -1095,6 +1181,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-TIE-006",
@@ -1103,6 +1190,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-TIE-007",
@@ -1110,6 +1198,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.core.names",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-TIE-008",
@@ -1117,6 +1206,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.core.names",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-SEL-006",
@@ -1125,6 +1215,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-SEL-007",
@@ -1133,6 +1224,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-SEL-008",
@@ -1141,6 +1233,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-SEL-009",
@@ -1149,6 +1242,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-MAN-001",
@@ -1157,6 +1251,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-MAN-002",
@@ -1165,6 +1260,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-MAN-003",
@@ -1173,6 +1269,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-MAN-004",
@@ -1181,6 +1278,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-MAN-005",
@@ -1188,6 +1286,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-MAN-006",
@@ -1196,6 +1295,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-MAN-007",
@@ -1204,6 +1304,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-MAN-008",
@@ -1212,6 +1313,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-MAN-009",
@@ -1220,6 +1322,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-MAN-010",
@@ -1227,6 +1330,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-MAN-011",
@@ -1235,6 +1339,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-PRB-001",
@@ -1243,6 +1348,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-PRB-002",
@@ -1251,6 +1357,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-PRB-003",
@@ -1259,6 +1366,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-REL-001",
@@ -1267,6 +1375,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-REL-002",
@@ -1275,6 +1384,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-CACHE-001",
@@ -1283,6 +1393,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-CACHE-002",
@@ -1291,6 +1402,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-CACHE-003",
@@ -1299,6 +1411,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-REL-003",
@@ -1306,6 +1419,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-REL-004",
@@ -1314,6 +1428,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-REL-005",
@@ -1322,6 +1437,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-REL-006",
@@ -1329,6 +1445,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-REL-007",
@@ -1337,89 +1454,101 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-REP-001",
         "Each run of the resolver yields a capability_resolution_report, failed and aborted runs "
         "included.",
         4,
-        "metier.report",
+        "metier.resolve.report",
         "report",
+        "built",
     ),
     Invariant(
         "DCI-REP-002",
         "A candidate's row shows S_contract, S_desc, S_namepath and S_runtime.",
         4,
-        "metier.report",
+        "metier.resolve.report",
         "report",
+        "built",
     ),
     Invariant(
         "DCI-REP-003",
         "A candidate's row shows S_total, every penalty by name, history_multiplier and "
         "S_total_final.",
         4,
-        "metier.report",
+        "metier.resolve.report",
         "report",
+        "built",
     ),
     Invariant(
         "DCI-REP-004",
         "A candidate's row shows its tie-break values and which step decided against the next "
         "row, if one was needed.",
         4,
-        "metier.report",
+        "metier.resolve.report",
         "report",
+        "built",
     ),
     Invariant(
         "DCI-REP-005",
         "The report names the sources scanned and the counts, and what was discovered equals "
         "included plus excluded.",
         4,
-        "metier.report",
+        "metier.resolve.report",
         "report",
+        "built",
     ),
     Invariant(
         "DCI-REP-006",
         "The report shows the selection-mode and the limit of providers that were in effect.",
         4,
-        "metier.report",
+        "metier.resolve.report",
         "report",
+        "built",
     ),
     Invariant(
         "DCI-REP-007",
         "The report lists every required capability that stayed unresolved.",
         4,
-        "metier.report",
+        "metier.resolve.report",
         "report",
+        "built",
     ),
     Invariant(
         "DCI-REP-008",
         "The report says which on-missing-required action was taken.",
         4,
-        "metier.report",
+        "metier.resolve.report",
         "report",
+        "built",
     ),
     Invariant(
         "DCI-REP-009",
         "degraded_mode is true whenever the run goes on without a required capability, with the "
         "emulated ones listed.",
         4,
-        "metier.report",
+        "metier.resolve.report",
         "report",
+        "built",
     ),
     Invariant(
         "DCI-REP-010",
         "user_decision is in the report when offer-emulation led to a decision, and absent "
         "otherwise.",
         4,
-        "metier.report",
+        "metier.resolve.report",
         "report",
+        "built",
     ),
     Invariant(
         "DCI-REP-011",
         "Every report is valid against capability-resolution-report.v1.schema.json.",
         4,
-        "metier.report",
+        "metier.resolve.report",
         "report",
+        "built",
     ),
     Invariant(
         "DCI-GRM-001",
@@ -1428,6 +1557,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.parse.contract",
         "parse",
+        "built",
     ),
     Invariant(
         "DCI-GRM-002",
@@ -1436,6 +1566,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.parse.contract",
         "parse",
+        "built",
     ),
     Invariant(
         "DCI-GRM-003",
@@ -1443,6 +1574,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.parse.contract",
         "parse",
+        "built",
     ),
     Invariant(
         "DCI-GRM-004",
@@ -1451,6 +1583,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.parse.contract",
         "parse",
+        "built",
     ),
     Invariant(
         "DCI-GRM-005",
@@ -1459,6 +1592,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.parse.contract",
         "parse",
+        "built",
     ),
     Invariant(
         "DCI-GRM-006",
@@ -1467,6 +1601,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.parse.contract",
         "parse",
+        "built",
     ),
     Invariant(
         "DCI-GRM-007",
@@ -1475,6 +1610,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.parse.contract",
         "parse",
+        "built",
     ),
     Invariant(
         "DCI-GRM-008",
@@ -1483,6 +1619,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.parse.contract",
         "parse",
+        "built",
     ),
     Invariant(
         "DCI-GRM-009",
@@ -1491,6 +1628,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.parse.contract",
         "parse",
+        "built",
     ),
     Invariant(
         "DCI-GRM-010",
@@ -1499,6 +1637,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.parse.contract",
         "parse",
+        "built",
     ),
     Invariant(
         "DCI-GRM-011",
@@ -1507,6 +1646,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     Invariant(
         "DCI-GRM-012",
@@ -1515,6 +1655,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.parse.contract",
         "parse",
+        "built",
     ),
     Invariant(
         "DCI-GRM-013",
@@ -1522,6 +1663,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.parse.contract",
         "parse",
+        "built",
     ),
     Invariant(
         "DCI-GRM-014",
@@ -1529,6 +1671,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.parse.contract",
         "parse",
+        "built",
     ),
     Invariant(
         "DCI-GRM-015",
@@ -1537,6 +1680,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.parse.contract",
         "parse",
+        "built",
     ),
     Invariant(
         "DCI-GRM-016",
@@ -1544,6 +1688,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.parse.contract",
         "parse",
+        "built",
     ),
     Invariant(
         "DCI-GRM-017",
@@ -1552,6 +1697,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.parse.contract",
         "parse",
+        "built",
     ),
     Invariant(
         "DCI-GRM-018",
@@ -1559,6 +1705,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.parse.contract",
         "parse",
+        "built",
     ),
     Invariant(
         "DCI-GRM-019",
@@ -1567,6 +1714,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
+        "built",
     ),
     # Spec 5: capability awareness
     Invariant(

@@ -173,10 +173,14 @@ def _text(value: Any) -> str:
 def compare(expected: Any, found: Any, path: str = "") -> Iterator[Difference]:
     """Where `found` is not as `expected`.
 
-    Objects are compared by the keys that are expected, lists exactly, numbers to `NEAR`. An
-    object against a list of rows names the rows by their ids; null stands for no such row.
+    Objects are compared by the keys that are expected (an empty one must be empty), lists
+    exactly, numbers to `NEAR`. An object against a list of rows names the rows by their ids;
+    null stands for no such row.
     """
-    if isinstance(expected, dict) and isinstance(found, list):
+    if expected == {} and isinstance(found, dict):
+        if found:
+            yield Difference(path, "{}", _json(found))
+    elif isinstance(expected, dict) and isinstance(found, list):
         rows = {row["id"]: row for row in found if isinstance(row, dict) and "id" in row}
         for key, value in expected.items():
             if value is not None or key in rows:
