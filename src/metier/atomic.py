@@ -1,6 +1,7 @@
 """Files that are replaced in one step, and by one process at a time."""
 
 import os
+import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -13,7 +14,7 @@ except ImportError:  # no such locks on this system
 
 def write_atomically(path: str, content: bytes) -> None:
     """Write the file at `path` in one step; a crash leaves the old or the new content."""
-    temporary = f"{path}.metier-{os.getpid()}"
+    temporary = f"{path}.metier-{secrets.token_hex(8)}"
     try:
         with open(temporary, "xb") as file:
             file.write(content)

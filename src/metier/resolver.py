@@ -204,7 +204,7 @@ class Resolver:
         try:
             os.makedirs(folder, exist_ok=True)
             file = os.path.join(folder, f"{resolution.facts.run_id}.json")
-            write_atomically(file, f"{resolution.report.to_json()}\n".encode())
+            write_atomically(file, _bytes(resolution.report.to_json()))
             for old in sorted(_run_ids(folder))[:-MOST_REPORTS]:
                 os.unlink(os.path.join(folder, f"{old}.json"))
         except OSError:
@@ -245,7 +245,7 @@ class Resolver:
             for row in report["candidates"]:
                 row["selected"] = False
         text = json.dumps(report, indent=2, ensure_ascii=False)
-        write_atomically(self._report_file(run_id), f"{text}\n".encode())
+        write_atomically(self._report_file(run_id), _bytes(text))
         return report
 
     def _report_file(self, run_id: str) -> str:
@@ -262,6 +262,10 @@ def read_alias_table(path: str, source: str, shown: str) -> tuple[AliasTable | N
     except (OSError, UnicodeDecodeError) as error:
         message = f"cannot be read: {error}"
         return None, [Issue("DC403", message, shown, hint="until then it does not count")]
+
+
+def _bytes(text: str) -> bytes:
+    return f"{text}\n".encode(errors="backslashreplace")
 
 
 def _run_ids(folder: str) -> list[str]:

@@ -271,7 +271,7 @@ def test_nothing_required_is_wrong_usage(consumer: Candidate | None) -> None:
 
 @BOTH_MODES
 def test_optional_capabilities_are_told_and_never_fatal(mode: Mode) -> None:
-    asker = skill("asker", "DCI/1 R(one) O(two,nowhere,two,Not\\ Valid)")
+    asker = skill("asker", "DCI/1 P(nowhere) R(one) O(two,nowhere,two,Not\\ Valid)")
     pool = [asker, skill("a", "DCI/1 P(one)"), skill("b", "DCI/1 P(two)")]
     made = run(pool, consumer=asker, mode=mode)
     assert (names(made.selected), made.outcome.name) == (["a"], "not-needed")

@@ -42,7 +42,7 @@ class CommandProbe:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, IndexError) as error:
             return ProbeResult(candidate.id, capability, False, f"cannot be started: {error}")
         try:
             output, in_time = _read(process, time.monotonic() + self.timeout)

@@ -46,29 +46,31 @@ class Reliability:
 
     def record(self, candidate: str, *, success: bool) -> History:
         """Add one outcome; it lives in this object alone when it cannot be kept."""
+        unsaved = [*self._unsaved.get(candidate, []), int(success)]
+        self._unsaved[candidate] = unsaved[-WINDOW:]
         try:
             os.makedirs(os.path.dirname(self.path), exist_ok=True)
             with locked(f"{self.path}.lock"):
                 stored, warning = self._read()
                 if not warning:
-                    self._write(stored, candidate, int(success))
-                    return self.history()
+                    self._write(stored)
+                    self._unsaved.clear()
         except OSError:
             pass
-        unsaved = [*self._unsaved.get(candidate, []), int(success)]
-        self._unsaved[candidate] = unsaved[-WINDOW:]
         return self.history()
 
-    def _write(self, stored: dict[str, Any], candidate: str, outcome: int) -> None:
-        known = stored.get(candidate, {}).get("outcomes_last_20", [])
-        outcomes = [*known, outcome][-WINDOW:]
+    def _write(self, stored: dict[str, Any]) -> None:
+        """Write what is stored together with what is not yet."""
         moment = self._now().isoformat(timespec="seconds")
-        stored[candidate] = {
-            "outcomes_last_20": outcomes,
-            "success_rate_last_20": sum(outcomes) / len(outcomes),
-            "sample_size": len(outcomes),
-            "last_used_at": moment,
-        }
+        for candidate, more in self._unsaved.items():
+            known = stored.get(candidate, {}).get("outcomes_last_20", [])
+            outcomes = [*known, *more][-WINDOW:]
+            stored[candidate] = {
+                "outcomes_last_20": outcomes,
+                "success_rate_last_20": sum(outcomes) / len(outcomes),
+                "sample_size": len(outcomes),
+                "last_used_at": moment,
+            }
         data = {"schema_version": SCHEMA_VERSION, "updated_at": moment, "candidates": stored}
         text = json.dumps(data, indent=2, ensure_ascii=False, sort_keys=True)
         write_atomically(self.path, f"{text}\n".encode())
@@ -113,6 +115,6 @@ def _is_valid(data: Any) -> bool:
         isinstance(one, dict)
         and isinstance(one.get("outcomes_last_20"), list)
         and len(one["outcomes_last_20"]) <= WINDOW
-        and all(outcome in (0, 1) for outcome in one["outcomes_last_20"])
+        and all(type(outcome) is int and outcome in (0, 1) for outcome in one["outcomes_last_20"])
         for one in candidates.values()
     )

@@ -306,7 +306,7 @@ def _diagnostics(run: Resolution, places: Sequence[int]) -> dict[str, Any]:
             "deltas": {
                 run.pool.ids[place]: float(run.scores.deltas[place])
                 for place in places
-                if run.scores.explicit[place]
+                if run.scores.explicit[place] and run.question.with_divergence
             },
         },
     }
