@@ -35,14 +35,15 @@ REQUIREMENTS = (
 )
 HEAD = """# Twenty requirements among 10,000 real skills
 
-Written by `pytest -m corpus` with `METIER_WRITE_DOCS=1` over a collection of real skill files, hardly
-any of which say in a list or contract what they provide. Names are left out: the files belong to
+Written by `pytest -m corpus` with `METIER_WRITE_DOCS=1` over a collection of real skill files;
+hardly any say in a list or contract what they provide. Names are left out: the files belong to
 others. Each row is one command, `metier resolve -r NAME --policy prose`: the match and score of the
 one chosen, what put it first, how many candidates passed, and why the others did not.
 
 """
 COLUMNS = (
-    "required outcome match final S_contract S_desc S_namepath first-by passed rejected".split()
+    *("required", "outcome", "match", "final", "S_contract", "S_desc", "S_namepath"),
+    *("first by", "passed", "rejected"),
 )
 TABLE = f"| {' | '.join(COLUMNS)} |\n{'|---' * len(COLUMNS)}|\n"
 

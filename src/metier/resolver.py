@@ -89,7 +89,7 @@ class Resolver:
         now = datetime.now(UTC)
         warnings = [f"{one.path}:{one.line}: {one.message}" for one in issues]
         facts = RunFacts(
-            run_id=f"{now:%Y%m%dT%H%M%S}-{secrets.token_hex(4)}",
+            run_id=f"{now:%Y%m%dT%H%M%S.%f}-{secrets.token_hex(2)}",
             generated_at=now.isoformat(timespec="seconds"),
             sources=sources,
             excluded=excluded,
@@ -176,6 +176,8 @@ class Resolver:
 
     def _aliases(self, runtime: str | None) -> tuple[AliasTables, list[Issue]]:
         """The tables in force; one that is broken does not count, and the others do."""
+        if runtime is not None and not os.path.isfile(runtime):
+            raise UsageError("there is no such alias table", where=runtime)
         files = [(runtime, "runtime", runtime)] if runtime is not None else []
         own = os.path.join(self._workspace, ALIAS_FILE)
         if os.path.exists(own):
@@ -220,8 +222,10 @@ class Resolver:
         try:
             with open(self._report_file(run_id), encoding="utf-8") as file:
                 data: dict[str, Any] = json.load(file)
-                return data
-        except (OSError, ValueError):
+                if data["run_id"] == run_id:
+                    return data
+                raise ValueError(run_id)
+        except (OSError, ValueError, KeyError, TypeError):
             near = nearest(run_id, self.run_ids())
             hint = f"did you mean '{near}'?" if near else "metier report list"
             raise NotFoundError(f"no report of run '{run_id}'", hint=hint) from None

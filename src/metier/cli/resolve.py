@@ -49,7 +49,7 @@ _MOST_REASONS = 10
 @click.option("--continue", "run_id", metavar="RUN", help="Complete a run that waits.")
 @click.option(
     "--depth",
-    type=click.IntRange(0, 10),
+    type=click.IntRange(0, 4),
     default=DEPTH,
     show_default=True,
     metavar="N",

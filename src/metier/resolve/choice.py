@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -151,3 +152,29 @@ def select(kept: Sequence[int], scores: Scores, question: Question, policy: Poli
         selected.append(best)
         left -= gains[best]
     return selected
+
+
+@dataclass(slots=True)
+class Choice:
+    """What one question came to, before anybody is asked."""
+
+    question: Question
+    policy: Policy
+    scores: Scores
+    verdicts: Verdicts
+    kept: list[int]
+    """Rows of `scores`, best first."""
+    selected: list[int]
+    """Those of them that are chosen."""
+
+    def unresolved(self) -> tuple[str, ...]:
+        mode = self.question.mode
+        return tuple(
+            name
+            for name, one in zip(self.question.requires, self.scores.matches, strict=True)
+            if not any(one.resolved(mode)[row] for row in self.selected)
+        )
+
+    def places(self, rows: Sequence[int]) -> list[int]:
+        """Where these rows stand in the pool."""
+        return [int(self.scores.places[row]) for row in rows]

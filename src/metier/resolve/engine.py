@@ -1,14 +1,15 @@
 """One run of the protocol: score → policy → gates → ranking → selection → what is missing."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from metier.core.names import is_capability_name
 from metier.errors import UsageError
 from metier.resolve.aliases import AliasTables
-from metier.resolve.choice import Verdicts, cut, gate, rank, select, within_hints
+from metier.resolve.choice import Choice, Verdicts, cut, gate, rank, select, within_hints
+from metier.resolve.consumer import contract_of_consumer
 from metier.resolve.matching import KINDS
 from metier.resolve.missing import settle_missing
 from metier.resolve.pool import Pool
@@ -25,7 +26,7 @@ from metier.resolve.runtimes import runtime_scores
 from metier.resolve.scores import Question, Scores, score
 from metier.resolve.words import Floats
 from metier.values.candidates import Candidate
-from metier.values.contracts import Contract, Mode
+from metier.values.contracts import Mode
 from metier.values.policy import OnMissing, Policy, strictest
 
 DEPTH = 2
@@ -60,32 +61,6 @@ def resolve(
     return run.resolve(requires, query, consumer, mode, may_probe, decide, divergence, depth)
 
 
-@dataclass(slots=True)
-class _Choice:
-    """What one question came to, before anybody is asked."""
-
-    question: Question
-    policy: Policy
-    scores: Scores
-    verdicts: Verdicts
-    kept: list[int]
-    """Rows of `scores`, best first."""
-    selected: list[int]
-    """Those of them that are chosen."""
-
-    def unresolved(self) -> tuple[str, ...]:
-        mode = self.question.mode
-        return tuple(
-            name
-            for name, one in zip(self.question.requires, self.scores.matches, strict=True)
-            if not any(one.resolved(mode)[row] for row in self.selected)
-        )
-
-    def places(self, rows: Sequence[int]) -> list[int]:
-        """Where these rows stand in the pool."""
-        return [int(self.scores.places[row]) for row in rows]
-
-
 class _Run:
     """What all questions of one run share."""
 
@@ -107,6 +82,8 @@ class _Run:
         self._runtime: Floats = runtime_scores(pool, host)
         self._probed: dict[tuple[int, str], ProbeResult] = {}
         self._warnings: list[str] = []
+        self._scored: dict[tuple[object, ...], Scores] = {}
+        """What was scored already: the same provider may be met on several ways."""
         self._cleared: list[int] = []
         """Places of flagged candidates whose probes have passed."""
 
@@ -121,7 +98,7 @@ class _Run:
         divergence: bool,
         depth: int,
     ) -> Resolution:
-        contract = _contract_of(consumer, mode)
+        contract = contract_of_consumer(consumer, mode)
         mode = mode or (contract.mode if contract is not None else "best-effort")
         own = contract.requires if contract is not None else ()
         wanted = tuple(dict.fromkeys([*requires, *own]))
@@ -191,7 +168,7 @@ class _Run:
         depth: int,
         chain: tuple[int, ...],
         may_probe: MayProbe | None = None,
-    ) -> _Choice:
+    ) -> Choice:
         scores = self._score(question, policy)
         if may_probe is not None and question.mode == "best-effort":
             scores = self._after_probes(scores, question, policy, may_probe)
@@ -203,7 +180,10 @@ class _Run:
     def _score(self, question: Question, policy: Policy) -> Scores:
         """The scores of all who can pass: without any match that takes a contract gate of 0."""
         everyone = policy.min_contract_score <= 0
-        return score(self._pool, question, self._runtime, everyone=everyone)
+        key = question.requires, question.query, question.consumer, everyone
+        if key not in self._scored:
+            self._scored[key] = score(self._pool, question, self._runtime, everyone=everyone)
+        return self._scored[key]
 
     def _chosen(
         self,
@@ -212,11 +192,12 @@ class _Run:
         question: Question,
         policy: Policy,
         verdicts: Verdicts,
-    ) -> _Choice:
+    ) -> Choice:
+        order = within_hints(order, scores, self._pool.claims(question.mode), verdicts)
         kept, beyond = cut(order, scores, question, policy)
         verdicts.reject("beyond-max-candidates", (int(scores.places[row]) for row in beyond))
         selected = select(kept, scores, question, policy)
-        return _Choice(question, policy, scores, verdicts, kept, selected)
+        return Choice(question, policy, scores, verdicts, kept, selected)
 
     def _ranked(
         self, scores: Scores, question: Question, policy: Policy
@@ -229,7 +210,7 @@ class _Run:
         if question.consumer is not None:
             passed &= scores.places != question.consumer
         order = rank(self._pool, scores, np.flatnonzero(passed))
-        return within_hints(order, scores, self._pool.claims(question.mode), verdicts), verdicts
+        return order, verdicts
 
     def _after_probes(
         self, scores: Scores, question: Question, policy: Policy, may_probe: MayProbe
@@ -340,7 +321,7 @@ class _Run:
 
     def _choose_below(
         self, question: Question, policy: Policy, depth: int, chain: tuple[int, ...]
-    ) -> _Choice:
+    ) -> Choice:
         """The choice for a provider's own requirements; one above it in the chain may serve."""
         scores = self._score(question, policy)
         order, verdicts = self._ranked(scores, question, policy)
@@ -362,13 +343,16 @@ class _Run:
         scores = self._score(sub, policy)
         order, _ = self._ranked(scores, sub, policy)
         (found,) = scores.matches
-        first = next((row for row in order if found.resolved(question.mode)[row]), None)
+        able = found.resolved(question.mode)
+        if question.mode == "strict":
+            able = able & ~scores.flagged
+        first = next((row for row in order if able[row]), None)
         if first is None:
             return OptionalMatch(capability, None, "none")
         kind = KINDS[int(found.kinds[first])]
         return OptionalMatch(capability, self._pool.ids[scores.places[first]], kind)
 
-    def _on_missing(self, choice: _Choice) -> OnMissing:
+    def _on_missing(self, choice: Choice) -> OnMissing:
         """The strictest of the policy in force and of the selected providers' own."""
         value = choice.policy.on_missing_required
         for place in choice.places(choice.selected):
@@ -378,7 +362,7 @@ class _Run:
                 value = strictest(value, tight.on_missing_required)
         return value
 
-    def _is_short(self, choice: _Choice) -> bool:
+    def _is_short(self, choice: Choice) -> bool:
         """Whether nothing was selected, or a set that covers less than it has to."""
         if not choice.question.requires:
             return False
@@ -387,17 +371,3 @@ class _Run:
         covered = len(choice.question.requires) - len(choice.unresolved())
         share = round(covered / len(choice.question.requires), 12)
         return share < choice.policy.min_required_coverage
-
-
-def _contract_of(consumer: Candidate | None, mode: Mode | None) -> Contract | None:
-    if consumer is None:
-        return None
-    wanted = mode or (consumer.contract.mode if consumer.contract is not None else "best-effort")
-    problem = consumer.refused_in(wanted)
-    if problem:
-        raise UsageError(
-            f"the contract of '{consumer.name}' cannot be used: {problem}",
-            where=consumer.folder,
-            hint="metier lint shows where; or name what you need with -r",
-        )
-    return consumer.contract

@@ -187,7 +187,9 @@ def _rows_for(run: Resolution, most: int) -> list[int]:
         wanted = np.union1d(best, _best(run, explicit, most))
     else:
         wanted = np.flatnonzero(others)
-    return [*run.ranked, *rank(pool, scores, wanted.astype(np.intp))]
+    others_ranked = rank(pool, scores, wanted.astype(np.intp))
+    room = max(most - len(run.ranked), run.policy.max_candidates - len(run.ranked), 0)
+    return [*run.ranked, *others_ranked[:room]]
 
 
 def _best(run: Resolution, places: NDArray[np.intp], most: int) -> NDArray[np.intp]:
