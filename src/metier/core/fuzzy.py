@@ -1,6 +1,5 @@
 """Jaro-Winkler similarity of names, decided exactly at the border."""
 
-from collections import Counter
 from fractions import Fraction
 
 import numpy as np
@@ -15,10 +14,10 @@ _EXACT_SCALE = Fraction(1, 10)
 _EXACT_THRESHOLD = Fraction(9, 10)
 _BAND = 1e-9
 """Within this distance of the threshold floating point does not decide."""
-_LEAST_SHARES = 1.5 - 1e-9
+_LEAST_SHARES = 1.5 - 1e-4
 """At the threshold and with the longest prefix, m/|a| + m/|b| is at least 1.5."""
-_ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789-"
-_BITS = {char: 1 << place for place, char in enumerate(_ALPHABET)}
+_MOST_KNOWN = 10_000
+_PLACES = {char: place for place, char in enumerate("abcdefghijklmnopqrstuvwxyz0123456789-")}
 
 
 def similarity(left: str, right: str) -> float:
@@ -31,13 +30,22 @@ class FuzzyNames:
 
     def __init__(self, names: list[str]) -> None:
         self._names = names
-        self._lengths = np.array([len(name) for name in names], dtype=np.float64)
-        self._masks = np.array([_mask(name) for name in names], dtype=np.int64)
+        self._lengths = np.array([len(name) for name in names], dtype=np.float32)
+        self._counts = np.array([_counts(name) for name in names], dtype=np.uint8).T.copy()
+        """How often each character of the alphabet is in each name."""
+        self._known: dict[str, list[tuple[int, float]]] = {}
 
     def like(self, name: str) -> list[tuple[int, float]]:
         """Places and similarities of the names that reach the threshold; `name` itself not."""
-        places = self._possible(name)
-        if not len(places):
+        if name not in self._known:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[name] = self._like(name)
+        return self._known[name]
+
+    def _like(self, name: str) -> list[tuple[int, float]]:
+        places = [place for place in self._possible(name) if self._names[place] != name]
+        if not places:
             return []
         names = [self._names[place] for place in places]
         found: NDArray[np.float64] = cdist(
@@ -51,24 +59,28 @@ class FuzzyNames:
         return [
             (int(places[at]), round(float(found[at]), 10))
             for at in np.flatnonzero(found)
-            if names[at] != name and _reaches(name, names[at], float(found[at]))
+            if _reaches(name, names[at], float(found[at]))
         ]
 
     def _possible(self, name: str) -> NDArray[np.intp]:
         """Places of the names that share enough characters; an upper bound, so none is lost."""
-        matches = np.full(len(self._names), float(len(name)))
-        for char, count in Counter(name).items():
-            matches -= count * ((self._masks & _BITS.get(char, 0)) == 0)
-        matches = np.minimum(matches, self._lengths)
+        if not self._names:
+            return np.empty(0, dtype=np.intp)
+        matches = np.zeros(len(self._names), dtype=np.float32)
+        for place, count in enumerate(_counts(name)):
+            if count:
+                matches += np.minimum(self._counts[place], count)
         shares = matches / len(name) + matches / self._lengths
         return np.flatnonzero(shares >= _LEAST_SHARES)
 
 
-def _mask(name: str) -> int:
-    mask = 0
+def _counts(name: str) -> list[int]:
+    """How often each character of the alphabet is in `name`."""
+    counts = [0] * len(_PLACES)
     for char in name:
-        mask |= _BITS.get(char, 0)
-    return mask
+        if char in _PLACES:
+            counts[_PLACES[char]] += 1
+    return counts
 
 
 def _reaches(left: str, right: str, found: float) -> bool:

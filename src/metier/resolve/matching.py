@@ -55,8 +55,9 @@ def match(pool: Pool, required: str, aliases: AliasTables, mode: Mode) -> Matche
     if not is_capability_name(required):
         return found.matches()
     claims = pool.claims(mode)
-    provisional = pool.prose.with_all(stems(required))
-    found.add("provisional", provisional[claims.prose[provisional]])
+    if claims.has_prose:
+        provisional = pool.prose.with_all(stems(required))
+        found.add("provisional", provisional[claims.prose[provisional]])
     similar = sorted(claims.fuzzy.like(required), key=lambda one: (one[1], -one[0]))
     found.add_names("fuzzy", [claims.names[place] for place, _ in similar], claims)
     others = [name for name in reversed(aliases.names_of(required)) if name != required]

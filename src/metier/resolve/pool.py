@@ -130,6 +130,7 @@ class Claims:
         """How many capabilities each names, as written."""
         self.prose = np.array(prose, dtype=bool)
         """Which of them have only their name and description to go by."""
+        self.has_prose = any(prose)
         self._contracts = [candidate.contract_in(mode) for candidate in candidates]
 
     @cached_property

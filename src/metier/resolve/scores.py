@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -196,7 +197,7 @@ def _deltas(pool: Pool, matches: Sequence[Matches], places: NDArray[np.intp]) ->
     numbers: dict[str, int] = {}
     pairs: list[NDArray[np.intp]] = []
     claimed, matched = np.zeros(len(places)), np.zeros(len(places))
-    size = 1 + sum(len(stems(name)) for one in matches for name in one.names)
+    size = 1 + sum(len(_stems(name)) for one in matches for name in one.names)
     for one in matches:
         has_one = one.tokens >= 0
         claimed += has_one * one.scores
@@ -215,11 +216,16 @@ def _deltas(pool: Pool, matches: Sequence[Matches], places: NDArray[np.intp]) ->
     return rounded(rounded(claimed / matched) - skill_score(rounded(borne_out), rounded(labelled)))
 
 
+@lru_cache(maxsize=20_000)
+def _stems(name: str) -> tuple[str, ...]:
+    return tuple(stems(name))
+
+
 def _stems_of_tokens(
     names: Sequence[str], tokens: NDArray[np.int32], numbers: dict[str, int]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Pairs of a place in `tokens` and the number of a stem that its name has."""
-    by_name = [[numbers.setdefault(stem, len(numbers)) for stem in stems(name)] for name in names]
+    by_name = [[numbers.setdefault(stem, len(numbers)) for stem in _stems(name)] for name in names]
     counts = np.array([len(one) for one in by_name], dtype=np.intp)
     starts = np.cumsum(counts) - counts
     flat = np.array([number for one in by_name for number in one], dtype=np.intp)
