@@ -650,8 +650,8 @@ INVARIANTS: tuple[Invariant, ...] = (
     ),
     Invariant(
         "DCI-SCO-003",
-        "A skill with neither contract nor list gets provisional capabilities from the stems of "
-        "its name and description.",
+        "A skill that names no capability, in a list or with P, gets provisional ones from the "
+        "stems of its name and description.",
         4,
         "metier.resolve",
         "resolve",

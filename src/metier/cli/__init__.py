@@ -34,6 +34,7 @@ COMMANDS: dict[str, _Command] = {
     "inject": _Command("inject", "Print the text of the abilities that a task needs."),
     "lint": _Command("lint", "Check documents and say what to change."),
     "explain": _Command("explain", "Explain a finding or an error by its code."),
+    "conformance": _Command("conformance", "Run the conformance suite of the resolver."),
     "doctor": _Command("doctor", "Check the installation, the settings and the catalogue."),
     "completion": _Command("completion", "Print a script that completes commands in a shell."),
 }

@@ -127,7 +127,9 @@ class _Run:
             chosen=chosen,
             unresolved=unresolved,
             outcome=outcome,
-            optional=tuple(self._optional(question, one) for one in dict.fromkeys(optional)),
+            optional=tuple(
+                self._optional(question, effective, one) for one in dict.fromkeys(optional)
+            ),
             dependencies=tuple(
                 one
                 for place in selected
@@ -332,14 +334,13 @@ class _Run:
             order = [row for row in order if row in survivors or row in above]
         return self._chosen(order, scores, question, policy, verdicts)
 
-    def _optional(self, question: Question, capability: str) -> OptionalMatch:
+    def _optional(self, question: Question, policy: Policy, capability: str) -> OptionalMatch:
         """The best candidate that resolves an optional capability, if there is one."""
         if not is_capability_name(capability):
             return OptionalMatch(capability, None, "none")
         sub = self._question(
             (capability,), "", question.mode, question.consumer, question.with_divergence
         )
-        policy = self._policy(question.mode, {})
         scores = self._score(sub, policy)
         order, _ = self._ranked(scores, sub, policy)
         (found,) = scores.matches
