@@ -13,7 +13,7 @@ from metier.config import STATE_FOLDER, Config
 from metier.core.nearest import nearest
 from metier.errors import NotFoundError, UsageError
 from metier.index.documents import find_documents, names_of
-from metier.index.stems import LABEL, PROSE, stem_postings
+from metier.index.stems import LABEL, PROSE, catch_up, stem_postings
 from metier.index.store import IN_MEMORY, Store
 from metier.parse.candidates import candidate_of
 from metier.resolve import AliasTable, AliasTables, Pool, Resolution, resolve
@@ -67,6 +67,7 @@ class Resolver:
         """One run. Raises `UsageError` when nothing is required, `NotFoundError` for a consumer."""
         tables, issues = self._aliases(alias_file)
         history = self._reliability.history()
+        self._catch_up()
         with self._store.snapshot():
             pool = self.pool()
             sources, excluded = self._discovery
@@ -98,6 +99,11 @@ class Resolver:
             warnings=[*warnings, *([history.warning] if history.warning else [])],
         )
         return replace(made, facts=facts)
+
+    def _catch_up(self) -> None:
+        """See to it that the stems of all skills are known; nothing to do when nothing changed."""
+        if self._version != self._store.version():
+            catch_up(self._store)
 
     def pool(self) -> Pool:
         """All included skills, hidden ones too; read again when anybody has written."""
@@ -142,6 +148,7 @@ class Resolver:
 
     def candidate(self, wanted: str) -> Candidate:
         """The candidate with that name or id. Raises `NotFoundError`."""
+        self._catch_up()
         return self._candidate(wanted, self.pool())
 
     def _candidate(self, wanted: str, pool: Pool) -> Candidate:

@@ -1,7 +1,5 @@
 """Stems: the words of a text without stop words, by the original Porter algorithm."""
 
-from functools import lru_cache
-
 import Stemmer  # type: ignore[import-not-found]  # has no type hints
 
 from metier.core.text import words
@@ -23,7 +21,11 @@ _porter = Stemmer.Stemmer("porter", 0)
 
 def stems(text: str) -> list[str]:
     """The stems of the words of `text` that are no stop words; order and repetitions are kept."""
-    return [_stem(word) for word in words(text) if word not in STOP_WORDS]
+    found = words(text)
+    stemmed = list(map(_known.get, found))
+    if None in stemmed:
+        stemmed = [_learned(word) for word in found]
+    return list(filter(None, stemmed))
 
 
 def prose_stems(name: str, description: str) -> list[str]:
@@ -36,7 +38,23 @@ def label_stems(name: str, folder: str) -> list[str]:
     return stems(f"{name} {folder}")
 
 
-@lru_cache(maxsize=200_000)
+_MOST_KNOWN = 100_000
+_known: dict[str, str] = {}
+"""Words and their stems, as far as they were asked for; a stop word has none."""
+
+
+def _learned(word: str) -> str:
+    stem = _known.get(word)
+    if stem is None:
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        stem = _stem(word)
+        _known[word] = stem
+    return stem
+
+
 def _stem(word: str) -> str:
+    if word in STOP_WORDS:
+        return ""
     stem: str = _porter.stemWord(word) if len(word) >= _SHORTEST_STEMMED else word
     return stem

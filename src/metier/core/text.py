@@ -4,6 +4,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
+_ASCII = frozenset(map(chr, range(128)))
 _ASCII_WORDS = re.compile(r"[a-z0-9]+")
 _WORDS = re.compile(r"[a-z0-9\x80-\U0010ffff]+")
 
@@ -17,11 +18,11 @@ def words(text: str) -> list[str]:
         return _ASCII_WORDS.findall(text.lower())
     folded = unicodedata.normalize("NFC", text).casefold()
     has_marks = False
-    for char in set(folded):
-        category = "" if char.isascii() else _category(char)
+    for char in set(folded).difference(_ASCII):
+        category = _category(char)
         if category == "M":
             has_marks = True
-        elif not category and not char.isascii():
+        elif not category:
             folded = folded.replace(char, " ")
     found: list[str] = _WORDS.findall(folded)
     if not has_marks:

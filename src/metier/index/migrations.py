@@ -76,10 +76,9 @@ MIGRATIONS: tuple[Migration, ...] = (
             CREATE TABLE skill_stem (
                 field TEXT NOT NULL CHECK (field IN ('prose', 'label')),
                 stem TEXT NOT NULL,
-                keys BLOB NOT NULL,
-                counts BLOB NOT NULL,
+                postings BLOB NOT NULL,
                 PRIMARY KEY (field, stem)
-            )
+            ) WITHOUT ROWID
             """,
             """
             CREATE TABLE skill_size (

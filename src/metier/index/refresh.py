@@ -10,7 +10,6 @@ from typing import Any, cast
 
 from metier.index.postings import Postings
 from metier.index.settle import settle
-from metier.index.stems import StemPostings
 from metier.index.store import Store
 from metier.values.files import KINDS, Entry, Found, Kind, Reading
 from metier.values.outcomes import Changes, Issue
@@ -146,7 +145,9 @@ class _Update:
         """Files that the next refresh must look at again."""
         self._capabilities: list[tuple[str, int]] = []
         self._postings = Postings(connection)
-        self._stems = StemPostings(connection, is_new=self._was_empty)
+        from metier.index.stems import StemPostings  # a refresh with nothing to do needs no stemmer
+
+        self._stems = StemPostings(connection)
 
     def apply(self, on_progress: OnProgress | None) -> None:
         same_reader = self._known.reader == self._reading.fingerprint
@@ -154,6 +155,8 @@ class _Update:
         files = list(zip(self._reading.found, self._lines, strict=True))
         to_read = [found for found, line in files if line not in known]
         stale = map(_at_of, known.difference(self._lines)) if same_reader else self._all_rows()
+        if not same_reader:
+            self._stems.remove_all()
         self._drop(stale, {_at(found) for found in to_read})
         for start in range(0, len(to_read), _BATCH):
             batch = to_read[start : start + _BATCH]
@@ -205,7 +208,7 @@ class _Update:
             self._groups.add((cast(Kind, at[0]), handle))
             if at[0] == "ability":
                 self._postings.remove(key)
-            elif at[0] == "skill" and handle:
+            elif at[0] == "skill":
                 self._stems.remove(key, name, description, at[1])
             if at in changed:
                 self._outdated[at] = key, sha256
@@ -229,8 +232,6 @@ class _Update:
         capabilities = entry.capabilities
         self._capabilities += [(capability, key) for capability in capabilities]
         self._postings.add(key, entry.words)
-        if found.kind == "skill":
-            self._stems.add(key, document.name, document.description, found.path)
         self._compete((found.kind, entry.handle))
         data = {
             key: value

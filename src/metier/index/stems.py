@@ -1,20 +1,23 @@
-"""Which skills have a stem, and how often: one row a stem, with the keys of the documents."""
+"""Which skills have a stem, and how often: one row a stem.
+
+A refresh only forgets what has changed; `catch_up` adds what is missing when it is first asked for.
+"""
+
+from __future__ import annotations
 
 import sqlite3
 import sys
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
 from metier.core.stems import label_stems, prose_stems
 from metier.index.store import Store
 
-Numbers: TypeAlias = "array[int]"
+Postings: TypeAlias = "array[int]"
+"""The key of a document, how often it has the stem, the next key, …; keys ascend."""
 PROSE, LABEL = "prose", "label"
-_KEY, _COUNT = "I", "H"
-_MOST = 65_535
-"""The largest count that is kept."""
+_NUMBER = "I"
 _At = tuple[str, str]
 """Field and stem."""
 
@@ -31,79 +34,118 @@ class Size(NamedTuple):
 class StemPostings:
     """Changes to the stems of skills, gathered and then written at once."""
 
-    def __init__(self, connection: sqlite3.Connection, *, is_new: bool) -> None:
+    def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._is_new = is_new
-        """Whether nothing can be stored yet."""
-        self._added: defaultdict[_At, list[tuple[int, int]]] = defaultdict(list)
+        self._is_new = connection.execute("SELECT 1 FROM skill_size").fetchone() is None
+        """Whether nothing is stored yet."""
+        self._added: dict[str, defaultdict[str, list[int]]] = {
+            field: defaultdict(list) for field in (PROSE, LABEL)
+        }
+        """For each field and stem the postings to come, as numbers in the order of `Postings`."""
         self._removed: defaultdict[_At, set[int]] = defaultdict(set)
         self._sizes: list[Size] = []
 
     def add(self, key: int, name: str, description: str, path: str) -> None:
-        prose = Counter(prose_stems(name, description))
-        labels = Counter(label_stems(name, _folder(path)))
+        found = prose_stems(name, description)
+        prose = Counter(found)
+        labels = set(label_stems(name, _folder(path)))
+        added = self._added[PROSE]
         for stem, count in prose.items():
-            self._added[PROSE, stem].append((key, min(count, _MOST)))
+            numbers = added[stem]
+            numbers.append(key)
+            numbers.append(count)
+        added = self._added[LABEL]
         for stem in labels:
-            self._added[LABEL, stem].append((key, 1))
-        self._sizes.append(Size(key, prose.total(), len(prose), len(labels)))
+            added[stem] += (key, 1)
+        self._sizes.append(Size(key, len(found), len(prose), len(labels)))
+
+    def remove_all(self) -> None:
+        self._connection.execute("DELETE FROM skill_stem")
+        self._connection.execute("DELETE FROM skill_size")
+        self._is_new = True
 
     def remove(self, key: int, name: str, description: str, path: str) -> None:
-        """Forget a skill that was added with just these texts."""
+        """Forget a skill that was added, if it was, with just these texts."""
+        if self._is_new:
+            return
+        self._connection.execute("DELETE FROM skill_size WHERE key = ?", (key,))
         for stem in prose_stems(name, description):
             self._removed[PROSE, stem].add(key)
         for stem in label_stems(name, _folder(path)):
             self._removed[LABEL, stem].add(key)
 
     def write(self) -> None:
+        changed = {(field, stem) for field, stems in self._added.items() for stem in stems}
         empty, rows = [], []
-        for at in sorted({*self._added, *self._removed}):
-            gone = self._removed.get(at, set())
-            pairs = [pair for pair in self._stored(*at) if pair[0] not in gone]
-            pairs = sorted([*pairs, *self._added.get(at, ())])
-            if pairs:
-                keys, counts = zip(*pairs, strict=True)
-                rows.append((*at, _packed(_KEY, keys), _packed(_COUNT, counts)))
+        for at in sorted(changed.union(self._removed)):
+            postings = self._merged(at)
+            if postings:
+                rows.append((*at, _little_endian(postings).tobytes()))
             else:
                 empty.append(at)
         self._connection.executemany("DELETE FROM skill_stem WHERE field = ? AND stem = ?", empty)
-        self._connection.executemany("INSERT OR REPLACE INTO skill_stem VALUES (?, ?, ?, ?)", rows)
+        self._connection.executemany("INSERT OR REPLACE INTO skill_stem VALUES (?, ?, ?)", rows)
         self._connection.executemany(
             "INSERT OR REPLACE INTO skill_size VALUES (?, ?, ?, ?)", self._sizes
         )
 
-    def _stored(self, field: str, stem: str) -> Iterator[tuple[int, int]]:
-        found = None if self._is_new else _row(self._connection, field, stem)
-        return iter(()) if found is None else zip(*found, strict=True)
+    def _merged(self, at: _At) -> Postings:
+        """What is stored without what is removed, and with what is added."""
+        field, stem = at
+        added = array(_NUMBER, self._added[field].get(stem, ()))
+        stored = None if self._is_new else _row(self._connection, field, stem)
+        if stored is None:
+            return added
+        gone = self._removed.get(at, set())
+        pairs = [pair for pair in _pairs(stored) if pair[0] not in gone]
+        pairs = sorted([*pairs, *_pairs(added)])
+        return array(_NUMBER, [number for pair in pairs for number in pair])
 
 
-def stem_postings(store: Store, field: str, stem: str) -> tuple[Numbers, Numbers] | None:
-    """The keys of the skills that have `stem`, ascending, and how often each has it."""
+_MISSING = """
+    SELECT key, name, description, path FROM document LEFT JOIN skill_size USING (key)
+    WHERE kind = 'skill' AND handle != '' AND prose IS NULL ORDER BY key
+"""
+
+
+def catch_up(store: Store) -> int:
+    """Add the stems of all skills that have come since the last time; how many there were."""
+    if not store.rows(f"{_MISSING} LIMIT 1"):
+        return 0
+    with store.transaction() as connection:
+        missing = connection.execute(_MISSING).fetchall()
+        postings = StemPostings(connection)
+        for key, name, description, path in missing:
+            postings.add(key, name, description, path)
+        postings.write()
+    return len(missing)
+
+
+def stem_postings(store: Store, field: str, stem: str) -> Postings | None:
+    """Who has `stem`, and how often."""
     return _row(store.connection, field, stem)
 
 
-def _row(connection: sqlite3.Connection, field: str, stem: str) -> tuple[Numbers, Numbers] | None:
+def _pairs(postings: Postings) -> list[tuple[int, int]]:
+    return list(zip(postings[0::2], postings[1::2], strict=True))
+
+
+def _row(connection: sqlite3.Connection, field: str, stem: str) -> Postings | None:
     row = connection.execute(
-        "SELECT keys, counts FROM skill_stem WHERE field = ? AND stem = ?", (field, stem)
+        "SELECT postings FROM skill_stem WHERE field = ? AND stem = ?", (field, stem)
     ).fetchone()
-    return None if row is None else (_unpacked(_KEY, row[0]), _unpacked(_COUNT, row[1]))
+    if row is None:
+        return None
+    postings = array(_NUMBER)
+    postings.frombytes(row[0])
+    return _little_endian(postings)
 
 
 def _folder(path: str) -> str:
     return path.rpartition("/")[0] or "."
 
 
-def _packed(kind: str, numbers: tuple[int, ...]) -> bytes:
-    return _little_endian(array(kind, numbers)).tobytes()
-
-
-def _unpacked(kind: str, packed: bytes) -> Numbers:
-    numbers = array(kind)
-    numbers.frombytes(packed)
-    return _little_endian(numbers)
-
-
-def _little_endian(numbers: Numbers) -> Numbers:
+def _little_endian(postings: Postings) -> Postings:
     if sys.byteorder == "big":
-        numbers.byteswap()
-    return numbers
+        postings.byteswap()
+    return postings

@@ -13,8 +13,8 @@ Places: TypeAlias = NDArray[np.int32]
 NOWHERE: Places = np.empty(0, dtype=np.int32)
 _NEVER: Floats = np.empty(0)
 
-Lookup = Callable[[str], tuple[Sequence[int], Sequence[int]] | None]
-"""The keys of the texts that have a stem, and how often each has it."""
+Lookup = Callable[[str], Sequence[int] | None]
+"""The texts that have a stem: the key of one, how often it has it, the next key, …"""
 
 
 class Words:
@@ -139,10 +139,11 @@ class WordsOnDemand(Words):
         return known
 
     def _looked_up(self, stem: str) -> tuple[Places, Floats]:
-        row = self._lookup(stem)
-        if row is None:
+        postings = self._lookup(stem)
+        if postings is None:
             return NOWHERE, _NEVER
-        keys, counts = np.array(row[0], dtype=np.int64), floats(row[1])
+        numbers = np.array(postings, dtype=np.int64)
+        keys, counts = numbers[0::2], numbers[1::2].astype(np.float64)
         inside = keys < len(self._place_of_key)
         places, counts = self._place_of_key[keys[inside]], counts[inside]
         kept = places >= 0

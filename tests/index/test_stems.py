@@ -1,0 +1,88 @@
+"""The stems of skills in the catalogue: what a refresh forgets, what is added when asked for."""
+
+from collections import Counter
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from conftest import Workspace
+from metier import Catalog
+from metier.config import Config
+from metier.core.stems import label_stems, prose_stems
+from metier.index.stems import LABEL, PROSE, catch_up, stem_postings
+
+
+def stored(catalog: Catalog) -> dict[tuple[str, str], dict[str, int]]:
+    """Field and stem → how often each skill, by name, has it."""
+    names = dict(catalog.store.rows("SELECT key, name FROM document"))
+    found: dict[tuple[str, str], dict[str, int]] = {}
+    for field, stem in catalog.store.rows("SELECT field, stem FROM skill_stem"):
+        postings = stem_postings(catalog.store, field, stem)
+        assert postings
+        assert list(postings[0::2]) == sorted(postings[0::2])
+        pairs = zip(postings[0::2], postings[1::2], strict=True)
+        found[field, stem] = {names[key]: count for key, count in pairs}
+    return found
+
+
+def expected(catalog: Catalog) -> dict[tuple[str, str], dict[str, int]]:
+    """The same, from the rows of the skills alone."""
+    found: dict[tuple[str, str], dict[str, int]] = {}
+    for row in catalog.skills(shadowed=True):
+        for stem, count in Counter(prose_stems(row.name, row.description)).items():
+            found.setdefault((PROSE, stem), {})[row.name] = count
+        for stem in set(label_stems(row.name, row.path.rpartition("/")[0])):
+            found.setdefault((LABEL, stem), {})[row.name] = 1
+    return found
+
+
+def open_catalog(workspace: Workspace) -> Catalog:
+    return Catalog.open(workspace.root, config=Config(host_folders=False))
+
+
+def test_stems_are_added_when_they_are_asked_for_and_once(workspace: Workspace) -> None:
+    workspace.skill("charts", "Draws charts, many charts.")
+    with open_catalog(workspace) as catalog:
+        catalog.refresh()
+        assert stored(catalog) == {}
+        assert catch_up(catalog.store) == 1
+        assert catch_up(catalog.store) == 0
+        assert stored(catalog)[PROSE, "chart"] == {"charts": 3}
+
+
+def test_a_file_without_a_skill_has_no_stems(workspace: Workspace) -> None:
+    workspace.write("skills/odd/SKILL.md", "no front matter\n")
+    with open_catalog(workspace) as catalog:
+        catalog.refresh()
+        assert catch_up(catalog.store) == 0
+
+
+CHANGES = st.lists(
+    st.tuples(
+        st.sampled_from(["write", "delete", "ask"]),
+        st.sampled_from(["one", "two", "three"]),
+        st.sampled_from(["Draws charts.", "Reads tables and charts.", "Größe und 表."]),
+    ),
+    max_size=8,
+)
+
+
+@settings(max_examples=25)
+@given(changes=CHANGES)
+def test_whatever_came_before_the_stems_are_those_of_the_skills(
+    changes: list[tuple[str, str, str]], tmp_path_factory: Any
+) -> None:
+    workspace = Workspace(tmp_path_factory.mktemp("stems"))
+    with open_catalog(workspace) as catalog:
+        for action, name, description in changes:
+            file = workspace.root / "skills" / name / "SKILL.md"
+            if action == "write":
+                workspace.skill(name, description)
+            elif action == "delete":
+                file.unlink(missing_ok=True)
+            else:
+                catch_up(catalog.store)
+            catalog.refresh()
+        catch_up(catalog.store)
+        assert stored(catalog) == expected(catalog)
