@@ -18,8 +18,9 @@ from metier.values.contracts import Mode
 from metier.values.policy import PRESETS
 
 EXIT_CODES = {"failed": 1, "aborted": 1, "pending-decision": 3}
-_BAR = 10
+_BAR = 3
 """Cells of a full bar."""
+_EIGHTHS = " ▏▎▍▌▋▊▉"
 _MOST_REASONS = 10
 
 
@@ -200,9 +201,12 @@ def _cells(row: dict[str, Any]) -> list[str]:
 
 
 def _bar(value: float) -> str:
-    """`0.80 ████████`; figures alone where bars would be in the way."""
+    """`0.50 █▌`; figures alone where bars would be in the way."""
     figure = f"{value:.2f}"
-    return f"{figure} {'█' * round(value * _BAR)}" if sys.stdout.isatty() else figure
+    if not sys.stdout.isatty():
+        return figure
+    full, eighths = divmod(round(value * _BAR * 8), 8)
+    return f"{figure} {'█' * full}{_EIGHTHS[eighths].strip()}"
 
 
 def _verdict(row: dict[str, Any]) -> str:
