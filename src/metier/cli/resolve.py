@@ -11,6 +11,7 @@ from metier.cli.session import Session, complete_names, counted, metier_command
 from metier.core.text import printable
 from metier.errors import UsageError
 from metier.resolve.engine import DEPTH
+from metier.resolve.matching import KINDS, Matches
 from metier.resolve.missing import DECISIONS, Decision
 from metier.resolve.report import Resolution
 from metier.values.candidates import Candidate
@@ -21,7 +22,7 @@ EXIT_CODES = {"failed": 1, "aborted": 1, "pending-decision": 3}
 _BAR = 3
 """Cells of a full bar."""
 _EIGHTHS = " ▏▎▍▌▋▊▉"
-_MOST_REASONS = 10
+_MOST_HINTS = 10
 
 
 @metier_command("resolve")
@@ -183,9 +184,7 @@ def _summary(made: Resolution) -> list[str]:
     return lines
 
 
-def _kind(one: Any, place: int) -> str:
-    from metier.resolve.matching import KINDS
-
+def _kind(one: Matches, place: int) -> str:
     return KINDS[int(one.kinds[place])]
 
 
@@ -228,6 +227,6 @@ def _hints(made: Resolution, report: dict[str, Any]) -> list[str]:
     if not made.chosen and reasons and all("below-min-contract-score" in one for one in reasons):
         hints.append("only prose matches; --policy prose lets skills without a contract pass")
     flagged = [row["name"] for row in report["candidates"] if row["contract_inflated"]]
-    for name in flagged[:_MOST_REASONS]:
+    for name in flagged[:_MOST_HINTS]:
         hints.append(f"'{name}' claims more than it describes; a probe could clear it")
     return hints

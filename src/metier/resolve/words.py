@@ -1,5 +1,6 @@
 """Which texts have which stems: kept in memory, or looked up in the catalogue."""
 
+from abc import ABC, abstractmethod
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -17,7 +18,7 @@ Lookup = Callable[[str], Sequence[int] | None]
 """The texts that have a stem: the key of one, how often it has it, the next key, …"""
 
 
-class Words:
+class Words(ABC):
     """Answers about the stems of many texts; a text is known by its place."""
 
     def __init__(self, lengths: Iterable[float], distinct: Iterable[float]) -> None:
@@ -26,17 +27,17 @@ class Words:
         self.distinct = floats(distinct)
         """How many different stems each text has."""
 
+    @abstractmethod
     def places(self, stem: str) -> Places:
         """The texts that have `stem`, in ascending order."""
-        raise NotImplementedError
 
+    @abstractmethod
     def counts(self, stem: str) -> Floats:
         """How often each of `places(stem)` has it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def has(self, wanted: Sequence[str], which: NDArray[np.intp], places: Places) -> Floats:
         """For each pair of a stem, by its number in `wanted`, and a text: 1.0 if it has it."""
-        raise NotImplementedError
 
     def with_all(self, wanted: Iterable[str]) -> Places:
         """The texts that have every stem of `wanted`; none when there is no stem."""
