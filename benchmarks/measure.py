@@ -5,6 +5,7 @@ import os
 import resource
 import statistics
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
@@ -52,3 +53,28 @@ def alternate(rounds: int, *calls: Callable[[], float]) -> list[tuple[float, ...
 
 def median(values: Iterable[float]) -> float:
     return statistics.median(values)
+
+
+_PRINT_PEAK = """
+import re, resource, sys
+try:
+    with open("/proc/self/status") as status:
+        print(int(re.search(r"VmHWM:\\s+(\\d+)", status.read())[1]) / 1024)
+except OSError:
+    scale = 1024 * 1024 if sys.platform == "darwin" else 1024
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / scale)
+"""
+
+
+def peak_megabytes(code: str, *arguments: str) -> float:
+    """The most memory that a process has while it runs `code`.
+
+    Not by `ru_maxrss` where it can be helped: on Linux that counts the process it was started from.
+    """
+    result = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{_PRINT_PEAK}", *arguments],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return float(result.stdout)

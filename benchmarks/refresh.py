@@ -2,23 +2,20 @@
 
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks import floor
 from benchmarks.corpus import unpack
-from benchmarks.measure import Bar, alternate, cpu, cpu_of_process, median
+from benchmarks.measure import Bar, alternate, cpu, cpu_of_process, median, peak_megabytes
 from metier import Catalog
 
 PYTHON = sys.executable
 METIER = str(Path(PYTHON).with_name("metier"))
 COLD_BAR, IDLE_BAR, ONE_FILE_BAR, MEMORY_BAR = 1.6, 1.5, 1.2, 200.0
 _COLD_IN_A_PROCESS = (
-    "import sys, resource; from metier import Catalog; "
-    "Catalog.open(sys.argv[1], home='/nowhere').refresh(); "
-    "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    "import sys; from metier import Catalog; Catalog.open(sys.argv[1], home='/nowhere').refresh()"
 )
 
 
@@ -53,11 +50,7 @@ def _cold(workspace: str, scratch: Path, what: str) -> Bar:
 
 def _memory(workspace: str) -> Bar:
     shutil.rmtree(Path(workspace) / ".metier", ignore_errors=True)
-    result = subprocess.run(
-        [PYTHON, "-c", _COLD_IN_A_PROCESS, workspace], check=True, capture_output=True, text=True
-    )
-    scale = 1024 if sys.platform != "darwin" else 1024 * 1024
-    peak = int(result.stdout) / scale
+    peak = peak_megabytes(_COLD_IN_A_PROCESS, workspace)
     return Bar("cold refresh, peak memory", peak, MEMORY_BAR, "MB", "resident set of the process")
 
 

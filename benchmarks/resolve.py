@@ -1,9 +1,7 @@
 """Resolving among up to 100,000 skills, against SQLite's full-text search for the text alone."""
 
-import json
 import shutil
 import sqlite3
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +10,7 @@ from pathlib import Path
 from random import Random
 
 from benchmarks.corpus import unpack
-from benchmarks.measure import Bar, alternate, cpu_of_process, median
+from benchmarks.measure import Bar, alternate, cpu_of_process, median, peak_megabytes
 from metier import Catalog
 from metier.config import Config
 from metier.parse.contract import parse_contract
@@ -36,13 +34,11 @@ _ACTIONS = """
     sort export import translate summarize classify extract compare schedule
 """
 _MANY_IN_A_PROCESS = """
-import resource
 from benchmarks.resolve import pool_of, questions
 from metier.resolve import resolve
 pool = pool_of(100_000)
 for question in questions()[:5]:
     resolve(pool, question)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
 
@@ -150,9 +146,5 @@ def _candidate(number: int, names: Sequence[str], rng: Random) -> Candidate:
 
 
 def _memory() -> Bar:
-    result = subprocess.run(
-        [sys.executable, "-c", _MANY_IN_A_PROCESS], check=True, capture_output=True, text=True
-    )
-    scale = 1024 if sys.platform != "darwin" else 1024 * 1024
-    peak = json.loads(result.stdout) / scale
+    peak = peak_megabytes(_MANY_IN_A_PROCESS)
     return Bar("resolve, 100,000 skills, memory", peak, MEMORY_MB, "MB", "resident set")

@@ -179,7 +179,7 @@ def test_a_name_like_no_other_is_told_all_there_are(name: str) -> None:
 
 @pytest.mark.parametrize("name", OTHERS_OF_TIKTOKEN)
 def test_what_tiktoken_would_fetch_and_metier_cannot_check_is_refused(name: str) -> None:
-    refusal(name)
+    assert refusal(name).message == f"no tokenizer is called '{name}'"
 
 
 @pytest.mark.parametrize("name", RANKS_OF)

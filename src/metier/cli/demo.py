@@ -3,6 +3,7 @@
 import os
 import shlex
 import shutil
+import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import chdir
@@ -45,6 +46,8 @@ def command() -> int:
                 click.echo(click.style(f"$ metier {shlex.join(arguments)}", bold=True))
                 if run(arguments) > 1:
                     return 1
+                if not sys.stdout.isatty() and arguments[0] == "inject":
+                    click.echo()  # its text ends where it ends
     click.echo(click.style("\nNow yours: cd into a folder with skills, then", fg="cyan", bold=True))
     click.echo(click.style("$ metier init", bold=True))
     return 0
