@@ -18,7 +18,7 @@ from metier.index.store import IN_MEMORY, Store
 from metier.parse.candidates import candidate_of
 from metier.resolve import AliasTable, AliasTables, Pool, Resolution, resolve
 from metier.resolve.aliases import parse_alias_table
-from metier.resolve.builtin import builtin_aliases
+from metier.resolve.builtin import builtin_aliases, only_builtin
 from metier.resolve.missing import Decision, settle_missing
 from metier.resolve.pool import PoolWords
 from metier.resolve.probes import CommandProbe
@@ -195,6 +195,8 @@ class Resolver:
             table, problems = read_alias_table(path, source, shown)
             issues += problems
             tables += [table] if table is not None else []
+        if not tables:
+            return only_builtin(), issues
         return AliasTables([*tables, builtin_aliases()]), issues
 
     def _probes(self) -> dict[str, Probe]:

@@ -11,7 +11,7 @@ from metier.cli.session import Session, complete_names, counted, metier_command
 from metier.core.text import printable
 from metier.errors import UsageError
 from metier.resolve.engine import DEPTH
-from metier.resolve.matching import KINDS, Matches
+from metier.resolve.matching import RESOLVING
 from metier.resolve.missing import DECISIONS, Decision
 from metier.resolve.report import Resolution
 from metier.values.candidates import Candidate
@@ -169,11 +169,13 @@ def _print(session: Session, made: Resolution, report: dict[str, Any]) -> None:
 
 def _summary(made: Resolution) -> list[str]:
     lines = []
-    for name, one in zip(made.question.requires, made.scores.matches, strict=True):
+    matches = made.scores.matches
+    chosen = [(place := made.pool.places[key], matches.of(place)) for key in made.chosen]
+    for number, name in enumerate(made.question.requires):
         found = [
-            f"{made.pool.candidates[place].name} ({_kind(one, place)})"
-            for key in made.chosen
-            if one.resolved(made.question.mode)[place := made.pool.places[key]]
+            f"{made.pool.candidates[place].name} ({one.kind})"
+            for place, by_number in chosen
+            if (one := by_number.get(number)) and one.kind in RESOLVING[made.question.mode]
         ]
         lines.append(f"{name}: {', '.join(found) or 'not provided'}")
     for optional in made.optional:
@@ -182,10 +184,6 @@ def _summary(made: Resolution) -> list[str]:
     if made.outcome.name != "not-needed":
         lines.append(f"outcome: {made.outcome.name} ({made.outcome.policy})")
     return lines
-
-
-def _kind(one: Matches, place: int) -> str:
-    return KINDS[int(one.kinds[place])]
 
 
 def _cells(row: dict[str, Any]) -> list[str]:

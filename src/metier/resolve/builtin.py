@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from metier.resolve.aliases import AliasTable
+from metier.resolve.aliases import AliasTable, AliasTables
 
 VERSION = "1"
 ALIASES: dict[str, tuple[str, ...]] = {
@@ -38,3 +38,8 @@ ALIASES: dict[str, tuple[str, ...]] = {
 @cache
 def builtin_aliases() -> AliasTable:
     return AliasTable.of("built-in", VERSION, ALIASES)
+
+
+@cache
+def only_builtin() -> AliasTables:
+    return AliasTables([builtin_aliases()])

@@ -124,17 +124,22 @@ def cut(
 
     In cover the best candidate of each required capability stays, even if they are more.
     """
-    best: dict[int, None] = {}
-    if policy.selection_mode == "cover":
-        for one in scores.matches:
-            resolved = one.resolved(question.mode)
-            first = next((row for row in order if resolved[row]), None)
-            if first is not None:
-                best[first] = None
+    is_cover = policy.selection_mode == "cover"
+    best = set(_best_of_each(order, scores, question)) if is_cover else set()
     room = max(policy.max_candidates - len(best), 0)
     others = [row for row in order if row not in best]
     kept = {*best, *others[:room]}
     return [row for row in order if row in kept], [row for row in order if row not in kept]
+
+
+def _best_of_each(order: Sequence[int], scores: Scores, question: Question) -> list[int]:
+    """The first in `order` that resolves it, for each capability that anybody there resolves."""
+    position = np.full(len(scores.places), len(order))
+    position[order] = np.arange(len(order))
+    resolved = scores.matches.where(scores.matches.resolved(question.mode))
+    first = np.full(len(question.requires), len(order))
+    np.minimum.at(first, resolved.required, position[resolved.rows])
+    return [order[at] for at in first if at < len(order)]
 
 
 def select(kept: Sequence[int], scores: Scores, question: Question, policy: Policy) -> list[int]:
@@ -142,8 +147,7 @@ def select(kept: Sequence[int], scores: Scores, question: Question, policy: Poli
     if policy.selection_mode == "single":
         return list(kept[:1])
     left = set(range(len(question.requires)))
-    resolved = [one.resolved(question.mode) for one in scores.matches]
-    gains = {row: {number for number in left if resolved[number][row]} for row in kept}
+    gains = {row: scores.matches.resolved_by(row, question.mode) for row in kept}
     selected: list[int] = []
     while left and len(selected) < policy.max_providers:
         best = max(kept, key=lambda row: len(gains[row] & left), default=None)
@@ -168,11 +172,10 @@ class Choice:
     """Those of them that are chosen."""
 
     def unresolved(self) -> tuple[str, ...]:
-        mode = self.question.mode
+        matches, mode = self.scores.matches, self.question.mode
+        resolved: set[int] = set().union(*(matches.resolved_by(row, mode) for row in self.selected))
         return tuple(
-            name
-            for name, one in zip(self.question.requires, self.scores.matches, strict=True)
-            if not any(one.resolved(mode)[row] for row in self.selected)
+            name for number, name in enumerate(self.question.requires) if number not in resolved
         )
 
     def places(self, rows: Sequence[int]) -> list[int]:

@@ -10,7 +10,6 @@ from metier.errors import UsageError
 from metier.resolve.aliases import AliasTables
 from metier.resolve.choice import Choice, Verdicts, cut, gate, rank, select, within_hints
 from metier.resolve.consumer import contract_of_consumer
-from metier.resolve.matching import KINDS
 from metier.resolve.missing import settle_missing
 from metier.resolve.pool import Pool
 from metier.resolve.report import Resolution
@@ -275,10 +274,13 @@ class _Run:
 
     def _probes_for(self, row: int, scores: Scores, question: Question) -> list[str]:
         """The required capabilities that this candidate resolves and that have a probe."""
+        if not self._probes:
+            return []
+        resolved = scores.matches.resolved_by(row, question.mode)
         return [
             name
-            for name, one in zip(question.requires, scores.matches, strict=True)
-            if name in self._probes and one.resolved(question.mode)[row]
+            for number, name in enumerate(question.requires)
+            if name in self._probes and number in resolved
         ]
 
     def _probe(self, place: int, capability: str) -> ProbeResult:
@@ -343,14 +345,13 @@ class _Run:
         )
         scores = self._score(sub, policy)
         order, _ = self._ranked(scores, sub, policy)
-        (found,) = scores.matches
-        able = found.resolved(question.mode)
+        able = scores.resolved > 0
         if question.mode == "strict":
             able = able & ~scores.flagged
         first = next((row for row in order if able[row]), None)
         if first is None:
             return OptionalMatch(capability, None, "none")
-        kind = KINDS[int(found.kinds[first])]
+        kind = scores.matches.of(first)[0].kind
         return OptionalMatch(capability, self._pool.ids[scores.places[first]], kind)
 
     def _on_missing(self, choice: Choice) -> OnMissing:

@@ -11,7 +11,11 @@ from numpy.typing import NDArray
 from metier.core.fuzzy import FuzzyNames
 from metier.core.names import is_capability_name, stable_hash
 from metier.core.stems import label_stems, prose_stems
-from metier.resolve.scoring import median_of_others
+from metier.resolve.scoring import (
+    invalid_token_penalties,
+    median_of_others,
+    unknown_clause_penalties,
+)
 from metier.resolve.words import NOWHERE, Floats, Places, Words, WordsInMemory, floats
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
@@ -83,13 +87,13 @@ class Pool:
 
     @cached_property
     def invalid_tokens(self) -> Floats:
-        return self._of_contracts(Candidate.invalid_tokens)
+        """The penalties for tokens that are no capability names."""
+        return invalid_token_penalties(self._of_contracts(Candidate.invalid_tokens))
 
     @cached_property
     def unknown_clauses(self) -> Floats:
-        return self._of_contracts(
-            lambda one: len(one.contract.unknown_clauses) if one.contract else 0
-        )
+        """The penalties for clauses that nobody knows."""
+        return unknown_clause_penalties(self._of_contracts(Candidate.unknown_clauses))
 
     def _of_contracts(self, count: Callable[[Candidate], int]) -> Floats:
         counts = np.zeros(len(self))
@@ -150,8 +154,13 @@ class Claims:
         """The candidates that name exactly this capability."""
         return self._places.get(name, NOWHERE)
 
+    def like(self, name: str) -> list[str]:
+        """The names that are like `name`, the most similar last, and of equals the first."""
+        similar = sorted(self._fuzzy.like(name), key=lambda one: (one[1], -one[0]))
+        return [self.names[place] for place, _ in similar]
+
     @cached_property
-    def fuzzy(self) -> FuzzyNames:
+    def _fuzzy(self) -> FuzzyNames:
         return FuzzyNames(self.names)
 
 

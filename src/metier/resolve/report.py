@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metier.resolve.choice import REASONS, TIE_BREAKS, Verdicts, deciding_step, gate, rank
-from metier.resolve.matching import KINDS
+from metier.resolve.matching import RESOLVING, Match
 from metier.resolve.missing import Outcome
 from metier.resolve.pool import Pool
 from metier.resolve.results import Dependency, OptionalMatch, ProbeResult
 from metier.resolve.runtimes import compatibility, runtime_scores
 from metier.resolve.scores import Mask, Question, Scores, score
+from metier.resolve.scoring import MATCH_SCORES
 from metier.values.policy import Policy
 
 SCHEMA_VERSION = "1"
@@ -250,19 +251,19 @@ def _row(run: Resolution, place: int, below: int | None) -> dict[str, Any]:
 
 
 def _matches(run: Resolution, place: int) -> list[dict[str, Any]]:
-    out = []
-    for name, one in zip(run.question.requires, run.scores.matches, strict=True):
-        token = int(one.tokens[place])
-        out.append(
-            {
-                "capability": name,
-                "match": KINDS[int(one.kinds[place])],
-                "token": one.names[token] if token >= 0 else None,
-                "score": float(one.scores[place]),
-                "resolved": bool(one.resolved(run.question.mode)[place]),
-            }
-        )
-    return out
+    found = run.scores.matches.of(place)
+    resolving = RESOLVING[run.question.mode]
+    return [
+        {
+            "capability": name,
+            "match": one.kind,
+            "token": one.token,
+            "score": MATCH_SCORES[one.kind],
+            "resolved": one.kind in resolving,
+        }
+        for number, name in enumerate(run.question.requires)
+        for one in [found.get(number, Match())]
+    ]
 
 
 def _tie_break(run: Resolution, place: int, below: int | None) -> dict[str, Any] | None:

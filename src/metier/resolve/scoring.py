@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from metier.resolve.words import Floats, Words
+from metier.resolve.words import Floats, Hits, Words, sums
 
 WEIGHTS = {"S_contract": 0.60, "S_desc": 0.20, "S_namepath": 0.10, "S_runtime": 0.10}
 SKILL_WEIGHTS = {"S_desc": 0.7, "S_namepath": 0.3}
@@ -26,7 +26,7 @@ _NO_SPREAD = 1e-12
 
 def rounded(values: Floats) -> Floats:
     """Scores as they are compared and reported."""
-    return np.round(values, DECIMALS)
+    return values.round(DECIMALS)
 
 
 def composite(contract: Floats, desc: Floats, namepath: Floats, runtime: Floats) -> Floats:
@@ -41,34 +41,45 @@ def skill_score(desc: Floats, namepath: Floats) -> Floats:
     return rounded(SKILL_WEIGHTS["S_desc"] * desc + SKILL_WEIGHTS["S_namepath"] * namepath)
 
 
-def description_scores(prose: Words, query: Sequence[str], without: int | None) -> Floats:
-    """S_desc: BM25 of the query's stems, over the highest; `without` is left out of it all."""
+def description_scores(
+    prose: Words, query: Sequence[str], rows: NDArray[np.intp], without: int | None
+) -> Floats:
+    """S_desc of these rows: BM25 of the query's stems, over the highest of all texts.
+
+    The text `without` is left out of it all.
+    """
     total = len(prose.lengths) - (without is not None)
-    scores = np.zeros(len(prose.lengths))
-    if total <= 0:
-        return scores
-    lost = prose.lengths[without] if without is not None else 0.0
-    mean = (prose.total_length - float(lost)) / total
-    for stem in query:
-        places = prose.places(stem)
-        found = len(places) - (without is not None and bool(np.any(places == without)))
-        if found <= 0:
-            continue
-        idf = math.log(1 + (total - found + 0.5) / (found + 0.5))
-        counts = prose.counts(stem)
-        length = 1 - BM25["b"] + BM25["b"] * (prose.lengths[places] / mean)
-        scores[places] += idf * (counts * (BM25["k1"] + 1)) / (counts + BM25["k1"] * length)
+    hits = prose.hits(query)
+    if not hits.sizes:
+        return np.zeros(len(rows))
+    counts, places = hits.counts, hits.places
+    lost = float(prose.lengths[without]) if without is not None else 0.0
+    mean = (prose.total_length - lost) / total if total else 1.0
+    length = 1 - BM25["b"] + BM25["b"] * (prose.lengths[places] / mean)
+    idf = np.array(_idf(hits, total, without)).repeat(hits.sizes)
+    parts = idf * (counts * (BM25["k1"] + 1)) / (counts + BM25["k1"] * length)
+    scores = sums(places, parts, len(prose.lengths))
     if without is not None:
         scores[without] = 0.0
-    highest = float(scores.max(initial=0.0))
-    return rounded(scores / highest) if highest > 0 else scores
+    highest = float(scores.max())
+    return rounded(scores[rows] / highest) if highest > 0 else scores[rows]
 
 
-def label_scores(labels: Words, query: Sequence[str]) -> Floats:
-    """S_namepath: stems shared with name and folder, over all stems of both."""
-    shared = labels.shared(query)
-    union = labels.distinct + len(query) - shared
-    return rounded(np.divide(shared, union, out=np.zeros_like(shared), where=union > 0))
+def _idf(hits: Hits, total: int, without: int | None) -> list[float]:
+    """How rare each stem is among `total` texts."""
+    found = np.array(hits.sizes)
+    if without is not None:
+        of_stem = np.arange(len(found)).repeat(found)
+        found = found - sums(of_stem, hits.places == without, len(found))
+    return [math.log(1 + (total - one + 0.5) / (one + 0.5)) for one in found.tolist()]
+
+
+def label_scores(labels: Words, query: Sequence[str], rows: NDArray[np.intp]) -> Floats:
+    """S_namepath of these rows: stems shared with name and folder, over all stems of both."""
+    hits = labels.hits(query)
+    shared = np.bincount(hits.places, minlength=len(labels.lengths))[rows]
+    union = labels.distinct[rows] + len(query) - shared
+    return rounded(shared / np.maximum(1.0, union))
 
 
 def invalid_token_penalties(counts: Floats) -> Floats:

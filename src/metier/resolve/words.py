@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,12 +28,8 @@ class Words(ABC):
         """How many different stems each text has."""
 
     @abstractmethod
-    def places(self, stem: str) -> Places:
-        """The texts that have `stem`, in ascending order."""
-
-    @abstractmethod
-    def counts(self, stem: str) -> Floats:
-        """How often each of `places(stem)` has it."""
+    def posting(self, stem: str) -> tuple[Places, Floats]:
+        """The texts that have `stem`, in ascending order, and how often each has it."""
 
     @abstractmethod
     def has(self, wanted: Sequence[str], which: NDArray[np.intp], places: Places) -> Floats:
@@ -42,18 +38,30 @@ class Words(ABC):
     def with_all(self, wanted: Iterable[str]) -> Places:
         """The texts that have every stem of `wanted`; none when there is no stem."""
         found: Places | None = None
-        for places in sorted((self.places(stem) for stem in set(wanted)), key=len):
-            found = places if found is None else np.intersect1d(found, places, assume_unique=True)
+        for places in sorted((self.posting(stem)[0] for stem in set(wanted)), key=len):
+            found = places if found is None else found[contained(found, places)]
             if not len(found):
                 break
         return NOWHERE if found is None else found
 
-    def shared(self, wanted: Iterable[str]) -> Floats:
-        """How many of the stems in `wanted` each text has."""
-        found = np.zeros(len(self.lengths))
-        for stem in wanted:
-            found[self.places(stem)] += 1.0
-        return found
+    def hits(self, wanted: Iterable[str]) -> "Hits":
+        """Where the stems of `wanted` are, as far as they are anywhere."""
+        postings = [one for one in map(self.posting, wanted) if len(one[0])]
+        return Hits(
+            sizes=[len(places) for places, _ in postings],
+            places=np.concatenate([NOWHERE, *(places for places, _ in postings)]),
+            counts=np.concatenate([_NEVER, *(counts for _, counts in postings)]),
+        )
+
+
+class Hits(NamedTuple):
+    """The texts that have stems: those of one stem after those of the other."""
+
+    sizes: list[int]
+    """How many texts have each stem."""
+    places: Places
+    counts: Floats
+    """How often each text has the stem."""
 
 
 class WordsInMemory(Words):
@@ -78,20 +86,16 @@ class WordsInMemory(Words):
         order = np.argsort(by_number, kind="stable")
         self._places = np.frombuffer(place_of, dtype=np.int32)[order]
         self._counts = np.frombuffer(counts, dtype=np.int32)[order].astype(np.float64)
-        self._starts = np.searchsorted(by_number[order], np.arange(len(numbers) + 1))
+        starts = np.searchsorted(by_number[order], np.arange(len(numbers) + 1))
+        self._starts: list[int] = starts.tolist()
         self._keys = by_number[order].astype(np.int64) * len(lengths) + self._places
 
-    def places(self, stem: str) -> Places:
-        return self._places[self._slice(stem)]
-
-    def counts(self, stem: str) -> Floats:
-        return self._counts[self._slice(stem)]
-
-    def _slice(self, stem: str) -> slice:
+    def posting(self, stem: str) -> tuple[Places, Floats]:
         number = self._numbers.get(stem)
         if number is None:
-            return slice(0, 0)
-        return slice(self._starts[number], self._starts[number + 1])
+            return NOWHERE, _NEVER
+        start, end = self._starts[number], self._starts[number + 1]
+        return self._places[start:end], self._counts[start:end]
 
     def has(self, wanted: Sequence[str], which: NDArray[np.intp], places: Places) -> Floats:
         if not len(self._keys):
@@ -120,24 +124,18 @@ class WordsOnDemand(Words):
         self._place_of_key[list(keys)] = np.arange(len(keys), dtype=np.int32)
         self._known: dict[str, tuple[Places, Floats]] = {}
 
-    def places(self, stem: str) -> Places:
-        return self._posting(stem)[0]
-
-    def counts(self, stem: str) -> Floats:
-        return self._posting(stem)[1]
+    def posting(self, stem: str) -> tuple[Places, Floats]:
+        known = self._known.get(stem)
+        if known is None:
+            known = self._known[stem] = self._looked_up(stem)
+        return known
 
     def has(self, wanted: Sequence[str], which: NDArray[np.intp], places: Places) -> Floats:
         found = np.zeros(len(which))
         for number in np.unique(which):
             here = np.flatnonzero(which == number)
-            found[here] = np.isin(places[here], self.places(wanted[number]))
+            found[here] = contained(places[here], self.posting(wanted[number])[0])
         return found
-
-    def _posting(self, stem: str) -> tuple[Places, Floats]:
-        known = self._known.get(stem)
-        if known is None:
-            known = self._known[stem] = self._looked_up(stem)
-        return known
 
     def _looked_up(self, stem: str) -> tuple[Places, Floats]:
         postings = self._lookup(stem)
@@ -151,6 +149,20 @@ class WordsOnDemand(Words):
         places, counts = places[kept], counts[kept]
         order = np.argsort(places)
         return places[order], counts[order]
+
+
+def contained(wanted: Places, places: Places) -> NDArray[np.bool_]:
+    """Which of `wanted` are among `places`, which ascend."""
+    if not len(places):
+        return np.zeros(len(wanted), dtype=bool)
+    at = places.searchsorted(wanted)
+    found: NDArray[np.bool_] = places.take(at, mode="clip") == wanted
+    return found
+
+
+def sums(at: NDArray[np.integer], values: Floats | NDArray[np.bool_], size: int) -> Floats:
+    """For each of `size` places the sum of the values that stand at it, added in their order."""
+    return np.bincount(at, values, minlength=size).astype(np.float64, copy=False)
 
 
 def floats(values: Iterable[float]) -> Floats:

@@ -70,3 +70,7 @@ class Candidate(NamedTuple):
         one = self.contract
         values = (*one.provides, *one.expects, *one.requires, *one.optional)
         return sum(not is_capability_name(value) for value in values)
+
+    def unknown_clauses(self) -> int:
+        """Clauses of its contract that nobody knows."""
+        return len(self.contract.unknown_clauses) if self.contract is not None else 0

@@ -48,7 +48,7 @@ class Policy:
                 warnings.append(f"{problem}; it is ignored")
             else:
                 values[_FIELDS[key]] = value
-        return replace(self, **values), warnings
+        return replace(self, **values) if values else self, warnings
 
     def with_runtime(self, pairs: Mapping[str, str]) -> "Policy":
         """This policy with what the caller says. Raises `UsageError` for what it cannot say."""
@@ -60,7 +60,7 @@ class Policy:
                 hint = f"did you mean '{near}'?" if near else f"keys: {', '.join(_FIELDS)}"
                 raise UsageError(problem, hint=hint)
             values[_FIELDS[key]] = value
-        return replace(self, **values)
+        return replace(self, **values) if values else self
 
     def tightened(self, hints: Mapping[str, str]) -> "Policy":
         """What holds for one provider that gives these hints: never looser than this policy."""
