@@ -2,7 +2,8 @@
 
 import json
 import os
-import secrets
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -10,6 +11,7 @@ from typing import Any, get_args
 
 from metier.atomic import write_atomically
 from metier.config import STATE_FOLDER, Config
+from metier.core.collector import without_garbage_collection
 from metier.core.nearest import nearest
 from metier.errors import NotFoundError, UsageError
 from metier.index.documents import find_documents, names_of
@@ -21,7 +23,6 @@ from metier.resolve.aliases import parse_alias_table
 from metier.resolve.builtin import builtin_aliases, only_builtin
 from metier.resolve.missing import Decision, settle_missing
 from metier.resolve.pool import PoolWords
-from metier.resolve.probes import CommandProbe
 from metier.resolve.reliability import History, Reliability
 from metier.resolve.report import RunFacts, SourceCount, on_missing_action
 from metier.resolve.results import Decide, MayProbe, Probe
@@ -33,7 +34,8 @@ from metier.values.outcomes import Issue
 ALIAS_FILE = os.path.join(".dci", "aliases.v1.json")
 REPORTS = "reports"
 MOST_REPORTS = 100
-_INTERESTING = ('"capabilities"', '"contract"', '"compatibility"')
+SOURCE_GROUPS = ("workspace-local", "runtime-installed", "external-mounts")
+_INTERESTING = re.compile('"(?:capabilities|contract|compatibility)"')
 """What front matter must hold to say more than name and description do."""
 
 
@@ -90,7 +92,7 @@ class Resolver:
         now = datetime.now(UTC)
         warnings = [f"{one.path}:{one.line}: {one.message}" for one in issues]
         facts = RunFacts(
-            run_id=f"{now:%Y%m%dT%H%M%S.%f}-{secrets.token_hex(2)}",
+            run_id=f"{now:%Y%m%dT%H%M%S.%f}-{os.urandom(2).hex()}",
             generated_at=now.isoformat(timespec="seconds"),
             sources=sources,
             excluded=excluded,
@@ -109,27 +111,28 @@ class Resolver:
         """All included skills, hidden ones too; read again when anybody has written."""
         version = self._store.version()
         if self._pool is None or self._version != version:
-            self._pool = self._read_pool()
-            self._discovery = self._counts()
+            with without_garbage_collection():
+                self._pool = self._read_pool()
+            self._discovery = self._counts(self._pool)
             self._version = version
         return self._pool
 
     def _read_pool(self) -> Pool:
-        rows: dict[str, tuple[int, ...]] = {}
-        candidates: list[Candidate] = []
-        for key, name, path, source, data, *sizes in self._store.rows(
-            "SELECT key, name, path, source, data, prose, prose_distinct, label_distinct"
+        rows = self._store.rows(
+            "SELECT name, path, source, data, key, prose, prose_distinct, label_distinct"
             " FROM document JOIN skill_size USING (key)"
-            " WHERE kind = 'skill' AND state IN ('active', 'shadowed')"
-        ):
-            candidate = candidate_of(name, path.rpartition("/")[0] or ".", source, _data(data))
-            candidates.append(candidate)
-            rows[candidate.id] = (key, *sizes)
-        return Pool(candidates, lambda pool: self._words([rows[one] for one in pool.ids]))
+            " WHERE +kind = 'skill' AND state IN ('active', 'shadowed')"  # most rows: no index
+        )
+        candidates = [
+            candidate_of(name, path.rpartition("/")[0] or ".", source, _data(data))
+            for name, path, source, data, *_ in rows
+        ]
+        return Pool(candidates, lambda pool: self._words([rows[one][4:] for one in pool.given]))
 
-    def _words(self, rows: Sequence[tuple[int, ...]]) -> PoolWords:
-        """The stems of the skills in these rows, looked up in the catalogue when needed."""
-        keys, prose, prose_distinct, label_distinct = zip(*rows, strict=True) if rows else [()] * 4
+    def _words(self, sizes: Sequence[tuple[int, ...]]) -> PoolWords:
+        """The stems of the skills of these sizes, looked up in the catalogue when needed."""
+        columns = zip(*sizes, strict=True) if sizes else [()] * 4
+        keys, prose, prose_distinct, label_distinct = columns
         return PoolWords(
             WordsOnDemand(
                 lambda stem: stem_postings(self._store, PROSE, stem), keys, prose, prose_distinct
@@ -162,24 +165,29 @@ class Resolver:
             hint=f"did you mean '{near}'?" if near else "metier list skills",
         )
 
-    def _counts(self) -> tuple[list[SourceCount], dict[str, int]]:
-        mounts = {mount.label for mount in self._config.mounts}
-        discovered = dict.fromkeys(("workspace-local", "runtime-installed", "external-mounts"), 0)
-        included = dict(discovered)
-        excluded: dict[str, int] = {}
+    def _counts(self, pool: Pool) -> tuple[list[SourceCount], dict[str, int]]:
+        """How many skills were met where, and how many were left out for which reason."""
+        included = Counter(one.source for one in pool.candidates)
+        discovered = Counter(included)
+        reasons: Counter[str] = Counter()
         for source, reason, count in self._store.rows(
-            "SELECT source, reason, count(*) FROM document WHERE kind = 'skill' GROUP BY 1, 2"
+            "SELECT source, reason, count(*) FROM document"
+            " WHERE kind = 'skill' AND state = 'excluded' GROUP BY 1, 2"
         ):
-            if source == "workspace":
-                group = "workspace-local"
-            else:
-                group = "external-mounts" if source in mounts else "runtime-installed"
-            discovered[group] += count
-            if reason:
-                excluded[reason] = excluded.get(reason, 0) + count
-            else:
-                included[group] += count
-        return [SourceCount(one, discovered[one], included[one]) for one in discovered], excluded
+            discovered[source] += count
+            reasons[reason] += count
+        groups = {group: SourceCount(group, 0, 0) for group in SOURCE_GROUPS}
+        for source, count in discovered.items():
+            group = self._group_of(source)
+            _, before, among = groups[group]
+            groups[group] = SourceCount(group, before + count, among + included[source])
+        return list(groups.values()), dict(reasons)
+
+    def _group_of(self, source: str) -> str:
+        if source == "workspace":
+            return "workspace-local"
+        is_mount = any(mount.label == source for mount in self._config.mounts)
+        return "external-mounts" if is_mount else "runtime-installed"
 
     def _aliases(self, runtime: str | None) -> tuple[AliasTables, list[Issue]]:
         """The tables in force; one that is broken does not count, and the others do."""
@@ -200,6 +208,10 @@ class Resolver:
         return AliasTables([*tables, builtin_aliases()]), issues
 
     def _probes(self) -> dict[str, Probe]:
+        if not self._config.probes:
+            return {}
+        from metier.resolve.probes import CommandProbe  # starting processes loads a lot
+
         return {
             probe.capability: CommandProbe(probe.argv, probe.timeout, self._workspace)
             for probe in self._config.probes
@@ -290,7 +302,7 @@ def _run_ids(folder: str) -> list[str]:
 
 def _data(text: str) -> Mapping[str, Any]:
     """Front matter, if it can matter to the resolver."""
-    if not any(key in text for key in _INTERESTING):
+    if _INTERESTING.search(text) is None:
         return {}
     data: dict[str, Any] = json.loads(text)
     return data

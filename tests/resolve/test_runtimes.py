@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from metier.parse.candidates import candidate_of
 from metier.resolve import Pool, resolve
-from metier.resolve.runtimes import KNOWN, compatibility, runtime_scores
+from metier.resolve.runtimes import KNOWN, compatibility
 from metier.values.candidates import Candidate
 
 
@@ -17,7 +17,8 @@ def skill(field: str | tuple[str, ...], name: str = "one") -> Candidate:
 
 
 def score(field: str | tuple[str, ...], host: str | None) -> float:
-    return float(runtime_scores(Pool([skill(field)]), host)[0])
+    made = resolve([skill(field)], ["search"], host=host)
+    return float(made.scores.runtime[0])
 
 
 def runtimes(field: str | tuple[str, ...], host: str | None = None) -> set[str]:
@@ -152,9 +153,9 @@ def test_the_known_runtimes_are_those_of_the_rule() -> None:
 @pytest.mark.invariant(id="DCI-RUN-006")
 def test_each_candidate_of_a_pool_gets_its_own_score() -> None:
     pool = Pool([skill("cli", "a"), skill("codex", "b"), skill("", "c"), skill("zed,codex", "d")])
-    assert runtime_scores(pool, "cli").tolist() == [1.0, 0.0, 1.0, 0.0]
-    assert runtime_scores(pool, None).tolist() == [1.0] * 4
-    assert runtime_scores(Pool([]), "cli").tolist() == []
+    assert pool.runtime("cli").tolist() == [1.0, 0.0, 1.0, 0.0]
+    assert pool.runtime(None).tolist() == [1.0] * 4
+    assert Pool([]).runtime("cli").tolist() == []
 
 
 tokens = st.one_of(st.sampled_from([*sorted(KNOWN), "all", "zed", ""]), st.text(max_size=8))

@@ -3,7 +3,8 @@
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -41,6 +42,20 @@ COMMANDS: dict[str, _Command] = {
 STOPPED, PIPE_CLOSED = 130, 141
 
 
+@contextmanager
+def _arrays_on_one_thread() -> Iterator[None]:
+    """numpy, if it loads here, starts no thread for each core: nothing here would use them."""
+    key = "OPENBLAS_NUM_THREADS"
+    if key in os.environ:
+        yield
+        return
+    os.environ[key] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[key]
+
+
 class _LazyGroup(click.Group):
     """Loads a command's module when that command is asked for, and none for `--help`."""
 
@@ -51,7 +66,8 @@ class _LazyGroup(click.Group):
         entry = COMMANDS.get(cmd_name)
         if entry is None:
             return None
-        command: click.Command = import_module(f"metier.cli.{entry.module}").command
+        with _arrays_on_one_thread():
+            command: click.Command = import_module(f"metier.cli.{entry.module}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

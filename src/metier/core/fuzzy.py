@@ -1,17 +1,10 @@
 """Jaro-Winkler similarity of names, decided exactly at the border."""
 
-from fractions import Fraction
-
 import numpy as np
 from numpy.typing import NDArray
-from rapidfuzz.distance import JaroWinkler
-from rapidfuzz.process import cdist
 
 PREFIX_SCALE = 0.10
-MAX_PREFIX = 4
 THRESHOLD = 0.90
-_EXACT_SCALE = Fraction(1, 10)
-_EXACT_THRESHOLD = Fraction(9, 10)
 _BAND = 1e-9
 """Within this distance of the threshold floating point does not decide."""
 _LEAST_SHARES = 1.5 - 1e-4
@@ -22,6 +15,8 @@ _PLACES = {char: place for place, char in enumerate("abcdefghijklmnopqrstuvwxyz0
 
 def similarity(left: str, right: str) -> float:
     """Jaro-Winkler similarity, rounded to 10 decimals."""
+    from rapidfuzz.distance import JaroWinkler  # most catalogues of prose never need it
+
     return round(float(JaroWinkler.similarity(left, right, prefix_weight=PREFIX_SCALE)), 10)
 
 
@@ -47,6 +42,9 @@ class FuzzyNames:
         places = [place for place in self._possible(name) if self._names[place] != name]
         if not places:
             return []
+        from rapidfuzz.distance import JaroWinkler
+        from rapidfuzz.process import cdist
+
         names = [self._names[place] for place in places]
         found: NDArray[np.float64] = cdist(
             [name],
@@ -86,32 +84,6 @@ def _counts(name: str) -> list[int]:
 def _reaches(left: str, right: str, found: float) -> bool:
     if abs(found - THRESHOLD) > _BAND:
         return found > THRESHOLD
-    return exact_similarity(left, right) >= _EXACT_THRESHOLD
+    from metier.core.jaro import reaches_nine_tenths  # fractions are slow to load and rare
 
-
-def exact_similarity(left: str, right: str) -> Fraction:
-    """Jaro-Winkler similarity as a fraction."""
-    jaro = _exact_jaro(left, right)
-    prefix = 0
-    while prefix < min(MAX_PREFIX, len(left), len(right)) and left[prefix] == right[prefix]:
-        prefix += 1
-    return jaro + prefix * _EXACT_SCALE * (1 - jaro)
-
-
-def _exact_jaro(left: str, right: str) -> Fraction:
-    window = max(max(len(left), len(right)) // 2 - 1, 0)
-    taken = [False] * len(right)
-    from_left: list[str] = []
-    for place, char in enumerate(left):
-        for other in range(max(0, place - window), min(len(right), place + window + 1)):
-            if not taken[other] and right[other] == char:
-                taken[other] = True
-                from_left.append(char)
-                break
-    if not from_left:
-        return Fraction(int(left == right))
-    from_right = [char for char, is_taken in zip(right, taken, strict=True) if is_taken]
-    crossed = sum(one != other for one, other in zip(from_left, from_right, strict=True))
-    matches = len(from_left)
-    in_order = Fraction(matches - crossed // 2, matches)
-    return (Fraction(matches, len(left)) + Fraction(matches, len(right)) + in_order) / 3
+    return reaches_nine_tenths(left, right)

@@ -1,13 +1,12 @@
 """One incremental refresh: what is on disk → what is in the catalogue, in one transaction."""
 
-import gc
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
+from metier.core.collector import without_garbage_collection
 from metier.index.postings import Postings
 from metier.index.settle import settle
 from metier.index.store import Store
@@ -46,7 +45,7 @@ def refresh_documents(
     Nothing is written when nothing has changed. `read` lists the disk again if another
     process has written in between.
     """
-    with _without_garbage_collection():
+    with without_garbage_collection():
         return _refresh(store, read, kinds, on_progress)
 
 
@@ -268,18 +267,6 @@ class _Update:
         self.added += 1
         self._next_key += 1
         return self._next_key - 1
-
-
-@contextmanager
-def _without_garbage_collection() -> Iterator[None]:
-    """Listing and reading leave no cycles; the collector would only walk what is alive."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def _at(found: Found) -> _At:

@@ -18,6 +18,7 @@ Postings: TypeAlias = "array[int]"
 """The key of a document, how often it has the stem, the next key, …; keys ascend."""
 PROSE, LABEL = "prose", "label"
 _NUMBER = "I"
+_SETTING, _COMPLETE = "stems", "complete"
 _At = tuple[str, str]
 """Field and stem."""
 
@@ -74,7 +75,17 @@ class StemPostings:
         for stem in label_stems(name, _folder(path)):
             self._removed[LABEL, stem].add(key)
 
-    def write(self) -> None:
+    def write(self, *, complete: bool = False) -> None:
+        """Write all changes; `complete` says that now no skill is without its stems."""
+        self._write_changes()
+        if complete:
+            self._connection.execute(
+                "INSERT OR REPLACE INTO setting VALUES (?, ?)", (_SETTING, _COMPLETE)
+            )
+        else:
+            self._connection.execute("DELETE FROM setting WHERE name = ?", (_SETTING,))
+
+    def _write_changes(self) -> None:
         changed = {(field, stem) for field, stems in self._added.items() for stem in stems}
         empty, rows = [], []
         for at in sorted(changed.union(self._removed)):
@@ -110,14 +121,14 @@ _MISSING = """
 
 def catch_up(store: Store) -> int:
     """Add the stems of all skills that have come since the last time; how many there were."""
-    if not store.rows(f"{_MISSING} LIMIT 1"):
+    if store.setting(_SETTING) == _COMPLETE:
         return 0
     with store.transaction() as connection:
         missing = connection.execute(_MISSING).fetchall()
         postings = StemPostings(connection)
         for key, name, description, path in missing:
             postings.add(key, name, description, path)
-        postings.write()
+        postings.write(complete=True)
     return len(missing)
 
 

@@ -17,7 +17,7 @@ def candidate_of(
     The description may stay away where the catalogue knows its stems.
     """
     if not data:
-        return Candidate(name=name, description=description, folder=folder, source=source)
+        return Candidate(name, description, folder, source)
     nested = mapping_of(data.get("metadata"))
     listed: dict[str, None] = {}
     for value in (data.get("capabilities"), nested.get("capabilities")):

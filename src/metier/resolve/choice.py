@@ -54,28 +54,28 @@ class Verdicts:
 def gate(pool: Pool, scores: Scores, question: Question, policy: Policy) -> dict[str, Mask]:
     """Which of the scored candidates each gate refuses; a provider's hints can only raise them."""
     hints = pool.claims(question.mode).hints
-    places = scores.places
     is_cover = policy.selection_mode == "cover"
     contract = scores.resolved_contract if is_cover else scores.contract
     final = scores.final_with(contract) if is_cover else scores.final
-    least_contract = np.maximum(policy.min_contract_score, hints.min_contract_score[places])
-    least_total = np.maximum(policy.min_total_score, hints.min_total_score[places])
     refused: dict[str, Mask] = {}
     if question.mode == "strict":
         refused["runtime-incompatible"] = scores.runtime < 1.0
     if is_cover:
         refused["nothing-resolved"] = scores.resolved < 1.0
     else:
-        least = np.maximum(policy.min_required_coverage, hints.min_required_coverage[places])
         coverage = rounded(scores.resolved / max(1, len(question.requires)))
-        refused["below-min-required-coverage"] = coverage < least
+        least_coverage = hints.least("min_required_coverage", policy, scores.places)
+        refused["below-min-required-coverage"] = coverage < least_coverage
+    least_contract = hints.least("min_contract_score", policy, scores.places)
     refused["below-min-contract-score"] = contract < least_contract
-    refused["below-min-total-score"] = final < least_total
+    refused["below-min-total-score"] = final < hints.least("min_total_score", policy, scores.places)
     return refused
 
 
 def rank(pool: Pool, scores: Scores, rows: NDArray[np.intp]) -> list[int]:
     """These rows of `scores`, best first: by final score, then by the six tie-breakers."""
+    if len(rows) < 2:
+        return [int(row) for row in rows]
     keys = _rank_keys(pool, scores, rows)
     return [int(row) for row in rows[np.lexsort(keys[::-1])]]
 
@@ -107,6 +107,8 @@ def within_hints(
     order: Sequence[int], scores: Scores, claims: Claims, verdicts: Verdicts
 ) -> list[int]:
     """Without those that rank below the `max-candidates` that they themselves name."""
+    if not claims.hints.bind:
+        return list(order)
     kept = []
     for position, row in enumerate(order, start=1):
         place = int(scores.places[row])

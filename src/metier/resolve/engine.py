@@ -21,9 +21,7 @@ from metier.resolve.results import (
     Probe,
     ProbeResult,
 )
-from metier.resolve.runtimes import runtime_scores
 from metier.resolve.scores import Question, Scores, score
-from metier.resolve.words import Floats
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
 from metier.values.policy import OnMissing, Policy, strictest
@@ -78,7 +76,6 @@ class _Run:
         self._rates = rates
         self._host = host
         self._probes = probes
-        self._runtime: Floats = runtime_scores(pool, host)
         self._probed: dict[tuple[int, str], ProbeResult] = {}
         self._warnings: list[str] = []
         self._scored: dict[tuple[object, ...], Scores] = {}
@@ -183,7 +180,7 @@ class _Run:
         everyone = policy.min_contract_score <= 0
         key = question.requires, question.query, question.consumer, everyone
         if key not in self._scored:
-            self._scored[key] = score(self._pool, question, self._runtime, everyone=everyone)
+            self._scored[key] = score(self._pool, question, everyone=everyone)
         return self._scored[key]
 
     def _chosen(

@@ -1,6 +1,7 @@
 """How well candidates match what is required: exact, alias, fuzzy, provisional."""
 
 from collections.abc import Sequence
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ RESOLVING: dict[Mode, tuple[str, ...]] = {
     "strict": ("alias", "exact"),
     "best-effort": ("provisional", "fuzzy", "alias", "exact"),
 }
-_EXPLICIT = KINDS.index("fuzzy")
+_, _PROVISIONAL, _FUZZY, _ALIAS, _EXACT = range(len(KINDS))
 _SCORES = np.array([MATCH_SCORES[kind] for kind in KINDS])
 _NO_TOKEN = -1
 
@@ -40,8 +41,8 @@ class Matches(NamedTuple):
     """Which of the required capabilities, in ascending order."""
     rows: NDArray[np.intp]
     """Which candidate."""
-    kinds: NDArray[np.int8]
-    tokens: NDArray[np.int32]
+    kinds: NDArray[np.intp]
+    tokens: NDArray[np.intp]
     """The place in `names` of the capability that matched; -1 without an explicit match."""
     names: list[str]
 
@@ -58,7 +59,7 @@ class Matches(NamedTuple):
 
     @property
     def explicit(self) -> NDArray[np.bool_]:
-        return self.kinds >= _EXPLICIT
+        return self.kinds >= _FUZZY
 
     def resolved(self, mode: Mode) -> NDArray[np.bool_]:
         return self.kinds >= KINDS.index(RESOLVING[mode][0])
@@ -92,6 +93,15 @@ def match(pool: Pool, requires: Sequence[str], aliases: AliasTables, mode: Mode)
     return found.matches()
 
 
+class _Run(NamedTuple):
+    """Entries that have all but the candidate in common."""
+
+    required: int
+    kind: int
+    token: int
+    size: int
+
+
 class _Found:
     """Matches as they are found, a run of entries at a time."""
 
@@ -102,10 +112,8 @@ class _Found:
         self._last = np.empty(len(pool), dtype=np.intp)
         """For each candidate the number of the name that matched last."""
         self._names: list[str] = []
-        self._required: list[int] = []
+        self._runs: list[_Run] = []
         self._places: list[Places] = [NOWHERE]
-        self._kinds: list[NDArray[np.int8]] = [np.empty(0, dtype=np.int8)]
-        self._tokens: list[NDArray[np.int32]] = [np.empty(0, dtype=np.int32)]
 
     def add_prose(self, number: int, required: str) -> None:
         """Candidates with nothing but words, if all words of the capability are among them."""
@@ -113,14 +121,13 @@ class _Found:
             return
         places = self._pool.prose.with_all(stems(required))
         places = places[self._claims.prose[places]]
-        if len(places):
-            kinds = np.full(len(places), KINDS.index("provisional"), dtype=np.int8)
-            self._add(number, places, kinds, np.full(len(places), _NO_TOKEN, dtype=np.int32))
+        self._places.append(places)
+        self._runs.append(_Run(number, _PROVISIONAL, _NO_TOKEN, len(places)))
 
     def add_named(self, number: int, required: str) -> None:
         """Candidates that name it; of several names of one candidate the strongest counts."""
         named = [
-            (places, KINDS.index(kind), name)
+            (places, kind, name)
             for kind, name in self._names_for(required)
             if len(places := self._claims.places(name))
         ]
@@ -131,34 +138,28 @@ class _Found:
         numbers = np.arange(len(names)).repeat([len(one) for one in by_name])
         self._last[places] = numbers
         is_last = self._last[places] == numbers
-        places, numbers = places[is_last], numbers[is_last]
-        tokens = (numbers + len(self._names)).astype(np.int32)
-        self._add(number, places, np.array(kinds, dtype=np.int8)[numbers], tokens)
+        self._places.append(places[is_last])
+        sizes = np.bincount(numbers[is_last], minlength=len(names)).tolist()
+        tokens = range(len(self._names), len(self._names) + len(names))
+        self._runs += map(_Run, repeat(number), kinds, tokens, sizes)
         self._names += names
 
-    def _names_for(self, required: str) -> list[tuple[str, str]]:
+    def _names_for(self, required: str) -> list[tuple[int, str]]:
         """The kinds and names that match, from the weakest to the strongest."""
         aliases = [one for one in reversed(self._aliases.names_of(required)) if one != required]
         return [
-            *(("fuzzy", name) for name in self._claims.like(required)),
-            *(("alias", name) for name in aliases),
-            ("exact", required),
+            *((_FUZZY, name) for name in self._claims.like(required)),
+            *((_ALIAS, name) for name in aliases),
+            (_EXACT, required),
         ]
 
-    def _add(
-        self, number: int, places: Places, kinds: NDArray[np.int8], tokens: NDArray[np.int32]
-    ) -> None:
-        self._required.append(number)
-        self._places.append(places)
-        self._kinds.append(kinds)
-        self._tokens.append(tokens)
-
     def matches(self) -> Matches:
-        sizes = [len(places) for places in self._places[1:]]
+        columns = zip(*self._runs, strict=True) if self._runs else [()] * len(_Run._fields)
+        required, kinds, tokens, sizes = (np.array(one, dtype=np.intp) for one in columns)
         return Matches(
-            required=np.array(self._required, dtype=np.intp).repeat(sizes),
+            required=required.repeat(sizes),
             rows=np.concatenate(self._places).astype(np.intp),
-            kinds=np.concatenate(self._kinds),
-            tokens=np.concatenate(self._tokens),
+            kinds=kinds.repeat(sizes),
+            tokens=tokens.repeat(sizes),
             names=self._names,
         )

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from metier.core.fuzzy import FuzzyNames
 from metier.core.names import is_capability_name, stable_hash
 from metier.core.stems import label_stems, prose_stems
+from metier.resolve.runtimes import runtime_scores
 from metier.resolve.scoring import (
     invalid_token_penalties,
     median_of_others,
+    overclaim_penalties,
     unknown_clause_penalties,
 )
 from metier.resolve.words import NOWHERE, Floats, Places, Words, WordsInMemory, floats
@@ -22,6 +24,14 @@ from metier.values.contracts import Mode
 from metier.values.policy import Policy
 
 UNLIMITED = 10**9
+_LIMITS = ("min_total_score", "min_contract_score", "min_required_coverage")
+_LOOSEST = Policy(
+    min_total_score=0.0,
+    min_contract_score=0.0,
+    min_required_coverage=0.0,
+    max_candidates=UNLIMITED,
+    on_missing_required="auto-emulate",
+)
 
 
 class Pool:
@@ -31,14 +41,17 @@ class Pool:
         self, candidates: Iterable[Candidate], words: "Callable[[Pool], PoolWords] | None" = None
     ) -> None:
         """`words` gives the stems of the candidates; by default they are made from their texts."""
-        first: dict[str, Candidate] = {}
-        for candidate in candidates:
-            first.setdefault(candidate.id, candidate)
+        given = list(candidates)
+        ids = [one.id for one in given]
+        first = {ids[number]: number for number in reversed(range(len(ids)))}
         self.ids = sorted(first)
-        self.candidates = [first[key] for key in self.ids]
+        self.given = [first[key] for key in self.ids]
+        """Which of those given each candidate was."""
+        self.candidates = [given[number] for number in self.given]
         self.places = {key: place for place, key in enumerate(self.ids)}
         self._words = words
         self._claims: dict[Mode, Claims] = {}
+        self._runtime: dict[str | None, Floats] = {}
 
     def __len__(self) -> int:
         return len(self.candidates)
@@ -79,6 +92,13 @@ class Pool:
     @lru_cache(maxsize=200_000)
     def _digest(key: str) -> str:
         return stable_hash(key)
+
+    def runtime(self, host: str | None) -> Floats:
+        """S_runtime of every candidate."""
+        if host not in self._runtime:
+            fields = [(place, self.candidates[place].compatibility) for place in self.restricted]
+            self._runtime[host] = runtime_scores(len(self), fields, host)
+        return self._runtime[host]
 
     @cached_property
     def restricted(self) -> list[int]:
@@ -142,13 +162,15 @@ class Claims:
         """What each provider demands of itself through its own `Pol(...)`."""
         return Hints([one.policy if one is not None else {} for one in self._contracts])
 
-    def median(self, without: int | None) -> float:
-        """The median of the counts, without one candidate if given."""
-        return self._median if without is None else median_of_others(self.counts, without)
+    def overclaim(self, without: int | None) -> Floats:
+        """The penalties for naming far more than the median does; one may not count for it."""
+        if without is None:
+            return self._overclaim
+        return overclaim_penalties(self.counts, median_of_others(self.counts, without))
 
     @cached_property
-    def _median(self) -> float:
-        return median_of_others(self.counts, None)
+    def _overclaim(self) -> Floats:
+        return overclaim_penalties(self.counts, median_of_others(self.counts, None))
 
     def places(self, name: str) -> Places:
         """The candidates that name exactly this capability."""
@@ -156,7 +178,9 @@ class Claims:
 
     def like(self, name: str) -> list[str]:
         """The names that are like `name`, the most similar last, and of equals the first."""
-        similar = sorted(self._fuzzy.like(name), key=lambda one: (one[1], -one[0]))
+        similar = self._fuzzy.like(name)
+        if len(similar) > 1:
+            similar = sorted(similar, key=lambda one: (one[1], -one[0]))
         return [self.names[place] for place, _ in similar]
 
     @cached_property
@@ -168,21 +192,18 @@ class Hints:
     """Limits that providers set for themselves; without a hint they bind nobody."""
 
     def __init__(self, policies: Sequence[Mapping[str, str]]) -> None:
-        loosest = Policy(
-            min_total_score=0.0,
-            min_contract_score=0.0,
-            min_required_coverage=0.0,
-            max_candidates=UNLIMITED,
-            on_missing_required="auto-emulate",
-        )
-        self.min_total_score = np.zeros(len(policies))
-        self.min_contract_score = np.zeros(len(policies))
-        self.min_required_coverage = np.zeros(len(policies))
+        self.bind = any(policies)
+        """Whether there is any."""
         self.max_candidates = np.full(len(policies), float(UNLIMITED))
+        self._least = {name: np.zeros(len(policies)) for name in _LIMITS}
         for place, policy in enumerate(policies):
             if policy:
-                asked, _ = loosest.with_contract(policy)
-                self.min_total_score[place] = asked.min_total_score
-                self.min_contract_score[place] = asked.min_contract_score
-                self.min_required_coverage[place] = asked.min_required_coverage
+                asked, _ = _LOOSEST.with_contract(policy)
                 self.max_candidates[place] = asked.max_candidates
+                for name, values in self._least.items():
+                    values[place] = getattr(asked, name)
+
+    def least(self, name: str, policy: Policy, places: NDArray[np.intp]) -> Floats | float:
+        """What each of these candidates has to reach: what the policy says, or its hint."""
+        limit: float = getattr(policy, name)
+        return np.maximum(limit, self._least[name][places]) if self.bind else limit

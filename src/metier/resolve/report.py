@@ -15,7 +15,7 @@ from metier.resolve.matching import RESOLVING, Match
 from metier.resolve.missing import Outcome
 from metier.resolve.pool import Pool
 from metier.resolve.results import Dependency, OptionalMatch, ProbeResult
-from metier.resolve.runtimes import compatibility, runtime_scores
+from metier.resolve.runtimes import compatibility
 from metier.resolve.scores import Mask, Question, Scores, score
 from metier.resolve.scoring import MATCH_SCORES
 from metier.values.policy import Policy
@@ -83,8 +83,7 @@ class Resolution:
     @cached_property
     def scores(self) -> Scores:
         """The scores of every candidate, in the order of the pool."""
-        runtime = runtime_scores(self.pool, self.question.host)
-        return score(self.pool, self.question, runtime, everyone=True, cleared=self.cleared)
+        return score(self.pool, self.question, everyone=True, cleared=self.cleared)
 
     @cached_property
     def rejections(self) -> "Rejections":

@@ -1,11 +1,10 @@
 """Which host runtimes a skill says to work in."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from metier.resolve.pool import Pool
 from metier.resolve.words import Floats
 
 KNOWN = frozenset(
@@ -38,14 +37,18 @@ def compatibility(field: str | Sequence[str], host: str | None = None) -> Compat
     return Compatibility(frozenset(tokens).intersection(known), unknown)
 
 
-def runtime_scores(pool: Pool, host: str | None) -> Floats:
-    """S_runtime: 1.0 where the host is listed or nothing is, or no host is given; else 0.0."""
-    scores = np.ones(len(pool))
+def runtime_scores(
+    count: int, fields: Iterable[tuple[int, str | Sequence[str]]], host: str | None
+) -> Floats:
+    """S_runtime: 1.0 where the host is listed or nothing is, or no host is given; else 0.0.
+
+    `fields` are the `compatibility` fields of those of `count` candidates that have one.
+    """
+    scores = np.ones(count)
     if host is None:
         return scores
-    wanted = host.strip().lower()
-    for place in pool.restricted:
-        runtimes = compatibility(pool.candidates[place].compatibility, wanted).runtimes
-        if runtimes and wanted not in runtimes:
+    for place, field in fields:
+        runtimes = compatibility(field, host).runtimes
+        if runtimes and host not in runtimes:
             scores[place] = 0.0
     return scores

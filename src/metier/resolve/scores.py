@@ -19,7 +19,6 @@ from metier.resolve.scoring import (
     diverging,
     history_multiplier,
     label_scores,
-    overclaim_penalties,
     rounded,
     skill_score,
 )
@@ -45,7 +44,7 @@ class Question:
     with_divergence: bool = True
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Scores:
     """One array a component; one entry for each candidate that was scored."""
 
@@ -64,13 +63,23 @@ class Scores:
     multiplier: Floats
     resolved: Floats
     """How many required capabilities it resolves."""
-    resolved_contract: Floats
-    """The mean score of those, for the gates of `cover`."""
-    specificity: Floats
+    resolved_points: Floats
+    """The sum of the scores of those."""
+    provided: Floats
+    """How many capabilities it names; without any, how many different words it has."""
     explicit: Mask
     deltas: Floats
     divergence: Divergence
     flagged: Mask
+
+    @cached_property
+    def resolved_contract(self) -> Floats:
+        """The mean score of what it resolves, for the gates of `cover`."""
+        return rounded(self.resolved_points / np.maximum(1.0, self.resolved))
+
+    @cached_property
+    def specificity(self) -> Floats:
+        return rounded(self.resolved / np.maximum(1.0, self.provided))
 
     @cached_property
     def skill(self) -> Floats:
@@ -103,9 +112,7 @@ class Scores:
         return replace(self, inflation=inflation)
 
 
-def score(
-    pool: Pool, question: Question, runtime: Floats, *, everyone: bool, cleared: Sequence[int] = ()
-) -> Scores:
+def score(pool: Pool, question: Question, *, everyone: bool, cleared: Sequence[int] = ()) -> Scores:
     """Score the candidates that match any requirement, or all of them.
 
     `cleared` are places of candidates whose probes have passed.
@@ -120,8 +127,6 @@ def score(
         matches = matches._replace(rows=places.searchsorted(matches.rows))
     rows, is_resolved = matches.rows, matches.resolved(mode)
     contract = rounded(sums(rows, matches.scores, len(places)) / count)
-    resolved = sums(rows, is_resolved, len(places))
-    resolved_sum = sums(rows, matches.scores * is_resolved, len(places))
     explicit = sums(rows, matches.explicit, len(places)) > 0
     query = list(dict.fromkeys(stems(question.query)))
     desc = description_scores(pool.prose, query, places, question.consumer)
@@ -140,15 +145,15 @@ def score(
         contract=contract,
         desc=desc,
         namepath=namepath,
-        runtime=runtime[places],
+        runtime=pool.runtime(question.host)[places],
         invalid_tokens=lenient * pool.invalid_tokens[places],
-        overclaim=overclaim_penalties(claimed, claims.median(question.consumer)),
+        overclaim=claims.overclaim(question.consumer)[places],
         unknown_clauses=lenient * pool.unknown_clauses[places],
         inflation=np.where(penalized, INFLATION * lenient, 0.0),
-        multiplier=_multipliers(pool, question.rates)[places],
-        resolved=resolved,
-        resolved_contract=rounded(resolved_sum / np.maximum(1.0, resolved)),
-        specificity=rounded(resolved / np.maximum(1.0, provided)),
+        multiplier=_multipliers(pool, question.rates, places),
+        resolved=sums(rows, is_resolved, len(places)),
+        resolved_points=sums(rows, matches.scores * is_resolved, len(places)),
+        provided=provided,
         explicit=explicit,
         deltas=deltas,
         divergence=divergence,
@@ -156,13 +161,15 @@ def score(
     )
 
 
-def _multipliers(pool: Pool, rates: Mapping[str, float]) -> Floats:
-    """The history multiplier of every candidate; 1.0 without a record."""
+def _multipliers(pool: Pool, rates: Mapping[str, float], places: NDArray[np.intp]) -> Floats:
+    """The history multipliers of these candidates; 1.0 without a record."""
+    if not rates:
+        return np.ones(len(places))
     multipliers = np.ones(len(pool))
     for key, rate in rates.items():
         if key in pool.places:
             multipliers[pool.places[key]] = history_multiplier(rate)
-    return multipliers
+    return multipliers[places]
 
 
 def _distinct(places: NDArray[np.intp], size: int) -> NDArray[np.intp]:
