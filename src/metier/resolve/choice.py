@@ -1,15 +1,15 @@
 """Gates, ranking and selection."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from metier.resolve.pool import Claims, Pool
 from metier.resolve.scores import Mask, Question, Scores
-from metier.resolve.scoring import rounded
 from metier.values.policy import Policy
 
 REASONS = (
@@ -51,25 +51,25 @@ class Verdicts:
         return self._by_place.items()
 
 
-def gate(pool: Pool, scores: Scores, question: Question, policy: Policy) -> dict[str, Mask]:
-    """Which of the scored candidates each gate refuses; a provider's hints can only raise them."""
-    hints = pool.claims(question.mode).hints
+def gates(
+    pool: Pool, scores: Scores, question: Question, policy: Policy
+) -> Iterator[tuple[str, Mask]]:
+    """Which of the scored candidates each gate refuses; a provider's hints can only raise them.
+
+    The cheap gates come first: who needs no more than those never pays for the others.
+    """
+    least = partial(pool.claims(question.mode).hints.least, policy=policy, places=scores.places)
     is_cover = policy.selection_mode == "cover"
     contract = scores.resolved_contract if is_cover else scores.contract
-    final = scores.final_with(contract) if is_cover else scores.final
-    refused: dict[str, Mask] = {}
-    if question.mode == "strict":
-        refused["runtime-incompatible"] = scores.runtime < 1.0
+    yield "below-min-contract-score", contract < least("min_contract_score")
     if is_cover:
-        refused["nothing-resolved"] = scores.resolved < 1.0
+        yield "nothing-resolved", scores.resolved < 1.0
     else:
-        coverage = rounded(scores.resolved / max(1, len(question.requires)))
-        least_coverage = hints.least("min_required_coverage", policy, scores.places)
-        refused["below-min-required-coverage"] = coverage < least_coverage
-    least_contract = hints.least("min_contract_score", policy, scores.places)
-    refused["below-min-contract-score"] = contract < least_contract
-    refused["below-min-total-score"] = final < hints.least("min_total_score", policy, scores.places)
-    return refused
+        yield "below-min-required-coverage", scores.coverage < least("min_required_coverage")
+    if question.mode == "strict":
+        yield "runtime-incompatible", scores.runtime < 1.0
+    final = scores.final_of_resolved if is_cover else scores.final
+    yield "below-min-total-score", final < least("min_total_score")
 
 
 def rank(pool: Pool, scores: Scores, rows: NDArray[np.intp]) -> list[int]:

@@ -8,7 +8,7 @@ import numpy as np
 from metier.core.names import is_capability_name
 from metier.errors import UsageError
 from metier.resolve.aliases import AliasTables
-from metier.resolve.choice import Choice, Verdicts, cut, gate, rank, select, within_hints
+from metier.resolve.choice import Choice, Verdicts, cut, gates, rank, select, within_hints
 from metier.resolve.consumer import contract_of_consumer
 from metier.resolve.missing import settle_missing
 from metier.resolve.pool import Pool
@@ -21,7 +21,7 @@ from metier.resolve.results import (
     Probe,
     ProbeResult,
 )
-from metier.resolve.scores import Question, Scores, score
+from metier.resolve.scores import Question, Scores
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
 from metier.values.policy import OnMissing, Policy, strictest
@@ -180,7 +180,7 @@ class _Run:
         everyone = policy.min_contract_score <= 0
         key = question.requires, question.query, question.consumer, everyone
         if key not in self._scored:
-            self._scored[key] = score(self._pool, question, everyone=everyone)
+            self._scored[key] = Scores(self._pool, question, everyone=everyone)
         return self._scored[key]
 
     def _chosen(
@@ -203,10 +203,12 @@ class _Run:
         """The rows that pass the gates, best first."""
         verdicts = Verdicts()
         passed = np.ones(len(scores.places), dtype=bool)
-        for refused in gate(self._pool, scores, question, policy).values():
-            passed &= ~refused
         if question.consumer is not None:
             passed &= scores.places != question.consumer
+        for _, refused in gates(self._pool, scores, question, policy):
+            passed &= ~refused
+            if not passed.any():
+                return [], verdicts
         order = rank(self._pool, scores, np.flatnonzero(passed))
         return order, verdicts
 
@@ -216,7 +218,6 @@ class _Run:
         """Scores without the penalty of those flagged at the top whose probe passes."""
         order, _ = self._ranked(scores, question, policy)
         kept, _ = cut(order, scores, question, policy)
-        cleared = []
         for row in kept:
             if scores.flagged[row]:
                 place = int(scores.places[row])
@@ -224,9 +225,11 @@ class _Run:
                 asked = [one for one in wanted if may_probe(self._pool.candidates[place], one)]
                 results = [self._probe(place, one) for one in asked]
                 if results and all(one.passed for one in results):
-                    cleared.append(row)
                     self._cleared.append(place)
-        return scores.without_inflation(cleared) if cleared else scores
+        if not self._cleared:
+            return scores
+        everyone = policy.min_contract_score <= 0
+        return Scores(self._pool, question, everyone=everyone, cleared=self._cleared)
 
     def _walk(
         self,

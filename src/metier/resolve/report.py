@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from metier.resolve.choice import REASONS, TIE_BREAKS, Verdicts, deciding_step, gate, rank
+from metier.resolve.choice import REASONS, TIE_BREAKS, Verdicts, deciding_step, gates, rank
 from metier.resolve.matching import RESOLVING, Match
 from metier.resolve.missing import Outcome
 from metier.resolve.pool import Pool
 from metier.resolve.results import Dependency, OptionalMatch, ProbeResult
 from metier.resolve.runtimes import compatibility
-from metier.resolve.scores import Mask, Question, Scores, score
+from metier.resolve.scores import Mask, Question, Scores
 from metier.resolve.scoring import MATCH_SCORES
 from metier.values.policy import Policy
 
@@ -83,11 +83,11 @@ class Resolution:
     @cached_property
     def scores(self) -> Scores:
         """The scores of every candidate, in the order of the pool."""
-        return score(self.pool, self.question, everyone=True, cleared=self.cleared)
+        return Scores(self.pool, self.question, everyone=True, cleared=self.cleared)
 
     @cached_property
     def rejections(self) -> "Rejections":
-        refused = gate(self.pool, self.scores, self.question, self.policy)
+        refused = dict(gates(self.pool, self.scores, self.question, self.policy))
         for place, reasons in self.verdicts.items():
             for reason in reasons:
                 mask = refused.setdefault(reason, np.zeros(len(self.pool), dtype=bool))
@@ -207,7 +207,6 @@ def _with_next(places: Sequence[int]) -> list[tuple[int, int | None]]:
 
 def _row(run: Resolution, place: int, below: int | None) -> dict[str, Any]:
     scores, candidate = run.scores, run.pool.candidates[place]
-    count = max(1, len(run.question.requires))
     resolved = int(scores.resolved[place])
     row: dict[str, Any] = {
         "id": candidate.id,
@@ -230,7 +229,7 @@ def _row(run: Resolution, place: int, below: int | None) -> dict[str, Any]:
         "history_multiplier": float(scores.multiplier[place]),
         "sample_size": run.facts.samples.get(candidate.id, 0),
         "S_total_final": float(scores.final[place]),
-        "required_coverage": round(resolved / count, 12),
+        "required_coverage": float(scores.coverage[place]),
         "unresolved_required": len(run.question.requires) - resolved,
         "S_specificity": float(scores.specificity[place]),
         "S_skill": float(scores.skill[place]),
@@ -240,9 +239,8 @@ def _row(run: Resolution, place: int, below: int | None) -> dict[str, Any]:
         "tie_break": _tie_break(run, place, below),
     }
     if run.policy.selection_mode == "cover":
-        contract = scores.resolved_contract
-        row["S_contract_of_resolved"] = float(contract[place])
-        row["S_total_final_of_resolved"] = float(scores.final_with(contract)[place])
+        row["S_contract_of_resolved"] = float(scores.resolved_contract[place])
+        row["S_total_final_of_resolved"] = float(scores.final_of_resolved[place])
     problem = candidate.refused_in(run.question.mode)
     if problem:
         row["contract_problem"] = problem

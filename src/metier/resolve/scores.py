@@ -1,7 +1,7 @@
-"""All scores of all candidates for one question, as arrays in the order of the pool."""
+"""All scores of the candidates of one question, each computed when it is first asked for."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -44,132 +44,177 @@ class Question:
     with_divergence: bool = True
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Scores:
     """One array a component; one entry for each candidate that was scored."""
 
-    places: NDArray[np.intp]
-    """Where the scored candidates stand in the pool, in ascending order."""
-    matches: Matches
-    """Its rows are places in the arrays here."""
-    contract: Floats
-    desc: Floats
-    namepath: Floats
-    runtime: Floats
-    invalid_tokens: Floats
-    overclaim: Floats
-    unknown_clauses: Floats
-    inflation: Floats
-    multiplier: Floats
-    resolved: Floats
-    """How many required capabilities it resolves."""
-    resolved_points: Floats
-    """The sum of the scores of those."""
-    provided: Floats
-    """How many capabilities it names; without any, how many different words it has."""
-    explicit: Mask
-    deltas: Floats
-    divergence: Divergence
-    flagged: Mask
+    def __init__(
+        self, pool: Pool, question: Question, *, everyone: bool, cleared: Collection[int] = ()
+    ) -> None:
+        """Score the candidates that match any requirement, or all of them.
+
+        `cleared` are places of candidates whose probes have passed.
+        """
+        self._pool = pool
+        self._question = question
+        self._cleared = cleared
+        matches = match(pool, question.requires, question.aliases, question.mode)
+        if question.consumer is not None:
+            matches = matches.where(matches.rows != question.consumer)
+        self.places: NDArray[np.intp] = np.arange(len(pool))
+        """Where the scored candidates stand in the pool, in ascending order."""
+        if not everyone:
+            self.places = _distinct(matches.rows, len(pool))
+            matches = matches._replace(rows=self.places.searchsorted(matches.rows))
+        self.matches = matches
+        """Its rows are places in the arrays here."""
+
+    # What it claims
+
+    @cached_property
+    def contract(self) -> Floats:
+        return rounded(self._sums(self.matches.scores) / max(1, len(self._question.requires)))
+
+    @cached_property
+    def resolved(self) -> Floats:
+        """How many required capabilities it resolves."""
+        return self._sums(self._is_resolved)
 
     @cached_property
     def resolved_contract(self) -> Floats:
-        """The mean score of what it resolves, for the gates of `cover`."""
-        return rounded(self.resolved_points / np.maximum(1.0, self.resolved))
+        """The mean score of those, for the gates of `cover`."""
+        points = self._sums(self.matches.scores * self._is_resolved)
+        return rounded(points / np.maximum(1.0, self.resolved))
+
+    @cached_property
+    def coverage(self) -> Floats:
+        return rounded(self.resolved / max(1, len(self._question.requires)))
 
     @cached_property
     def specificity(self) -> Floats:
-        return rounded(self.resolved / np.maximum(1.0, self.provided))
+        claims = self._pool.claims(self._question.mode)
+        different = self._pool.prose.distinct[self.places]
+        provided = np.where(claims.prose[self.places], different, claims.counts[self.places])
+        return rounded(self.resolved / np.maximum(1.0, provided))
+
+    @property
+    def _is_resolved(self) -> Mask:
+        return self.matches.resolved(self._question.mode)
+
+    def _sums(self, values: Floats | Mask) -> Floats:
+        """The sum of `values`, one for each match, for each candidate."""
+        return sums(self.matches.rows, values, len(self.places))
+
+    # What it says in words, and where it works
+
+    @cached_property
+    def desc(self) -> Floats:
+        prose, consumer = self._pool.prose, self._question.consumer
+        return description_scores(prose, self._query, self.places, consumer)
+
+    @cached_property
+    def namepath(self) -> Floats:
+        return label_scores(self._pool.labels, self._query, self.places)
+
+    @cached_property
+    def _query(self) -> list[str]:
+        return list(dict.fromkeys(stems(self._question.query)))
 
     @cached_property
     def skill(self) -> Floats:
         return skill_score(self.desc, self.namepath)
 
     @cached_property
-    def total(self) -> Floats:
-        return composite(self.contract, self.desc, self.namepath, self.runtime)
+    def runtime(self) -> Floats:
+        return self._pool.runtime(self._question.host)[self.places]
+
+    # Penalties
+
+    @property
+    def _lenient(self) -> float:
+        return 1.0 if self._question.mode == "best-effort" else 0.0
+
+    @cached_property
+    def invalid_tokens(self) -> Floats:
+        return self._lenient * self._pool.invalid_tokens[self.places]
+
+    @cached_property
+    def unknown_clauses(self) -> Floats:
+        return self._lenient * self._pool.unknown_clauses[self.places]
+
+    @cached_property
+    def overclaim(self) -> Floats:
+        claims = self._pool.claims(self._question.mode)
+        return claims.overclaim(self._question.consumer)[self.places]
+
+    @cached_property
+    def explicit(self) -> Mask:
+        """Whether any match is one of names."""
+        return self._sums(self.matches.explicit) > 0
+
+    @cached_property
+    def deltas(self) -> Floats:
+        """How far the claims of each go beyond its name and description."""
+        deltas = np.zeros(len(self.places))
+        rows = np.flatnonzero(self.explicit)
+        if self._question.with_divergence and len(rows):
+            claims = self.matches.where(self.matches.explicit)
+            claims = claims._replace(rows=rows.searchsorted(claims.rows))
+            deltas[rows] = _deltas(self._pool, claims, self.places[rows])
+        return deltas
+
+    @cached_property
+    def divergence(self) -> Divergence:
+        """Whose claims go too far, among those with an explicit match."""
+        if not self._question.with_divergence or not self.explicit.any():
+            unchecked = np.zeros(int(self.explicit.sum()), dtype=bool)
+            return Divergence(unchecked, None, "not-checked", 0.0, 0.0)
+        return diverging(self.deltas[self.explicit])
+
+    @cached_property
+    def flagged(self) -> Mask:
+        flagged = np.zeros(len(self.places), dtype=bool)
+        flagged[self.explicit] = self.divergence.flagged
+        return flagged
+
+    @cached_property
+    def inflation(self) -> Floats:
+        penalized = self.flagged
+        if self._cleared:
+            penalized = penalized & ~np.isin(self.places, list(self._cleared))
+        return np.where(penalized, INFLATION * self._lenient, 0.0)
 
     @cached_property
     def penalties(self) -> Floats:
         sum_of_two = self.invalid_tokens + self.overclaim
         return rounded(sum_of_two + self.inflation + self.unknown_clauses)
 
+    # Altogether
+
+    @cached_property
+    def multiplier(self) -> Floats:
+        """The history multipliers; 1.0 without a record."""
+        rates, where = self._question.rates, self._pool.places
+        multipliers = np.ones(len(self._pool))
+        for key in rates.keys() & where.keys():
+            multipliers[where[key]] = history_multiplier(rates[key])
+        return multipliers[self.places]
+
+    @cached_property
+    def total(self) -> Floats:
+        return composite(self.contract, self.desc, self.namepath, self.runtime)
+
     @cached_property
     def final(self) -> Floats:
         return self._final_of(self.total)
 
-    def final_with(self, contract: Floats) -> Floats:
-        """S_total_final if S_contract were `contract`."""
+    @cached_property
+    def final_of_resolved(self) -> Floats:
+        """S_total_final if what is not resolved were not required, for the gates of `cover`."""
+        contract = self.resolved_contract
         return self._final_of(composite(contract, self.desc, self.namepath, self.runtime))
 
     def _final_of(self, total: Floats) -> Floats:
         return rounded(rounded(np.maximum(0.0, total - self.penalties)) * self.multiplier)
-
-    def without_inflation(self, rows: Sequence[int]) -> "Scores":
-        """The same after the probes of these candidates have passed."""
-        inflation = self.inflation.copy()
-        inflation[list(rows)] = 0.0
-        return replace(self, inflation=inflation)
-
-
-def score(pool: Pool, question: Question, *, everyone: bool, cleared: Sequence[int] = ()) -> Scores:
-    """Score the candidates that match any requirement, or all of them.
-
-    `cleared` are places of candidates whose probes have passed.
-    """
-    mode, count = question.mode, max(1, len(question.requires))
-    matches = match(pool, question.requires, question.aliases, mode)
-    if question.consumer is not None:
-        matches = matches.where(matches.rows != question.consumer)
-    places = np.arange(len(pool))
-    if not everyone:
-        places = _distinct(matches.rows, len(pool))
-        matches = matches._replace(rows=places.searchsorted(matches.rows))
-    rows, is_resolved = matches.rows, matches.resolved(mode)
-    contract = rounded(sums(rows, matches.scores, len(places)) / count)
-    explicit = sums(rows, matches.explicit, len(places)) > 0
-    query = list(dict.fromkeys(stems(question.query)))
-    desc = description_scores(pool.prose, query, places, question.consumer)
-    namepath = label_scores(pool.labels, query, places)
-    claims = pool.claims(mode)
-    claimed = claims.counts[places]
-    lenient = 1.0 if mode == "best-effort" else 0.0
-    deltas, divergence = _divergence(pool, matches, explicit, places, question)
-    flagged = np.zeros(len(places), dtype=bool)
-    flagged[explicit] = divergence.flagged
-    penalized = flagged & ~np.isin(places, list(cleared)) if cleared else flagged
-    provided = np.where(claims.prose[places], pool.prose.distinct[places], claimed)
-    return Scores(
-        places=places,
-        matches=matches,
-        contract=contract,
-        desc=desc,
-        namepath=namepath,
-        runtime=pool.runtime(question.host)[places],
-        invalid_tokens=lenient * pool.invalid_tokens[places],
-        overclaim=claims.overclaim(question.consumer)[places],
-        unknown_clauses=lenient * pool.unknown_clauses[places],
-        inflation=np.where(penalized, INFLATION * lenient, 0.0),
-        multiplier=_multipliers(pool, question.rates, places),
-        resolved=sums(rows, is_resolved, len(places)),
-        resolved_points=sums(rows, matches.scores * is_resolved, len(places)),
-        provided=provided,
-        explicit=explicit,
-        deltas=deltas,
-        divergence=divergence,
-        flagged=flagged,
-    )
-
-
-def _multipliers(pool: Pool, rates: Mapping[str, float], places: NDArray[np.intp]) -> Floats:
-    """The history multipliers of these candidates; 1.0 without a record."""
-    if not rates:
-        return np.ones(len(places))
-    multipliers = np.ones(len(pool))
-    for key, rate in rates.items():
-        if key in pool.places:
-            multipliers[pool.places[key]] = history_multiplier(rate)
-    return multipliers[places]
 
 
 def _distinct(places: NDArray[np.intp], size: int) -> NDArray[np.intp]:
@@ -177,21 +222,6 @@ def _distinct(places: NDArray[np.intp], size: int) -> NDArray[np.intp]:
     is_there = np.zeros(size, dtype=bool)
     is_there[places] = True
     return np.flatnonzero(is_there)
-
-
-def _divergence(
-    pool: Pool, matches: Matches, explicit: Mask, places: NDArray[np.intp], question: Question
-) -> tuple[Floats, Divergence]:
-    """How far each claim goes beyond name and description, and whose goes too far."""
-    deltas = np.zeros(len(places))
-    rows = np.flatnonzero(explicit)
-    if not question.with_divergence or not len(rows):
-        unchecked = np.zeros(len(rows), dtype=bool)
-        return deltas, Divergence(unchecked, None, "not-checked", 0.0, 0.0)
-    claims = matches.where(matches.explicit)
-    claims = claims._replace(rows=rows.searchsorted(claims.rows))
-    deltas[rows] = _deltas(pool, claims, places[rows])
-    return deltas, diverging(deltas[rows])
 
 
 def _deltas(pool: Pool, claims: Matches, places: NDArray[np.intp]) -> Floats:
