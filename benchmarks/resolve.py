@@ -1,5 +1,6 @@
 """Resolving among up to 100,000 skills, against SQLite's full-text search for the text alone."""
 
+import re
 import shutil
 import sqlite3
 import sys
@@ -13,9 +14,11 @@ from benchmarks.corpus import unpack
 from benchmarks.measure import Bar, alternate, cpu_of_process, median, peak_megabytes
 from metier import Catalog
 from metier.config import Config
+from metier.core.stems import STOP_WORDS
 from metier.parse.contract import parse_contract
 from metier.resolve import Pool, resolve
 from metier.values.candidates import Candidate
+from metier.values.policy import PRESETS
 
 METIER = str(Path(sys.executable).with_name("metier"))
 LIMITS_MS = {1_000: 1.0, 10_000: 5.0, 100_000: 50.0}
@@ -37,15 +40,15 @@ _MANY_IN_A_PROCESS = """
 from benchmarks.resolve import pool_of, questions
 from metier.resolve import resolve
 pool = pool_of(100_000)
-for question in questions()[:5]:
+for question in questions(pool)[:5]:
     resolve(pool, question)
 """
 
 
 def bars(scratch: Path) -> Iterator[Bar]:
-    asked = questions()
     for size, limit in LIMITS_MS.items():
         pool = pool_of(size)
+        asked = questions(pool)
         texts = [(one.name, one.description) for one in pool.candidates]
         ours = _asking(partial(resolve, pool), asked)
         if size == 10_000:
@@ -58,7 +61,8 @@ def bars(scratch: Path) -> Iterator[Bar]:
     with Catalog.open(root, config=Config(host_folders=False)) as catalog:
         catalog.refresh()
         texts = [(row.name, row.description) for row in catalog.skills(shadowed=True)]
-        ours = _asking(lambda names: catalog.resolve(names), asked)
+        asked = _questions_in_words([f"{name} {about}" for name, about in texts])
+        ours = _asking(lambda names: catalog.resolve(names, policy=PRESETS["prose"]), asked)
         name = f"Catalog.resolve, {len(texts):,} real skills"
         yield from _against_fts5(name, REAL_LIMIT_MS, ours, texts, asked)
     command = [METIER, "resolve", "-r", "pdf-extraction", "--policy", "prose", "--root", str(root)]
@@ -117,9 +121,30 @@ def _asking(
     return lambda: median(one(names) for names in asked)
 
 
-def questions() -> list[list[str]]:
+def questions(pool: Pool) -> list[list[str]]:
+    """Five capabilities each, three of which one skill provides: somebody passes every gate."""
     rng = Random(3)
-    return [rng.sample(_names(), REQUIRED) for _ in range(QUESTIONS)]
+    able = [one.contract.provides for one in pool.candidates if one.contract]
+    able = [provides[:3] for provides in able if len(provides) >= 3]
+    return [
+        [*own, *rng.sample([name for name in _names() if name not in own], REQUIRED - len(own))]
+        for own in rng.sample(able, QUESTIONS)
+    ]
+
+
+def _questions_in_words(texts: Sequence[str]) -> list[list[str]]:
+    """Five capabilities each, out of the first words of a skill: that one matches them all."""
+    rng = Random(3)
+    first = [list(dict.fromkeys(_words_of(text)))[: 2 * REQUIRED] for text in texts]
+    able = [words for words in first if len(words) == 2 * REQUIRED]
+    return [
+        [f"{left}-{right}" for left, right in zip(words[0::2], words[1::2], strict=True)]
+        for words in rng.sample(able, QUESTIONS)
+    ]
+
+
+def _words_of(text: str) -> list[str]:
+    return [word for word in re.findall("[a-z]{3,}", text.lower()) if word not in STOP_WORDS]
 
 
 def _names() -> list[str]:

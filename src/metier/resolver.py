@@ -5,7 +5,6 @@ import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, get_args
 
@@ -72,8 +71,7 @@ class Resolver:
         self._catch_up()
         with self._store.snapshot():
             pool = self.pool()
-            sources, excluded = self._discovery
-            made = resolve(
+            return resolve(
                 pool,
                 requires,
                 query,
@@ -88,10 +86,14 @@ class Resolver:
                 decide=decide,
                 divergence=divergence,
                 depth=depth,
+                facts=self._facts(history, issues),
             )
+
+    def _facts(self, history: History, issues: Sequence[Issue]) -> RunFacts:
         now = datetime.now(UTC)
+        sources, excluded = self._discovery
         warnings = [f"{one.path}:{one.line}: {one.message}" for one in issues]
-        facts = RunFacts(
+        return RunFacts(
             run_id=f"{now:%Y%m%dT%H%M%S.%f}-{os.urandom(2).hex()}",
             generated_at=now.isoformat(timespec="seconds"),
             sources=sources,
@@ -100,7 +102,6 @@ class Resolver:
             samples=history.samples,
             warnings=[*warnings, *([history.warning] if history.warning else [])],
         )
-        return replace(made, facts=facts)
 
     def _catch_up(self) -> None:
         """See to it that the stems of all skills are known; nothing to do when nothing changed."""

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from metier.core.once import once
 from metier.resolve.pool import Claims, Pool
 from metier.resolve.scores import Mask, Question, Scores
 from metier.values.policy import Policy
@@ -160,7 +161,7 @@ def select(kept: Sequence[int], scores: Scores, question: Question, policy: Poli
     return selected
 
 
-@dataclass(slots=True)
+@dataclass
 class Choice:
     """What one question came to, before anybody is asked."""
 
@@ -173,7 +174,9 @@ class Choice:
     selected: list[int]
     """Those of them that are chosen."""
 
+    @once
     def unresolved(self) -> tuple[str, ...]:
+        """What is required and not resolved by the selected."""
         matches, mode = self.scores.matches, self.question.mode
         resolved: set[int] = set().union(*(matches.resolved_by(row, mode) for row in self.selected))
         return tuple(

@@ -1,7 +1,6 @@
 """One run of the protocol: score → policy → gates → ranking → selection → what is missing."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from metier.resolve.choice import Choice, Verdicts, cut, gates, rank, select, wi
 from metier.resolve.consumer import contract_of_consumer
 from metier.resolve.missing import settle_missing
 from metier.resolve.pool import Pool
-from metier.resolve.report import Resolution
+from metier.resolve.report import Resolution, RunFacts
 from metier.resolve.results import (
     Decide,
     Dependency,
@@ -45,17 +44,21 @@ def resolve(
     decide: Decide | None = None,
     divergence: bool = True,
     depth: int = DEPTH,
+    facts: RunFacts | None = None,
 ) -> Resolution:
     """Choose providers for `requires` among `candidates`, by the rules of spec 4 alone.
 
     A consumer adds its own requirements, policy and mode, and is no candidate. `policy` is the
-    caller's word and beats the consumer's. `history` gives success rates by candidate id.
+    caller's word and beats the consumer's. `history` gives success rates by candidate id;
+    `facts` are for the report.
     Raises `UsageError` when nothing is required or the consumer's contract cannot be used.
     """
     pool = candidates if isinstance(candidates, Pool) else Pool(candidates)
     host = host.strip().lower() or None if host is not None else None
     run = _Run(pool, policy or {}, aliases or AliasTables(), history or {}, host, probes or {})
-    return run.resolve(requires, query, consumer, mode, may_probe, decide, divergence, depth)
+    return run.resolve(
+        requires, query, consumer, mode, may_probe, decide, divergence, depth, facts or RunFacts()
+    )
 
 
 class _Run:
@@ -93,6 +96,7 @@ class _Run:
         decide: Decide | None,
         divergence: bool,
         depth: int,
+        facts: RunFacts,
     ) -> Resolution:
         contract = contract_of_consumer(consumer, mode)
         mode = mode or (contract.mode if contract is not None else "best-effort")
@@ -107,7 +111,7 @@ class _Run:
         question = self._question(wanted, query, mode, place, divergence)
         effective = self._policy(mode, contract.policy if contract is not None else {})
         choice = self._choose(question, effective, depth, (), may_probe)
-        unresolved = choice.unresolved()
+        unresolved = choice.unresolved
         on_missing = self._on_missing(choice)
         is_short = self._is_short(choice)
         decision = None
@@ -118,7 +122,7 @@ class _Run:
         chosen = tuple(self._pool.ids[one] for one in selected)
         return Resolution(
             question=question,
-            policy=replace(effective, on_missing_required=on_missing),
+            policy=effective.with_on_missing(on_missing),
             selected=chosen if outcome.keeps_selection else (),
             chosen=chosen,
             unresolved=unresolved,
@@ -134,6 +138,7 @@ class _Run:
             probes=tuple(self._probed.values()),
             warnings=tuple(dict.fromkeys(self._warnings)),
             consumer=consumer.id if consumer is not None else None,
+            facts=facts,
             pool=self._pool,
             verdicts=choice.verdicts,
             cleared=tuple(self._cleared),
@@ -318,7 +323,7 @@ class _Run:
             provider=candidate.id,
             requires=requires,
             selected=tuple(self._pool.ids[one] for one in selected),
-            unresolved=choice.unresolved(),
+            unresolved=choice.unresolved,
             cycle=cycle,
             below=tuple(below),
         )
@@ -370,6 +375,6 @@ class _Run:
             return False
         if not choice.selected:
             return True
-        covered = len(choice.question.requires) - len(choice.unresolved())
+        covered = len(choice.question.requires) - len(choice.unresolved)
         share = round(covered / len(choice.question.requires), 12)
         return share < choice.policy.min_required_coverage

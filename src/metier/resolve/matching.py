@@ -120,9 +120,10 @@ class _Found:
         if not self._claims.has_prose:
             return
         places = self._pool.prose.with_all(stems(required))
-        places = places[self._claims.prose[places]]
-        self._places.append(places)
-        self._runs.append(_Run(number, _PROVISIONAL, _NO_TOKEN, len(places)))
+        if len(places):
+            places = places[self._claims.prose[places]]
+            self._places.append(places)
+            self._runs.append(_Run(number, _PROVISIONAL, _NO_TOKEN, len(places)))
 
     def add_named(self, number: int, required: str) -> None:
         """Candidates that name it; of several names of one candidate the strongest counts."""
@@ -146,19 +147,18 @@ class _Found:
 
     def _names_for(self, required: str) -> list[tuple[int, str]]:
         """The kinds and names that match, from the weakest to the strongest."""
-        aliases = [one for one in reversed(self._aliases.names_of(required)) if one != required]
-        return [
-            *((_FUZZY, name) for name in self._claims.like(required)),
-            *((_ALIAS, name) for name in aliases),
-            (_EXACT, required),
-        ]
+        names = [(_FUZZY, name) for name in self._claims.like(required)]
+        others = reversed(self._aliases.names_of(required))
+        names += [(_ALIAS, name) for name in others if name != required]
+        names.append((_EXACT, required))
+        return names
 
     def matches(self) -> Matches:
         columns = zip(*self._runs, strict=True) if self._runs else [()] * len(_Run._fields)
         required, kinds, tokens, sizes = (np.array(one, dtype=np.intp) for one in columns)
         return Matches(
             required=required.repeat(sizes),
-            rows=np.concatenate(self._places).astype(np.intp),
+            rows=np.concatenate(self._places),
             kinds=kinds.repeat(sizes),
             tokens=tokens.repeat(sizes),
             names=self._names,

@@ -14,8 +14,10 @@ from metier.core.stems import label_stems, prose_stems
 from metier.resolve.runtimes import runtime_scores
 from metier.resolve.scoring import (
     invalid_token_penalties,
+    length_norms,
     median_of_others,
     overclaim_penalties,
+    rounded,
     unknown_clause_penalties,
 )
 from metier.resolve.words import NOWHERE, Floats, Places, Words, WordsInMemory, floats
@@ -81,6 +83,14 @@ class Pool:
             WordsInMemory(label_stems(one.name, one.folder) for one in self.candidates),
         )
 
+    def length_norms(self, without: int | None) -> Floats:
+        """What the length of each text does in S_desc; one may not count for it."""
+        return self._norms if without is None else length_norms(self.prose.lengths, without)
+
+    @cached_property
+    def _norms(self) -> Floats:
+        return length_norms(self.prose.lengths, None)
+
     def hash_ranks(self, places: NDArray[np.intp]) -> NDArray[np.intp]:
         """The order of these candidates by the SHA-256 of their lower-cased ids."""
         digests = np.array([self._digest(self.ids[place]) for place in places])
@@ -104,23 +114,6 @@ class Pool:
     def restricted(self) -> list[int]:
         """Places of the candidates that say which runtimes they work in."""
         return [place for place, one in enumerate(self.candidates) if one.compatibility]
-
-    @cached_property
-    def invalid_tokens(self) -> Floats:
-        """The penalties for tokens that are no capability names."""
-        return invalid_token_penalties(self._of_contracts(Candidate.invalid_tokens))
-
-    @cached_property
-    def unknown_clauses(self) -> Floats:
-        """The penalties for clauses that nobody knows."""
-        return unknown_clause_penalties(self._of_contracts(Candidate.unknown_clauses))
-
-    def _of_contracts(self, count: Callable[[Candidate], int]) -> Floats:
-        counts = np.zeros(len(self))
-        for place, candidate in enumerate(self.candidates):
-            if candidate.contract is not None:
-                counts[place] = count(candidate)
-        return counts
 
 
 class PoolWords(NamedTuple):
@@ -149,18 +142,49 @@ class Claims:
                 if is_capability_name(name):
                     by_name[name].append(place)
         self.names = sorted(by_name)
-        self._places = {name: np.array(by_name[name], dtype=np.int32) for name in self.names}
+        self._places = {name: np.array(by_name[name], dtype=np.intp) for name in self.names}
         self.counts = floats(counts)
         """How many capabilities each names, as written."""
         self.prose = np.array(prose, dtype=bool)
         """Which of them have only their name and description to go by."""
         self.has_prose = any(prose)
-        self._contracts = [candidate.contract_in(mode) for candidate in candidates]
+        self._candidates = candidates
+        self._mode = mode
 
     @cached_property
     def hints(self) -> "Hints":
         """What each provider demands of itself through its own `Pol(...)`."""
-        return Hints([one.policy if one is not None else {} for one in self._contracts])
+        contracts = [one.contract_in(self._mode) for one in self._candidates]
+        return Hints([one.policy if one is not None else {} for one in contracts])
+
+    @cached_property
+    def invalid_tokens(self) -> Floats:
+        """The penalties for tokens that are no capability names; strict knows none."""
+        return invalid_token_penalties(self._of_contracts(Candidate.invalid_tokens))
+
+    @cached_property
+    def unknown_clauses(self) -> Floats:
+        """The penalties for clauses that nobody knows; strict knows none."""
+        return unknown_clause_penalties(self._of_contracts(Candidate.unknown_clauses))
+
+    def _of_contracts(self, count: Callable[[Candidate], int]) -> Floats:
+        counts = np.zeros(len(self._candidates))
+        if self._mode == "best-effort":
+            for place, candidate in enumerate(self._candidates):
+                if candidate.contract is not None:
+                    counts[place] = count(candidate)
+        return counts
+
+    def penalties(self, without: int | None) -> Floats:
+        """All penalties but that for inflation."""
+        return self._penalties if without is None else self._penalties_with(without)
+
+    @cached_property
+    def _penalties(self) -> Floats:
+        return self._penalties_with(None)
+
+    def _penalties_with(self, without: int | None) -> Floats:
+        return rounded(self.invalid_tokens + self.overclaim(without) + self.unknown_clauses)
 
     def overclaim(self, without: int | None) -> Floats:
         """The penalties for naming far more than the median does; one may not count for it."""

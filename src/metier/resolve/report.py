@@ -67,7 +67,7 @@ class Resolution:
     probes: tuple[ProbeResult, ...]
     warnings: tuple[str, ...]
     consumer: str | None = None
-    facts: RunFacts = field(default_factory=RunFacts)
+    facts: RunFacts
     pool: Pool = field(repr=False)
     verdicts: Verdicts = field(repr=False)
     """Rejections after the gates."""

@@ -2,11 +2,12 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from metier.core.once import once
 from metier.core.stems import stems
 from metier.resolve.aliases import AliasTables
 from metier.resolve.matching import Matches, match
@@ -70,26 +71,26 @@ class Scores:
 
     # What it claims
 
-    @cached_property
+    @once
     def contract(self) -> Floats:
         return rounded(self._sums(self.matches.scores) / max(1, len(self._question.requires)))
 
-    @cached_property
+    @once
     def resolved(self) -> Floats:
         """How many required capabilities it resolves."""
         return self._sums(self._is_resolved)
 
-    @cached_property
+    @once
     def resolved_contract(self) -> Floats:
         """The mean score of those, for the gates of `cover`."""
         points = self._sums(self.matches.scores * self._is_resolved)
         return rounded(points / np.maximum(1.0, self.resolved))
 
-    @cached_property
+    @once
     def coverage(self) -> Floats:
         return rounded(self.resolved / max(1, len(self._question.requires)))
 
-    @cached_property
+    @once
     def specificity(self) -> Floats:
         claims = self._pool.claims(self._question.mode)
         different = self._pool.prose.distinct[self.places]
@@ -106,52 +107,49 @@ class Scores:
 
     # What it says in words, and where it works
 
-    @cached_property
+    @once
     def desc(self) -> Floats:
-        prose, consumer = self._pool.prose, self._question.consumer
-        return description_scores(prose, self._query, self.places, consumer)
+        hits, consumer = self._pool.prose.hits(self._query), self._question.consumer
+        return description_scores(hits, self._pool.length_norms(consumer), self.places, consumer)
 
-    @cached_property
+    @once
     def namepath(self) -> Floats:
-        return label_scores(self._pool.labels, self._query, self.places)
+        labels = self._pool.labels
+        return label_scores(labels.hits(self._query), labels.distinct, self._query, self.places)
 
-    @cached_property
+    @once
     def _query(self) -> list[str]:
         return list(dict.fromkeys(stems(self._question.query)))
 
-    @cached_property
+    @once
     def skill(self) -> Floats:
         return skill_score(self.desc, self.namepath)
 
-    @cached_property
+    @once
     def runtime(self) -> Floats:
         return self._pool.runtime(self._question.host)[self.places]
 
     # Penalties
 
-    @property
-    def _lenient(self) -> float:
-        return 1.0 if self._question.mode == "best-effort" else 0.0
-
-    @cached_property
+    @once
     def invalid_tokens(self) -> Floats:
-        return self._lenient * self._pool.invalid_tokens[self.places]
+        return self._pool.claims(self._question.mode).invalid_tokens[self.places]
 
-    @cached_property
+    @once
     def unknown_clauses(self) -> Floats:
-        return self._lenient * self._pool.unknown_clauses[self.places]
+        return self._pool.claims(self._question.mode).unknown_clauses[self.places]
 
-    @cached_property
+    @once
     def overclaim(self) -> Floats:
         claims = self._pool.claims(self._question.mode)
         return claims.overclaim(self._question.consumer)[self.places]
 
-    @cached_property
+    @once
     def explicit(self) -> Mask:
         """Whether any match is one of names."""
         return self._sums(self.matches.explicit) > 0
 
-    @cached_property
+    @once
     def deltas(self) -> Floats:
         """How far the claims of each go beyond its name and description."""
         deltas = np.zeros(len(self.places))
@@ -162,7 +160,7 @@ class Scores:
             deltas[rows] = _deltas(self._pool, claims, self.places[rows])
         return deltas
 
-    @cached_property
+    @once
     def divergence(self) -> Divergence:
         """Whose claims go too far, among those with an explicit match."""
         if not self._question.with_divergence or not self.explicit.any():
@@ -170,27 +168,29 @@ class Scores:
             return Divergence(unchecked, None, "not-checked", 0.0, 0.0)
         return diverging(self.deltas[self.explicit])
 
-    @cached_property
+    @once
     def flagged(self) -> Mask:
         flagged = np.zeros(len(self.places), dtype=bool)
         flagged[self.explicit] = self.divergence.flagged
         return flagged
 
-    @cached_property
+    @once
     def inflation(self) -> Floats:
         penalized = self.flagged
         if self._cleared:
             penalized = penalized & ~np.isin(self.places, list(self._cleared))
-        return np.where(penalized, INFLATION * self._lenient, 0.0)
+        is_lenient = self._question.mode == "best-effort"
+        return np.where(penalized, INFLATION if is_lenient else 0.0, 0.0)
 
-    @cached_property
+    @once
     def penalties(self) -> Floats:
-        sum_of_two = self.invalid_tokens + self.overclaim
-        return rounded(sum_of_two + self.inflation + self.unknown_clauses)
+        claims = self._pool.claims(self._question.mode)
+        penalties = claims.penalties(self._question.consumer)[self.places]
+        return rounded(penalties + self.inflation) if self.matches.names else penalties
 
     # Altogether
 
-    @cached_property
+    @once
     def multiplier(self) -> Floats:
         """The history multipliers; 1.0 without a record."""
         rates, where = self._question.rates, self._pool.places
@@ -199,22 +199,23 @@ class Scores:
             multipliers[where[key]] = history_multiplier(rates[key])
         return multipliers[self.places]
 
-    @cached_property
+    @once
     def total(self) -> Floats:
         return composite(self.contract, self.desc, self.namepath, self.runtime)
 
-    @cached_property
+    @once
     def final(self) -> Floats:
         return self._final_of(self.total)
 
-    @cached_property
+    @once
     def final_of_resolved(self) -> Floats:
         """S_total_final if what is not resolved were not required, for the gates of `cover`."""
         contract = self.resolved_contract
         return self._final_of(composite(contract, self.desc, self.namepath, self.runtime))
 
     def _final_of(self, total: Floats) -> Floats:
-        return rounded(rounded(np.maximum(0.0, total - self.penalties)) * self.multiplier)
+        penalized = rounded(np.maximum(0.0, total - self.penalties))
+        return rounded(penalized * self.multiplier) if self._question.rates else penalized
 
 
 def _distinct(places: NDArray[np.intp], size: int) -> NDArray[np.intp]:
@@ -229,7 +230,7 @@ def _deltas(pool: Pool, claims: Matches, places: NDArray[np.intp]) -> Floats:
     count = len(places)
     claimed = sums(claims.rows, claims.scores, count) / np.bincount(claims.rows, minlength=count)
     known, member, stem = _claimed_stems(claims)
-    at = places[member].astype(np.int32)
+    at = places[member]
     asked = np.bincount(member, minlength=count).astype(np.float64)
     in_prose = sums(member, pool.prose.has(known, stem, at), count)
     in_labels = sums(member, pool.labels.has(known, stem, at), count)

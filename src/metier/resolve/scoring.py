@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from metier.resolve.words import Floats, Hits, Words, sums
+from metier.resolve.words import Floats, Hits, sums
 
 WEIGHTS = {"S_contract": 0.60, "S_desc": 0.20, "S_namepath": 0.10, "S_runtime": 0.10}
 SKILL_WEIGHTS = {"S_desc": 0.7, "S_namepath": 0.3}
@@ -41,24 +41,26 @@ def skill_score(desc: Floats, namepath: Floats) -> Floats:
     return rounded(SKILL_WEIGHTS["S_desc"] * desc + SKILL_WEIGHTS["S_namepath"] * namepath)
 
 
-def description_scores(
-    prose: Words, query: Sequence[str], rows: NDArray[np.intp], without: int | None
-) -> Floats:
-    """S_desc of these rows: BM25 of the query's stems, over the highest of all texts.
+def length_norms(lengths: Floats, without: int | None) -> Floats:
+    """What the length of each text does in BM25; `without` does not count for the mean."""
+    others = lengths if without is None else np.delete(lengths, without)
+    mean = float(others.sum()) / len(others) if len(others) else 0.0
+    return BM25["k1"] * (1 - BM25["b"] + BM25["b"] * (lengths / (mean or 1.0)))
 
-    The text `without` is left out of it all.
+
+def description_scores(
+    hits: Hits, norms: Floats, rows: NDArray[np.intp], without: int | None
+) -> Floats:
+    """S_desc of these rows: BM25 of the query's hits, over the highest of all texts.
+
+    `norms` are those of all texts; the text `without` is left out of it all.
     """
-    total = len(prose.lengths) - (without is not None)
-    hits = prose.hits(query)
-    if not hits.sizes:
+    if not hits.postings:
         return np.zeros(len(rows))
-    counts, places = hits.counts, hits.places
-    lost = float(prose.lengths[without]) if without is not None else 0.0
-    mean = (prose.total_length - lost) / total if total else 1.0
-    length = 1 - BM25["b"] + BM25["b"] * (prose.lengths[places] / mean)
-    idf = np.array(_idf(hits, total, without)).repeat(hits.sizes)
-    parts = idf * (counts * (BM25["k1"] + 1)) / (counts + BM25["k1"] * length)
-    scores = sums(places, parts, len(prose.lengths))
+    places, counts = hits.places, hits.counts
+    idf = np.array(_idf(hits, len(norms), without)).repeat(hits.sizes)
+    parts = idf * (counts * (BM25["k1"] + 1)) / (counts + norms[places])
+    scores = sums(places, parts, len(norms))
     if without is not None:
         scores[without] = 0.0
     highest = float(scores.max())
@@ -66,19 +68,23 @@ def description_scores(
 
 
 def _idf(hits: Hits, total: int, without: int | None) -> list[float]:
-    """How rare each stem is among `total` texts."""
-    found = np.array(hits.sizes)
+    """How rare each stem is among `total` texts, `without` one of them."""
+    found = hits.sizes
     if without is not None:
-        of_stem = np.arange(len(found)).repeat(found)
-        found = found - sums(of_stem, hits.places == without, len(found))
-    return [math.log(1 + (total - one + 0.5) / (one + 0.5)) for one in found.tolist()]
+        total -= 1
+        found = [len(places) - int(np.any(places == without)) for places, _ in hits.postings]
+    return [math.log(1 + (total - one + 0.5) / (one + 0.5)) for one in found]
 
 
-def label_scores(labels: Words, query: Sequence[str], rows: NDArray[np.intp]) -> Floats:
-    """S_namepath of these rows: stems shared with name and folder, over all stems of both."""
-    hits = labels.hits(query)
-    shared = np.bincount(hits.places, minlength=len(labels.lengths))[rows]
-    union = labels.distinct[rows] + len(query) - shared
+def label_scores(
+    hits: Hits, distinct: Floats, query: Sequence[str], rows: NDArray[np.intp]
+) -> Floats:
+    """S_namepath of these rows: stems shared with name and folder, over all stems of both.
+
+    `distinct` says how many different stems the name and folder of each text have.
+    """
+    shared = np.bincount(hits.places, minlength=len(distinct))[rows]
+    union = distinct[rows] + len(query) - shared
     return rounded(shared / np.maximum(1.0, union))
 
 

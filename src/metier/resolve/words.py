@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats: TypeAlias = NDArray[np.float64]
-Places: TypeAlias = NDArray[np.int32]
-NOWHERE: Places = np.empty(0, dtype=np.int32)
+Places: TypeAlias = NDArray[np.intp]
+NOWHERE: Places = np.empty(0, dtype=np.intp)
 _NEVER: Floats = np.empty(0)
 
 Lookup = Callable[[str], Sequence[int] | None]
@@ -23,7 +23,6 @@ class Words(ABC):
 
     def __init__(self, lengths: Iterable[float], distinct: Iterable[float]) -> None:
         self.lengths = floats(lengths)
-        self.total_length = float(self.lengths.sum())
         self.distinct = floats(distinct)
         """How many different stems each text has."""
 
@@ -46,22 +45,27 @@ class Words(ABC):
 
     def hits(self, wanted: Iterable[str]) -> "Hits":
         """Where the stems of `wanted` are, as far as they are anywhere."""
-        postings = [one for one in map(self.posting, wanted) if len(one[0])]
-        return Hits(
-            sizes=[len(places) for places, _ in postings],
-            places=np.concatenate([NOWHERE, *(places for places, _ in postings)]),
-            counts=np.concatenate([_NEVER, *(counts for _, counts in postings)]),
-        )
+        return Hits([one for one in map(self.posting, wanted) if len(one[0])])
 
 
 class Hits(NamedTuple):
     """The texts that have stems: those of one stem after those of the other."""
 
-    sizes: list[int]
-    """How many texts have each stem."""
-    places: Places
-    counts: Floats
-    """How often each text has the stem."""
+    postings: list[tuple[Places, Floats]]
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many texts have each stem."""
+        return [len(places) for places, _ in self.postings]
+
+    @property
+    def places(self) -> Places:
+        return np.concatenate([NOWHERE, *(places for places, _ in self.postings)])
+
+    @property
+    def counts(self) -> Floats:
+        """How often each text has the stem."""
+        return np.concatenate([_NEVER, *(counts for _, counts in self.postings)])
 
 
 class WordsInMemory(Words):
@@ -84,7 +88,7 @@ class WordsInMemory(Words):
         self._numbers = numbers
         by_number = np.frombuffer(stem_of, dtype=np.int32)
         order = np.argsort(by_number, kind="stable")
-        self._places = np.frombuffer(place_of, dtype=np.int32)[order]
+        self._places = np.frombuffer(place_of, dtype=np.int32)[order].astype(np.intp)
         self._counts = np.frombuffer(counts, dtype=np.int32)[order].astype(np.float64)
         starts = np.searchsorted(by_number[order], np.arange(len(numbers) + 1))
         self._starts: list[int] = starts.tolist()
@@ -120,8 +124,8 @@ class WordsOnDemand(Words):
         """`keys` are the keys of the texts, in the order of their places."""
         super().__init__(lengths, distinct)
         self._lookup = lookup
-        self._place_of_key = np.full(max(keys, default=0) + 1, -1, dtype=np.int32)
-        self._place_of_key[list(keys)] = np.arange(len(keys), dtype=np.int32)
+        self._place_of_key = np.full(max(keys, default=0) + 1, -1, dtype=np.intp)
+        self._place_of_key[list(keys)] = np.arange(len(keys))
         self._known: dict[str, tuple[Places, Floats]] = {}
 
     def posting(self, stem: str) -> tuple[Places, Floats]:

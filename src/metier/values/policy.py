@@ -62,6 +62,10 @@ class Policy:
             values[_FIELDS[key]] = value
         return replace(self, **values) if values else self
 
+    def with_on_missing(self, value: OnMissing) -> "Policy":
+        same = value == self.on_missing_required
+        return self if same else replace(self, on_missing_required=value)
+
     def tightened(self, hints: Mapping[str, str]) -> "Policy":
         """What holds for one provider that gives these hints: never looser than this policy."""
         asked, _ = self.with_contract(hints)
