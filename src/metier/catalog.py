@@ -262,9 +262,9 @@ class Catalog:
             depth=depth,
         )
 
-    def keep_report(self, resolution: "Resolution") -> str:
+    def keep_report(self, resolution: "Resolution", *, full: bool = False) -> str:
         """Write the report of a run; its file, or nothing where nothing can be written."""
-        return self._resolver.keep(resolution)
+        return self._resolver.keep(resolution, full=full)
 
     def report(self, run_id: str) -> dict[str, Any]:
         """A report that was kept. Raises `NotFoundError`."""

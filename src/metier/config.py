@@ -10,6 +10,8 @@ from metier.errors import ConfigError
 
 FILE_NAME = "metier.toml"
 STATE_FOLDER = ".metier"
+ALIAS_FILE = os.path.join(".dci", "aliases.v1.json")
+"""The alias table of a workspace."""
 
 
 class Mount(NamedTuple):

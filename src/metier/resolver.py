@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, get_args
 
 from metier.atomic import write_atomically
-from metier.config import STATE_FOLDER, Config
+from metier.config import ALIAS_FILE, STATE_FOLDER, Config
 from metier.core.collector import without_garbage_collection
 from metier.core.nearest import nearest
 from metier.errors import NotFoundError, UsageError
@@ -18,7 +18,7 @@ from metier.index.stems import LABEL, PROSE, catch_up, stem_postings
 from metier.index.store import IN_MEMORY, Store
 from metier.parse.candidates import candidate_of
 from metier.resolve import AliasTable, AliasTables, Pool, Resolution, resolve
-from metier.resolve.aliases import parse_alias_table
+from metier.resolve.aliases import read_alias_table
 from metier.resolve.builtin import builtin_aliases, only_builtin
 from metier.resolve.missing import Decision, settle_missing
 from metier.resolve.pool import PoolWords
@@ -30,7 +30,6 @@ from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
 from metier.values.outcomes import Issue
 
-ALIAS_FILE = os.path.join(".dci", "aliases.v1.json")
 REPORTS = "reports"
 MOST_REPORTS = 100
 SOURCE_GROUPS = ("workspace-local", "runtime-installed", "external-mounts")
@@ -220,15 +219,16 @@ class Resolver:
 
     # Reports
 
-    def keep(self, resolution: Resolution) -> str:
+    def keep(self, resolution: Resolution, *, full: bool) -> str:
         """Write the report of a run; its file, or nothing where nothing can be written."""
+        report = resolution.full_report() if full else resolution.report
         if self._store.path == IN_MEMORY:
             return ""
         folder = os.path.join(self._workspace, STATE_FOLDER, REPORTS)
         try:
             os.makedirs(folder, exist_ok=True)
             file = os.path.join(folder, f"{resolution.facts.run_id}.json")
-            write_atomically(file, _bytes(resolution.report.to_json()))
+            write_atomically(file, _bytes(report.to_json()))
             for old in sorted(_run_ids(folder))[:-MOST_REPORTS]:
                 os.unlink(os.path.join(folder, f"{old}.json"))
         except OSError:
@@ -278,16 +278,6 @@ class Resolver:
         return os.path.join(
             self._workspace, STATE_FOLDER, REPORTS, f"{os.path.basename(run_id)}.json"
         )
-
-
-def read_alias_table(path: str, source: str, shown: str) -> tuple[AliasTable | None, list[Issue]]:
-    """The alias table in a file, or what is wrong with it."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            return parse_alias_table(file.read(), source, shown)
-    except (OSError, UnicodeDecodeError) as error:
-        message = f"cannot be read: {error}"
-        return None, [Issue("DC403", message, shown, hint="until then it does not count")]
 
 
 def _bytes(text: str) -> bytes:

@@ -12,7 +12,7 @@ from click.shell_completion import CompletionItem
 
 from metier import __version__
 from metier.cli.session import Session, counted, metier_command
-from metier.config import Config
+from metier.config import ALIAS_FILE, Config
 from metier.core.paths import is_inside
 from metier.core.text import printable
 from metier.discover import roots_for, roots_of_paths
@@ -87,6 +87,7 @@ def command(
         reading = _reading(session, config, paths, kind, strict=strict)
     with session.progress("checking") as on_progress:
         linted = lint_files(reading, on_progress)
+    linted = _with_alias_tables(linted, paths, session.workspace())
     issues = _chosen(linted, choice, places)
     click.echo(_render(issues, "json" if session.as_json else output_format), nl=False)
     session.note(_summary(linted, issues, choice))
@@ -167,13 +168,33 @@ def _reading(
     session: Session, config: Config, paths: Sequence[str], kind: Kind | None, *, strict: bool
 ) -> Reading:
     workspace = session.workspace()
+    documents = [path for path in paths if not _is_alias_table(path)]
     if kind is not None and not paths:
         raise UsageError("--kind needs the files that are of that kind", hint="metier lint PATH")
     if paths:
-        roots = roots_of_paths(paths, workspace, config, kind)
+        roots = roots_of_paths(documents, workspace, config, kind)
     else:
         roots = roots_for(workspace, config, os.path.expanduser("~"))
     return read_documents(roots, disabled=config.disabled, strict=strict)
+
+
+def _is_alias_table(path: str) -> bool:
+    return os.path.basename(path) == os.path.basename(ALIAS_FILE) and os.path.isfile(path)
+
+
+def _with_alias_tables(linted: Linted, paths: Sequence[str], workspace: str) -> Linted:
+    """With what is wrong in the alias tables that were named, or in the workspace's own."""
+    own = os.path.join(workspace, ALIAS_FILE)
+    named = [(path, path) for path in paths if _is_alias_table(path)]
+    tables = named if paths else [(own, ALIAS_FILE)] if os.path.isfile(own) else []
+    if not tables:
+        return linted
+    from metier.resolve.aliases import read_alias_table  # loads all of the resolver
+
+    issues = [
+        issue for file, shown in tables for issue in read_alias_table(file, "workspace", shown)[1]
+    ]
+    return Linted(linted.files + len(tables), [*linted.issues, *issues])
 
 
 def _render(issues: Sequence[Issue], output_format: str) -> str:

@@ -81,6 +81,7 @@ def command(
     """
     with session.catalog() as catalog:
         if run_id is not None:
+            _refuse_a_new_question(query, requires, consumer, policies)
             return _continue(session, catalog, run_id, decision)
         made = catalog.resolve(
             requires,
@@ -95,7 +96,7 @@ def command(
             divergence=not no_divergence,
             depth=depth,
         )
-        kept = catalog.keep_report(made)
+        kept = catalog.keep_report(made, full=full_report)
     report = made.full_report() if full_report else made.report
     if session.as_json:
         click.echo(report.to_json())
@@ -104,6 +105,13 @@ def command(
         if not kept:
             session.note("warning: the report cannot be kept here")
     return EXIT_CODES.get(made.outcome.name, 0)
+
+
+def _refuse_a_new_question(*asked: object) -> None:
+    if any(asked):
+        raise UsageError(
+            "--continue completes a run as it was asked", hint="give --decision alone with it"
+        )
 
 
 def _overrides(policies: Sequence[str]) -> dict[str, str]:
@@ -208,7 +216,8 @@ def _bar(value: float) -> str:
 
 def _verdict(row: dict[str, Any]) -> str:
     if row["rejected"]:
-        return ", ".join(row["rejected"])
+        open_ = ", ".join(row.get("unresolved_dependencies", ()))
+        return ", ".join(row["rejected"]) + (f" ({open_})" if open_ else "")
     tie = row["tie_break"]
     above = f"above the next by {tie['by']}" if tie else ""
     return f"selected{', ' if above else ''}{above}" if row["selected"] else above

@@ -60,6 +60,16 @@ class AliasTables:
         return {table.source: table.version for table in self.tables}
 
 
+def read_alias_table(path: str, source: str, shown: str) -> tuple[AliasTable | None, list[Issue]]:
+    """The alias table in a file, or what is wrong with it."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return parse_alias_table(file.read(), source, shown)
+    except (OSError, UnicodeDecodeError) as error:
+        message = f"cannot be read: {error}"
+        return None, [Issue("DC403", message, shown, hint="until then it does not count")]
+
+
 def parse_alias_table(text: str, source: str, path: str) -> tuple[AliasTable | None, list[Issue]]:
     """The table in `text`, a JSON file; None and an issue for each thing that is wrong with it."""
     try:

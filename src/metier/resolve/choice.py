@@ -43,10 +43,18 @@ class Verdicts:
 
     def __init__(self) -> None:
         self._by_place: defaultdict[int, set[str]] = defaultdict(set)
+        self._open: dict[int, tuple[str, ...]] = {}
 
     def reject(self, reason: str, places: Iterable[int]) -> None:
         for place in places:
             self._by_place[place].add(reason)
+
+    def leave_open(self, place: int, capabilities: tuple[str, ...]) -> None:
+        """Note what a candidate requires and nobody provides."""
+        self._open[place] = capabilities
+
+    def left_open(self, place: int) -> tuple[str, ...]:
+        return self._open.get(place, ())
 
     def items(self) -> Iterable[tuple[int, set[str]]]:
         return self._by_place.items()

@@ -83,6 +83,8 @@ class _Run:
         self._warnings: list[str] = []
         self._scored: dict[tuple[object, ...], Scores] = {}
         """What was scored already: the same provider may be met on several ways."""
+        self._followed: dict[tuple[object, ...], Dependency | None] = {}
+        """What providers require, by provider, depth and the chain that leads to it."""
         self._cleared: list[int] = []
         """Places of flagged candidates whose probes have passed."""
 
@@ -111,6 +113,7 @@ class _Run:
         question = self._question(wanted, query, mode, place, divergence)
         effective = self._policy(mode, contract.policy if contract is not None else {})
         choice = self._choose(question, effective, depth, (), may_probe)
+        choice.scores.look_up()
         unresolved = choice.unresolved
         on_missing = self._on_missing(choice)
         is_short = self._is_short(choice)
@@ -254,14 +257,20 @@ class _Run:
             if row is None:
                 return order
             looked_at.add(row)
-            reasons = self._objections(row, scores, question, depth, chain)
+            reasons = self._objections(row, scores, question, verdicts, depth, chain)
             for reason in reasons:
                 verdicts.reject(reason, [int(scores.places[row])])
             if reasons:
                 order = [one for one in order if one != row]
 
     def _objections(
-        self, row: int, scores: Scores, question: Question, depth: int, chain: tuple[int, ...]
+        self,
+        row: int,
+        scores: Scores,
+        question: Question,
+        verdicts: Verdicts,
+        depth: int,
+        chain: tuple[int, ...],
     ) -> list[str]:
         place = int(scores.places[row])
         results = [self._probe(place, one) for one in self._probes_for(row, scores, question)]
@@ -275,6 +284,7 @@ class _Run:
             dependency = self._dependency(place, question, depth, (*chain, place))
             if dependency is not None and not dependency.is_resolved:
                 reasons.append("dependency-unresolved")
+                verdicts.leave_open(place, dependency.open)
         return reasons
 
     def _probes_for(self, row: int, scores: Scores, question: Question) -> list[str]:
@@ -299,6 +309,14 @@ class _Run:
         self, place: int, question: Question, depth: int, chain: tuple[int, ...]
     ) -> Dependency | None:
         """What the provider at `place` requires; None when it requires nothing."""
+        key = place, depth, chain
+        if key not in self._followed:
+            self._followed[key] = self._follow(place, question, depth, chain)
+        return self._followed[key]
+
+    def _follow(
+        self, place: int, question: Question, depth: int, chain: tuple[int, ...]
+    ) -> Dependency | None:
         candidate = self._pool.candidates[place]
         contract = candidate.contract_in(question.mode)
         if contract is None or not contract.requires:

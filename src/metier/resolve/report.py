@@ -241,6 +241,9 @@ def _row(run: Resolution, place: int, below: int | None) -> dict[str, Any]:
     if run.policy.selection_mode == "cover":
         row["S_contract_of_resolved"] = float(scores.resolved_contract[place])
         row["S_total_final_of_resolved"] = float(scores.final_of_resolved[place])
+    left_open = run.verdicts.left_open(place)
+    if left_open:
+        row["unresolved_dependencies"] = list(left_open)
     problem = candidate.refused_in(run.question.mode)
     if problem:
         row["contract_problem"] = problem

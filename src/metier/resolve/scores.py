@@ -69,6 +69,13 @@ class Scores:
         self.matches = matches
         """Its rows are places in the arrays here."""
 
+    def look_up(self) -> None:
+        """Fetch the words that any score may need, while the catalogue is open."""
+        for words in (self._pool.prose, self._pool.labels):
+            words.look_up(self._query)
+            if self._question.with_divergence:
+                words.look_up(stem for name in self.matches.names for stem in _stems(name))
+
     # What it claims
 
     @once

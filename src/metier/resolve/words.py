@@ -34,6 +34,11 @@ class Words(ABC):
     def has(self, wanted: Sequence[str], which: NDArray[np.intp], places: Places) -> Floats:
         """For each pair of a stem, by its number in `wanted`, and a text: 1.0 if it has it."""
 
+    def look_up(self, wanted: Iterable[str]) -> None:
+        """See to it that these stems are known from now on."""
+        for stem in wanted:
+            self.posting(stem)
+
     def with_all(self, wanted: Iterable[str]) -> Places:
         """The texts that have every stem of `wanted`; none when there is no stem."""
         found: Places | None = None
