@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 import metier
-from benchmarks import abilities, providers, refresh, resolve, start
+from benchmarks import abilities, hooks, providers, refresh, resolve, start
 from benchmarks.measure import Bar
 
 SUITES = {
@@ -21,6 +21,7 @@ SUITES = {
     "providers": providers,
     "abilities": abilities,
     "resolve": resolve,
+    "hooks": hooks,
 }
 
 

@@ -1723,6 +1723,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.lint",
         "lint",
+        "built",
     ),
     Invariant(
         "CARD-TIER-002",
@@ -1730,6 +1731,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.lint",
         "lint",
+        "built",
     ),
     Invariant(
         "CARD-TIER-003",
@@ -1737,6 +1739,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
+        "built",
     ),
     Invariant(
         "CARD-TIER-004",
@@ -1745,6 +1748,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
+        "built",
     ),
     Invariant(
         "CARD-REG-001",
@@ -1752,6 +1756,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.index.cards",
         "index",
+        "built",
     ),
     Invariant(
         "CARD-REG-002",
@@ -1759,6 +1764,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.lint",
         "lint",
+        "built",
     ),
     Invariant(
         "CARD-REG-003",
@@ -1766,6 +1772,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.index.cards",
         "index",
+        "built",
     ),
     Invariant(
         "CARD-REG-004",
@@ -1773,6 +1780,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.lint",
         "lint",
+        "built",
     ),
     Invariant(
         "CARD-REG-005",
@@ -1780,6 +1788,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.index.cards",
         "index",
+        "built",
     ),
     Invariant(
         "CARD-REG-006",
@@ -1787,6 +1796,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.index.cards",
         "index",
+        "built",
     ),
     Invariant(
         "CARD-REG-007",
@@ -1794,6 +1804,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.index.cards",
         "index",
+        "built",
     ),
     Invariant(
         "CARD-REG-008",
@@ -1802,6 +1813,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.lint",
         "lint",
+        "built",
     ),
     Invariant(
         "CARD-REG-009",
@@ -1809,6 +1821,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.index.cards",
         "index",
+        "built",
     ),
     Invariant(
         "CARD-SEL-001",
@@ -1816,6 +1829,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.select.cards",
         "select",
+        "built",
     ),
     Invariant(
         "CARD-SEL-002",
@@ -1824,6 +1838,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.select.cards",
         "select",
+        "built",
     ),
     Invariant(
         "CARD-SEL-003",
@@ -1831,6 +1846,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.select.cards",
         "select",
+        "built",
     ),
     Invariant(
         "CARD-SEL-004",
@@ -1839,6 +1855,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.select.cards",
         "select",
+        "built",
     ),
     Invariant(
         "CARD-SEL-005",
@@ -1847,6 +1864,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.select.cards",
         "select",
+        "built",
     ),
     Invariant(
         "CARD-SEL-006",
@@ -1854,6 +1872,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.select.cards",
         "select",
+        "built",
     ),
     Invariant(
         "CARD-SEL-007",
@@ -1861,6 +1880,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.select.cards",
         "select",
+        "built",
     ),
     Invariant(
         "CARD-SCO-001",
@@ -1868,6 +1888,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.select.cards",
         "select",
+        "built",
     ),
     Invariant(
         "CARD-SCO-002",
@@ -1875,6 +1896,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.select.cards",
         "select",
+        "built",
     ),
     Invariant(
         "CARD-SCO-003",
@@ -1882,6 +1904,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.core.keywords",
         "select",
+        "built",
     ),
     Invariant(
         "CARD-SCO-004",
@@ -1889,6 +1912,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.select.cards",
         "select",
+        "built",
     ),
     Invariant(
         "CARD-SCO-005",
@@ -1897,6 +1921,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.select.cards",
         "select",
+        "built",
     ),
     Invariant(
         "CARD-SCO-006",
@@ -1904,6 +1929,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.core.keywords",
         "select",
+        "built",
     ),
     Invariant(
         "CARD-SCO-007",
@@ -1911,6 +1937,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.select.cards",
         "select",
+        "built",
     ),
     Invariant(
         "CARD-SCO-008",
@@ -1918,6 +1945,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.select.cards",
         "select",
+        "built",
     ),
     Invariant(
         "CARD-SCO-009",
@@ -1925,6 +1953,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.select.cards",
         "select",
+        "built",
     ),
     Invariant(
         "CARD-INJ-001",
@@ -1932,6 +1961,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
+        "built",
     ),
     Invariant(
         "CARD-INJ-002",
@@ -1939,6 +1969,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
+        "built",
     ),
     Invariant(
         "CARD-INJ-003",
@@ -1947,6 +1978,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
+        "built",
     ),
     Invariant(
         "CARD-INJ-004",
@@ -1955,6 +1987,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
+        "built",
     ),
     Invariant(
         "CARD-INJ-005",
@@ -1962,6 +1995,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.hooks",
         "hooks",
+        "built",
     ),
     Invariant(
         "CARD-INJ-006",
@@ -1970,6 +2004,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.hooks",
         "hooks",
+        "built",
     ),
     Invariant(
         "CARD-SEC-001",
@@ -1977,6 +2012,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.discover",
         "discover",
+        "built",
     ),
     Invariant(
         "CARD-SEC-002",
@@ -1985,6 +2021,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.discover",
         "discover",
+        "built",
     ),
     Invariant(
         "CARD-SEC-003",
@@ -1992,6 +2029,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
+        "built",
     ),
     Invariant(
         "CARD-SEC-004",
@@ -2000,6 +2038,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
+        "built",
     ),
     Invariant(
         "CARD-SEC-005",
@@ -2008,6 +2047,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
+        "built",
     ),
     Invariant(
         "CARD-SEC-006",
@@ -2015,6 +2055,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
+        "built",
     ),
     Invariant(
         "CARD-SEC-007",
@@ -2023,6 +2064,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
+        "built",
     ),
     Invariant(
         "CARD-SEC-008",
@@ -2030,6 +2072,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
+        "built",
     ),
     Invariant(
         "CARD-SEC-009",
@@ -2037,6 +2080,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.lint",
         "lint",
+        "built",
     ),
     Invariant(
         "CARD-SEC-010",
@@ -2044,6 +2088,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.lint",
         "lint",
+        "built",
     ),
     Invariant(
         "CARD-SEC-011",
@@ -2051,6 +2096,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.lint",
         "lint",
+        "built",
     ),
     Invariant(
         "CARD-SEC-012",
@@ -2059,6 +2105,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
+        "built",
     ),
     Invariant(
         "CARD-SEC-013",
@@ -2066,6 +2113,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.discover",
         "discover",
+        "built",
     ),
     Invariant(
         "CARD-LOG-001",
@@ -2073,6 +2121,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
+        "built",
     ),
     Invariant(
         "CARD-LOG-002",
@@ -2080,6 +2129,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
+        "built",
     ),
     Invariant(
         "CARD-CFG-001",
@@ -2087,6 +2137,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.config",
         "inject",
+        "built",
     ),
     Invariant(
         "CARD-CFG-002",
@@ -2094,6 +2145,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.config",
         "inject",
+        "built",
     ),
     Invariant(
         "CARD-CFG-003",
@@ -2102,6 +2154,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.config",
         "select",
+        "built",
     ),
     Invariant(
         "CARD-CFG-004",
@@ -2110,6 +2163,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.config",
         "select",
+        "built",
     ),
     Invariant(
         "CARD-CFG-005",
@@ -2117,6 +2171,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.config",
         "select",
+        "built",
     ),
     Invariant(
         "CARD-CFG-006",
@@ -2124,6 +2179,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.config",
         "inject",
+        "built",
     ),
     Invariant(
         "CARD-EXT-001",
@@ -2131,6 +2187,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.select.cards",
         "select",
+        "built",
     ),
     Invariant(
         "CARD-EXT-002",
@@ -2138,6 +2195,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.select.cards",
         "select",
+        "built",
     ),
     Invariant(
         "CARD-EXT-003",
@@ -2145,6 +2203,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.select.cards",
         "select",
+        "built",
     ),
     Invariant(
         "CARD-EXT-004",
@@ -2152,22 +2211,25 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.select.cards",
         "select",
+        "built",
     ),
     Invariant(
         "CARD-EXT-005",
         "Cards may come from local, remote or database sources behind one interface of type, "
         "location and load.",
         5,
-        "metier.load",
+        "metier.sources",
         "discover",
+        "built",
     ),
     Invariant(
         "CARD-EXT-006",
         "Remote and database sources are off unless configured, and remote cards are pinned by "
         "sha256.",
         5,
-        "metier.load",
+        "metier.sources",
         "discover",
+        "built",
     ),
     Invariant(
         "CARD-EXT-007",
@@ -2175,6 +2237,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.config",
         "select",
+        "built",
     ),
     Invariant(
         "CARD-EXT-008",
@@ -2182,6 +2245,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.index.cards",
         "index",
+        "built",
     ),
     Invariant(
         "CARD-FAIL-001",
@@ -2190,6 +2254,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
+        "built",
     ),
     Invariant(
         "CARD-FAIL-002",
@@ -2198,6 +2263,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
+        "built",
     ),
     Invariant(
         "CARD-FAIL-003",
@@ -2205,6 +2271,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
+        "built",
     ),
     Invariant(
         "CARD-FAIL-004",
@@ -2213,6 +2280,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.load",
         "discover",
+        "built",
     ),
     Invariant(
         "CARD-FAIL-005",
@@ -2221,6 +2289,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.load",
         "parse",
+        "built",
     ),
     Invariant(
         "CARD-FAIL-006",
@@ -2229,6 +2298,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
+        "built",
     ),
     Invariant(
         "CARD-ROLL-001",
@@ -2236,6 +2306,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
+        "built",
     ),
     Invariant(
         "CARD-ROLL-002",
@@ -2243,6 +2314,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
+        "built",
     ),
     Invariant(
         "CARD-ROLL-003",
@@ -2251,6 +2323,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
+        "built",
     ),
     Invariant(
         "CARD-ROLL-004",
@@ -2258,6 +2331,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
+        "built",
     ),
     Invariant(
         "CARD-ROLL-005",
@@ -2265,5 +2339,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.hooks",
         "hooks",
+        "built",
     ),
 )

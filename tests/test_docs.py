@@ -1,5 +1,6 @@
 """Pages that cannot drift: references are generated, the commands and code of the README run."""
 
+import json
 import os
 import re
 import shlex
@@ -66,6 +67,35 @@ def test_a_command_of_the_readme_prints_what_the_readme_shows(
         [METIER, *arguments], cwd=workspace, capture_output=True, text=True, check=False
     )
     assert result.stdout.removesuffix("\n") == output.removesuffix("\n")
+
+
+def test_the_hook_of_the_readme_works_in_three_commands(tmp_path: Path) -> None:
+    workspace, home = tmp_path / "workspace", tmp_path / "home"
+    shutil.copytree(
+        REPOSITORY / "examples" / "workspace", workspace, ignore=shutil.ignore_patterns(".metier")
+    )
+    (workspace / "metier.toml").touch()
+    home.mkdir()
+    (block,) = (one for one in re.findall(r"```sh\n(.*?)```", README, re.DOTALL) if "hook" in one)
+    commands = block.strip().split("\n")
+    assert len(commands) == 3
+    path = os.pathsep.join([str(Path(METIER).parent), os.environ["PATH"]])
+    results = [
+        subprocess.run(
+            ["sh", "-c", command],
+            cwd=workspace,
+            env={**os.environ, "PATH": path, "HOME": str(home)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for command in commands
+    ]
+    assert "UserPromptSubmit" in (workspace / ".claude" / "settings.json").read_text()
+    context = json.loads(results[1])["hookSpecificOutput"]["additionalContext"]
+    assert 'card="release-train"' in context
+    assert "changelog" in context
+    assert "claude-code" in results[2]
 
 
 def test_the_ability_of_the_readme_is_the_one_of_the_example() -> None:

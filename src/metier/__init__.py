@@ -3,8 +3,7 @@
 Names are loaded when they are first used, so that importing metier costs next to nothing.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+TYPE_CHECKING = False  # a hook may not load `typing` for it
 
 if TYPE_CHECKING:
     from metier.catalog import Catalog as Catalog
@@ -87,11 +86,13 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'metier' has no attribute '{name}'")
-    value = getattr(import_module(f"metier.{home}"), name)
+    value: object = getattr(import_module(f"metier.{home}"), name)
     globals()[name] = value
     return value
 

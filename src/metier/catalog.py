@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Self
 from metier.config import STATE_FOLDER, Config, find_workspace, load_config
 from metier.core.nearest import nearest
 from metier.core.paths import is_utf8
-from metier.discover import roots_for
 from metier.errors import NotFoundError, UsageError
 from metier.index import documents
 from metier.index.refresh import OnProgress, refresh_documents
 from metier.index.skills import SkillRepository
 from metier.index.store import FILE_NAME, IN_MEMORY, Store
-from metier.scan import read_documents, read_skills
+from metier.scan import read_documents, read_skills, workspace_roots
+from metier.secret import workspace_secret
 from metier.values.files import PLURAL, Entry, Found, Kind, Reading
 from metier.values.outcomes import Changes, Exclusion, Issue
 from metier.values.rows import Row
@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from metier.values.contracts import Mode
     from metier.values.documents import Ability, Document
     from metier.values.selection import Injection
+
+
+DEEP_REFERENCE = "SYSTEM_ARCHITECTURE.md"
+LARGEST_REFERENCE = 1_048_576
 
 
 class Refreshed:
@@ -71,6 +75,7 @@ class Catalog:
         self.store = store
         self._home = home
         self._skills = SkillRepository(store, read_skills)
+        self._source_issues: list[Issue] = []
 
     @classmethod
     def open(
@@ -129,7 +134,10 @@ class Catalog:
         return Refreshed(changes, self)
 
     def _read(self) -> Reading:
-        roots = roots_for(self.workspace, self.config, self._home)
+        folder = os.path.dirname(self.store.path)
+        roots, self._source_issues = workspace_roots(
+            self.workspace, self.config, self._home, folder
+        )
         return read_documents(roots, disabled=self.config.disabled, ordered=False)
 
     def skills(
@@ -176,6 +184,16 @@ class Catalog:
             raise _gone(row, entry.issues[0].message)
         return entry.document
 
+    def reference(self, name: str) -> str:
+        """A text that is only read on request, never handed over. Raises `NotFoundError`."""
+        for folder in ("", "docs"):
+            path = os.path.join(self.workspace, folder, name)
+            if name == DEEP_REFERENCE and os.path.isfile(path):
+                with open(path, encoding="utf-8", errors="replace") as file:
+                    return file.read(LARGEST_REFERENCE)
+        hint = f"there is one such text: {DEEP_REFERENCE}, in the workspace or in docs"
+        raise NotFoundError(f"no reference is called '{name}'", where=self.workspace, hint=hint)
+
     def _read_row(self, row: Row) -> Entry:
         """The file behind a row, read again."""
         try:
@@ -211,21 +229,28 @@ class Catalog:
         limit: int | None = 10,
         min_signal: float | None = None,
         include_metadata: bool = False,
+        session_type: str = "main",
     ) -> "Injection":
-        """The text that a prompt about `messages` is given: abilities, within `budget` tokens.
+        """The text that a prompt about `messages` is given: core abilities, cards, abilities.
+
+        With `budget` all of them together keep to it; without, abilities and cards each keep to
+        their own. Cards look at the last messages, one after the other.
 
         An agent with a profile brings its core abilities, before those in `core`, and its own
         budget; any other name is only asked whether abilities apply to it. `failed` is true when
         a core ability cannot be handed over: then the text is empty.
         """
+        told = [messages] if isinstance(messages, str) else list(messages)
         return self._preparer.inject(
-            messages if isinstance(messages, str) else "\n".join(messages),
+            "\n".join(told),
             agent=agent,
             core=core,
             max_tokens=budget,
             limit=limit,
             min_signal=min_signal,
             include_metadata=include_metadata,
+            messages=told,
+            session_type=session_type,
         )
 
     def resolve(
@@ -301,11 +326,17 @@ class Catalog:
     def _preparer(self) -> "Preparer":
         from metier.prepare import Preparer  # a refresh with nothing to do needs none of it
 
-        return Preparer(self.store, self._read_row, self.config.tokenizer)
+        return Preparer(
+            self.store,
+            self._read_row,
+            self.config.tokenizer,
+            self.config.capabilities,
+            lambda: workspace_secret(os.path.dirname(self.store.path)),
+        )
 
     def issues(self) -> list[Issue]:
         """Every finding of the last refresh, by path."""
-        issues = documents.stored_issues(self.store)
+        issues = [*self._source_issues, *documents.stored_issues(self.store)]
         issues += [_hidden(row) for row in documents.hidden_documents(self.store)]
         return sorted(issues, key=lambda issue: (issue.path, issue.line, issue.column, issue.code))
 

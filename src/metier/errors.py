@@ -6,6 +6,7 @@
     ├── NotFoundError             no document has that id or name              exit 1
     ├── InvalidDocumentError      a strict load met a document with errors     exit 1
     ├── ContractError             a DCI contract that cannot be used           exit 1
+    ├── SourceError               a source of cards cannot be read             exit 1
     └── StoreError                the catalogue file cannot be used            exit 1
 
 Problems in *data* are not raised: they travel as `Issue` values. Every error has a stable
@@ -45,6 +46,10 @@ class NotFoundError(MetierError):
 
 class InvalidDocumentError(MetierError):
     default_code = "DOCUMENT_INVALID"
+
+
+class SourceError(MetierError):
+    default_code = "SOURCE_FAILED"
 
 
 class StoreError(MetierError):

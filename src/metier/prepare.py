@@ -5,15 +5,17 @@ from dataclasses import replace
 from functools import cached_property
 from typing import cast
 
+from metier.cards import NO_CARDS, Cards
 from metier.core.budget import CountTokens
 from metier.core.text import words
 from metier.errors import InvalidDocumentError, MetierError
 from metier.index.abilities import AbilityRegistry, StoredAbilities
 from metier.index.documents import find_documents, left_out
 from metier.index.store import Store
-from metier.inject.abilities import DEFAULT_MAX_TOKENS, inject_abilities
+from metier.inject.abilities import DEFAULT_MAX_TOKENS, arrange, compose
 from metier.select.abilities import abilities_for_task
 from metier.tokens import token_counter
+from metier.values.capabilities import CapabilitiesConfig
 from metier.values.documents import Ability
 from metier.values.files import Entry
 from metier.values.outcomes import Issue
@@ -27,11 +29,20 @@ class Preparer:
     `read_row` reads the file behind a row again and raises `MetierError` when it is gone.
     """
 
-    def __init__(self, store: Store, read_row: Callable[[Row], Entry], tokenizer: str) -> None:
+    def __init__(
+        self,
+        store: Store,
+        read_row: Callable[[Row], Entry],
+        tokenizer: str,
+        capabilities: CapabilitiesConfig,
+        secret: Callable[[], bytes],
+    ) -> None:
+        """`secret` gives what the marks around cards are made with."""
         self._store = store
         self._read_row = read_row
         self._tokenizer = tokenizer
         self._known: StoredAbilities | None = None
+        self._cards = Cards(store, capabilities, secret)
 
     @cached_property
     def count_tokens(self) -> CountTokens:
@@ -53,6 +64,8 @@ class Preparer:
         limit: int | None,
         min_signal: float | None,
         include_metadata: bool,
+        messages: Sequence[str],
+        session_type: str,
     ) -> Injection:
         """Select by what the catalogue knows, read the content of what was selected, fit it in.
 
@@ -66,6 +79,7 @@ class Preparer:
         if broken:
             return _nothing(_broken_profile(agent, broken), max_tokens or profile_limit)
         core = (*profile_core, *core)
+        one_limit = max_tokens is not None
         max_tokens = profile_limit if max_tokens is None else max_tokens
 
         def select(abilities: Iterable[Ability]) -> AbilitySelection:
@@ -80,18 +94,23 @@ class Preparer:
             )
 
         selection = self._with_content(select, known.registry)
-        made = inject_abilities(
-            selection, max_tokens, core, include_metadata, count=self.count_tokens
+        cards = self._cards.choose(messages, session_type, agent, self.count_tokens)
+        arranged = arrange(selection, core, include_metadata)
+        made, _ = compose(
+            arranged, max_tokens, cards.fitted, shared=one_limit, count=self.count_tokens
         )
+        handed = cards.handed if made.combined_content else NO_CARDS
         return Injection(
             text=made.combined_content,
             tokens=made.token_count,
-            truncated=made.truncated,
-            skipped=made.skipped,
-            issues=made.issues,
+            truncated=made.truncated or handed.truncated,
+            skipped=[*made.skipped, *handed.skipped],
+            issues=[*made.issues, *cards.issues],
             max_tokens=max_tokens,
             injected_abilities=made.injected_abilities,
             selection=selection,
+            injected_cards=handed.injected,
+            cards_passed_over=cards.passed_over,
         )
 
     def _stored(self) -> StoredAbilities:

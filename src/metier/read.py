@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from metier.discover import LARGEST
 from metier.lint import lint_document
 from metier.parse.kinds import parse_document
-from metier.values.documents import Document, Skill
+from metier.values.documents import Card, Document, Skill
 from metier.values.files import Entry, Found, Kind, Parsed
 from metier.values.outcomes import Issue, has_errors
 
@@ -33,13 +33,22 @@ def read_entry(found: Found, *, disabled: frozenset[str], strict: bool = False) 
         return _refused(found, "unreadable", "IO201", f"cannot be read: {error.strerror}")
     parsed = read_text(found, raw)
     issues = [*parsed.issues, *lint_document(parsed)]
+    reason = _reason(found.kind, parsed.document, issues, disabled, strict=strict)
     return Entry(
         found=found,
         sha256=hashlib.sha256(raw).hexdigest(),
         document=parsed.document,
         issues=issues,
-        reason=_reason(found.kind, parsed.document, issues, disabled, strict=strict),
+        reason=reason,
+        handed=_handed(parsed.document) if found.kind == "card" and not reason else "",
     )
+
+
+def _handed(document: Document | None) -> str:
+    """What a hook or an injection hands over of a card."""
+    from metier.inject.sanitize import sanitize_capability_content  # most files are no cards
+
+    return sanitize_capability_content(document.body).text if isinstance(document, Card) else ""
 
 
 def read_text(found: Found, raw: bytes) -> Parsed:

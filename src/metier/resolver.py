@@ -14,7 +14,7 @@ from metier.core.collector import without_garbage_collection
 from metier.core.nearest import nearest
 from metier.errors import NotFoundError, UsageError
 from metier.index.documents import find_documents, names_of
-from metier.index.stems import LABEL, PROSE, catch_up, stem_postings
+from metier.index.stems import LABEL, PROSE, catch_up, is_caught_up, stem_postings
 from metier.index.store import IN_MEMORY, Store
 from metier.parse.candidates import candidate_of
 from metier.resolve import AliasTable, AliasTables, Pool, Resolution, resolve
@@ -114,7 +114,8 @@ class Resolver:
             with without_garbage_collection():
                 self._pool = self._read_pool()
             self._discovery = self._counts(self._pool)
-            self._version = version
+            is_complete = is_caught_up(self._store)  # else somebody has just added a skill
+            self._version = version if is_complete else None
         return self._pool
 
     def _read_pool(self) -> Pool:

@@ -8,11 +8,35 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
-from metier.discover import discover, skill_root
+from metier.config import Config
+from metier.discover import discover, roots_for, skill_root, source_root
 from metier.values.files import Entry, Found, Reading, Root
+from metier.values.outcomes import Issue
 
-READER_VERSION = "3"
+READER_VERSION = "4"
 """Raised whenever the same bytes would give another entry: every file is then read again."""
+
+
+def workspace_roots(
+    workspace: str, config: Config, home: str, state_folder: str
+) -> tuple[list[Root], list[Issue]]:
+    """Every folder to look through; cards from elsewhere are brought into the state folder first.
+
+    Without a state folder there are no such cards. Sources that fail become findings.
+    """
+    roots = roots_for(workspace, config, home)
+    settings = config.capabilities.sources
+    shelf = os.path.join(state_folder, "cards")
+    if not state_folder or not (settings or os.path.lexists(shelf)):
+        return roots, []
+    from metier.sources import source_folders, sync_sources  # most workspaces name none
+
+    issues = sync_sources(settings, workspace, state_folder)
+    folders = source_folders(settings, state_folder)
+    for rank, (setting, path) in enumerate(folders, start=len(config.cards)):
+        if os.path.isdir(path):
+            roots.append(source_root(path, label=setting.type, rank=rank, workspace=workspace))
+    return roots, issues
 
 
 def read_documents(

@@ -13,27 +13,29 @@ from metier.core.stems import label_stems, prose_stems
 from metier.index.stems import LABEL, PROSE, catch_up, stem_postings
 
 
-def stored(catalog: Catalog) -> dict[tuple[str, str], dict[str, int]]:
-    """Field and stem → how often each skill, by name, has it."""
+def stored(catalog: Catalog) -> dict[tuple[str, str], dict[str, tuple[int, int]]]:
+    """Field and stem → how often each skill, by name, has it, and how many stems it has."""
     names = dict(catalog.store.rows("SELECT key, name FROM document"))
-    found: dict[tuple[str, str], dict[str, int]] = {}
+    found: dict[tuple[str, str], dict[str, tuple[int, int]]] = {}
     for field, stem in catalog.store.rows("SELECT field, stem FROM skill_stem"):
         postings = stem_postings(catalog.store, field, stem)
         assert postings
-        assert list(postings[0::2]) == sorted(postings[0::2])
-        pairs = zip(postings[0::2], postings[1::2], strict=True)
-        found[field, stem] = {names[key]: count for key, count in pairs}
+        assert list(postings[0::3]) == sorted(postings[0::3])
+        entries = zip(postings[0::3], postings[1::3], postings[2::3], strict=True)
+        found[field, stem] = {names[key]: (count, size) for key, count, size in entries}
     return found
 
 
-def expected(catalog: Catalog) -> dict[tuple[str, str], dict[str, int]]:
+def expected(catalog: Catalog) -> dict[tuple[str, str], dict[str, tuple[int, int]]]:
     """The same, from the rows of the skills alone."""
-    found: dict[tuple[str, str], dict[str, int]] = {}
+    found: dict[tuple[str, str], dict[str, tuple[int, int]]] = {}
     for row in catalog.skills(shadowed=True):
-        for stem, count in Counter(prose_stems(row.name, row.description)).items():
-            found.setdefault((PROSE, stem), {})[row.name] = count
-        for stem in set(label_stems(row.name, row.path.rpartition("/")[0])):
-            found.setdefault((LABEL, stem), {})[row.name] = 1
+        prose = prose_stems(row.name, row.description)
+        for stem, count in Counter(prose).items():
+            found.setdefault((PROSE, stem), {})[row.name] = (count, len(prose))
+        labels = set(label_stems(row.name, row.path.rpartition("/")[0]))
+        for stem in labels:
+            found.setdefault((LABEL, stem), {})[row.name] = (1, len(labels))
     return found
 
 
@@ -48,7 +50,7 @@ def test_stems_are_added_when_they_are_asked_for_and_once(workspace: Workspace) 
         assert stored(catalog) == {}
         assert catch_up(catalog.store) == 1
         assert catch_up(catalog.store) == 0
-        assert stored(catalog)[PROSE, "chart"] == {"charts": 3}
+        assert stored(catalog)[PROSE, "chart"] == {"charts": (3, 5)}
 
 
 def test_a_file_without_a_skill_has_no_stems(workspace: Workspace) -> None:

@@ -10,6 +10,7 @@ import pytest
 import metier
 from metier.errors import MetierError
 from metier.lint.pages import ERROR_PAGES, PAGES
+from metier.lint.tiers import lint_agents_file
 from metier.load import load_folder
 from metier.resolve.aliases import parse_alias_table
 from metier.values.codes import CODES, OUTCOME_CODES
@@ -22,6 +23,7 @@ PLACES: dict[str, tuple[Kind, str]] = {
     "DC": ("skill", "skills/example/SKILL.md"),
     "AB": ("ability", "abilities/x.md"),
     "CD": ("card", "docs/capabilities/x.md"),
+    "SZ": ("card", "docs/capabilities/x.md"),
     "AG": ("agent", "agents/x.yaml"),
     "FM115": ("agent", "agents/x.json"),
 }
@@ -51,6 +53,11 @@ def skill(*front: str, body: str = "Read the table.") -> bytes:
     return "\n".join(lines).encode() + b"\n"
 
 
+def card(body: str) -> bytes:
+    front = "id: x\nname: X\ndescription: Looks things up.\ntriggers: {keywords: [search]}"
+    return f"---\n{front}\n---\n{body} {'It tells what is there. ' * 12}\n".encode()
+
+
 ABOUT = "description: Draws a chart from a table of numbers."
 
 SITUATIONS: dict[str, tuple[bytes, bytes]] = {
@@ -66,6 +73,7 @@ SITUATIONS: dict[str, tuple[bytes, bytes]] = {
               skill(ABOUT, f"compatibility: {'a' * 500}")),
     "SK313": (skill(body="x\n" * 501), skill(body="x\n" * 500)),
     "AB504": (b"a" * 50_001, b"a" * 50_000),
+    "SZ802": (card("The tool sea\u200brch finds pages."), card("The tool search finds pages.")),
 }  # fmt: skip
 """Codes whose page describes a file that is too long, or no text, to be shown."""
 
@@ -120,9 +128,11 @@ FOLDERS: dict[str, Callable[[Path], Kind]] = {
 """Codes that are about where a file is or what it is called."""
 
 ALIAS_TABLE = "DC403"
+AGENTS_FILE = {"CD608", "CD609"}
+"""Codes of a file that is no document."""
 SHOWN = [
     code for code in CODES
-    if code[:2] in PLACES and code not in {*SITUATIONS, *FOLDERS, ALIAS_TABLE}
+    if code[:2] in PLACES and code not in {*SITUATIONS, *FOLDERS, *AGENTS_FILE, ALIAS_TABLE}
 ]  # fmt: skip
 
 
@@ -171,7 +181,7 @@ def sentences(text: str) -> int:
 
 def test_every_example_of_a_document_family_is_tried_out() -> None:
     families = {code for code in CODES if code[:2] in PLACES}
-    assert families <= {*SHOWN, *SITUATIONS, *FOLDERS, ALIAS_TABLE}
+    assert families <= {*SHOWN, *SITUATIONS, *FOLDERS, *AGENTS_FILE, ALIAS_TABLE}
 
 
 @pytest.mark.parametrize("code", SHOWN)
@@ -218,3 +228,10 @@ def test_the_page_of_alias_tables_shows_a_broken_and_a_sound_one() -> None:
     assert table is None
     assert {issue.code for issue in issues} == {ALIAS_TABLE}
     assert parse_alias_table(page.good, "workspace", "aliases.json")[1] == []
+
+
+def test_the_page_about_pointing_to_the_cards_shows_an_agents_file_with_and_without() -> None:
+    cards = ["web-search", "docs/capabilities/web-search.md"]
+    page = PAGES["CD609"]
+    assert codes_of(lint_agents_file(page.bad, "AGENTS.md", cards)) == {"CD609"}
+    assert lint_agents_file(page.good, "AGENTS.md", cards) == []

@@ -58,6 +58,7 @@ def test_every_field_has_its_place() -> None:
         confidence_threshold=0.25,
         priority=40,
         estimated_tokens=120,
+        sha256=made.sha256,
         version="1.0.0",
         enabled=False,
         path=PATH,

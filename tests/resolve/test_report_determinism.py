@@ -1,5 +1,6 @@
 """The same question gives the same report, whatever order, process, locale or cache."""
 
+import hashlib
 import json
 import os
 import random
@@ -41,6 +42,15 @@ RUNS: dict[str, dict[str, Any]] = {
     "unchecked": {"divergence": False, "depth": 0, "query": "größer"},
 }
 EVERY_RUN = pytest.mark.parametrize("name", RUNS)
+DIGESTS = {
+    "plain": "6beea59308cd3b1d968c16572c750e0707aa284047563a007aaf3f889ab848ad",
+    "strict": "c9badbcbfc86e5a58515e642f72935eb2da5ff13b126b0621da72f8bf6d046b2",
+    "cover": "5e6bec541612c17157df65a7ad3544c074726657bdb1b5fa373fdc2e8bf492a6",
+    "host": "791da37f3967ad9132d5a178a8cd5dd3f4d8bebf4682d7b8eb6c9da5ad6436ab",
+    "consumer": "604957ed2d06f4da1debae01aecfe689c79f2ed9cb84918bcc798f8326dc837b",
+    "unchecked": "fc65b96f5b39b4736a8f381af1e46e4acfd666105d2d6379130e9cad6eeaf7be",
+}
+"""SHA-256 of each full report: Pythons 3.11, 3.12 and 3.13 that pass write the same bytes."""
 
 
 def asked(pool: Any, name: str) -> Resolution:
@@ -80,6 +90,18 @@ def test_order_hash_seed_and_locale_do_not_change_a_byte() -> None:
     assert len(json.loads(plain)) == len(RUNS)
     assert printed("2", PYTHONHASHSEED="12345", LC_ALL="C", PYTHONUTF8="0") == plain
     assert printed("3", PYTHONHASHSEED="999", LC_ALL="tr_TR.UTF-8", TZ="Asia/Tokyo") == plain
+
+
+@EVERY_RUN
+def test_every_version_of_python_writes_the_same_bytes(name: str) -> None:
+    """After a change of the reports that is meant, the digests that pytest shows are the new."""
+    report = asked(MIXED, name).full_report()
+    assert (report.data["run_id"], report.data["generated_at"]) == ("", "")
+    assert hashlib.sha256(report.to_json().encode()).hexdigest() == DIGESTS[name]
+
+
+def test_every_run_has_a_digest() -> None:
+    assert DIGESTS.keys() == RUNS.keys()
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -33,6 +33,8 @@ COMMANDS: dict[str, _Command] = {
     "report": _Command("report", "Show or compare the reports of resolutions."),
     "record": _Command("record", "Record how a provider did."),
     "inject": _Command("inject", "Print the text of the abilities that a task needs."),
+    "stats": _Command("stats", "Show what hooks decided, and how rightly."),
+    "hook": _Command("hook", "Have an agent host hand over what metier knows."),
     "lint": _Command("lint", "Check documents and say what to change."),
     "explain": _Command("explain", "Explain a finding or an error by its code."),
     "conformance": _Command("conformance", "Run the conformance suite of the resolver."),

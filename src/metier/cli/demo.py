@@ -13,10 +13,12 @@ import click
 from metier.errors import NotFoundError
 
 _TASK = "Review the Python pull request"
+_QUESTION = "Which changelog goes with the release tag? Is there a report?"
 _STEPS: tuple[tuple[str, Sequence[str]], ...] = (
     ("Find everything: one command, no set-up.", ("refresh",)),
     ("These are the skills of a small team.", ("list", "skills")),
     ("Who provides what?", ("providers", "web-search")),
+    ("Which one, and why? By written rules.", ("resolve", "-r", "web-search")),
     ("What is wrong with them? Every finding says where, and what to change.", ("lint",)),
     ("Why does that matter?", ("explain", "FM104")),
     ("What is mechanical is repaired.", ("lint", "--fix")),
@@ -28,6 +30,14 @@ _STEPS: tuple[tuple[str, Sequence[str]], ...] = (
     (
         "Why these? Every part of every score is shown.",
         ("inject", "--task", _TASK, "--agent", "reviewer", "--min-signal", "5", "--explain"),
+    ),
+    (
+        "A capability card comes when its keywords do; the scores of the others are shown.",
+        ("inject", "--task", _QUESTION, "--min-signal", "60", "--explain"),
+    ),
+    (
+        "In the host that you have, with every prompt: this is what would change.",
+        ("hook", "install", "claude-code", "--dry-run"),
     ),
 )
 

@@ -54,6 +54,14 @@ _PARTS = ("core", "tags", "category", "keywords", "priority")
     metavar="X",
     help="Leave out what scores less than X without core and priority.",
 )
+@click.option(
+    "--session",
+    "session_type",
+    type=click.Choice(["main", "isolated"]),
+    default="main",
+    show_default=True,
+    help="The type of session; cards may ask for one.",
+)
 @click.option("--headings", is_flag=True, help="Put a heading above each ability.")
 @click.option("--explain", is_flag=True, help="Print the scores instead of the text.")
 def command(
@@ -64,13 +72,15 @@ def command(
     core: tuple[str, ...],
     limit: int,
     min_signal: float | None,
+    session_type: str,
     headings: bool,
     explain: bool,
 ) -> int:
-    """Print the text of the abilities that a task needs, exactly as a model receives it.
+    """Print the text that a task needs, exactly as a model receives it.
 
-    Core abilities come first; the others by score, until the token limit is reached. What is
-    left out, and why, is told on standard error.
+    Core abilities come first, then the capability cards whose keywords come up, then the other
+    abilities by score, until the token limit is reached. What is left out, and why, is told on
+    standard error.
     """
     if task == "-":
         task = sys.stdin.read()
@@ -84,6 +94,7 @@ def command(
             limit=limit,
             min_signal=min_signal,
             include_metadata=headings,
+            session_type=session_type,
         )
     if session.as_json:
         session.print_json({"task": task, "agent": agent, **injection.to_json()})
@@ -133,11 +144,27 @@ def _print_scores(session: Session, injection: Injection) -> None:
     for scored in selection.rejected:
         rows.append([scored.item.id, *_cells(scored), f"left out: {details[scored.item.id]}"])
     session.print_table(["ability", *_PARTS, "total", "note"], rows, heading=True)
+    _print_cards(session, injection)
     more = selection.passed_over
     session.note(
         f"{counted(len(inside), 'ability', 'abilities')}, {injection.tokens:,} of "
         f"{injection.max_tokens:,} tokens" + (f"; {more:,} more not chosen" if more else "")
     )
+
+
+def _print_cards(session: Session, injection: Injection) -> None:
+    left = {one.id: "over budget" for one in injection.skipped if one.kind == "card"}
+    rows = [
+        [one.item.id, f"{one.score:g}", f"{one.item.confidence_threshold:g}", "handed over"]
+        for one in injection.injected_cards
+    ]
+    rows += [[key, "", "", note] for key, note in left.items()]
+    rows += [
+        [one.item.id, f"{one.score:g}", f"{one.item.confidence_threshold:g}", reason]
+        for one, reason in injection.cards_passed_over
+    ]
+    if rows:
+        session.print_table(["card", "score", "threshold", "note"], rows, heading=True)
 
 
 def _cells(scored: Scored[Any]) -> list[str]:

@@ -19,6 +19,7 @@ from metier.discover import roots_for, roots_of_paths
 from metier.errors import ConfigError, UsageError
 from metier.lint.choose import Choice, unknown_code
 from metier.lint.formats import FORMATS
+from metier.lint.tiers import AGENTS_FILE, lint_agents_file
 from metier.load import Linted, fix_files, lint_files, read_documents
 from metier.values.codes import CODES
 from metier.values.files import KINDS, Kind, Reading
@@ -88,6 +89,8 @@ def command(
     with session.progress("checking") as on_progress:
         linted = lint_files(reading, on_progress)
     linted = _with_alias_tables(linted, paths, session.workspace())
+    if kind is None:
+        linted = _with_agents_file(linted, paths, session.workspace(), config)
     issues = _chosen(linted, choice, places)
     click.echo(_render(issues, "json" if session.as_json else output_format), nl=False)
     session.note(_summary(linted, issues, choice))
@@ -168,7 +171,11 @@ def _reading(
     session: Session, config: Config, paths: Sequence[str], kind: Kind | None, *, strict: bool
 ) -> Reading:
     workspace = session.workspace()
-    documents = [path for path in paths if not _is_alias_table(path)]
+    documents = [
+        path
+        for path in paths
+        if not _is_alias_table(path) and (kind or not _is_agents_file(path, workspace))
+    ]
     if kind is not None and not paths:
         raise UsageError("--kind needs the files that are of that kind", hint="metier lint PATH")
     if paths:
@@ -178,6 +185,14 @@ def _reading(
     return read_documents(roots, disabled=config.disabled, strict=strict)
 
 
+def _table_below(path: str) -> str:
+    """The alias table that a named folder holds, or that was named itself."""
+    folder = os.path.dirname(ALIAS_FILE)
+    inside = ALIAS_FILE if os.path.basename(path) != folder else os.path.basename(ALIAS_FILE)
+    table = os.path.join(path, inside) if os.path.isdir(path) else path
+    return table if _is_alias_table(table) else ""
+
+
 def _is_alias_table(path: str) -> bool:
     return os.path.basename(path) == os.path.basename(ALIAS_FILE) and os.path.isfile(path)
 
@@ -185,7 +200,7 @@ def _is_alias_table(path: str) -> bool:
 def _with_alias_tables(linted: Linted, paths: Sequence[str], workspace: str) -> Linted:
     """With what is wrong in the alias tables that were named, or in the workspace's own."""
     own = os.path.join(workspace, ALIAS_FILE)
-    named = [(path, path) for path in paths if _is_alias_table(path)]
+    named = [(table, table) for path in paths if (table := _table_below(path))]
     tables = named if paths else [(own, ALIAS_FILE)] if os.path.isfile(own) else []
     if not tables:
         return linted
@@ -195,6 +210,38 @@ def _with_alias_tables(linted: Linted, paths: Sequence[str], workspace: str) -> 
         issue for file, shown in tables for issue in read_alias_table(file, "workspace", shown)[1]
     ]
     return Linted(linted.files + len(tables), [*linted.issues, *issues])
+
+
+def _is_agents_file(path: str, workspace: str) -> bool:
+    own = os.path.join(workspace, AGENTS_FILE)
+    return os.path.isfile(own) and os.path.realpath(path) == os.path.realpath(own)
+
+
+def _with_agents_file(
+    linted: Linted, paths: Sequence[str], workspace: str, config: Config
+) -> Linted:
+    """With notes on the workspace's AGENTS.md, when it or nothing was named."""
+    own = os.path.join(workspace, AGENTS_FILE)
+    named = [path for path in paths if _is_agents_file(path, workspace)]
+    if not os.path.isfile(own) or (paths and not named):
+        return linted
+    shown = named[0] if named else AGENTS_FILE
+    try:
+        with open(own, encoding="utf-8", errors="replace") as file:
+            text = file.read()
+    except OSError as error:
+        issues = [Issue("IO201", f"cannot be read: {error.strerror}", shown)]
+    else:
+        issues = lint_agents_file(text, shown, _cards(workspace, config))
+    return Linted(linted.files + 1, [*linted.issues, *issues])
+
+
+def _cards(workspace: str, config: Config) -> list[str]:
+    """The ids and paths of the workspace's usable cards."""
+    roots = roots_for(workspace, config, os.path.expanduser("~"))
+    reading = read_documents([root for root in roots if root.kind == "card"])
+    entries = [entry for found in reading.found if not (entry := reading.read(found)).reason]
+    return [name for entry in entries for name in (entry.handle, entry.found.path)]
 
 
 def _render(issues: Sequence[Issue], output_format: str) -> str:

@@ -81,7 +81,8 @@ def command(
     """
     with session.catalog() as catalog:
         if run_id is not None:
-            _refuse_a_new_question(query, requires, consumer, policies)
+            new = (query, requires, consumer, mode, policies, alias_file, host)
+            _refuse_a_new_question(*new, no_divergence, full_report)
             return _continue(session, catalog, run_id, decision)
         made = catalog.resolve(
             requires,

@@ -1,12 +1,13 @@
 """`metier show`"""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import click
 import yaml
 from click.shell_completion import CompletionItem
 
+from metier.catalog import Catalog
 from metier.cli.session import Session, counted, metier_command, names_from_catalog
 from metier.core.budget import pages
 from metier.core.text import printable
@@ -15,6 +16,7 @@ from metier.inject.abilities import DEFAULT_MAX_TOKENS
 from metier.values.files import KINDS, Kind
 from metier.values.rows import Row
 
+_REFERENCE = "reference"
 _SHOWN_ELSEWHERE = frozenset({"id", "abilityId", "agentId", "displayName", "systemPrompt"})
 
 
@@ -24,7 +26,7 @@ def _complete(ctx: click.Context, _parameter: Any, incomplete: str) -> list[Comp
 
 
 @metier_command("show")
-@click.argument("kind", type=click.Choice(list(KINDS)), metavar="KIND")
+@click.argument("kind", type=click.Choice([*KINDS, _REFERENCE]), metavar="KIND")
 @click.argument("wanted", metavar="ID", shell_complete=_complete)
 @click.option("--page", type=click.IntRange(min=1), metavar="N", help="Only page N of its text.")
 @click.option(
@@ -35,31 +37,54 @@ def _complete(ctx: click.Context, _parameter: Any, incomplete: str) -> list[Comp
     metavar="N",
     help="The most tokens a page has.",
 )
-def command(session: Session, kind: Kind, wanted: str, page: int | None, max_tokens: int) -> None:
+def command(session: Session, kind: str, wanted: str, page: int | None, max_tokens: int) -> None:
     """Show one document: what it is, its findings, its text.
 
     KIND is skill, ability, card or agent. ID is a name, or the full id `name::folder` of a
     skill that another one hides. A text that is too long for a prompt can be read in pages.
+    `reference SYSTEM_ARCHITECTURE.md` shows what is never handed over by itself.
     """
     with session.catalog() as catalog:
-        row = catalog.row(kind, wanted)
-        others = [other.id for other in catalog.find(kind, wanted) if other != row]
-        issues = catalog.issues_of(row)
-        body = catalog.document(row).body
-        which: dict[str, int] = {}
-        if page is not None:
-            body, which = _page(page, pages(body, max_tokens, catalog.count_tokens))
-        if session.as_json:
-            details = {"body": body, "findings": [issue.to_json() for issue in issues]}
-            session.print_json({**row.to_json(), **details, "others": others, **which})
-            return
-        facts = _facts(row)
-        facts += [("page", f"{which['page']} of {which['pages']}")] if which else []
-        facts += [("finding", f"{issue.code} {issue.message}") for issue in issues]
-        facts += [("also", other) for other in others]
-        for name, value in facts:
-            click.echo(f"{click.style(f'{printable(name)}:', bold=True)} {printable(value)}")
-        click.echo(f"\n{printable(body)}" if body else "\n(no text)")
+        if kind == _REFERENCE:
+            _show_reference(session, catalog, wanted, page, max_tokens)
+        else:
+            _show_document(session, catalog, cast(Kind, kind), wanted, page, max_tokens)
+
+
+def _show_reference(
+    session: Session, catalog: Catalog, name: str, page: int | None, max_tokens: int
+) -> None:
+    body = catalog.reference(name)
+    which: dict[str, int] = {}
+    if page is not None:
+        body, which = _page(page, pages(body, max_tokens, catalog.count_tokens))
+    if session.as_json:
+        session.print_json({"kind": _REFERENCE, "id": name, "body": body, **which})
+    else:
+        click.echo(printable(body))
+
+
+def _show_document(
+    session: Session, catalog: Catalog, kind: Kind, wanted: str, page: int | None, max_tokens: int
+) -> None:
+    row = catalog.row(kind, wanted)
+    others = [other.id for other in catalog.find(kind, wanted) if other != row]
+    issues = catalog.issues_of(row)
+    body = catalog.document(row).body
+    which: dict[str, int] = {}
+    if page is not None:
+        body, which = _page(page, pages(body, max_tokens, catalog.count_tokens))
+    if session.as_json:
+        details = {"body": body, "findings": [issue.to_json() for issue in issues]}
+        session.print_json({**row.to_json(), **details, "others": others, **which})
+        return
+    facts = _facts(row)
+    facts += [("page", f"{which['page']} of {which['pages']}")] if which else []
+    facts += [("finding", f"{issue.code} {issue.message}") for issue in issues]
+    facts += [("also", other) for other in others]
+    for name, value in facts:
+        click.echo(f"{click.style(f'{printable(name)}:', bold=True)} {printable(value)}")
+    click.echo(f"\n{printable(body)}" if body else "\n(no text)")
 
 
 def _page(number: int, pages: Sequence[str]) -> tuple[str, dict[str, int]]:

@@ -42,10 +42,12 @@ def fit(
     separator: str,
     count: CountTokens = count_tokens,
     overflow: Overflow = "stop",
+    start: str = "",
 ) -> Fitted:
     """Join `parts` in order, as long as the count of the joined text stays within `limit`.
 
-    An empty part takes neither room nor a separator. Raises `UsageError` for a negative limit.
+    An empty part takes neither room nor a separator. `start` stands before the first part and
+    counts with it; without any part the text is empty. Raises `UsageError` for a negative limit.
     """
     check_limit(limit)
     text, tokens = "", 0
@@ -53,7 +55,7 @@ def fit(
     for place, part in enumerate(parts):
         if part:
             before = len(text)
-            text += f"{separator}{part}" if text else part
+            text += f"{separator}{part}" if text else f"{start}{part}"
             size = count(text)
             if size > limit:
                 text = text[:before]

@@ -1,12 +1,13 @@
 """Words: the one tokenizer for every rule that speaks of words."""
 
-import re
 import unicodedata
-from functools import lru_cache
 
-_ASCII = frozenset(map(chr, range(128)))
-_ASCII_WORDS = re.compile(r"[a-z0-9]+")
-_WORDS = re.compile(r"[a-z0-9\x80-\U0010ffff]+")
+_ALPHABET = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
+_ASCII_WORDS = str.maketrans(
+    {chr(code): " " for code in range(128) if chr(code).lower() not in _ALPHABET}
+    | {chr(code): chr(code).lower() for code in range(65, 91)}
+)
+"""Lower case, and a space for everything that is in no word."""
 
 
 def words(text: str) -> list[str]:
@@ -15,36 +16,53 @@ def words(text: str) -> list[str]:
     What holds no letter or digit is no word. Order and repetitions are kept.
     """
     if text.isascii():
-        return _ASCII_WORDS.findall(text.lower())
+        return text.translate(_ASCII_WORDS).split()
     folded = unicodedata.normalize("NFC", text).casefold()
     has_marks = False
-    for char in set(folded).difference(_ASCII):
+    for char in set(folded).difference(_ALPHABET):
         category = _category(char)
         if category == "M":
             has_marks = True
         elif not category:
             folded = folded.replace(char, " ")
-    found: list[str] = _WORDS.findall(folded)
-    if not has_marks:
-        return found
-    return [word for word in found if any(_category(char) == "L" for char in word)]
+    found = folded.split(" ")
+    if has_marks:
+        return [word for word in found if any(_category(char) == "L" for char in word)]
+    return [word for word in found if word]
 
 
-@lru_cache(maxsize=4096)
+_categories: dict[str, str] = {}
+"""The category of each character that was asked for: there are not many."""
+
+
 def _category(char: str) -> str:
     """Give "L" for a letter or digit, "M" for a mark, nothing for what separates words."""
-    category = unicodedata.category(char)
-    if category[0] == "L" or category == "Nd":
-        return "L"
-    return "M" if category[0] == "M" else ""
+    known = _categories.get(char)
+    if known is None:
+        category = unicodedata.category(char)
+        is_letter = category[0] == "L" or category == "Nd"
+        known = "L" if is_letter else "M" if category[0] == "M" else ""
+        _categories[char] = known
+    return known
 
 
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+def is_part_of_word(char: str) -> bool:
+    """Whether it is a letter, a mark or a digit."""
+    return char.isalnum() if char.isascii() else _category(char) != ""
 
 
 def printable(text: str) -> str:
     """`text` with control and direction characters written out, so that no terminal obeys them."""
-    return _UNPRINTABLE.sub(lambda match: ascii(match[0])[1:-1], text)
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(ascii(char)[1:-1] if _is_unprintable(char) else char for char in text)
+
+
+def _is_unprintable(char: str) -> bool:
+    return (char < " " and char not in "\t\n") or "\x7f" <= char <= "\x9f" or char in _DIRECTIONS
+
+
+_DIRECTIONS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def jaccard(left: frozenset[str], right: frozenset[str]) -> float:

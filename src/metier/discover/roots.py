@@ -7,7 +7,7 @@ from metier.config import Config
 from metier.core.paths import is_inside
 from metier.discover.hosts import FIRST_MOUNT_RANK, HOSTS
 from metier.discover.walk import SKILL_NAMES
-from metier.errors import UsageError
+from metier.errors import ConfigError, UsageError
 from metier.values.files import KINDS, Kind, Root
 
 
@@ -32,6 +32,12 @@ def _kind_roots(kind: Kind, folders: Sequence[str], workspace: str) -> list[Root
     for rank, folder in enumerate(folders):
         path = os.path.realpath(os.path.join(workspace, folder))
         inside = is_inside(path, workspace)
+        if kind == "card" and not inside:
+            raise ConfigError(
+                f"the folder of cards '{folder}' lies outside of the workspace",
+                where=workspace,
+                hint="cards come from the repository; copy them, or name a source of cards",
+            )
         relative = os.path.relpath(path, workspace).replace(os.sep, "/")
         roots.append(
             Root(
@@ -48,6 +54,12 @@ def _kind_roots(kind: Kind, folders: Sequence[str], workspace: str) -> list[Root
 
 def _prefix(folder: str) -> str:
     return "" if folder in ("", ".") else f"{folder.rstrip('/')}/"
+
+
+def source_root(path: str, *, label: str, rank: int, workspace: str) -> Root:
+    """The folder that the cards of a source were brought into."""
+    relative = os.path.relpath(path, workspace).replace(os.sep, "/")
+    return Root("card", path, path, label, rank, f"{relative}/")
 
 
 def host_roots(workspace: str, home: str) -> list[Root]:

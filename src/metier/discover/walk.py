@@ -38,6 +38,10 @@ LARGEST: dict[Kind, int] = {
 }
 
 
+NO_CARDS = frozenset({"README.md", "AGENTS.md", "SYSTEM_ARCHITECTURE.md"})
+"""Files among the cards that are none: what is always there, and what is read on request."""
+
+
 def discover(roots: Iterable[Root], *, ordered: bool = True) -> list[Found]:
     """Every file below `roots`, by source order, then bytewise by path; each file once.
 
@@ -125,6 +129,8 @@ class _Walk:
     def _is_wanted(self, name: str) -> bool:
         if self._root.only:
             return name == self._root.only
+        if self._root.kind == "card" and name in NO_CARDS:
+            return False
         return name.endswith(SUFFIXES[self._root.kind]) and not name.startswith(".")
 
     def _descend(self, top: str, shown_as: str | None = None) -> None:

@@ -91,4 +91,49 @@ MIGRATIONS: tuple[Migration, ...] = (
             "DELETE FROM setting WHERE name = 'counts'",  # not built any more: stems are missing
         ),
     ),
+    Migration(
+        "cards, and lengths beside the stems of skills",
+        (
+            """
+            CREATE TABLE card (
+                key INTEGER PRIMARY KEY REFERENCES document (key) ON DELETE CASCADE,
+                id TEXT NOT NULL,
+                priority REAL NOT NULL,
+                threshold REAL NOT NULL,
+                facts TEXT NOT NULL,
+                text TEXT NOT NULL
+            )
+            """,
+            "CREATE INDEX card_by_id ON card (id)",
+            """
+            CREATE TABLE card_keyword (
+                start TEXT PRIMARY KEY,
+                keywords TEXT NOT NULL
+            ) WITHOUT ROWID
+            """,
+            "CREATE TABLE listing (text TEXT NOT NULL)",  # as a setting it slowed down all others
+            "DROP TABLE skill_stem",
+            """
+            CREATE TABLE skill_stem (
+                number INTEGER PRIMARY KEY,
+                field TEXT NOT NULL CHECK (field IN ('prose', 'label')),
+                stem TEXT NOT NULL,
+                found INTEGER NOT NULL,
+                postings BLOB NOT NULL
+            )
+            """,
+            "CREATE INDEX skill_stem_by_stem ON skill_stem (field, stem, found)",
+            "DROP TABLE skill_size",
+            """
+            CREATE TABLE skill_size (
+                key INTEGER PRIMARY KEY REFERENCES document (key) ON DELETE CASCADE,
+                prose INTEGER NOT NULL,
+                prose_distinct INTEGER NOT NULL,
+                label_distinct INTEGER NOT NULL,
+                safe INTEGER NOT NULL
+            )
+            """,
+            "DELETE FROM setting",  # not built any more: all is read again
+        ),
+    ),
 )

@@ -4,14 +4,18 @@ import json
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from metier.core.collector import without_garbage_collection
+from metier.index.cards import CardRows
 from metier.index.postings import Postings
 from metier.index.settle import settle
 from metier.index.store import Store
 from metier.values.files import KINDS, Entry, Found, Kind, Reading
 from metier.values.outcomes import Changes, Issue
+
+if TYPE_CHECKING:
+    from metier.values.documents import Card
 
 OnProgress = Callable[[int, int], None]
 """Called with files read and files to read."""
@@ -100,7 +104,7 @@ class _Listing:
     def __init__(self, store: Store, kinds: Sequence[Kind]) -> None:
         self.kinds = kinds
         self.reader = store.setting("reader")
-        self.text = store.setting("listing")
+        self.text = "".join(row[0] for row in store.rows("SELECT text FROM listing"))
         self.others: list[str] = []
         """Lines of kinds that are not asked for."""
         if len(kinds) < len(KINDS):
@@ -144,6 +148,7 @@ class _Update:
         """Files that the next refresh must look at again."""
         self._capabilities: list[tuple[str, int]] = []
         self._postings = Postings(connection)
+        self._cards = CardRows(connection)
         from metier.index.stems import StemPostings  # a refresh with nothing to do needs no stemmer
 
         self._stems = StemPostings(connection)
@@ -169,8 +174,11 @@ class _Update:
         self._postings.write()
         self._stems.write()
         settle(self._connection, self._groups)
+        self._cards.write()
         self._remember("reader", self._reading.fingerprint)
-        self._remember("listing", _LINE_END.join([*self._final_lines(), *self._known.others]))
+        self._connection.execute("DELETE FROM listing")
+        listing = _LINE_END.join([*self._final_lines(), *self._known.others])
+        self._connection.execute("INSERT INTO listing VALUES (?)", (listing,))
         self._remember("counts", _dump(_count(self._connection)))
 
     def _remember(self, name: str, value: str) -> None:
@@ -207,6 +215,8 @@ class _Update:
             self._groups.add((cast(Kind, at[0]), handle))
             if at[0] == "ability":
                 self._postings.remove(key)
+            elif at[0] == "card":
+                self._cards.remove(key)
             elif at[0] == "skill":
                 self._stems.remove(key, name, description, at[1])
             if at in changed:
@@ -231,6 +241,8 @@ class _Update:
         capabilities = entry.capabilities
         self._capabilities += [(capability, key) for capability in capabilities]
         self._postings.add(key, entry.words)
+        if found.kind == "card" and not entry.reason:
+            self._cards.add(key, cast("Card", document), entry.handed)
         self._compete((found.kind, entry.handle))
         data = {
             key: value

@@ -12,13 +12,15 @@ from collections import Counter, defaultdict
 from typing import NamedTuple, TypeAlias
 
 from metier.core.stems import label_stems, prose_stems
+from metier.core.text import words
 from metier.index.store import Store
 
 Postings: TypeAlias = "array[int]"
-"""The key of a document, how often it has the stem, the next key, …; keys ascend."""
+"""The key of a skill, how often it has the stem, how many stems it has; the next key, …"""
 PROSE, LABEL = "prose", "label"
-_NUMBER = "I"
-_SETTING, _COMPLETE = "stems", "complete"
+_NUMBER, _NUMBERS = "I", 3
+_SETTING = "stems"
+"""How many skills have their stems here, and how many stems they have; set when all have."""
 _At = tuple[str, str]
 """Field and stem."""
 
@@ -30,6 +32,8 @@ class Size(NamedTuple):
     prose: int
     prose_distinct: int
     label_distinct: int
+    safe: bool
+    """Whether a hook may name it: nothing in its name and description overrides instructions."""
 
 
 class StemPostings:
@@ -52,13 +56,12 @@ class StemPostings:
         labels = set(label_stems(name, _folder(path)))
         added = self._added[PROSE]
         for stem, count in prose.items():
-            numbers = added[stem]
-            numbers.append(key)
-            numbers.append(count)
+            added[stem] += (key, count, len(found))
         added = self._added[LABEL]
         for stem in labels:
-            added[stem] += (key, 1)
-        self._sizes.append(Size(key, len(found), len(prose), len(labels)))
+            added[stem] += (key, 1, len(labels))
+        safe = _is_safe(f"{name} {description}")
+        self._sizes.append(Size(key, len(found), len(prose), len(labels), safe))
 
     def remove_all(self) -> None:
         self._connection.execute("DELETE FROM skill_stem")
@@ -80,24 +83,31 @@ class StemPostings:
         self._write_changes()
         if complete:
             self._connection.execute(
-                "INSERT OR REPLACE INTO setting VALUES (?, ?)", (_SETTING, _COMPLETE)
+                "INSERT OR REPLACE INTO setting"
+                " SELECT ?, count(*) || ' ' || coalesce(sum(prose), 0) FROM skill_size",
+                (_SETTING,),
             )
         else:
             self._connection.execute("DELETE FROM setting WHERE name = ?", (_SETTING,))
 
     def _write_changes(self) -> None:
         changed = {(field, stem) for field, stems in self._added.items() for stem in stems}
-        empty, rows = [], []
-        for at in sorted(changed.union(self._removed)):
+        changed.update(self._removed)
+        rows = []
+        for at in sorted(changed):
             postings = self._merged(at)
             if postings:
-                rows.append((*at, _little_endian(postings).tobytes()))
-            else:
-                empty.append(at)
-        self._connection.executemany("DELETE FROM skill_stem WHERE field = ? AND stem = ?", empty)
-        self._connection.executemany("INSERT OR REPLACE INTO skill_stem VALUES (?, ?, ?)", rows)
+                found = len(postings) // _NUMBERS
+                rows.append((*at, found, _little_endian(postings).tobytes()))
+        if not self._is_new:
+            self._connection.executemany(
+                "DELETE FROM skill_stem WHERE field = ? AND stem = ?", sorted(changed)
+            )
         self._connection.executemany(
-            "INSERT OR REPLACE INTO skill_size VALUES (?, ?, ?, ?)", self._sizes
+            "INSERT INTO skill_stem (field, stem, found, postings) VALUES (?, ?, ?, ?)", rows
+        )
+        self._connection.executemany(
+            "INSERT OR REPLACE INTO skill_size VALUES (?, ?, ?, ?, ?)", self._sizes
         )
 
     def _merged(self, at: _At) -> Postings:
@@ -108,9 +118,22 @@ class StemPostings:
         if stored is None:
             return added
         gone = self._removed.get(at, set())
-        pairs = [pair for pair in _pairs(stored) if pair[0] not in gone]
-        pairs = sorted([*pairs, *_pairs(added)])
-        return array(_NUMBER, [number for pair in pairs for number in pair])
+        entries = [one for one in _entries(stored) if one[0] not in gone]
+        entries = sorted([*entries, *_entries(added)])
+        return array(_NUMBER, [number for one in entries for number in one])
+
+
+_SUSPECT = ("ignore", "disregard", "newinstructions")
+
+
+def _is_safe(text: str) -> bool:
+    """Whether nothing in `text` overrides instructions; most texts need no close look."""
+    squeezed = "".join(words(text)) if text.isascii() and "&" not in text else ""
+    if squeezed and not any(part in squeezed for part in _SUSPECT):
+        return True
+    from metier.core.disguise import find_overrides  # few texts need it, and it loads a lot
+
+    return not find_overrides(text)
 
 
 _MISSING = """
@@ -119,9 +142,14 @@ _MISSING = """
 """
 
 
+def is_caught_up(store: Store) -> bool:
+    """Whether every skill has its stems."""
+    return store.setting(_SETTING) != ""
+
+
 def catch_up(store: Store) -> int:
     """Add the stems of all skills that have come since the last time; how many there were."""
-    if store.setting(_SETTING) == _COMPLETE:
+    if is_caught_up(store):
         return 0
     with store.transaction() as connection:
         missing = connection.execute(_MISSING).fetchall()
@@ -137,8 +165,8 @@ def stem_postings(store: Store, field: str, stem: str) -> Postings | None:
     return _row(store.connection, field, stem)
 
 
-def _pairs(postings: Postings) -> list[tuple[int, int]]:
-    return list(zip(postings[0::2], postings[1::2], strict=True))
+def _entries(postings: Postings) -> list[tuple[int, int, int]]:
+    return list(zip(postings[0::3], postings[1::3], postings[2::3], strict=True))
 
 
 def _row(connection: sqlite3.Connection, field: str, stem: str) -> Postings | None:

@@ -94,6 +94,12 @@ class Store:
         found = self.rows("SELECT value FROM setting WHERE name = ?", (name,))
         return str(found[0][0]) if found else ""
 
+    def remember(self, name: str, value: str) -> None:
+        """Keep a setting; nothing is written when it has that value already."""
+        if self.setting(name) != value:
+            with self.transaction() as connection:
+                connection.execute("INSERT OR REPLACE INTO setting VALUES (?, ?)", (name, value))
+
     def _prepare(self, busy_seconds: float) -> None:
         version = int(self.connection.execute("PRAGMA user_version").fetchone()[0])
         if version > len(MIGRATIONS):

@@ -1,8 +1,9 @@
 """Abilities as text for one prompt (spec 1): never more than the limit, core first."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
-from metier.core.budget import CountTokens, Fitted, count_tokens, fit
+from metier.core.budget import CountTokens, count_tokens, fit
 from metier.core.order import dependencies_first
 from metier.core.render import SEPARATOR, with_heading
 from metier.values.documents import Ability
@@ -27,6 +28,25 @@ def inject_abilities(
     and those that were core for the selection, come first. When one of them is not there or
     they do not fit, nothing is handed over and `issues` says why.
     """
+    made = compose(arrange(selection, core, include_metadata), max_tokens, count=count)
+    return made.abilities
+
+
+class Arranged(NamedTuple):
+    """Selected abilities in the order in which they are handed over, and how each looks."""
+
+    abilities: Sequence[Ability]
+    parts: Sequence[str]
+    core: int
+    """How many of them, from the first on, must be handed over."""
+    issues: Sequence[Issue]
+    skipped: Sequence[Skipped]
+
+
+def arrange(
+    selection: AbilitySelection, core: Sequence[str] = (), include_metadata: bool = False
+) -> Arranged:
+    """Core abilities first, then the others; none at all when a core ability is not there."""
     by_score = [scored.item.id for scored in selection.ranked if scored.parts.get("core")]
     wanted = tuple(dict.fromkeys([*core, *by_score]))
     absent = set(wanted).difference(scored.item.id for scored in selection.ranked)
@@ -34,28 +54,86 @@ def inject_abilities(
     led = {ability.id for ability in lead}
     rest = [scored.item for scored in selection.ranked if scored.item.id not in led]
     abilities = [] if absent else [*lead, *rest]
+    return Arranged(
+        abilities=abilities,
+        parts=[_rendered(ability, include_metadata) for ability in abilities],
+        core=len(lead),
+        issues=[*selection.issues, *_not_found(wanted, absent, selection)],
+        skipped=selection.skipped,
+    )
 
-    parts = [_rendered(ability, include_metadata) for ability in abilities]
-    fitted = fit(parts, max_tokens, separator=SEPARATOR, count=count)
-    issues = [*selection.issues, *_not_found(wanted, absent, selection)]
-    core_fits = len(fitted.taken) >= len(lead)
-    if not core_fits:
-        issues.append(_core_exceeds(lead, parts, max_tokens, count))
-        fitted = Fitted("", 0, (), range(len(parts)))
+
+class Composed(NamedTuple):
+    """A text of abilities, with something between the core ones and the others."""
+
+    abilities: AbilityInjection
+    between: str
+    """What stands between them; empty when there was no room for it."""
+
+
+def compose(
+    arranged: Arranged,
+    max_tokens: int,
+    between: Callable[[Callable[[str], bool]], str] = lambda _: "",
+    *,
+    shared: bool = True,
+    count: CountTokens = count_tokens,
+) -> Composed:
+    """Core abilities, then what `between` gives, then the others, as far as they fit.
+
+    `between` is called with a question: may this text stand there? When the limit is not
+    `shared` it holds for the abilities alone.
+    """
+    lead, rest = arranged.parts[: arranged.core], arranged.parts[arranged.core :]
+    first = fit(lead, max_tokens, separator=SEPARATOR, count=count)
+    issues = list(arranged.issues)
+    if len(first.taken) < len(lead):
+        issues.append(_core_exceeds(arranged, max_tokens, count))
+        return Composed(_nothing_fits(arranged, issues, count), "")
+
+    def may_stand(text: str) -> bool:
+        return not shared or count(_joined(first.text, text)) <= max_tokens
+
+    middle = between(may_stand)
+    above = _joined(first.text, middle if shared else "")
+    start = f"{above}{SEPARATOR}" if above else ""
+    others = fit(rest, max_tokens, separator=SEPARATOR, count=count, start=start)
+    tail = others.text[len(start) :]
+    text = _joined(_joined(first.text, middle), tail)
     left = [
-        Skipped(abilities[place].id, "ability", "over-budget", count(parts[place]))
-        for place in fitted.left
+        _over_budget(arranged.abilities[arranged.core + place], rest[place], count)
+        for place in others.left
     ]
-    if left and core_fits:
+    if left:
         issues.append(_truncation(left, max_tokens))
-    return AbilityInjection(
-        injected_abilities=[abilities[place].id for place in fitted.taken],
-        combined_content=fitted.text,
-        token_count=fitted.tokens,
+    taken = [*range(arranged.core), *(arranged.core + place for place in others.taken)]
+    made = AbilityInjection(
+        injected_abilities=[arranged.abilities[place].id for place in taken],
+        combined_content=text,
+        token_count=count(text) if text else 0,
         truncated=bool(left),
-        skipped=[*selection.skipped, *left],
+        skipped=[*arranged.skipped, *left],
         issues=issues,
     )
+    return Composed(made, middle)
+
+
+def _joined(above: str, below: str) -> str:
+    return f"{above}{SEPARATOR}{below}" if above and below else above or below
+
+
+def _over_budget(ability: Ability, part: str, count: CountTokens) -> Skipped:
+    return Skipped(ability.id, "ability", "over-budget", count(part))
+
+
+def _nothing_fits(
+    arranged: Arranged, issues: Sequence[Issue], count: CountTokens
+) -> AbilityInjection:
+    left = [
+        _over_budget(ability, part, count)
+        for ability, part in zip(arranged.abilities, arranged.parts, strict=True)
+    ]
+    return AbilityInjection([], "", 0, bool(left), [*arranged.skipped, *left], issues)
 
 
 def _lead(selection: AbilitySelection, core: Iterable[str]) -> list[Ability]:
@@ -86,14 +164,13 @@ def _not_found(core: Sequence[str], absent: set[str], selection: AbilitySelectio
     ]
 
 
-def _core_exceeds(
-    lead: Sequence[Ability], parts: Sequence[str], limit: int, count: CountTokens
-) -> Issue:
-    needed = count(SEPARATOR.join(part for part in parts[: len(lead)] if part))
+def _core_exceeds(arranged: Arranged, limit: int, count: CountTokens) -> Issue:
+    lead = [part for part in arranged.parts[: arranged.core] if part]
+    needed = count(SEPARATOR.join(lead))
     return Issue(
         "ABILITY_TOKEN_LIMIT_EXCEEDED",
         f"the core abilities need {needed} tokens, the limit is {limit}: nothing is handed over",
-        lead[-1].path,
+        arranged.abilities[arranged.core - 1].path,
         hint="raise the limit, or make fewer abilities core",
     )
 

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 from math import ceil
+from typing import Any
 
+from metier.core.disguise import examine, find_overrides
 from metier.lint.fields import check_mapping
 from metier.values.documents import Card
 from metier.values.fields import CARD
@@ -23,12 +25,42 @@ def lint_card(card: Card, matter: Matter) -> list[Issue]:
     for flaw in check_mapping(matter.data, CARD):
         line, column = matter.position(flaw.at)
         issues.append(Issue(_CODES[flaw.problem], flaw.message, card.path, line, column, flaw.hint))
+    unsafe = [*_in_front_matter(card, matter), *_in_body(card, matter)]
+    issues.extend(issue for issue in unsafe if issue.is_error)
     if has_errors(issues):
         return issues
+    issues.extend(unsafe)
     for code, message, at, hint in _advice(card):
         line, column = matter.position(at) if at else (matter.body_line, 1)
         issues.append(Issue(code, message, card.path, line, column, hint))
     return issues
+
+
+def _in_front_matter(card: Card, matter: Matter) -> Iterator[Issue]:
+    """What rejects a text, in each key and value: some of them are handed over too."""
+    for text, at in _texts(matter.data):
+        line, column = matter.position(at)
+        for one in find_overrides(text):
+            yield Issue(one.code, one.message, card.path, line, column, one.hint)
+
+
+def _texts(value: Any, at: KeyPath = ()) -> Iterator[tuple[str, KeyPath]]:
+    """Every text in front matter, and where it stands."""
+    if isinstance(value, str):
+        yield value, at
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _texts(key, (*at, key))
+            yield from _texts(inner, (*at, key))
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from _texts(inner, (*at, number))
+
+
+def _in_body(card: Card, matter: Matter) -> Iterator[Issue]:
+    for one in examine(card.body).findings:
+        line = matter.body_line + one.line - 1
+        yield Issue(one.code, one.message, card.path, line, one.column, one.hint)
 
 
 def _advice(card: Card) -> Iterator[tuple[str, str, KeyPath, str]]:

@@ -1,7 +1,14 @@
 """The page of every code: why it matters, and what to do."""
 
 from metier.lint.page import Page
-from metier.lint.pages_others import ABILITIES, AGENTS, CARDS, SEVERAL_FILES
+from metier.lint.pages_others import (
+    ABILITIES,
+    AGENTS,
+    CARDS,
+    HANDED_OVER,
+    SEVERAL_FILES,
+    SOURCES,
+)
 from metier.lint.pages_skills import CONTRACTS, FILES, FRONT_MATTER, SKILLS
 
 __all__ = ["ERROR_PAGES", "PAGES", "Page"]
@@ -14,7 +21,9 @@ PAGES: dict[str, Page] = {
     **ABILITIES,
     **CARDS,
     **AGENTS,
+    **HANDED_OVER,
     **SEVERAL_FILES,
+    **SOURCES,
 }
 
 ERROR_PAGES: dict[str, str] = {
@@ -62,6 +71,18 @@ ERROR_PAGES: dict[str, str] = {
         "Raise the limit (maxTokens under 'abilities' in the profile, or --max-tokens), shorten "
         "them, or make fewer of them core."
     ),
+    "CARD_REJECTED": (
+        "A card holds what must not be handed over: a phrase that overrides instructions, or "
+        "invisible characters. It is left out, the others stay. 'metier lint' shows where."
+    ),
+    "CARD_SCORER_FAILED": (
+        "A scorer that was registered or passed in raised, or gave no number, for a card. That "
+        "card is left out, the others stay."
+    ),
+    "CARD_INJECTION_FAILED": (
+        "Something in the card system failed. The agent starts without cards, and the files that "
+        "were given come back as they were."
+    ),
     "ABILITY_TRUNCATED": (
         "An ability did not fit into what was left of the token limit, so it and all that rank "
         "below it are left out. Raise the limit, shorten it, or read it in pages with "
@@ -95,6 +116,11 @@ ERROR_PAGES: dict[str, str] = {
     "FIX_FAILED": (
         "A file could not be repaired, because it could not be read or written. "
         "It is as it was; check who owns it, and run 'metier lint --fix' again."
+    ),
+    "SOURCE_FAILED": (
+        "A source of cards that the settings name cannot be read, or gave something else than "
+        "what it is pinned to. Nothing was taken from it. The message says what is wrong; correct "
+        "the setting, or what it points to, and run 'metier refresh'."
     ),
     "STORE_FAILED": (
         "The database behind the catalogue reported a problem that metier does not know. "

@@ -1,5 +1,6 @@
 """`docs/capabilities/*.md` → `Card`."""
 
+import hashlib
 from typing import Any
 
 from metier.core.coerce import integer_of, mapping_of, number_of, scalar_text_of, texts_of
@@ -23,11 +24,11 @@ def parse_card(raw: bytes, path: str) -> Parsed:
     respelling = Respelling(taken.matter, path)
     data = respelling.mapping(taken.matter.data, CARD)
     issues.extend(respelling.issues)
-    card = _card_of(data, taken.matter.body, path)
+    card = _card_of(data, taken.matter.body, path, hashlib.sha256(raw).hexdigest())
     return Parsed(document=card, matter=respelling.matter(data), issues=issues)
 
 
-def _card_of(data: dict[str, Any], body: str, path: str) -> Card:
+def _card_of(data: dict[str, Any], body: str, path: str, sha256: str) -> Card:
     triggers = mapping_of(data.get("triggers"))
     return Card(
         id=scalar_text_of(data.get("id")),
@@ -35,12 +36,17 @@ def _card_of(data: dict[str, Any], body: str, path: str) -> Card:
         description=scalar_text_of(data.get("description")),
         keywords=texts_of(triggers.get("keywords")),
         session_types=texts_of(triggers.get("sessionTypes")),
+        time_of_day=texts_of(triggers.get("timeOfDay")),
+        user_tier=texts_of(triggers.get("userTier")),
+        environment_type=texts_of(triggers.get("environmentType")),
+        match=scalar_text_of(data.get("match")) or "substring",
         confidence_threshold=number_of(triggers.get("confidenceThreshold"), 0.6),
         priority=int(number_of(data.get("priority"), 10)),
         estimated_tokens=integer_of(data.get("estimatedTokens"), 0),
         version=scalar_text_of(data.get("version")),
         enabled=data.get("enabled") is not False,
         path=path,
+        sha256=sha256,
         data=data,
         body=body,
     )

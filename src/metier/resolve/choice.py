@@ -191,6 +191,21 @@ class Choice:
             name for number, name in enumerate(self.question.requires) if number not in resolved
         )
 
+    def open(self) -> tuple[str, ...]:
+        """What nobody provides: a requirement itself, or what its rejected providers lack."""
+        found: list[str] = []
+        for number, name in enumerate(self.question.requires):
+            if name in self.unresolved:
+                found += self._lacking(number) or [name]
+        return tuple(dict.fromkeys(found))
+
+    def _lacking(self, number: int) -> list[str]:
+        """What those lack that resolve this requirement and were rejected for it."""
+        matches = self.scores.matches
+        resolved = matches.resolved(self.question.mode) & (matches.required == number)
+        places = self.scores.places[matches.rows[resolved]]
+        return [one for place in sorted(places) for one in self.verdicts.left_open(int(place))]
+
     def places(self, rows: Sequence[int]) -> list[int]:
         """Where these rows stand in the pool."""
         return [int(self.scores.places[row]) for row in rows]

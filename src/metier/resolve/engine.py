@@ -11,6 +11,7 @@ from metier.resolve.choice import Choice, Verdicts, cut, gates, rank, select, wi
 from metier.resolve.consumer import contract_of_consumer
 from metier.resolve.missing import settle_missing
 from metier.resolve.pool import Pool
+from metier.resolve.probing import Probing
 from metier.resolve.report import Resolution, RunFacts
 from metier.resolve.results import (
     Decide,
@@ -18,7 +19,6 @@ from metier.resolve.results import (
     MayProbe,
     OptionalMatch,
     Probe,
-    ProbeResult,
 )
 from metier.resolve.scores import Question, Scores
 from metier.values.candidates import Candidate
@@ -26,6 +26,8 @@ from metier.values.contracts import Mode
 from metier.values.policy import OnMissing, Policy, strictest
 
 DEPTH = 2
+MOST_REQUIRED = 1_000
+"""Capabilities that one run, or one provider in it, may require."""
 
 
 def resolve(
@@ -78,8 +80,7 @@ class _Run:
         self._aliases = aliases
         self._rates = rates
         self._host = host
-        self._probes = probes
-        self._probed: dict[tuple[int, str], ProbeResult] = {}
+        self._probing = Probing(pool, probes)
         self._warnings: list[str] = []
         self._scored: dict[tuple[object, ...], Scores] = {}
         """What was scored already: the same provider may be met on several ways."""
@@ -108,6 +109,12 @@ class _Run:
         if not wanted and not optional:
             raise UsageError(
                 "nothing is required", hint="name a capability with -r, or --for SKILL"
+            )
+        if len(wanted) + len(optional) > MOST_REQUIRED:
+            raise UsageError(
+                f"{len(wanted) + len(optional)} capabilities are asked for, at most"
+                f" {MOST_REQUIRED} can be",
+                hint="ask for fewer",
             )
         place = self._pool.places.get(consumer.id) if consumer is not None else None
         question = self._question(wanted, query, mode, place, divergence)
@@ -138,7 +145,7 @@ class _Run:
                 for place in selected
                 if (one := self._dependency(place, question, depth, (place,))) is not None
             ),
-            probes=tuple(self._probed.values()),
+            probes=self._probing.results,
             warnings=tuple(dict.fromkeys(self._warnings)),
             consumer=consumer.id if consumer is not None else None,
             facts=facts,
@@ -229,9 +236,9 @@ class _Run:
         for row in kept:
             if scores.flagged[row]:
                 place = int(scores.places[row])
-                wanted = self._probes_for(row, scores, question)
+                wanted = self._probing.wanted(row, scores, question)
                 asked = [one for one in wanted if may_probe(self._pool.candidates[place], one)]
-                results = [self._probe(place, one) for one in asked]
+                results = [self._probing.run(place, one) for one in asked]
                 if results and all(one.passed for one in results):
                     self._cleared.append(place)
         if not self._cleared:
@@ -273,7 +280,9 @@ class _Run:
         chain: tuple[int, ...],
     ) -> list[str]:
         place = int(scores.places[row])
-        results = [self._probe(place, one) for one in self._probes_for(row, scores, question)]
+        results = [
+            self._probing.run(place, one) for one in self._probing.wanted(row, scores, question)
+        ]
         passed = bool(results) and all(one.passed for one in results)
         reasons = []
         if scores.flagged[row] and not passed:
@@ -286,24 +295,6 @@ class _Run:
                 reasons.append("dependency-unresolved")
                 verdicts.leave_open(place, dependency.open)
         return reasons
-
-    def _probes_for(self, row: int, scores: Scores, question: Question) -> list[str]:
-        """The required capabilities that this candidate resolves and that have a probe."""
-        if not self._probes:
-            return []
-        resolved = scores.matches.resolved_by(row, question.mode)
-        return [
-            name
-            for number, name in enumerate(question.requires)
-            if name in self._probes and number in resolved
-        ]
-
-    def _probe(self, place: int, capability: str) -> ProbeResult:
-        key = place, capability
-        if key not in self._probed:
-            probe = self._probes[capability]
-            self._probed[key] = probe(self._pool.candidates[place], capability)
-        return self._probed[key]
 
     def _dependency(
         self, place: int, question: Question, depth: int, chain: tuple[int, ...]
@@ -322,6 +313,13 @@ class _Run:
         if contract is None or not contract.requires:
             return None
         requires = tuple(dict.fromkeys(contract.requires))
+        if len(requires) > MOST_REQUIRED:
+            self._warnings.append(
+                f"'{candidate.name}' requires {len(requires)} capabilities, at most"
+                f" {MOST_REQUIRED} can be followed"
+            )
+            first = requires[:1]
+            return Dependency(candidate.id, first, (), first, open=first)
         if depth <= 0:
             return Dependency(candidate.id, requires, (), (), beyond_depth=True)
         sub = self._question(requires, "", question.mode, place, question.with_divergence)
@@ -344,6 +342,7 @@ class _Run:
             unresolved=choice.unresolved,
             cycle=cycle,
             below=tuple(below),
+            open=choice.open(),
         )
 
     def _choose_below(

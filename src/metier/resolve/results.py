@@ -36,16 +36,12 @@ class Dependency(NamedTuple):
     beyond_depth: bool = False
     """Whether the providers below have requirements that were not followed."""
     below: tuple["Dependency", ...] = ()
+    open: tuple[str, ...] = ()
+    """What nobody provides: of these requirements, or of those of their providers."""
 
     @property
     def is_resolved(self) -> bool:
         return not self.unresolved and all(one.is_resolved for one in self.below)
-
-    @property
-    def open(self) -> tuple[str, ...]:
-        """What nobody provides, here and below."""
-        below = [name for one in self.below for name in one.open]
-        return tuple(dict.fromkeys([*self.unresolved, *below]))
 
     def to_json(self) -> dict[str, Any]:
         return {

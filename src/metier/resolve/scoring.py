@@ -7,13 +7,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from metier.core.bm25 import K1, B, idf
 from metier.resolve.words import Floats, Hits, sums
 
 WEIGHTS = {"S_contract": 0.60, "S_desc": 0.20, "S_namepath": 0.10, "S_runtime": 0.10}
 SKILL_WEIGHTS = {"S_desc": 0.7, "S_namepath": 0.3}
 """S_skill: what the skill says of itself in words."""
 MATCH_SCORES = {"exact": 1.0, "alias": 0.8, "fuzzy": 0.33, "provisional": 0.25, "none": 0.0}
-BM25 = {"k1": 1.2, "b": 0.75}
+BM25 = {"k1": K1, "b": B}
 INVALID_TOKEN = {"each": 0.02, "most": 0.20}
 UNKNOWN_CLAUSE = {"each": 0.05, "most": 0.20}
 OVERCLAIM = {"free": 20, "medians": 3, "step": 5, "each": 0.05, "most": 0.25}
@@ -58,8 +59,8 @@ def description_scores(
     if not hits.postings:
         return np.zeros(len(rows))
     places, counts = hits.places, hits.counts
-    idf = np.array(_idf(hits, len(norms), without)).repeat(hits.sizes)
-    parts = idf * (counts * (BM25["k1"] + 1)) / (counts + norms[places])
+    rarity = np.array(_idf(hits, len(norms), without)).repeat(hits.sizes)
+    parts = rarity * (counts * (BM25["k1"] + 1)) / (counts + norms[places])
     scores = sums(places, parts, len(norms))
     if without is not None:
         scores[without] = 0.0
@@ -73,7 +74,7 @@ def _idf(hits: Hits, total: int, without: int | None) -> list[float]:
     if without is not None:
         total -= 1
         found = [len(places) - int(np.any(places == without)) for places, _ in hits.postings]
-    return [math.log(1 + (total - one + 0.5) / (one + 0.5)) for one in found]
+    return [idf(total, one) for one in found]
 
 
 def label_scores(

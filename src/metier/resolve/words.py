@@ -15,7 +15,7 @@ NOWHERE: Places = np.empty(0, dtype=np.intp)
 _NEVER: Floats = np.empty(0)
 
 Lookup = Callable[[str], Sequence[int] | None]
-"""The texts that have a stem: the key of one, how often it has it, the next key, …"""
+"""The texts that have a stem: the key of one, how often it has it, its length, the next key, …"""
 
 
 class Words(ABC):
@@ -151,7 +151,7 @@ class WordsOnDemand(Words):
         if postings is None:
             return NOWHERE, _NEVER
         numbers = np.array(postings, dtype=np.int64)
-        keys, counts = numbers[0::2], numbers[1::2].astype(np.float64)
+        keys, counts = numbers[0::3], numbers[1::3].astype(np.float64)
         inside = keys < len(self._place_of_key)
         places, counts = self._place_of_key[keys[inside]], counts[inside]
         kept = places >= 0

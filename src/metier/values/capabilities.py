@@ -42,7 +42,7 @@ class CapabilitiesConfig(NamedTuple):
     """From so many characters of conversation on → so many tokens."""
     skill_suggestions: int = 3
     """How many skills a hook may name."""
-    skill_threshold: float = 1.0
+    skill_threshold: float = 1.5
     """How much evidence a skill needs to be named, in words that only it has."""
     max_injection_share: float | None = None
     """Above this share of requests that inject, hooks turn to `monitor`."""

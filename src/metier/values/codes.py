@@ -1,8 +1,9 @@
 """Every finding that a document can get: its code, severity and title.
 
 Families: FM front matter · IO the file itself · SK skills · DC contracts · AB abilities ·
-CD cards · AG agents · XF several files together. A code never changes its meaning. The page
-of each (why, a bad and a good example) stands in `lint/pages.py`.
+CD cards · AG agents · SZ what is handed over · XF several files together · SRC sources of
+cards. A code never changes its meaning. The page of each (why, a bad and a good example) stands
+in `lint/pages.py`.
 """
 
 from typing import Literal, NamedTuple
@@ -70,17 +71,24 @@ CODES: dict[str, Code] = {
     "CD605": Code("warning", "card is injected whenever there are no messages"),
     "CD606": Code("warning", "estimatedTokens is far from the measured size"),
     "CD607": Code("warning", "card is shorter or longer than advised"),
+    "CD608": Code("info", "AGENTS.md is longer than 500 characters"),
+    "CD609": Code("info", "AGENTS.md does not point to the capability cards"),
     "AG701": Code("error", "required field of a profile is missing"),
     "AG702": Code("error", "field of a profile is invalid"),
     "AG703": Code("error", "key is not in the profile format"),
     "AG704": Code("error", "step id is used twice"),
     "AG705": Code("error", "step depends on an unknown step"),
     "AG706": Code("error", "steps depend on each other in a circle"),
+    "SZ801": Code("error", "text holds a phrase that overrides instructions"),
+    "SZ802": Code("error", "text holds invisible characters"),
+    "SZ803": Code("warning", "role marker or chat token was defused"),
+    "SZ804": Code("info", "HTML comment is not handed over"),
     "XF901": Code("warning", "several skills have one name"),
     "XF902": Code("warning", "exact copy of another skill"),
     "XF903": Code("error", "several documents have one id"),
     "XF904": Code("info", "descriptions are nearly the same"),
     "XF905": Code("info", "no skill provides what this one relies on"),
+    "SRC901": Code("warning", "a source of cards cannot be read"),
 }
 
 OUTCOME_CODES: dict[str, Code] = {
@@ -91,6 +99,9 @@ OUTCOME_CODES: dict[str, Code] = {
     "ABILITY_DEPENDENCY_MISSING": Code("warning", "ability requires one that is not there"),
     "ABILITY_TOKEN_LIMIT_EXCEEDED": Code("error", "core abilities exceed the token limit"),
     "ABILITY_TRUNCATED": Code("warning", "abilities were left out for their size"),
+    "CARD_REJECTED": Code("warning", "card must not be handed over"),
+    "CARD_SCORER_FAILED": Code("warning", "scorer failed for a card"),
+    "CARD_INJECTION_FAILED": Code("warning", "cards cannot be handed over"),
     "AGENT_INVALID": Code("error", "agent's profile has errors"),
     "ABILITY_CORE_KEPT": Code("warning", "core ability is used although it is off for this agent"),
 }

@@ -129,7 +129,12 @@ class Card:
     description: str
     keywords: tuple[str, ...]
     session_types: tuple[str, ...] = ()
-    """Empty means all."""
+    """Empty means all, as with the three lists below."""
+    time_of_day: tuple[str, ...] = ()
+    user_tier: tuple[str, ...] = ()
+    environment_type: tuple[str, ...] = ()
+    match: str = "substring"
+    """Or `word`: no letter, mark or digit may stand next to a keyword."""
     confidence_threshold: float = 0.6
     priority: int = 10
     estimated_tokens: int = 0
@@ -137,6 +142,8 @@ class Card:
     version: str = ""
     enabled: bool = True
     path: str = ""
+    sha256: str = ""
+    """Of the file's bytes."""
     data: Mapping[str, Any] = field(default_factory=dict)
     """The front matter in the spec's spelling."""
     body: str = ""

@@ -97,6 +97,8 @@ class Entry(NamedTuple):
     issues: Sequence[Issue]
     reason: str = ""
     """Why it is left out; empty for a usable document."""
+    handed: str = ""
+    """The text of a card as it may be handed over."""
 
     @property
     def handle(self) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from metier.values.documents import Ability
+from metier.values.documents import Ability, Card
 from metier.values.outcomes import Issue, has_errors
 
 T = TypeVar("T")
@@ -66,6 +66,9 @@ class Injection(NamedTuple):
     injected_abilities: Sequence[str]
     selection: AbilitySelection
     """What was chosen, with the scores."""
+    injected_cards: Sequence[Scored[Card]] = ()
+    cards_passed_over: Sequence[tuple[Scored[Card], str]] = ()
+    """The best of the cards that were not handed over, with the reason."""
 
     @property
     def failed(self) -> bool:
@@ -79,9 +82,13 @@ class Injection(NamedTuple):
             "tokenCount": self.tokens,
             "truncated": self.truncated,
             "injectedAbilities": list(self.injected_abilities),
+            "injectedCapabilities": [_card(one) for one in self.injected_cards],
             "combinedContent": self.text,
             "ranking": [self._scored(scored) for scored in self.selection.ranked],
             "rejected": [self._scored(scored) for scored in self.selection.rejected],
+            "capabilitiesPassedOver": [
+                {**_card(one), "reason": reason} for one, reason in self.cards_passed_over
+            ],
             "skipped": [one.to_json() for one in self.skipped],
             "issues": [issue.to_json() for issue in self.issues],
         }
@@ -93,6 +100,16 @@ class Injection(NamedTuple):
             "parts": dict(scored.parts),
             "requiredBy": self.selection.required_by.get(scored.item.id),
         }
+
+
+def _card(one: Scored[Card]) -> dict[str, Any]:
+    card = one.item
+    return {
+        "id": card.id,
+        "version": card.version,
+        "relevanceScore": one.score,
+        "confidenceThreshold": card.confidence_threshold,
+    }
 
 
 class AbilityInjection(NamedTuple):

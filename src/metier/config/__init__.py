@@ -7,9 +7,12 @@ from typing import Any, NamedTuple
 
 from metier.core.nearest import nearest
 from metier.errors import ConfigError
+from metier.values.capabilities import CapabilitiesConfig
+from metier.workspace import SETTINGS_FILE
+from metier.workspace import STATE_FOLDER as STATE_FOLDER
+from metier.workspace import find_workspace as find_workspace
 
-FILE_NAME = "metier.toml"
-STATE_FOLDER = ".metier"
+FILE_NAME = SETTINGS_FILE
 ALIAS_FILE = os.path.join(".dci", "aliases.v1.json")
 """The alias table of a workspace."""
 
@@ -47,6 +50,7 @@ class Config(NamedTuple):
     probes: tuple[ProbeSetting, ...] = ()
     tokenizer: str = "chars/4"
     """How tokens are counted: `chars/4`, or an encoding of tiktoken whose ranks are on disk."""
+    capabilities: CapabilitiesConfig = CapabilitiesConfig()
     sources: tuple[str, ...] = ()
     """The files that these settings came from, strongest first."""
 
@@ -63,6 +67,7 @@ _KEYS: dict[str, str] = {
     "lint.per-file-ignores": "per_file_ignores",
     "probes": "probes",
     "tokenizer": "tokenizer",
+    "capabilities": "capabilities",
 }
 _TABLES = {"folders", "lint"}
 _ENVIRONMENT = {
@@ -78,22 +83,6 @@ _ENVIRONMENT = {
 
 
 _VARIABLES = {key: variable for variable, key in _ENVIRONMENT.items()}
-
-
-def find_workspace(start: str | None = None) -> str:
-    """The workspace root: the first folder upwards that holds `.git` or `metier.toml`.
-
-    Without one it is the explicit `start`, else the current folder.
-    """
-    first = os.path.realpath(start or os.getcwd())
-    folder = first
-    while True:
-        if any(os.path.lexists(os.path.join(folder, mark)) for mark in (".git", FILE_NAME)):
-            return folder
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            return first
-        folder = parent
 
 
 def load_config(
@@ -206,6 +195,10 @@ def _checked(key: str, value: Any, source: str) -> Any:
         return _mounts(value, source)
     if key == "probes":
         return _probes(value, source)
+    if key == "capabilities":
+        from metier.config.capabilities import read_capabilities  # most workspaces set none
+
+        return read_capabilities(value, source)
     if key == "lint.per-file-ignores":
         return _per_file(value, source)
     return _texts(key, value, source)

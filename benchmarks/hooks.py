@@ -1,0 +1,212 @@
+"""Cards and hooks: choosing among 10,000 cards, and a whole hook process, cold."""
+
+import json
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from random import Random
+
+from benchmarks.corpus import unpack
+from benchmarks.measure import Bar, alternate, median
+from metier import Catalog
+from metier.config import Config
+from metier.core.relevance import SCORERS
+from metier.hooks import skills
+from metier.hooks.prepare import prepare
+from metier.hooks.store import ReadOnlyCatalogue
+from metier.select.cards import CardIndex
+from metier.values.capabilities import SelectionContext
+from metier.values.documents import Card
+
+PYTHON = sys.executable
+METIER = str(Path(PYTHON).with_name("metier"))
+CARDS, KEYWORDS = 10_000, 8
+CHOOSE_MS, FASTER_THAN_COUNTING = 50.0, 30.0
+WITH_CARDS, WITHOUT_CARDS = 4.5, 3.0
+FLAT = 1.25
+SAME_FIRST_HIT = 0.9
+_CARDS_IN_A_HOOK = 1_000
+_PASSAGES, _PASSAGE = 200, 60
+"""Passages of the skills' own texts, and their words."""
+_COUNTED = 200
+"""Cards whose keywords the baseline counts; the rest would take as long each."""
+
+
+def bars(scratch: Path) -> Iterator[Bar]:
+    yield from _choosing()
+    root, what = unpack(scratch / "hooks")
+    (root / "metier.toml").write_text("host-folders = false\n")
+    prompts = _prompts(root)
+    yield from _process(root, prompts, "without cards", WITHOUT_CARDS, what)
+    yield _bound(root)
+    folder = root / "docs" / "capabilities"
+    folder.mkdir(parents=True)
+    for number, card in enumerate(_cards(_CARDS_IN_A_HOOK)):
+        (folder / f"{number}.md").write_text(_as_file(card))
+    yield from _process(root, prompts, "with 1,000 cards", WITH_CARDS, what)
+    shutil.rmtree(root, ignore_errors=True)
+
+
+def _choosing() -> Iterator[Bar]:
+    cards = _cards(CARDS)
+    index = CardIndex(cards)
+    messages = _messages(100_000)
+    context = SelectionContext(recent_messages=messages)
+    index.choose(context)
+    text = " ".join(messages).casefold()
+
+    def ours() -> float:
+        start = time.process_time()
+        index.choose(context)
+        return time.process_time() - start
+
+    def counting() -> float:
+        start = time.process_time()
+        for card in cards[:_COUNTED]:
+            SCORERS["spec"]([text.count(keyword) for keyword in card.keywords])
+        return (time.process_time() - start) * CARDS / _COUNTED
+
+    rounds = alternate(7, counting, ours)
+    counted, chosen = (median(column) for column in zip(*rounds, strict=True))
+    what = f"{CARDS:,} cards of {KEYWORDS} keywords, 100 KB of messages"
+    yield Bar("choosing cards", chosen * 1e3, CHOOSE_MS, "ms", what)
+    yield Bar(
+        "choosing cards, speed",
+        counted / chosen,
+        FASTER_THAN_COUNTING,
+        "× counting each keyword",
+        f"{chosen * 1e3:.0f} ms against {counted * 1e3:.0f} ms",
+        at_least=True,
+    )
+
+
+def _process(
+    root: Path, prompts: dict[str, str], which: str, limit: float, what: str
+) -> Iterator[Bar]:
+    with Catalog.open(root, config=Config(host_folders=False)) as catalog:
+        prepare(catalog)
+    asked = {size: _request(root, prompt) for size, prompt in prompts.items()}
+    calls = [partial(_cpu, [METIER, "hook", "claude-code"], one) for one in asked.values()]
+    rounds = alternate(15, partial(_cpu, [PYTHON, "-c", "pass"], b""), *calls)
+    bare, *costs = (median(column) for column in zip(*rounds, strict=True))
+    unit = "× bare Python of the same environment"
+    for size, cost in zip(asked, costs, strict=True):
+        detail = f"{cost * 1e3:.0f} ms CPU against {bare * 1e3:.0f} ms; {what}"
+        yield Bar(f"hook {which}, prompt of {size}", cost / bare, limit, unit, detail)
+    short, long = costs[1], costs[-1]
+    yield Bar(
+        f"hook {which}, 100 KB against 5 KB", long / short, FLAT, "×", "flat in the prompt's length"
+    )
+
+
+def _bound(root: Path) -> Bar:
+    """How often the bounds on terms and postings leave the first hit as it is."""
+    catalogue = ReadOnlyCatalogue(str(root))
+    passages = [
+        " ".join(file.read_text(errors="replace").split()[-_PASSAGE:])
+        for file in sorted(root.rglob("SKILL.md"))[:: max(1, 10_000 // _PASSAGES)]
+    ]
+    same = sum(
+        _first(skills.suggest(catalogue, [one], 1, 0.0))
+        == _first(_without_bounds(catalogue, [one]))
+        for one in passages
+    )
+    catalogue.close()
+    return Bar(
+        "hook, first skill the same as without bounds",
+        same / len(passages),
+        SAME_FIRST_HIT,
+        "of prompts",
+        f"{len(passages)} passages of {_PASSAGE} words; {skills.MOST_TERMS} terms, "
+        f"{skills.MOST_POSTINGS:,} postings",
+        at_least=True,
+    )
+
+
+def _first(suggestions: Sequence[skills.Suggestion]) -> str:
+    return suggestions[0].path if suggestions else ""
+
+
+def _without_bounds(
+    catalogue: ReadOnlyCatalogue, messages: Sequence[str]
+) -> list[skills.Suggestion]:
+    terms, postings = skills.MOST_TERMS, skills.MOST_POSTINGS
+    skills.MOST_TERMS, skills.MOST_POSTINGS = 10**9, 10**9
+    try:
+        return skills.suggest(catalogue, messages, 1, 0.0)
+    finally:
+        skills.MOST_TERMS, skills.MOST_POSTINGS = terms, postings
+
+
+def _prompts(root: Path) -> dict[str, str]:
+    """Prompts of three sizes, out of the words of the skills themselves."""
+    rng = Random(5)
+    files = sorted(root.rglob("SKILL.md"))[::7][:300]
+    words = [word for file in files for word in file.read_text(errors="replace").split()]
+    return {
+        "one sentence": " ".join(rng.choices(words, k=16)),
+        "5 KB": " ".join(rng.choices(words, k=2_000))[:5_000],
+        "100 KB": " ".join(rng.choices(words, k=40_000))[:100_000],
+    }
+
+
+def _request(root: Path, prompt: str) -> bytes:
+    given = {
+        "session_id": "0b6c9d52",
+        "cwd": str(root),
+        "hook_event_name": "UserPromptSubmit",
+        "prompt": prompt,
+    }
+    return json.dumps(given).encode()
+
+
+def _cpu(command: Sequence[str], given: bytes) -> float:
+    """CPU seconds of one process that is given something on stdin."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, check=True, input=given, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def _vocabulary(size: int, seed: int) -> list[str]:
+    rng = Random(seed)
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    return ["".join(rng.choices(letters, k=rng.randint(3, 9))) for _ in range(size)]
+
+
+def _cards(count: int) -> list[Card]:
+    rng = Random(11)
+    words = _vocabulary(20_000, 1)
+    return [
+        Card(
+            id=f"card-{number}",
+            name=f"Card {number}",
+            description="About something.",
+            keywords=tuple(rng.sample(words, KEYWORDS)),
+            confidence_threshold=0.25,
+            path=f"docs/capabilities/{number}.md",
+            body="What exists, where it lies, and where to read more about it. " * 5,
+        )
+        for number in range(count)
+    ]
+
+
+def _as_file(card: Card) -> str:
+    return (
+        f"---\nid: {card.id}\nname: {card.name}\ndescription: {card.description}\n"
+        f"triggers:\n  keywords: [{', '.join(card.keywords)}]\n"
+        f"  confidenceThreshold: {card.confidence_threshold}\n---\n{card.body}\n"
+    )
+
+
+def _messages(size: int) -> list[str]:
+    """Five messages; three words of ten are keywords of some card."""
+    rng = Random(12)
+    words = [*_vocabulary(8_000, 2), *_vocabulary(20_000, 1)[:3_000]]
+    text = " ".join(rng.choices(words, k=size // 3))[:size]
+    return [text[start : start + size // 5] for start in range(0, size, size // 5)]

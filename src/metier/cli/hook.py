@@ -1,0 +1,116 @@
+"""`metier hook`"""
+
+import os
+import shutil
+import sys
+
+import click
+
+from metier.catalog import Catalog
+from metier.cli.session import Session, metier_command
+from metier.core.text import printable
+from metier.errors import UsageError
+from metier.hooks.changes import BACKUP, Change, Plan, apply
+from metier.hooks.hosts import HOSTS, Scope
+from metier.hooks.install import plan_install, plan_uninstall
+from metier.hooks.prepare import prepare
+
+_DONE = {"create": "wrote", "change": "wrote", "remove": "removed", "restore": "restored"}
+
+
+@metier_command("hook", catalog=False)
+@click.argument(
+    "action",
+    type=click.Choice(["install", "uninstall", "refresh"]),
+    metavar="install|uninstall|refresh",
+    required=False,
+)
+@click.argument("host", metavar="HOST", type=click.Choice(list(HOSTS)), required=False)
+@click.option(
+    "--user/--project",
+    "for_user",
+    default=False,
+    help="Write your own settings of the host, or those of the workspace (default: the latter).",
+)
+@click.option("--dry-run", is_flag=True, help="Print what would be written, and write nothing.")
+def command(
+    session: Session, action: str | None, host: str | None, for_user: bool, dry_run: bool
+) -> int:
+    """Have a host hand over what metier knows, with every prompt or at its start.
+
+    Hosts: claude-code, codex, gemini, copilot, cursor, opencode, openclaw.
+
+    'install' puts one entry into the host's settings, 'uninstall' takes it out; all else there
+    stays as it is. The diff is printed, and what was there before the first install is kept
+    beside the file. docs/hosts.md says what each host does with it.
+
+    'refresh' brings the catalogue up to what hooks need; installing does it too, and a hook
+    that finds the catalogue stale has it done behind its back.
+
+    'metier hook HOST' is what the host then runs: it reads the host's JSON on standard input,
+    prints the host's JSON or nothing, and always ends with exit code 0.
+    """
+    if action is None:
+        click.echo(click.get_current_context().get_help())
+        return 2
+    if action == "refresh":
+        return _refresh(session)
+    if host is None:
+        raise UsageError(f"'hook {action}' takes a host", hint=f"hosts: {', '.join(HOSTS)}")
+    plan = _plan(session, action, host, for_user)
+    if not dry_run:
+        apply(plan)
+        if plan.installs:
+            _refresh(session)
+    if session.as_json:
+        session.print_json(plan.to_json())
+    else:
+        _print(session, plan, dry_run)
+    return 0
+
+
+def _refresh(session: Session) -> int:
+    """Read what is on disk, and prepare it for hooks."""
+    with Catalog.open(session.workspace(), config=session.config()) as catalog:
+        prepare(catalog)
+    return 0
+
+
+def _plan(session: Session, action: str, host: str, for_user: bool) -> Plan:
+    scope: Scope = "user" if for_user else "project"
+    workspace, home = session.workspace(), os.path.expanduser("~")
+    if action == "install":
+        return plan_install(host, scope, workspace, home, _own_command(), environ=os.environ)
+    return plan_uninstall(host, scope, workspace, home, environ=os.environ)
+
+
+def _own_command() -> list[str]:
+    """The script that runs this, by its whole path: a host may know another PATH."""
+    beside = os.path.join(os.path.dirname(sys.executable), "metier")
+    for candidate in (sys.argv[0], beside, shutil.which("metier") or ""):
+        if os.path.basename(candidate) == "metier" and os.access(candidate, os.X_OK):
+            return [os.path.abspath(candidate)]
+    raise UsageError("the script 'metier' is not found", hint="install metier, then run it")
+
+
+def _print(session: Session, plan: Plan, dry_run: bool) -> None:
+    for change in plan.changes:
+        if change.diff:
+            click.echo(printable(change.diff))
+    if not plan.changed:
+        state = "already installed" if plan.installs else "not installed"
+        session.note(f"{plan.host.title}: {state}, nothing to do")
+    elif dry_run:
+        session.note("nothing was written (--dry-run)")
+    else:
+        for change in plan.changes:
+            _note(session, change)
+        if plan.installs:
+            session.note(f"next: {plan.host.next_step}")
+
+
+def _note(session: Session, change: Change) -> None:
+    if change.action in _DONE:
+        session.note(f"{_DONE[change.action]} {change.path}")
+    if change.backup == "make":
+        session.note(f"kept what was there before in {change.path}{BACKUP}")

@@ -1,0 +1,322 @@
+"""`metier stats`"""
+
+import os
+import re
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+import click
+
+from metier.catalog import state_file
+from metier.cli.session import Session, counted, metier_command
+from metier.core.nearest import nearest
+from metier.decisions import (
+    Considered,
+    Decision,
+    Decisions,
+    Group,
+    Statistics,
+    Usage,
+    is_asked_for,
+    kill_switch,
+    label,
+    read_decisions,
+    resume,
+    statistics,
+)
+from metier.decisions.log import INJECTED, LATEST
+from metier.errors import StoreError, UsageError
+
+_SPAN = re.compile(r"([0-9]{1,6})([mhdw])")
+_SECONDS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+_SHOWN = 20
+_MOST_NAMED = 10
+
+
+class _Filter(NamedTuple):
+    since: float | None
+    host: str
+
+
+@metier_command("stats", catalog=False)
+@click.argument(
+    "action",
+    required=False,
+    type=click.Choice(["decisions", "label", "resume"]),
+    metavar="[decisions|label|resume]",
+)
+@click.argument("rest", metavar="[ID right|wrong]", nargs=-1)
+@click.option("--since", metavar="WHEN", help="Only later requests: 7d, 12h, or a date.")
+@click.option("--host", metavar="NAME", default="", help="Only requests of this host.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help=f"How many decisions to show (default: {_SHOWN}).",
+)
+def command(
+    session: Session,
+    action: str | None,
+    rest: tuple[str, ...],
+    since: str | None,
+    host: str,
+    limit: int | None,
+) -> None:
+    """Show what hooks decided: how often they inject, what, how fast, and how rightly.
+
+    `decisions` lists the latest ones; `label ID right` or `label ID wrong` keeps your word on
+    one of them; `resume` lets hooks inject again after the kill switch has stopped them.
+    """
+    _check(action, rest, since=since, host=host, limit=limit)
+    workspace = session.workspace()
+    if action == "label":
+        _label(session, workspace, *rest)
+        return
+    if action == "resume":
+        _resume(session, workspace)
+        return
+    wanted = _Filter(None if since is None else _moment(since, time.time()), host)
+    decisions = read_decisions(workspace)
+    if action == "decisions":
+        _list(session, decisions, wanted, limit or _SHOWN)
+    else:
+        _figures(session, workspace, decisions, wanted)
+
+
+def _check(
+    action: str | None,
+    rest: tuple[str, ...],
+    *,
+    since: str | None,
+    host: str,
+    limit: int | None,
+) -> None:
+    """Refuse what does not go together."""
+    if action == "label" and (len(rest) != 2 or rest[1] not in ("right", "wrong")):
+        raise UsageError("a label takes an id and a word", hint="metier stats label ID right|wrong")
+    if action != "label" and rest:
+        raise UsageError(f"'stats {action}' takes nothing more", hint="metier stats --help")
+    if action in ("label", "resume") and (since is not None or host):
+        raise UsageError("--since and --host are for what is shown", hint="metier stats --help")
+    if action != "decisions" and limit is not None:
+        raise UsageError("--limit is for decisions", hint="metier stats decisions --limit N")
+
+
+def _moment(text: str, now: float) -> float:
+    """When `7d` ago was, or when a date began, here; in seconds since 1970."""
+    span = _SPAN.fullmatch(text)
+    try:
+        if span:
+            moment = now - int(span[1]) * _SECONDS[span[2]]
+        else:
+            moment = datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError, OSError):
+        moment = LATEST
+    if moment >= LATEST:
+        raise UsageError(f"'{text}' is no time", hint="--since 7d, or --since 2026-11-01")
+    return max(moment, 0.0)
+
+
+def _label(session: Session, workspace: str, decision_id: str, word: str) -> None:
+    found = label(workspace, decision_id, word == "right")
+    if session.as_json:
+        session.print_json({"id": found, "right": word == "right"})
+    else:
+        session.tell(f"{found}: {word}")
+
+
+def _resume(session: Session, workspace: str) -> None:
+    reason = kill_switch(workspace)
+    resume(workspace)
+    if session.as_json:
+        session.print_json({"resumed": bool(reason), "reason": reason})
+    elif reason:
+        session.tell(f"hooks follow their settings again; they were stopped because: {reason}")
+    else:
+        session.tell("nothing has stopped the hooks")
+
+
+# Decisions
+
+
+def _list(session: Session, decisions: Decisions, wanted: _Filter, limit: int) -> None:
+    """The latest decisions, the last of them at the end."""
+    asked_for = (one for one in decisions if is_asked_for(one, **wanted._asdict()))
+    latest = deque(asked_for, maxlen=limit)
+    if session.as_json:
+        rows = [{**one.to_json(), "right": decisions.labels.get(one.id)} for one in latest]
+        session.print_json(rows)
+        return
+    if not latest:
+        _note_nothing(session, decisions, wanted)
+    columns = ["id", "time", "host", "ms", "left", "injected"]
+    session.print_table(columns, [_cells(one) for one in latest])
+    _note_skipped(session, decisions.skipped)
+
+
+def _cells(one: Decision) -> list[str]:
+    """One line: what was injected last, since that may be long; the score of the best left out."""
+    left = _best_left(one.cards) or _best_left(one.skills)
+    return [
+        one.id,
+        _clock(one.at, "%m-%d %H:%M"),
+        one.host,
+        f"{one.milliseconds:.1f}",
+        f"{left.score:.2f}" if left else "",
+        "; ".join(_outcome(one, left)),
+    ]
+
+
+def _outcome(one: Decision, left: Considered | None) -> Iterator[str]:
+    if one.error:
+        yield f"error: {one.error}"
+    names = [other.name for other in (*one.cards, *one.skills) if other.outcome == INJECTED]
+    if one.injected and names:
+        yield ", ".join(names)
+    if left:
+        yield f"not {left.name} ({left.outcome})"
+
+
+def _best_left(considered: Sequence[Considered]) -> Considered | None:
+    """The best that was not handed over; scores of cards and of skills do not compare."""
+    left = [one for one in considered if one.outcome != INJECTED]
+    return min(left, key=lambda one: (-one.score, one.name), default=None)
+
+
+def _clock(moment: float | None, form: str = "%Y-%m-%d %H:%M:%S") -> str:
+    """A moment in the time of this place; empty for none."""
+    return "" if moment is None else datetime.fromtimestamp(moment).strftime(form)
+
+
+# Figures
+
+
+def _figures(session: Session, workspace: str, decisions: Decisions, wanted: _Filter) -> None:
+    cards, skills = _names(session, workspace)
+    figures = statistics(decisions, **wanted._asdict(), cards=cards, skills=skills)
+    stopped = kill_switch(workspace)
+    if session.as_json:
+        session.print_json({**figures.to_json(), "kill_switch": stopped})
+        return
+    if figures.overall.requests:
+        _print(session, figures)
+    else:
+        _note_nothing(session, decisions, wanted)
+    _note_skipped(session, figures.skipped)
+    if stopped:
+        session.note(f"warning: hooks inject nothing: {stopped}")
+        session.note("    hint: metier stats resume")
+
+
+def _names(session: Session, workspace: str) -> tuple[list[str] | None, list[str] | None]:
+    """The cards and skills that the catalogue knows as it is; None where there is none to ask."""
+    if not os.path.exists(state_file(workspace)):
+        return None, None
+    try:
+        with session.open_catalog() as catalog:
+            if not catalog.is_built():
+                return None, None
+            cards = [row.handle for row in catalog.documents("card")]
+            return cards, [row.handle for row in catalog.skills()]
+    except StoreError as error:
+        session.note(f"warning: {error.message}; what was never used is not known")
+        return None, None
+
+
+def _print(session: Session, figures: Statistics) -> None:
+    overall = [*_rows({"all": figures.overall}), *_facts(figures)]
+    session.print_table(["", "all"], overall, heading=True)
+    arms = {f"{arm} ({', '.join(figures.scorers[arm])})": one for arm, one in figures.arms.items()}
+    for title, groups in (("host", figures.hosts), ("mode", figures.modes), ("arm", arms)):
+        if len(groups) > 1 or (groups and title == "arm"):
+            click.echo()
+            session.print_table([title, *groups], _rows(groups), heading=True)
+    _print_usage(session, figures)
+
+
+def _facts(figures: Statistics) -> list[list[str]]:
+    """What is told once."""
+    facts = [["from", _clock(figures.first)], ["to", _clock(figures.last)]]
+    for title, groups in (("hosts", figures.hosts), ("modes", figures.modes)):
+        counts = (f"{name} {one.requests:,}" for name, one in groups.items())
+        facts.append([title, ", ".join(counts)])
+    return facts
+
+
+_LINES: Mapping[str, Callable[[Group], str]] = {
+    "requests": lambda one: f"{one.requests:,}",
+    "that inject": lambda one: _part(one.injecting, one.injection_rate),
+    "tokens a request": lambda one: _figure(one.tokens_mean),
+    "tokens p50 / p95": lambda one: _pair(one.tokens_p50, one.tokens_p95, 0),
+    "ms p50 / p95": lambda one: _pair(one.milliseconds_p50, one.milliseconds_p95, 1),
+    "errors": lambda one: _part(one.errors, one.error_rate),
+    "labelled": lambda one: f"{one.labelled:,}",
+    "of them right": lambda one: _part(one.right, one.right_share),
+}
+
+
+def _rows(groups: Mapping[str, Group]) -> list[list[str]]:
+    """One line a figure, one column a group."""
+    return [[name, *(show(one) for one in groups.values())] for name, show in _LINES.items()]
+
+
+def _part(count: int, share: float | None) -> str:
+    """`12 (30.0%)`: a share never stands without its count."""
+    return f"{count:,}" if share is None else f"{count:,} ({share:.1%})"
+
+
+def _figure(value: float | None, places: int = 1) -> str:
+    return "-" if value is None else f"{value:,.{places}f}"
+
+
+def _pair(middle: float | None, high: float | None, places: int) -> str:
+    return f"{_figure(middle, places)} / {_figure(high, places)}"
+
+
+def _print_usage(session: Session, figures: Statistics) -> None:
+    usages = {"card": figures.cards, "skill": figures.skills}
+    used = [
+        [one.name, kind, f"{one.uses:,}", f"{one.mean_score:.2f}"]
+        for kind, usage in usages.items()
+        for one in usage.most_used
+    ]
+    if used:
+        click.echo()
+    session.print_table(["most used", "kind", "times", "mean score"], used, heading=True)
+    unused = [row for kind, usage in usages.items() for row in _unused(kind, usage)]
+    if unused:
+        click.echo()
+    session.print_table(["unused", "count", "names"], unused, heading=True)
+
+
+def _unused(kind: str, usage: Usage) -> list[list[str]]:
+    if not usage.unused:
+        return []
+    names = ", ".join(usage.unused[:_MOST_NAMED])
+    more = ", …" if len(usage.unused) > _MOST_NAMED else ""
+    return [[f"{kind}s", f"{len(usage.unused):,} of {usage.existing:,}", names + more]]
+
+
+# Notes
+
+
+def _note_nothing(session: Session, decisions: Decisions, wanted: _Filter) -> None:
+    """Say why there is nothing to show."""
+    hosts = {one.host for one in decisions}
+    if not hosts:
+        session.note("no decision is logged yet")
+        session.note("hint: metier hook install HOST")
+        return
+    session.note("no decision is like that")
+    if wanted.host and wanted.host not in hosts:
+        near = nearest(wanted.host, hosts)
+        known = f"did you mean '{near}'?" if near else f"known hosts: {', '.join(sorted(hosts))}"
+        session.note(f"hint: {known}")
+
+
+def _note_skipped(session: Session, skipped: int) -> None:
+    if skipped:
+        session.note(f"warning: {counted(skipped, 'line')} of the log cannot be read")

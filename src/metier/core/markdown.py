@@ -1,0 +1,252 @@
+"""Which parts of a Markdown text are code, and which are HTML comments.
+
+Fenced blocks (also in lists and quotes, also unclosed ones) and inline code as CommonMark has
+them. Every character is looked at a fixed number of times, whatever the text.
+"""
+
+import re
+from bisect import bisect_right
+from typing import Literal, NamedTuple
+
+_BLANK = re.compile(r"[ \t]*(?=\n|\Z)")
+_BLANK_LINES = re.compile(r"[ \t\n]*(?=\n|\Z)")
+_SPECIAL = re.compile(r"^(?=[ \t>#|`~+*0-9\n-])", re.MULTILINE)
+"""The start of a line that may be more than text of a paragraph."""
+_INDENT = re.compile(r"[ \t]*")
+_QUOTE = re.compile(r" {0,3}> ?")
+_MARK = re.compile(
+    r"(?P<item>(?:[-+*]|[0-9]{1,9}[.)])(?:[ \t]+|(?=\n|\Z)))"
+    r"|(?P<fence>`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,})"
+    r"|(?P<block>#{1,6}(?=[ \t\n]|\Z)|\|)"
+)
+"""What makes a line more than text: a list mark, a fence, a heading, a row of a table."""
+_MAY_HOLD_SPANS = re.compile(r"`|~~~|<!--")
+_TOKEN = re.compile(r"`+|(?P<line>^[ \t]*)?<!--", re.MULTILINE)
+_WIDTH_OF_TAB = 4
+_DEEPEST_FENCE = 3
+"""How many columns a fence may be indented inside of what it stands in."""
+
+
+class Span(NamedTuple):
+    """One part of a text that is no prose."""
+
+    start: int
+    end: int
+    kind: Literal["code", "comment"]
+
+
+class _Fence(NamedTuple):
+    start: int
+    mark: str
+    quotes: int
+    inside: int
+    """The column at which the list item has its text that it ends with; 0 when with none.
+
+    A fence that hardly is indented goes on to its closing line, as most readers see it.
+    """
+    deepest: int
+    """The column up to which its closing line may be indented."""
+
+
+class _Line(NamedTuple):
+    """What one line starts with."""
+
+    at: int
+    """Where its text starts, after quote and list marks."""
+    quotes: int
+    column: int
+    starts_block: bool
+    blank: bool
+    """Whether it and, outside of quotes, the lines up to `at` are empty."""
+    is_code: bool = False
+    """Whether it is code by its indentation."""
+    fence: str = ""
+    """The mark of the fence that it opens."""
+
+    @property
+    def plain(self) -> bool:
+        return not self.quotes and not self.is_code
+
+    def parts_from(self, before: "_Line") -> bool:
+        """Whether it does not go on with the paragraph of the line before."""
+        if self.blank or self.starts_block or self.quotes != before.quotes:
+            return True
+        return self.is_code != before.is_code
+
+
+_PLAIN = _Line(0, 0, 0, False, False)
+
+
+def code_and_comments(text: str) -> list[Span]:
+    """The spans of `text` that are code or comments, in order, none inside another."""
+    if _MAY_HOLD_SPANS.search(text) is None:
+        return []
+    return _Scanner(text.replace("\r\n", " \n").replace("\r", "\n")).scan()
+
+
+class _Scanner:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.spans: list[Span] = []
+        self.items: list[int] = []
+        """Columns at which the open list items have their text, outermost first."""
+
+    def scan(self) -> list[Span]:
+        at = paragraph = 0
+        before = _Line(0, 0, 0, False, True)
+        while at < len(self.text):
+            if before.plain and (plain := self._past_plain_lines(at)) > at:
+                at = plain
+                continue
+            line = self._line(at, before)
+            if not line.fence and not line.parts_from(before):
+                before, at = line, self._next(at)
+                continue
+            end = self._inline(paragraph, at)
+            if end > at:  # a comment goes on beyond the paragraph
+                before, at, paragraph = _PLAIN, end, end
+                continue
+            before = line
+            if line.fence:
+                at = paragraph = self._fenced(self._fence(at, line))
+            else:
+                paragraph, at = at, self._next(line.at)
+        self._inline(paragraph, len(self.text))
+        return self.spans
+
+    def _past_plain_lines(self, at: int) -> int:
+        """Where the next line stands that may be more than text of a paragraph."""
+        special = _SPECIAL.search(self.text, at)
+        end = special.start() if special is not None else len(self.text)
+        if end > at:
+            self.items.clear()
+        return end
+
+    def _next(self, at: int) -> int:
+        """Where the next line starts."""
+        end = self.text.find("\n", at)
+        return end + 1 if end >= 0 else len(self.text)
+
+    def _line(self, at: int, before: _Line) -> _Line:
+        """Take a line's quote and list marks apart; the open list items follow it."""
+        at, quotes = self._unquoted(at, None)
+        if (blank := (_BLANK if quotes else _BLANK_LINES).match(self.text, at)) is not None:
+            return _Line(blank.end(), quotes, 0, False, True)
+        at, column = self._indented(at)
+        while self.items and column < self.items[-1]:
+            self.items.pop()
+        if column - self._inside > _DEEPEST_FENCE and (before.blank or before.is_code):
+            return _Line(at, quotes, column, False, False, is_code=True)
+        starts_block = False
+        while (mark := _MARK.match(self.text, at)) is not None and mark.lastgroup == "item":
+            starts_block = True
+            column += mark.end() - at
+            at = mark.end()
+            self.items.append(column)
+        fence = mark["fence"] if mark is not None else None
+        if fence and column - self._inside <= _DEEPEST_FENCE:
+            return _Line(at, quotes, column, starts_block, False, fence=fence)
+        starts_block = starts_block or (mark is not None and not fence)
+        return _Line(at, quotes, column, starts_block, False)
+
+    @property
+    def _inside(self) -> int:
+        """The column at which the innermost list item has its text; 0 outside of lists."""
+        return self.items[-1] if self.items else 0
+
+    def _unquoted(self, at: int, most: int | None) -> tuple[int, int]:
+        """Behind the quote marks of a line, and how many they are."""
+        quotes = 0
+        while most is None or quotes < most:
+            mark = _QUOTE.match(self.text, at)
+            if mark is None:
+                break
+            at = mark.end()
+            quotes += 1
+        return at, quotes
+
+    def _indented(self, at: int) -> tuple[int, int]:
+        """Behind the blanks that a line starts with, and how many columns they fill."""
+        indent = _INDENT.match(self.text, at)
+        assert indent is not None  # it may be empty
+        return indent.end(), len(indent[0].expandtabs(_WIDTH_OF_TAB))
+
+    def _fence(self, start: int, line: _Line) -> _Fence:
+        opens_line = line.at - start == line.column <= _DEEPEST_FENCE
+        inside = 0 if opens_line and not line.starts_block else self._inside
+        return _Fence(start, line.fence, line.quotes, inside, self._inside + _DEEPEST_FENCE)
+
+    def _fenced(self, fence: _Fence) -> int:
+        """Note the block of a fence; where the line after it starts."""
+        at = self._next(fence.start)
+        while at < len(self.text):
+            inner, quotes = self._unquoted(at, fence.quotes)
+            blank = _BLANK.match(self.text, inner) is not None
+            inner, column = self._indented(inner)
+            if quotes < fence.quotes or (not blank and column < fence.inside):
+                break
+            at = self._next(at)
+            if column <= fence.deepest and self._closes(inner, fence):
+                break
+        end = at - 1 if self.text[at - 1] == "\n" else at
+        self.spans.append(Span(fence.start, end, "code"))
+        return at
+
+    def _closes(self, at: int, fence: _Fence) -> bool:
+        if not self.text.startswith(fence.mark, at):
+            return False
+        while self.text.startswith(fence.mark[0], at):
+            at += 1
+        return _BLANK.match(self.text, at) is not None
+
+    def _inline(self, start: int, end: int) -> int:
+        """Note what is in one paragraph; its end, or that of a comment that goes beyond it."""
+        tokens = list(_TOKEN.finditer(self.text, start, end))
+        if not tokens:
+            return end
+        runs = _Runs([token.span() for token in tokens if token[0][0] == "`"])
+        at = start
+        closed = True
+        for token in tokens:
+            if token.end() - 1 < at or token.start() < at:
+                continue
+            if token[0][0] == "`":
+                at = self._inline_code(token, runs) or at
+            elif token["line"] is not None or closed:
+                stop = None if token["line"] is not None else end
+                found = self.text.find("-->", token.end() - 2, stop)
+                if found < 0 and stop is not None:
+                    closed = False
+                    continue
+                at = found + 3 if found >= 0 else len(self.text)
+                self.spans.append(Span(token.end() - 4, at, "comment"))
+        return max(at, end)
+
+    def _inline_code(self, token: re.Match[str], runs: "_Runs") -> int:
+        """Note the code that a run of backticks opens; its end, or 0."""
+        start = token.start() + self._is_escaped(token.start())
+        end = runs.closing(token.end(), token.end() - start)
+        if end:
+            self.spans.append(Span(start, end, "code"))
+        return end
+
+    def _is_escaped(self, at: int) -> bool:
+        backslashes = 0
+        while self.text[at - backslashes - 1 : at - backslashes] == "\\":
+            backslashes += 1
+        return backslashes % 2 == 1
+
+
+class _Runs:
+    """The runs of backticks of a paragraph, by length."""
+
+    def __init__(self, spans: list[tuple[int, int]]) -> None:
+        self._ends: dict[int, list[int]] = {}
+        for start, end in spans:
+            self._ends.setdefault(end - start, []).append(end)
+
+    def closing(self, after: int, length: int) -> int:
+        """The end of the first run of this length behind `after`; 0 when there is none."""
+        ends = self._ends.get(length, [])
+        place = bisect_right(ends, after)
+        return ends[place] if place < len(ends) else 0

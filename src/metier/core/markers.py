@@ -1,0 +1,139 @@
+"""Role markers, role tags, chat tokens and HTML comments: found in prose, and taken out of it.
+
+Code keeps every character. One round may uncover what another has to take out, as in
+`<sys<system>tem>`, so `defused` goes on until nothing is left.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from metier.core.lookalikes import MARK, twins
+from metier.core.markdown import Span, code_and_comments
+
+ROLES = ("user", "assistant", "system", "human", "developer", "tool")
+MOST_ROUNDS = 4
+"""After so many rounds nobody wrote the text by accident: code is not spared any longer."""
+_ABOUT_ROLES = (
+    "reminder|prompt|message|instructions?|turn|input|output|query|calls?|results?|response|use"
+    "|note|context"
+)
+"""What follows a role's name in tags such as `<system-reminder>`."""
+_LEAD = r"[ \t>#*_~+|.)0-9-]*"
+"""What may stand before a role at the start of a line: quote, heading and list marks, emphasis."""
+_HIDDEN = "\0"
+"""Stands for each character of code and comments."""
+
+
+def _any(*words: str) -> str:
+    """A pattern for one of the words, with marks on any letter."""
+    return "|".join("".join(f"{letter}{MARK}*" for letter in word) for word in words)
+
+
+_name = f"(?:{_any(*ROLES)})(?:[-_]?(?:{_ABOUT_ROLES})\\b)?"
+_MARKER = re.compile(
+    rf"^{_LEAD}(?P<role>{_any(*ROLES)})(?=[*_~ \t]*:)"
+    rf"|<(?P<close>/?)(?P<name>{_name})(?:[ \t][^<>\0\n]{{0,200}}|\s*/?)>"
+    rf"|<(?:\s+/?|/\s+)(?:{_name})\s*>"
+    r"|(?P<token><\|[^<>|\0\s](?:[^<>|\0\n]{0,98}[^<>|\0\s])?\|>"
+    r"|\[/?INST\]|<<\s*/?SYS\s*>>|<(?:start|end)_of_(?:turn|text|image)>|<[be]os>)"
+    r"|(?P<stroke></?s>)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_BLUNT = re.compile(
+    rf"^{_LEAD}(?P<role>{_any(*ROLES)})(?=[*_~ \t]*:)|<|\[(?=/?INST\])",
+    re.IGNORECASE | re.MULTILINE,
+)
+
+
+class Edit(NamedTuple):
+    """One place of a text, and what stands there afterwards."""
+
+    start: int
+    end: int
+    text: str
+    kind: str
+    """role · tag · token · comment"""
+
+
+def defused(text: str) -> tuple[str, list[Edit]]:
+    """`text` without markers, tags, tokens and comments outside of code, and the first round.
+
+    To defuse the result again changes nothing.
+    """
+    first = edits(text)
+    found = first
+    for _ in range(MOST_ROUNDS):
+        if not found:
+            return text, first
+        text = _edited(text, found)
+        found = edits(text)
+    return (_bluntly(text) if found else text), first
+
+
+def edits(text: str) -> list[Edit]:
+    """What one round changes in `text`, in order."""
+    spans = code_and_comments(text)
+    comments = [Edit(one.start, one.end, "", "comment") for one in spans if one.kind == "comment"]
+    return sorted([*comments, *_marker_edits(text, _prose(text, spans))])
+
+
+def _prose(text: str, spans: list[Span]) -> str:
+    """`text` as it is read, of the same length, with all but prose hidden."""
+    parts = []
+    at = 0
+    for span in spans:
+        parts.append(text[at : span.start])
+        parts.append(_HIDDEN * (span.end - span.start))
+        at = span.end
+    parts.append(text[at:])
+    return twins("".join(parts).replace("\r\n", " \n").replace("\r", "\n"))
+
+
+def _marker_edits(text: str, prose: str) -> Iterator[Edit]:
+    matches = list(_MARKER.finditer(prose))
+    closed = {match["name"].lower() for match in matches if match["name"] and match["close"]}
+    for match in matches:
+        start, end = match.span()
+        if match["role"]:
+            start, end = match.span("role")
+            yield Edit(start, end, f"[{text[start:end]}]", "role")
+        elif match["token"]:
+            yield Edit(start, end, "", "token")
+        elif match["stroke"]:
+            if match[0].islower():
+                yield Edit(start, end, f"[{match[0][1:-1]}]", "token")
+        elif not _is_type_argument(match, closed):
+            yield Edit(start, end, "", "tag")
+
+
+def _is_type_argument(match: re.Match[str], closed: set[str]) -> bool:
+    """Whether a tag is the `<User>` of `Promise<User>`: glued, capitalised and never closed."""
+    name, text = match["name"], match.string
+    if not name or match["close"] or name.lower() in closed:
+        return False
+    before = text[match.start() - 1] if match.start() else " "
+    after = text[match.end() : match.end() + 1]
+    glued = before.isalnum() or before == "_"
+    return glued and not after.isalnum() and name[0].isupper() and name[1:].islower()
+
+
+def _edited(text: str, found: list[Edit]) -> str:
+    parts = []
+    at = 0
+    for edit in found:
+        parts.append(text[at : edit.start])
+        parts.append(edit.text)
+        at = edit.end
+    return "".join([*parts, text[at:]])
+
+
+def _bluntly(text: str) -> str:
+    """`text` with all that could open a tag, a token or a role broken, in code too."""
+    prose = twins(text.replace("\r\n", " \n").replace("\r", "\n"))
+    found = []
+    for match in _BLUNT.finditer(prose):
+        start, end = match.span("role") if match["role"] else match.span()
+        broken = f"[{text[start:end]}]" if match["role"] else "("
+        found.append(Edit(start, end, broken, "role"))
+    return _edited(text, found)

@@ -1,0 +1,301 @@
+"""The log of what hooks decided: `.metier/decisions.jsonl`, read; labels are added to it.
+
+One JSON object a line: a decision, or a person's label of one. When the file has grown large
+hooks rename it to `decisions.1.jsonl` and begin another, so there are two files at most.
+"""
+
+import errno
+import json
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, suppress
+from typing import Any, BinaryIO, NamedTuple
+
+from metier.config import STATE_FOLDER
+from metier.core.nearest import nearest
+from metier.errors import NotFoundError
+
+FILE, OLDER_FILE, FLAG = "decisions.jsonl", "decisions.1.jsonl", "monitor.flag"
+RESUMED = "monitor.resumed"
+"""Its time is that of the last `resume`: what was decided before it no longer counts."""
+INJECTED = "injected"
+"""The outcome of a card or skill that was handed over; every other one says why it was not."""
+SHORTEST_PREFIX = 4
+LONGEST_LINE = 1 << 20
+"""Bytes; no hook writes such a line, and a file without line ends is not read into memory."""
+LATEST = 253_370_764_800.0
+"""The first second of the year 9999: every moment before it can be printed in any time zone."""
+_LARGEST = 10.0**12
+_REASON_LENGTH = 1_000
+_MOST_COMPARED, _MOST_NAMED = 1_000, 3
+
+
+class Considered(NamedTuple):
+    """A card or skill that was looked at for a decision."""
+
+    name: str
+    """The id of a card, the name of a skill."""
+    score: float
+    outcome: str
+
+
+class Decision(NamedTuple):
+    """What a hook did about one request, which may be nothing."""
+
+    id: str
+    at: float
+    """Seconds since 1970."""
+    host: str
+    event: str
+    mode: str
+    scorer: str
+    arm: str
+    """`A` or `B` when two scorers are compared, else empty."""
+    cards: tuple[Considered, ...]
+    skills: tuple[Considered, ...]
+    tokens: int
+    injected: bool
+    """Whether anything was handed over."""
+    milliseconds: float
+    error: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            **self._asdict(),
+            "cards": [one._asdict() for one in self.cards],
+            "skills": [one._asdict() for one in self.skills],
+        }
+
+
+class _Label(NamedTuple):
+    decision: str
+    right: bool
+
+
+class Decisions:
+    """The decisions of one workspace, oldest first. Each iteration reads the log anew."""
+
+    def __init__(self, workspace: str, labels: Mapping[str, bool]) -> None:
+        self.labels = labels
+        """Decision id → whether a person found it right; the last label counts."""
+        self._workspace = workspace
+        self._skipped: int | None = None
+
+    def __iter__(self) -> Iterator[Decision]:
+        skipped = 0
+        for entry in _entries(self._workspace):
+            if entry is None:
+                skipped += 1
+            elif isinstance(entry, Decision):
+                yield entry
+        self._skipped = skipped
+
+    @property
+    def skipped(self) -> int:
+        """How many lines are neither a decision nor a label, when the log was last read."""
+        if self._skipped is None:
+            deque(self, maxlen=0)
+        return self._skipped or 0
+
+
+def read_decisions(workspace: str) -> Decisions:
+    """The log of a workspace; an empty one where nothing was logged.
+
+    A line that is broken, half-written or something else is counted and passed over. Raises
+    `OSError` when a file is there and cannot be read.
+    """
+    entries = _entries(workspace, holding=b'"label"')
+    labels = {one.decision: one.right for one in entries if isinstance(one, _Label)}
+    return Decisions(workspace, labels)
+
+
+def label(
+    workspace: str, decision_id: str, right: bool, *, now: Callable[[], float] = time.time
+) -> str:
+    """Keep a person's word on a decision; the full id of that decision.
+
+    `decision_id` may be the beginning of one id alone, four characters or more. Raises
+    `NotFoundError`, and `OSError` when the log cannot be written.
+    """
+    found = _find(workspace, decision_id)
+    entry = {"label": found, "right": right, "at": round(now(), 3)}
+    _append(os.path.join(workspace, STATE_FOLDER, FILE), f"{json.dumps(entry)}\n".encode())
+    return found
+
+
+def kill_switch(workspace: str) -> str:
+    """Why hooks hand nothing over, whatever their settings; empty while the switch is off."""
+    path = os.path.join(workspace, STATE_FOLDER, FLAG)
+    if not os.path.lexists(path):
+        return ""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            reason = file.readline(_REASON_LENGTH).strip()
+    except OSError:
+        reason = ""
+    return reason or "no reason is given"
+
+
+def resume(workspace: str) -> None:
+    """Let hooks follow their settings again. Raises `OSError` when the flag cannot be removed."""
+    with open(os.path.join(workspace, STATE_FOLDER, RESUMED), "w", encoding="utf-8"):
+        pass
+    with suppress(FileNotFoundError):
+        os.unlink(os.path.join(workspace, STATE_FOLDER, FLAG))
+
+
+# Reading
+
+
+def _entries(workspace: str, holding: bytes = b"") -> Iterator[Decision | _Label | None]:
+    """What each line that holds a text says, oldest first; None for one that makes no sense."""
+    for line in _lines(os.path.join(workspace, STATE_FOLDER)):
+        if holding not in line or line.isspace():
+            continue
+        try:
+            entry = _parse(line)
+        except (ValueError, TypeError, LookupError, RecursionError):
+            entry = None
+        yield entry
+
+
+def _lines(folder: str) -> Iterator[bytes]:
+    """The lines of both files. A rotation meanwhile shows none of them twice."""
+    with ExitStack() as stack:
+        newer = _open(os.path.join(folder, FILE), stack)  # first: renamed it is still at hand
+        older = _open(os.path.join(folder, OLDER_FILE), stack)
+        if newer and older and os.path.sameopenfile(newer.fileno(), older.fileno()):
+            older = None
+        for file in (older, newer):
+            if file:
+                yield from _bounded_lines(file)
+
+
+def _open(path: str, stack: ExitStack) -> BinaryIO | None:
+    try:
+        return stack.enter_context(open(path, "rb"))
+    except FileNotFoundError:
+        return None
+
+
+def _bounded_lines(file: BinaryIO) -> Iterator[bytes]:
+    """The lines of a file; a NUL, which says nothing, for one that is too long."""
+    while line := file.readline(LONGEST_LINE):
+        if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
+            while len(line) == LONGEST_LINE and not line.endswith(b"\n"):
+                line = file.readline(LONGEST_LINE)
+            line = b"\0"
+        yield line
+
+
+def _parse(line: bytes) -> Decision | _Label:
+    """What a line says. Raises one of several errors when that is no decision and no label."""
+    data = json.loads(line.decode())
+    if "label" in data:
+        return _Label(_name(data["label"]), _truth(data["right"]))
+    return Decision(
+        id=_name(data["id"]),
+        at=_number(data["at"], 0, LATEST),
+        host=_name(data["host"]),
+        event=_text(data.get("event", "")),
+        mode=_name(data["mode"]),
+        scorer=_text(data.get("scorer", "")),
+        arm=_text(data.get("arm", "")),
+        cards=_considered(data["cards"], score=1, outcome=3),
+        skills=_considered(data["skills"], score=2, outcome=3),
+        tokens=_count(data["tokens"]),
+        injected=_truth(data["injected"]),
+        milliseconds=_number(data["milliseconds"], 0, _LARGEST),
+        error=_text(data.get("error", "")),
+    )
+
+
+def _considered(rows: Any, *, score: int, outcome: int) -> tuple[Considered, ...]:
+    """A card is `[id, score, threshold, outcome, …]`, a skill `[name, path, score, outcome, …]`."""
+    if not isinstance(rows, list):
+        raise TypeError
+    return tuple(
+        Considered(_name(row[0]), _number(row[score], -_LARGEST, _LARGEST), _name(row[outcome]))
+        for row in rows
+    )
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _name(value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise TypeError
+    return value
+
+
+def _truth(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError
+    return value
+
+
+def _number(value: Any, least: float, most: float) -> float:
+    if type(value) not in (int, float) or not least <= value <= most:  # nor is NaN between them
+        raise TypeError
+    return float(value)
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or not 0 <= value <= _LARGEST:
+        raise TypeError
+    return value
+
+
+# Labels
+
+
+def _find(workspace: str, wanted: str) -> str:
+    """The id that is `wanted`, or else the only one that begins so. Raises `NotFoundError`."""
+    recent: deque[str] = deque(maxlen=_MOST_COMPARED)
+    beginning: dict[str, None] = {}
+    for entry in _entries(workspace):
+        if not isinstance(entry, Decision):
+            continue
+        if entry.id == wanted:
+            return wanted
+        if len(wanted) >= SHORTEST_PREFIX and entry.id.startswith(wanted):
+            beginning[entry.id] = None
+        recent.append(entry.id)
+    if len(beginning) == 1:
+        return next(iter(beginning))
+    if beginning:
+        raise NotFoundError(
+            f"{len(beginning):,} decisions begin with '{wanted}'", hint=_latest(list(beginning))
+        )
+    near = nearest(wanted, recent)
+    raise NotFoundError(
+        f"no decision is called '{wanted}'",
+        where=os.path.join(workspace, STATE_FOLDER, FILE),
+        hint=f"did you mean '{near}'?" if near else _latest(list(recent)),
+    )
+
+
+def _latest(ids: list[str]) -> str:
+    if not ids:
+        return "metier hook install HOST"
+    return f"the latest: {', '.join(reversed(ids[-_MOST_NAMED:]))}"
+
+
+def _append(path: str, line: bytes) -> None:
+    """Add a line in one write, so that no other process can write into it."""
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+    try:
+        if os.lseek(descriptor, 0, os.SEEK_END):
+            os.lseek(descriptor, -1, os.SEEK_END)
+            if os.read(descriptor, 1) != b"\n":
+                line = b"\n" + line  # whoever wrote last did not finish: leave that line alone
+        if os.write(descriptor, line) < len(line):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+    finally:
+        os.close(descriptor)

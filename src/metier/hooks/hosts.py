@@ -1,0 +1,162 @@
+"""The hosts that can call metier: where their settings lie and what an entry looks like."""
+
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from metier.core.nearest import nearest
+from metier.errors import UsageError
+
+Scope = Literal["project", "user"]
+SCOPES: tuple[Scope, ...] = ("project", "user")
+
+
+class Entry(NamedTuple):
+    """How a command hook is written into a host's settings."""
+
+    event: str
+    key: str = "command"
+    """The key that the command stands under."""
+    in_group: bool = True
+    """Whether entries stand in `{"hooks": […]}` groups, or in the event's list itself."""
+    limits: Mapping[str, int] = {}
+    """How long the host waits, under the host's own key and in its own unit."""
+    has_type: bool = True
+    version: int | None = None
+    """The version that the file must name, where the host asks for one."""
+
+    def value(self, command: Sequence[str]) -> dict[str, Any]:
+        """The entry that runs `command`."""
+        kind = {"type": "command"} if self.has_type else {}
+        return {**kind, self.key: shlex.join(command), **self.limits}
+
+
+class Host(NamedTuple):
+    """One agent host."""
+
+    name: str
+    title: str
+    project: str | None
+    """Its settings file, or the folder of its plugin, below the workspace."""
+    user: str | None
+    """The same below the home folder."""
+    entry: Entry | None
+    """None for a host that takes a plugin instead."""
+    next_step: str
+    """What is left to do after installing."""
+    moved_by: tuple[str, str] = ("", "")
+    """An environment variable, and the folder below the home folder that it replaces."""
+
+
+HOSTS: dict[str, Host] = {
+    host.name: host
+    for host in (
+        Host(
+            "claude-code",
+            "Claude Code",
+            ".claude/settings.json",
+            ".claude/settings.json",
+            Entry("UserPromptSubmit", limits={"timeout": 10}),
+            "start a new session of Claude Code; /hooks lists it",
+            ("CLAUDE_CONFIG_DIR", ".claude"),
+        ),
+        Host(
+            "codex",
+            "Codex CLI",
+            ".codex/hooks.json",
+            ".codex/hooks.json",
+            Entry("UserPromptSubmit", limits={"timeout": 10}),
+            "start Codex and trust the hook with /hooks: until then it is skipped",
+            ("CODEX_HOME", ".codex"),
+        ),
+        Host(
+            "gemini",
+            "Gemini CLI",
+            ".gemini/settings.json",
+            ".gemini/settings.json",
+            Entry("BeforeAgent", limits={"timeout": 10_000}),
+            "start a new session of Gemini CLI",
+        ),
+        Host(
+            "copilot",
+            "Copilot CLI",
+            ".github/hooks/metier.json",
+            ".copilot/hooks/metier.json",
+            Entry("sessionStart", key="bash", in_group=False, limits={"timeoutSec": 10}, version=1),
+            "start a new session of Copilot CLI",
+            ("COPILOT_HOME", ".copilot"),
+        ),
+        Host(
+            "cursor",
+            "Cursor",
+            ".cursor/hooks.json",
+            ".cursor/hooks.json",
+            Entry("sessionStart", in_group=False, has_type=False, version=1),
+            "start a new chat in Cursor",
+        ),
+        Host(
+            "opencode",
+            "opencode",
+            ".opencode/plugins",
+            ".config/opencode/plugins",
+            None,
+            "start opencode anew",
+            ("XDG_CONFIG_HOME", ".config"),
+        ),
+        Host(
+            "openclaw",
+            "OpenClaw",
+            ".openclaw/extensions/metier",
+            ".openclaw/extensions/metier",
+            None,
+            "openclaw plugins enable metier, then openclaw gateway restart",
+            ("OPENCLAW_STATE_DIR", ".openclaw"),
+        ),
+    )
+}
+
+
+def host_named(name: str) -> Host:
+    """The host called `name`; UsageError when there is none."""
+    if name in HOSTS:
+        return HOSTS[name]
+    near = nearest(name, HOSTS)
+    meant = f"; did you mean '{near}'?" if near else ""
+    raise UsageError(f"no host is called '{name}'{meant}", hint=f"hosts: {', '.join(HOSTS)}")
+
+
+def place_of(
+    host: Host, scope: Scope, workspace: str, home: str, environ: Mapping[str, str]
+) -> str:
+    """The file or folder that is written to; UsageError when the host has none for `scope`."""
+    below = {"project": host.project, "user": host.user}
+    if scope not in below:
+        raise UsageError(f"no scope is called '{scope}'", hint=f"scopes: {', '.join(SCOPES)}")
+    place = below[scope]
+    if place is None:
+        other = next(one for one in SCOPES if below[one] is not None)
+        raise UsageError(
+            f"{host.title} has no {scope} settings that metier can write",
+            hint=f"metier hook install {host.name} --{other}",
+        )
+    if scope == "project":
+        return os.path.join(workspace, place)
+    variable, folder = host.moved_by
+    moved = environ.get(variable, "") if variable else ""
+    if os.path.isabs(moved):
+        return os.path.join(moved, os.path.relpath(place, folder))
+    return os.path.join(home, place)
+
+
+def is_ours(command: object, host: str) -> bool:
+    """Whether a command of a settings file runs `metier hook HOST`, wherever metier lies."""
+    if not isinstance(command, str):
+        return False
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return False
+    return (
+        len(words) > 2 and os.path.basename(words[0]) == "metier" and words[-2:] == ["hook", host]
+    )

@@ -1,0 +1,57 @@
+"""JSON by the interpreter's own C parts: the json module would load `re` and half of the rest."""
+
+from __future__ import annotations
+
+from _json import encode_basestring_ascii as quoted
+from _json import make_scanner
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_SPACE = " \t\n\r"
+
+
+class _Context:
+    """What the scanner wants to know."""
+
+    strict = False
+    object_hook = None
+    object_pairs_hook = None
+    parse_float = float
+    parse_int = int
+    memo: dict[str, str] = {}  # noqa: RUF012  # the scanner's own
+
+    @staticmethod
+    def parse_constant(name: str) -> float:
+        raise ValueError(f"{name} is no JSON")
+
+
+def parse(text: str) -> Any:
+    """The value in `text`. Raises `ValueError`."""
+    stripped = text.strip(_SPACE)
+    try:
+        value, end = make_scanner(_Context)(stripped, 0)  # type: ignore[arg-type]  # has all it needs
+        if end == len(stripped):
+            return value
+    except (StopIteration, SystemError, ValueError, RecursionError):
+        pass  # the scanner cannot say what is wrong without the json module
+    from json import loads
+
+    try:
+        return loads(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def dump(value: Any) -> str:
+    """`value`, made of dicts, lists, texts, numbers, flags and None, as JSON in one line."""
+    if isinstance(value, str):
+        return quoted(value)
+    if value is None or value is True or value is False:
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{quoted(key)}: {dump(one)}" for key, one in value.items()) + "}"
+    return "[" + ", ".join(map(dump, value)) + "]"

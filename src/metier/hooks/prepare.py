@@ -1,0 +1,46 @@
+"""Bringing a catalogue up to date for hooks: they read, and never wait."""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from metier.atomic import write_atomically
+from metier.catalog import Catalog
+from metier.config.capabilities import to_json
+from metier.hooks.journal import STATE
+from metier.index.stems import catch_up
+from metier.workspace import SETTINGS_FILE, STATE_FOLDER
+
+MOST_FOLDERS = 100
+
+
+def prepare(catalog: Catalog) -> int:
+    """Refresh, and see to all that a hook reads; how many skills were read in words."""
+    catalog.refresh()
+    read = catch_up(catalog.store)
+    catalog.store.remember("capabilities", json.dumps(to_json(catalog.config.capabilities)))
+    files = [row[0] for row in catalog.store.rows("SELECT file FROM document")]
+    settings = [os.path.join(catalog.workspace, name) for name in (SETTINGS_FILE, "pyproject.toml")]
+    _write_watched(os.path.join(catalog.workspace, STATE_FOLDER), settings, files)
+    return read
+
+
+def _write_watched(folder: str, settings_files: Sequence[str], documents: Iterable[str]) -> None:
+    """Note the times of the settings and of the folders that most documents lie below.
+
+    One line each: `time path`. `documents` are the files in the catalogue; a skill that comes or
+    goes changes the folder above its own.
+    """
+    above = Counter(os.path.dirname(os.path.dirname(file)) for file in documents)
+    above.update(os.path.dirname(file) for file in documents if not file.endswith("SKILL.md"))
+    folders = [path for path, _ in sorted(above.most_common(MOST_FOLDERS))]
+    lines = [_line(path) for path in [*settings_files, *folders] if "\n" not in path]
+    write_atomically(os.path.join(folder, STATE), "\n".join(lines).encode(errors="surrogateescape"))
+
+
+def _line(path: str) -> str:
+    try:
+        return f"{os.stat(path).st_mtime_ns} {path}"
+    except OSError:
+        return f"- {path}"

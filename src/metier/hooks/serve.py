@@ -1,0 +1,225 @@
+"""`metier hook HOST`: one JSON object in, one or none out, always exit code 0. Light."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from metier.core.relevance import budget_for
+from metier.core.render import BETWEEN_REFERENCES, REFERENCE_PREAMBLE, as_reference
+from metier.hooks.asked import LONGEST_INPUT, Asked
+from metier.hooks.cards import MetCard, choose_cards
+from metier.hooks.journal import Journal
+from metier.hooks.lightjson import dump, parse
+from metier.hooks.skills import Suggestion, suggest
+from metier.hooks.store import ReadOnlyCatalogue
+from metier.workspace import find_workspace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+MOST_CHARACTERS = 9_400
+"""Of an answer; hosts cut what is longer than 10,000, or show a part of it."""
+_LONGEST_DESCRIPTION = 300
+_CHARACTERS_PER_TOKEN = 4
+_PASSED_OVER = 5
+"""Cards that were not injected and are logged with their score."""
+
+
+def serve(host: str) -> None:
+    """Answer the host that has started this process. Never raises, never says why in public."""
+    started = time.perf_counter()
+    journal = Journal()
+    try:
+        asked = Asked(_given())
+        workspace = find_workspace(asked.folder or None)
+        journal.enter(workspace)
+        answer = _Answer(host, asked, workspace, journal)
+        text = answer.text()
+        if text:
+            sys.stdout.write(envelope(host, asked.event, text))
+            sys.stdout.flush()
+        journal.keep(answer.row(text, (time.perf_counter() - started) * 1e3))
+        journal.refresh_if_stale(answer.settings.get("refreshAfter", 600))
+    except BaseException as error:  # a hook that fails must not stand in anybody's way
+        journal.fail(host, error, (time.perf_counter() - started) * 1e3)
+
+
+def _given() -> dict[str, Any]:
+    """What stands on stdin. Raises `ValueError`."""
+    raw = b""
+    while len(raw) <= LONGEST_INPUT and (more := os.read(0, LONGEST_INPUT + 1 - len(raw))):
+        raw += more
+    if len(raw) > LONGEST_INPUT:
+        raise ValueError(f"more than {LONGEST_INPUT} bytes on stdin")
+    given = parse(raw.decode("utf-8-sig", errors="replace"))
+    if not isinstance(given, dict):
+        raise ValueError("stdin holds no JSON object")
+    return given
+
+
+def envelope(host: str, event: str, text: str) -> str:
+    """An answer in the host's own form."""
+    if host == "cursor":
+        return dump({"additional_context": text})
+    if host in ("copilot", "opencode", "openclaw"):
+        return dump({"additionalContext": text})
+    name = event or ("BeforeAgent" if host == "gemini" else "UserPromptSubmit")
+    return dump({"hookSpecificOutput": {"hookEventName": name, "additionalContext": text}})
+
+
+class _Answer:
+    """One decision: which cards and skills, and what of them is said."""
+
+    def __init__(self, host: str, asked: Asked, workspace: str, journal: Journal) -> None:
+        self._host = host
+        self._asked = asked
+        self._journal = journal
+        self._catalogue = ReadOnlyCatalogue(workspace)
+        self.settings = _for_agent(self._catalogue.settings(), asked.agent)
+        self._mode = self._mode_now()
+        self._arm, self._scorer = self._chosen_scorer()
+        self._cards: list[MetCard] = []
+        self._skills: list[Suggestion] = []
+        self._tokens = 0
+
+    def _mode_now(self) -> str:
+        mode: str = os.environ.get("METIER_CAPABILITIES") or self.settings.get("mode", "on")
+        if mode not in ("off", "monitor", "soft", "on"):
+            mode = "monitor"
+        if not self.settings.get("enabled", True):
+            mode = "off"
+        share = self.settings.get("maxInjectionShare")
+        if mode in ("soft", "on") and self._journal.is_killed(share):
+            mode = "monitor"
+        return mode
+
+    def _chosen_scorer(self) -> tuple[str, str]:
+        """The arm of a comparison, and the scorer that it uses."""
+        both = self.settings.get("compare") or []
+        if len(both) == 2 and self._asked.session:
+            place = int(self._journal.session_hash(self._asked.session), 16) % 2
+            return "AB"[place], both[place]
+        return "", self.settings.get("scorer", "spec")
+
+    def text(self) -> str:
+        """What the host is to add to the context; empty for nothing."""
+        if self._mode == "off" or not self.settings:
+            return ""
+        messages = self._asked.messages(self.settings["recentMessages"])
+        self._cards = choose_cards(
+            self._catalogue,
+            messages,
+            self.settings,
+            self._scorer,
+            self._asked.session_type,
+            time_of_day(time.localtime().tm_hour),
+        )
+        suggestions = self.settings["skillSuggestions"]
+        if suggestions and self._asked.prompt:
+            threshold = self.settings["skillThreshold"]
+            self._skills = suggest(self._catalogue, messages, suggestions, threshold)
+        if self._is_silent():
+            for card in self._cards:
+                card.outcome = card.outcome or self._mode
+            for skill in self._skills:
+                skill.outcome = skill.outcome or self._mode
+            return ""
+        return self._composed()
+
+    def _is_silent(self) -> bool:
+        if self._mode == "soft":
+            return self._asked.session_type not in self.settings["softSessionTypes"]
+        return self._mode == "monitor"
+
+    def _composed(self) -> str:
+        """The text of the cards and skills that fit, each between its marks."""
+        secret = self._journal.secret()
+        length = self._asked.conversation_length()
+        table = [(int(least), tokens) for least, tokens in self.settings["budgets"].items()]
+        tokens = budget_for(length, self.settings["maxTokens"], table)
+        room = min(tokens * _CHARACTERS_PER_TOKEN, MOST_CHARACTERS)
+        text = ""
+        for card in self._cards:
+            if card.outcome:
+                continue
+            body, path, sha256 = self._catalogue.rows(
+                "SELECT text, path, sha256 FROM card JOIN document USING (key) WHERE key = ?",
+                (card.key,),
+            )[0]
+            part = as_reference(
+                body, kind="card", id=card.id, source=path, sha256=sha256, secret=secret
+            )
+            card.tokens = -(-len(part) // _CHARACTERS_PER_TOKEN)
+            longer = f"{text}{BETWEEN_REFERENCES}{part}" if text else f"{REFERENCE_PREAMBLE}{part}"
+            if len(longer) <= room:
+                text, card.outcome = longer, "injected"
+            else:
+                card.outcome = "over-budget"
+                if self.settings["overflow"] == "stop":
+                    room = 0
+        return self._with_skills(text, secret)
+
+    def _with_skills(self, text: str, secret: bytes) -> str:
+        named = [one for one in self._skills if not one.outcome]
+        while named:
+            lines = "\n".join(_line(one) for one in named)
+            part = as_reference(
+                f"Skills installed here that may fit this request:\n{lines}",
+                kind="skills", id=str(len(named)), source="metier", sha256="", secret=secret,
+            )  # fmt: skip
+            longer = f"{text}{BETWEEN_REFERENCES}{part}" if text else f"{REFERENCE_PREAMBLE}{part}"
+            if len(longer) <= MOST_CHARACTERS:
+                for one in named:
+                    one.outcome = "injected"
+                text = longer
+                break
+            named.pop().outcome = "over-budget"
+        self._tokens = -(-len(text) // _CHARACTERS_PER_TOKEN)
+        return text
+
+    def row(self, text: str, milliseconds: float) -> dict[str, Any]:
+        """This decision as it is logged."""
+        injected = [one for one in self._cards if one.outcome == "injected"]
+        others = [one for one in self._cards if one.outcome != "injected"]
+        session = self._asked.session
+        return {
+            "id": "",
+            "at": round(time.time(), 3),
+            "host": self._host,
+            "event": self._asked.event,
+            "session": self._journal.session_hash(session) if session else "",
+            "session_type": self._asked.session_type,
+            "mode": self._mode,
+            "scorer": self._scorer,
+            "arm": self._arm,
+            "cards": [one.as_row() for one in [*injected, *others[:_PASSED_OVER]]],
+            "skills": [one.as_row() for one in self._skills],
+            "tokens": self._tokens,
+            "characters": len(text),
+            "injected": bool(text),
+            "milliseconds": round(milliseconds, 3),
+            "error": "",
+        }
+
+
+def _for_agent(settings: dict[str, Any], agent: str) -> dict[str, Any]:
+    """The settings with those of the agent's profile over them."""
+    profile = settings.get("agents", {}).get(agent) if agent else None
+    return {**settings, **settings["profiles"].get(profile, {})} if profile else settings
+
+
+def _line(one: Suggestion) -> str:
+    about = " ".join(one.description.split())
+    if len(about) > _LONGEST_DESCRIPTION:
+        about = f"{about[:_LONGEST_DESCRIPTION]}…"
+    shown = f"- {' '.join(one.name.split())}: {about} ({one.path})"
+    return "".join(char if char.isprintable() else "?" for char in shown)
+
+
+def time_of_day(hour: int) -> str:
+    """The part of the day that a card may ask for."""
+    names = ("night", "morning", "afternoon", "evening")
+    return names[(hour >= 5) + (hour >= 12) + (hour >= 18)] if hour < 23 else "night"

@@ -1,0 +1,160 @@
+"""The plugins for hosts that run JavaScript instead of a command.
+
+Each file stands alone, for a host loads every file of its folder as a plugin. It asks the command
+once for a prompt, waits two seconds at most, and stays silent whatever goes wrong.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+
+_ASK = """\
+import { execFile } from "node:child_process"
+
+const COMMAND = @COMMAND@
+const LIMITS = { timeout: 2000, maxBuffer: 65536, killSignal: "SIGKILL" }
+
+function contextIn(output) {
+  try {
+    const text = JSON.parse(output)?.additionalContext
+    return typeof text === "string" ? text : ""
+  } catch {
+    return ""
+  }
+}
+
+// What the command says to a prompt; nothing when it fails, is late or prints too much.
+const ask = (input) => new Promise((resolve) => {
+  const given = JSON.stringify(input)
+  const done = (error, output) => resolve(error ? "" : contextIn(output))
+  const child = execFile(COMMAND[0], COMMAND.slice(1), LIMITS, done)
+  child.stdin.on("error", () => {})
+  child.stdin.end(given)
+}).catch(() => "")
+
+const quietly = (run) => async (...given) => {
+  try {
+    return await run(...given)
+  } catch {
+    return undefined
+  }
+}
+"""
+
+_OPENCODE = """
+const MOST_SESSIONS = 100
+const answers = new Map() // session → what the command says to its latest prompt
+
+function remember(session, prompt, cwd) {
+  answers.delete(session)
+  if (!prompt) return
+  answers.set(session, ask({ hook_event_name: "chat.message", prompt, cwd, session_id: session }))
+  if (answers.size > MOST_SESSIONS) answers.delete(answers.keys().next().value)
+}
+
+// opencode 1
+const server = async ({ directory }) => ({
+  "chat.message": quietly(async (input, output) => {
+    const texts = output.parts.filter((part) => part.type === "text" && !part.synthetic)
+    remember(input.sessionID, texts.map((part) => part.text).join("\\n"), directory)
+  }),
+  "experimental.chat.system.transform": quietly(async (input, output) => {
+    const text = await answers.get(input.sessionID)
+    if (text) output.system[0] = output.system[0] ? `${output.system[0]}\\n\\n${text}` : text
+  }),
+})
+
+// opencode 2
+const setup = async (host) => {
+  const cwd = host.location?.directory ?? process.cwd()
+  await host.session.hook("prompt", quietly(async (event) => {
+    remember(event.sessionID, event.prompt.text, cwd)
+  }))
+  await host.session.hook("context", quietly(async (event) => {
+    const text = await answers.get(event.sessionID)
+    if (text) event.system.push({ type: "text", text })
+  }))
+}
+
+export default { id: "metier", server, setup: quietly(setup) }
+"""
+
+_OPENCLAW = """
+const MOST_MESSAGES = 5
+const MOST_LETTERS = 6000 // of one message
+
+function textIn(content) {
+  const parts = Array.isArray(content) ? content : [{ type: "text", text: content }]
+  const texts = parts.filter((part) => part?.type === "text").map((part) => part.text)
+  return texts.join("\\n").slice(0, MOST_LETTERS)
+}
+
+const answer = quietly(async (event, about) => {
+  const prompt = event.currentUserMessage ?? event.prompt
+  if (!prompt) return undefined
+  const text = await ask({
+    hook_event_name: "before_prompt_build",
+    prompt,
+    cwd: about?.workspaceDir ?? process.cwd(),
+    session_id: about?.sessionId ?? about?.sessionKey,
+    messages: (event.messages ?? []).slice(-MOST_MESSAGES).map((message) => ({
+      role: message?.role,
+      content: textIn(message?.content),
+    })),
+  })
+  return text ? { prependContext: text } : undefined
+})
+
+export default {
+  id: "metier",
+  name: "metier",
+  register: (host) => host.on("before_prompt_build", answer),
+}
+"""
+
+
+def mark(host: str) -> str:
+    """What every file that metier makes for `host` holds, and no other file does."""
+    return f"made by 'metier hook install {host}'"
+
+
+def plugin_files(host: str, command: Sequence[str]) -> dict[str, str]:
+    """The files of the plugin for `host`, by name: they run `command`."""
+    return _PLUGINS[host](command)
+
+
+def _script(host: str, body: str, command: Sequence[str]) -> str:
+    return f"// {mark(host)}\n" + _ASK.replace("@COMMAND@", json.dumps(list(command))) + body
+
+
+def _opencode(command: Sequence[str]) -> dict[str, str]:
+    return {"metier.js": _script("opencode", _OPENCODE, command)}
+
+
+def _openclaw(command: Sequence[str]) -> dict[str, str]:
+    about = f"Hands over what a prompt needs; {mark('openclaw')}."
+    manifest = {
+        "id": "metier",
+        "name": "metier",
+        "description": about,
+        "activation": {"onStartup": True},
+        "configSchema": {"type": "object", "additionalProperties": False, "properties": {}},
+    }
+    package = {
+        "name": "metier-hook",
+        "version": "1.0.0",
+        "description": about,
+        "private": True,
+        "type": "module",
+        "openclaw": {"extensions": ["./index.js"]},
+    }
+    return {
+        "index.js": _script("openclaw", _OPENCLAW, command),
+        "package.json": json.dumps(package, indent=2) + "\n",
+        "openclaw.plugin.json": json.dumps(manifest, indent=2) + "\n",
+    }
+
+
+_PLUGINS: dict[str, Callable[[Sequence[str]], dict[str, str]]] = {
+    "opencode": _opencode,
+    "openclaw": _openclaw,
+}

@@ -1,0 +1,117 @@
+"""The skills that fit a prompt best: BM25 over name and description, from stored postings. Light.
+
+A long prompt costs no more than a short one: only its rarest words count, and only so many
+postings are read. What that costs in hits is measured in `benchmarks/hooks.py`.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from metier.core.bm25 import K1, B, idf
+from metier.core.stems import stems
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from metier.hooks.store import ReadOnlyCatalogue
+
+MOST_TERMS = 48
+MOST_POSTINGS = 12_000
+_NUMBER_BYTES = 4
+
+
+class Suggestion:
+    """A skill that may be named."""
+
+    def __init__(self, name: str, description: str, path: str, score: float) -> None:
+        self.name = name
+        self.description = description
+        self.path = path
+        self.score = score
+        self.outcome = ""
+
+    def as_row(self) -> list[object]:
+        return [self.name, self.path, self.score, self.outcome]
+
+
+def suggest(
+    catalogue: ReadOnlyCatalogue, messages: Sequence[str], most: int, threshold: float
+) -> list[Suggestion]:
+    """The skills that fit the prompt, the last of `messages`; those above the threshold first.
+
+    A score of 1 is what one word says that a single skill has.
+    """
+    counted = catalogue.setting("stems")
+    if not counted or not messages:
+        return []
+    total, length = map(int, counted.split())
+    if not total:
+        return []
+    terms = _rarest(catalogue, list(dict.fromkeys(stems(messages[-1]))))
+    scores = _scores(catalogue, terms, total, length / total)
+    unit = idf(total, 1)
+    best = sorted(scores, key=lambda key: (-scores[key], key))[: 4 * most]
+    return _named(catalogue, {key: round(scores[key] / unit, 6) for key in best}, most, threshold)
+
+
+def _rarest(catalogue: ReadOnlyCatalogue, wanted: Sequence[str]) -> list[tuple[str, int]]:
+    """The stems that the fewest skills have, as many as may be looked at, with that number."""
+    rows = catalogue.rows_for(
+        "SELECT found, stem FROM skill_stem WHERE field = 'prose' AND stem", wanted
+    )
+    terms: list[tuple[str, int]] = []
+    left = MOST_POSTINGS
+    for found, stem in sorted(rows)[:MOST_TERMS]:
+        if found > left:
+            break
+        left -= found
+        terms.append((stem, found))
+    return terms
+
+
+def _scores(
+    catalogue: ReadOnlyCatalogue, terms: Sequence[tuple[str, int]], total: int, mean: float
+) -> dict[int, float]:
+    scores: dict[int, float] = {}
+    per_stem, fixed = K1 * B / mean, K1 * (1 - B)
+    for stem, found in terms:
+        rarity = idf(total, found) * (K1 + 1)
+        numbers = _numbers(
+            catalogue.rows(
+                "SELECT postings FROM skill_stem WHERE field = 'prose' AND stem = ?", (stem,)
+            )[0][0]
+        )
+        for key, count, length in zip(numbers[0::3], numbers[1::3], numbers[2::3], strict=True):
+            part = rarity * count / (count + fixed + per_stem * length)
+            scores[key] = scores.get(key, 0.0) + part
+    return scores
+
+
+def _numbers(packed: bytes) -> list[int]:
+    if sys.byteorder == "little":
+        return memoryview(packed).cast("I").tolist()
+    return [
+        int.from_bytes(packed[at : at + _NUMBER_BYTES], "little")
+        for at in range(0, len(packed), _NUMBER_BYTES)
+    ]
+
+
+def _named(
+    catalogue: ReadOnlyCatalogue, scores: dict[int, float], most: int, threshold: float
+) -> list[Suggestion]:
+    """The best of these that count, by name; a copy of another says nothing new."""
+    rows = catalogue.rows_for(
+        "SELECT key, name, description, path FROM document JOIN skill_size USING (key)"
+        " WHERE state = 'active' AND safe AND key",
+        scores,
+    )
+    rows.sort(key=lambda row: (-scores[row[0]], row[3]))
+    suggestions = [Suggestion(row[1], row[2], row[3], scores[row[0]]) for row in rows[: most + 1]]
+    for place, one in enumerate(suggestions):
+        if one.score < threshold:
+            one.outcome = "below-threshold"
+        elif place >= most:
+            one.outcome = "beyond-the-count"
+    return suggestions

@@ -1,0 +1,187 @@
+"""Small edits of JSON text: whatever is not edited keeps its very characters."""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple, NoReturn
+
+from metier.core.paths import is_utf8
+
+Steps = Sequence[str | int]
+"""Keys and positions that lead from the outermost value to one inside it."""
+_SPACE = re.compile(r"[ \t\r\n\ufeff]*")
+_FIRST_INDENT = re.compile(r"\n([ \t]+)\S")
+_DEFAULT_INDENT = "  "
+
+
+class _Item(NamedTuple):
+    """One member of an object, or one value of an array."""
+
+    key: str | None
+    start: int
+    value: int
+    """Where its value starts; for a value of an array the same as `start`."""
+    end: int
+
+
+def parse(text: str) -> Any:
+    """The value of strict JSON. ValueError on comments, `NaN`, or a key that stands twice.
+
+    Blank text counts as an empty object, and a byte order mark is passed over.
+    """
+    if not text.strip("\ufeff \t\r\n"):
+        return {}
+    try:
+        return json.loads(
+            text.removeprefix("\ufeff"), object_pairs_hook=_unique, parse_constant=_no_constant
+        )
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def same(left: str, right: str) -> bool:
+    """Whether two texts hold the same JSON: the order of keys is free, numbers are as written."""
+    return bool(_exact(left) == _exact(right))
+
+
+def add(text: str, path: Steps, value: Any, *, key: str | None = None) -> str:
+    """Put `value` at the end of the object (with `key`) or the array at `path`.
+
+    It is laid out as its neighbours are: on lines of its own, or on theirs.
+    """
+    at = _find(text, path)
+    items, close = _items(text, at), _end(text, at) - 1
+    newline = "\r\n" if "\r\n" in text else "\n"
+    indent = _indent(text)
+    if not items:
+        outer = _line_indent(text, at)
+        member = _member(key, value, indent, newline + outer + indent)
+        inner = f"{newline}{outer}{indent}{member}{newline}{outer}"
+        return text[: at + 1] + inner + text[close:]
+    last = items[-1]
+    own = _line_indent(text, last.start)
+    if _starts_line(text, last.start):
+        added = f",{newline}{own}{_member(key, value, indent, newline + own)}"
+    else:
+        added = f", {_member(key, value, None, '')}"
+    return text[: last.end] + added + text[last.end :]
+
+
+def replace(text: str, path: Steps, value: Any) -> str:
+    """Put `value` in the place of the one at `path`, on one line when that was."""
+    at = _find(text, path)
+    end = _end(text, at)
+    if "\n" in text[at:end]:
+        newline = "\r\n" if "\r\n" in text else "\n"
+        new = _member(None, value, _indent(text), newline + _line_indent(text, at))
+    else:
+        new = _member(None, value, None, "")
+    return text[:at] + new + text[end:]
+
+
+def remove(text: str, path: Steps) -> str:
+    """Take out the member or value at `path`, with the comma that it needed."""
+    at = _find(text, path[:-1])
+    items = _items(text, at)
+    index = _position(items, path[-1])
+    item = items[index]
+    if len(items) == 1:
+        start, end = at + 1, _end(text, at) - 1
+    elif item is items[-1]:
+        start, end = items[index - 1].end, item.end
+    else:
+        start, end = item.start, items[index + 1].start
+    return text[:start] + text[end:]
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key '{twice}' stands twice in one object")
+    return found
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _exact(text: str) -> Any:
+    parse(text)
+    return json.loads(
+        text.strip("\ufeff \t\r\n") or "{}",
+        object_pairs_hook=lambda pairs: tuple(sorted(pairs, key=lambda pair: pair[0])),
+        parse_int=lambda digits: ("number", digits),
+        parse_float=lambda digits: ("number", digits),
+    )
+
+
+_DECODER = json.JSONDecoder()
+
+
+def _skip(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
+
+
+def _end(text: str, at: int) -> int:
+    """Where the value that starts at `at` ends."""
+    return _DECODER.raw_decode(text, at)[1]
+
+
+def _items(text: str, at: int) -> list[_Item]:
+    """What the object or array that starts at `at` holds; the text is known to be JSON."""
+    found = []
+    position = _skip(text, at + 1)
+    while text[position] not in "]}":
+        start, key = position, None
+        if text[at] == "{":
+            key, position = _DECODER.raw_decode(text, position)
+            position = _skip(text, _skip(text, position) + 1)
+        end = _end(text, position)
+        found.append(_Item(key, start, position, end))
+        position = _skip(text, end)
+        if text[position] == ",":
+            position = _skip(text, position + 1)
+    return found
+
+
+def _position(items: Sequence[_Item], step: str | int) -> int:
+    if isinstance(step, int):
+        return step
+    return next(index for index, item in enumerate(items) if item.key == step)
+
+
+def _find(text: str, path: Steps) -> int:
+    """Where the value at `path` starts."""
+    at = _skip(text, 0)
+    for step in path:
+        items = _items(text, at)
+        at = items[_position(items, step)].value
+    return at
+
+
+def _indent(text: str) -> str:
+    """What one level is indented by: the first indented line shows it."""
+    found = _FIRST_INDENT.search(text)
+    return found[1] if found else _DEFAULT_INDENT
+
+
+def _line_indent(text: str, at: int) -> str:
+    line = text[text.rfind("\n", 0, at) + 1 : at]
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def _starts_line(text: str, at: int) -> bool:
+    return "\n" in text[:at] and not text[text.rfind("\n", 0, at) + 1 : at].strip(" \t")
+
+
+def _member(key: str | None, value: Any, indent: str | None, newline: str) -> str:
+    """The text of a value, after its key if it has one; each further line begins as `newline`."""
+    body = json.dumps(value, indent=indent, ensure_ascii=False)
+    if not is_utf8(body):  # half of a surrogate pair can only be written as an escape
+        body = json.dumps(value, indent=indent)
+    if indent is not None:
+        body = body.replace("\n", newline)
+    return body if key is None else f"{json.dumps(key)}: {body}"

@@ -1,0 +1,59 @@
+"""The catalogue as a hook sees it: read-only, no waiting, no more than it needs. Light."""
+
+from __future__ import annotations
+
+import os
+
+from metier.hooks.lightjson import parse
+from metier.workspace import CATALOG_FILE, STATE_FOLDER
+
+try:
+    from _sqlite3 import connect  # the package around it would load datetime
+except ImportError:
+    from sqlite3 import connect
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+_WAIT_SECONDS = 0.05
+_AT_ONCE = 400
+_UNSAFE = "%?#"
+
+
+class ReadOnlyCatalogue:
+    """One catalogue file."""
+
+    def __init__(self, workspace: str) -> None:
+        path = os.path.join(workspace, STATE_FOLDER, CATALOG_FILE)
+        if not os.path.exists(path):
+            raise FileNotFoundError(f"no catalogue in {workspace}")
+        for char in _UNSAFE:
+            path = path.replace(char, f"%{ord(char):02x}")
+        self._connection = connect(f"file:{path}?mode=ro", timeout=_WAIT_SECONDS, uri=True)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def rows(self, sql: str, parameters: Iterable[Any] = ()) -> list[tuple[Any, ...]]:
+        return self._connection.execute(sql, tuple(parameters)).fetchall()
+
+    def rows_for(self, sql: str, values: Iterable[Any]) -> list[tuple[Any, ...]]:
+        """The rows of a question that ends in `IN (…)`, for any number of values."""
+        wanted = list(values)
+        found: list[tuple[Any, ...]] = []
+        for start in range(0, len(wanted), _AT_ONCE):
+            some = wanted[start : start + _AT_ONCE]
+            found += self.rows(f"{sql} IN ({','.join('?' * len(some))})", some)
+        return found
+
+    def setting(self, name: str) -> str:
+        rows = self.rows("SELECT value FROM setting WHERE name = ?", (name,))
+        return str(rows[0][0]) if rows else ""
+
+    def settings(self) -> dict[str, Any]:
+        """The settings of `[capabilities]`, as the last refresh has put them here."""
+        text = self.setting("capabilities")
+        settings: dict[str, Any] = parse(text) if text else {}
+        return settings

@@ -1,0 +1,132 @@
+"""Cards in the catalogue: what chooses them, their text as it is handed over, their keywords.
+
+A hook reads these tables without loading any of this: `metier.hooks.serve` knows their shape.
+"""
+
+import json
+import sqlite3
+from collections import defaultdict
+from collections.abc import Sequence
+
+from metier.core.registry import Registry
+from metier.index.store import Store
+from metier.values.documents import Card
+
+_START = 2
+"""Keywords are kept by their first so many characters."""
+
+
+class CardRegistry(Registry[Card]):
+    """Cards by id; of two with one id the first counts."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda card: card.id, on_duplicate="keep-first")
+
+    def list(self) -> Sequence[Card]:
+        """By falling priority, then id."""
+        return sorted(self, key=lambda card: (-card.priority, card.id))
+
+
+class CardRows:
+    """Changes to the cards, gathered and then written at once."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._rows: list[tuple[object, ...]] = []
+        self._is_changed = False
+
+    def add(self, key: int, card: Card, text: str) -> None:
+        """Note a card; `text` is what is handed over of it."""
+        self._is_changed = True
+        facts = {
+            "name": card.name,
+            "version": card.version,
+            "sessionTypes": card.session_types,
+            "timeOfDay": card.time_of_day,
+            "userTier": card.user_tier,
+            "environmentType": card.environment_type,
+            "match": card.match,
+            "keywords": [keyword.casefold() for keyword in card.keywords],
+        }
+        self._rows.append(
+            (key, card.id, card.priority, card.confidence_threshold, _dump(facts), text)
+        )
+
+    def remove(self, key: int) -> None:
+        """Note that a card has gone, or is about to change."""
+        self._is_changed = True
+        self._connection.execute("DELETE FROM card WHERE key = ?", (key,))
+
+    def write(self) -> None:
+        """Write the rows, and the keywords of all cards that count."""
+        if not self._is_changed:
+            return
+        self._connection.executemany(
+            "INSERT OR REPLACE INTO card VALUES (?, ?, ?, ?, ?, ?)", self._rows
+        )
+        keys_of: defaultdict[str, list[int]] = defaultdict(list)
+        for key, facts in self._connection.execute(
+            "SELECT key, facts FROM card JOIN document USING (key)"
+            " WHERE state = 'active' AND json_extract(data, '$.enabled') IS NOT 0 ORDER BY key"
+        ):
+            for keyword in dict.fromkeys(json.loads(facts)["keywords"]):
+                keys_of[keyword].append(key)
+        by_start: defaultdict[str, list[str]] = defaultdict(list)
+        for keyword, keys in sorted(keys_of.items()):
+            by_start[keyword[:_START]].append(
+                f"{_in_one_line(keyword)}\t{' '.join(map(str, keys))}"
+            )
+        self._connection.execute("DELETE FROM card_keyword")
+        self._connection.executemany(
+            "INSERT INTO card_keyword VALUES (?, ?)",
+            [(start, "\n".join(lines)) for start, lines in by_start.items()],
+        )
+
+
+def _in_one_line(keyword: str) -> str:
+    """A keyword with its line ends and tabs written out."""
+    escaped = keyword.replace("\\", "\\\\").replace("\t", "\\t")
+    return escaped.replace("\n", "\\n")
+
+
+def stored_cards(store: Store) -> list[Card]:
+    """The cards that count, by id, without their text."""
+    cards = []
+    for key, path, sha256, description, priority, threshold, facts_json, data_json in store.rows(
+        "SELECT id, path, sha256, description, priority, threshold, facts, data"
+        " FROM card JOIN document USING (key) WHERE state = 'active' ORDER BY id"
+    ):
+        facts, data = json.loads(facts_json), json.loads(data_json)
+        cards.append(
+            Card(
+                id=key,
+                name=facts["name"],
+                description=description,
+                keywords=tuple(facts["keywords"]),
+                session_types=tuple(facts["sessionTypes"]),
+                time_of_day=tuple(facts["timeOfDay"]),
+                user_tier=tuple(facts["userTier"]),
+                environment_type=tuple(facts["environmentType"]),
+                match=facts["match"],
+                confidence_threshold=threshold,
+                priority=priority,
+                version=facts["version"],
+                enabled=data.get("enabled") is not False,
+                path=path,
+                sha256=sha256,
+                data=data,
+            )
+        )
+    return cards
+
+
+def text_of_card(store: Store, card_id: str) -> str:
+    """What is handed over of a card."""
+    rows = store.rows(
+        "SELECT text FROM card JOIN document USING (key) WHERE id = ? AND state = 'active'",
+        (card_id,),
+    )
+    return str(rows[0][0]) if rows else ""
+
+
+_dump = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode

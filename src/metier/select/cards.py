@@ -1,0 +1,264 @@
+"""Which cards a conversation needs (spec 5)."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metier.core.budget import CountTokens, count_tokens, fit
+from metier.core.keywords import KeywordFinder
+from metier.core.relevance import (
+    DECIMALS,
+    DENSITY_WEIGHT,
+    FULL_DENSITY,
+    RATIO_WEIGHT,
+    SCORERS,
+    budget_for,
+    folded_text,
+    match_for,
+    occurrences,
+    recent,
+    spec_score,
+    without_messages,
+)
+from metier.core.render import BETWEEN_REFERENCES
+from metier.errors import UsageError
+from metier.values.capabilities import CapabilitiesConfig, SelectionContext
+from metier.values.documents import Card
+from metier.values.outcomes import Issue
+from metier.values.selection import Scored, Skipped
+
+Scorer = Callable[[Card, SelectionContext], float]
+Counts = NDArray[np.int64]
+MOST_PASSED_OVER = 20
+"""Cards that were not chosen and are named with their score."""
+_NEARLY = 1e-9
+_registered: dict[str, Scorer] = {}
+_DEFAULTS = CapabilitiesConfig()
+
+
+def register_scorer(name: str, scorer: Scorer) -> None:
+    """Make a scorer known under a name that the settings can give. Raises `UsageError`."""
+    if name in SCORERS:
+        raise UsageError(f"the scorer '{name}' is built in", hint="choose another name")
+    _registered[name] = scorer
+
+
+def calculate_relevance_score(
+    card: Card, context: SelectionContext, custom_scorer: Scorer | None = None
+) -> float:
+    """How relevant a card is: by `custom_scorer` if given, else by the formula of spec 5."""
+    if custom_scorer is not None:
+        return custom_scorer(card, context)
+    if not context.recent_messages:
+        return without_messages(card.priority)
+    text = folded_text(context.recent_messages)
+    return spec_score([occurrences(key.casefold(), text, card.match) for key in card.keywords])
+
+
+class CardSelection(NamedTuple):
+    """The cards for one conversation, and what became of the others."""
+
+    ranked: Sequence[Scored[Card]]
+    """Those that passed, in the order in which they are handed over."""
+    passed_over: Sequence[tuple[Scored[Card], str]]
+    """The best of the others with their score and the reason, the highest score first."""
+    issues: Sequence[Issue]
+
+
+class CardIndex:
+    """Cards, prepared once for any number of conversations."""
+
+    def __init__(self, cards: Iterable[Card]) -> None:
+        first: dict[str, Card] = {}
+        for card in cards:
+            first.setdefault(card.id, card)
+        self.cards = [card for card in first.values() if card.enabled]
+        self._places = {card.id: place for place, card in enumerate(self.cards)}
+        numbers: dict[str, int] = {}
+        self._keywords = [
+            [numbers.setdefault(key.casefold(), len(numbers)) for key in card.keywords]
+            for card in self.cards
+        ]
+        """For each card the numbers of its keywords."""
+        self._finder = KeywordFinder(numbers)
+        self._sizes = np.array([len(one) for one in self._keywords], dtype=np.intp)
+        self._flat = np.array([one for some in self._keywords for one in some], dtype=np.intp)
+        self._starts = self._sizes.cumsum() - self._sizes
+        self._owner = np.arange(len(self.cards)).repeat(self._sizes)
+        self._thresholds = np.array([card.confidence_threshold for card in self.cards])
+
+    def choose(
+        self,
+        context: SelectionContext,
+        config: CapabilitiesConfig = _DEFAULTS,
+        *,
+        custom_scorer: Scorer | None = None,
+    ) -> CardSelection:
+        """Exclude, filter, score, compare with the threshold, sort; the budget comes later.
+
+        A scorer that fails for a card leaves that card out, and `issues` says so. Raises
+        `UsageError` when no scorer has the name that the settings give.
+        """
+        messages = recent(context.recent_messages, config.recent_messages)
+        context = context._replace(recent_messages=messages)
+        scored, issues = self._scored(context, config, custom_scorer)
+        forced = {key: place for place, key in enumerate(config.force_include)}
+        passed: list[Scored[Card]] = []
+        others: list[tuple[Scored[Card], str]] = []
+        for one in scored:
+            reason = _objection(one, context, config, forced)
+            if reason:
+                others.append((one, reason))
+            else:
+                passed.append(one)
+        passed.sort(key=lambda one: (forced.get(one.item.id, len(forced)), *_rank(one)))
+        others.sort(key=lambda pair: (-pair[0].score, pair[0].item.id))
+        return CardSelection(passed, others[:MOST_PASSED_OVER], issues)
+
+    def _scored(
+        self, context: SelectionContext, config: CapabilitiesConfig, custom: Scorer | None
+    ) -> tuple[list[Scored[Card]], list[Issue]]:
+        """The cards that may pass, and the best of the others, each with its score."""
+        custom = custom or _registered.get(config.scorer)
+        if custom is not None:
+            return self._by(custom, context)
+        if config.scorer not in SCORERS:
+            known = ", ".join([*SCORERS, *_registered])
+            raise UsageError(f"no scorer is called '{config.scorer}'", hint=f"known: {known}")
+        if not context.recent_messages:
+            return [_as_scored(one, without_messages(one.priority)) for one in self.cards], []
+        hits = self._hits(folded_text(context.recent_messages), config.scorer)
+        formula = SCORERS[config.scorer]
+        return [
+            _as_scored(self.cards[place], formula(hits[start : start + size].tolist()))
+            for place in self._likely(hits, config)
+            for start, size in [(self._starts[place], self._sizes[place])]
+        ], []
+
+    def _hits(self, text: str, scorer: str) -> Counts:
+        """How often each keyword of each card stands in `text`, one card after the other."""
+        matches = [match_for(scorer, card.match) for card in self.cards]
+        by_match: dict[str, Counts] = {}
+        for match, find in (("substring", self._finder.count), ("word", self._finder.count_alone)):
+            counts = np.zeros(len(self._finder.keywords), dtype=np.int64)
+            if match in matches:
+                for keyword, count in find(text).items():
+                    counts[keyword] = count
+            by_match[match] = counts[self._flat]
+        is_word = np.array([match == "word" for match in matches], dtype=bool)
+        hits: Counts = np.where(is_word[self._owner], by_match["word"], by_match["substring"])
+        return hits
+
+    def _likely(self, hits: Counts, config: CapabilitiesConfig) -> list[int]:
+        """Places of the cards that may pass, and of the best of the others.
+
+        By the score in fast, slightly inexact numbers; what is near a threshold is among them.
+        """
+        total = len(self.cards)
+        if config.scorer == "saturating":
+            rough = np.bincount(self._owner, 1 - 2.0**-hits, minlength=total) / self._sizes
+        else:
+            ratio = np.bincount(self._owner, hits > 0, minlength=total) / self._sizes
+            density = np.minimum(np.bincount(self._owner, hits, minlength=total) / FULL_DENSITY, 1)
+            rough = RATIO_WEIGHT * ratio + DENSITY_WEIGHT * density
+        threshold = config.confidence_threshold
+        limits = self._thresholds if threshold is None else threshold
+        wanted = rough >= limits - _NEARLY
+        named = (*config.force_include, *config.exclude)
+        wanted[[self._places[key] for key in named if key in self._places]] = True
+        others = np.flatnonzero(~wanted & (rough > 0))
+        best = others[np.argsort(-rough[others], kind="stable")[:MOST_PASSED_OVER]]
+        return sorted([*np.flatnonzero(wanted).tolist(), *best.tolist()])
+
+    def _by(
+        self, custom: Scorer, context: SelectionContext
+    ) -> tuple[list[Scored[Card]], list[Issue]]:
+        scored: list[Scored[Card]] = []
+        issues: list[Issue] = []
+        for card in self.cards:
+            try:
+                score = float(custom(card, context))
+                if not math.isfinite(score):
+                    raise ValueError(f"it gave {score}")
+                scored.append(_as_scored(card, round(score, DECIMALS)))
+            except Exception as error:  # whatever a stranger's scorer does, the others go on
+                message = f"the scorer failed for card '{card.id}': {error}"
+                issues.append(Issue("CARD_SCORER_FAILED", message, card.path))
+        return scored, issues
+
+
+def _as_scored(card: Card, score: float) -> Scored[Card]:
+    return Scored(item=card, score=score, parts={"relevance": score})
+
+
+def _rank(one: Scored[Card]) -> tuple[float, float, str]:
+    return -one.item.priority, -one.score, one.item.id
+
+
+def _objection(
+    one: Scored[Card],
+    context: SelectionContext,
+    config: CapabilitiesConfig,
+    forced: Mapping[str, int],
+) -> str:
+    """Why a card is not selected; empty when it is."""
+    card = one.item
+    if card.id in config.exclude:
+        return "excluded"
+    if card.id in forced:
+        return ""
+    if card.session_types and context.session_type not in card.session_types:
+        return "session-type"
+    for wanted, given in (
+        (card.time_of_day, context.time_of_day),
+        (card.user_tier, context.user_tier or config.user_tier),
+        (card.environment_type, context.environment_type or config.environment_type),
+    ):
+        if wanted and given not in wanted:
+            return "trigger"
+    own = card.confidence_threshold
+    threshold = own if config.confidence_threshold is None else config.confidence_threshold
+    return "below-threshold" if one.score < round(threshold, DECIMALS) else ""
+
+
+def token_budget(context: SelectionContext, config: CapabilitiesConfig) -> int:
+    """How many tokens cards may take in this conversation."""
+    if context.token_budget is not None:
+        return context.token_budget
+    length = context.conversation_length
+    if length is None:
+        length = sum(map(len, context.recent_messages))
+    return budget_for(length, config.max_tokens, config.budgets.items())
+
+
+def select_relevant_capabilities(
+    cards: Iterable[Card],
+    context: SelectionContext,
+    config: CapabilitiesConfig = _DEFAULTS,
+    *,
+    custom_scorer: Scorer | None = None,
+    render: Callable[[Card], str] = lambda card: card.body,
+    count: CountTokens = count_tokens,
+) -> list[Scored[Card]]:
+    """The cards that a conversation needs and that fit into its budget, as `render` shows them."""
+    index = cards if isinstance(cards, CardIndex) else CardIndex(cards)
+    ranked = index.choose(context, config, custom_scorer=custom_scorer).ranked
+    fitted = fit(
+        [render(one.item) for one in ranked],
+        token_budget(context, config),
+        separator=BETWEEN_REFERENCES,
+        count=count,
+        overflow=config.overflow,
+    )
+    return [ranked[place] for place in fitted.taken]
+
+
+def skipped(selection: CardSelection) -> list[Skipped]:
+    """What did not pass, as entries of an injection."""
+    return [
+        Skipped(one.item.id, "card", reason, detail=f"{one.score:g}")
+        for one, reason in selection.passed_over
+    ]

@@ -1,0 +1,62 @@
+"""What a source is, and what it gives."""
+
+import hashlib
+import os
+import stat
+from typing import NamedTuple, Protocol
+
+from metier.core.names import is_capability_name, slug
+from metier.core.text import printable
+
+SUFFIX = ".md"
+LARGEST = 50 * 1024
+"""Bytes of one card; the walk refuses larger files as well."""
+LIMIT_SECONDS = 10.0
+"""How long a database or an address may take, in all."""
+_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
+
+
+class SourcedCard(NamedTuple):
+    """One card as its source gave it."""
+
+    name: str
+    """The stem of a file name: a–z, 0–9, hyphens and underscores."""
+    data: bytes
+
+
+class CardSource(Protocol):
+    """One place that cards come from."""
+
+    type: str
+    location: str
+
+    def load(self) -> list[SourcedCard]:
+        """Every card of it. Raises `SourceError`, and then nothing of it counts."""
+
+
+def file_stem(text: str) -> str:
+    """`text` if it is a plain name, else its slug and a hash, so that no two meet."""
+    if is_capability_name(text):
+        return text
+    return f"{slug(text)[:40] or 'card'}_{digest(text)}"
+
+
+def digest(text: str) -> str:
+    """Twelve hexadecimal digits that stand for `text`."""
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:12]
+
+
+def content(file: str) -> bytes | None:
+    """The bytes of a regular file; None for anything else, a link included, and a larger one."""
+    if not stat.S_ISREG(os.lstat(file).st_mode):
+        return None
+    with open(os.open(file, _OPEN_FLAGS), "rb") as opened:
+        data = opened.read(LARGEST + 1)
+    return data if len(data) <= LARGEST else None
+
+
+def reason(error: BaseException) -> str:
+    """What went wrong, in one short line that no terminal obeys."""
+    inner = getattr(error, "reason", error)
+    text = getattr(inner, "strerror", None) or str(inner) or type(inner).__name__
+    return printable(" ".join(text.split()))[:200]

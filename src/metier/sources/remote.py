@@ -1,0 +1,162 @@
+"""A card behind an address."""
+
+import hashlib
+import re
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from metier.core.text import printable
+from metier.errors import SourceError
+from metier.sources.cards import LARGEST, LIMIT_SECONDS, SUFFIX, SourcedCard, file_stem, reason
+
+if TYPE_CHECKING:
+    import socket
+    import ssl
+    from http.client import HTTPResponse
+    from urllib.request import OpenerDirector, Request
+
+MOST_REDIRECTS = 5
+_PIN = re.compile(r"[0-9a-f]{64}\Z")
+
+
+class RemoteSource:
+    """One card behind an https address, pinned by the hash of its bytes."""
+
+    type = "remote"
+
+    def __init__(
+        self,
+        url: str,
+        sha256: str,
+        context: "ssl.SSLContext | None" = None,
+        *,
+        limit: float = LIMIT_SECONDS,
+    ) -> None:
+        self.location = url
+        self._pin = sha256.lower()
+        self._context = context
+        self._limit = limit
+
+    @property
+    def name(self) -> str:
+        """What its card is called, by the last part of the address."""
+        path = re.split(r"[?#]", self.location)[0]
+        return file_stem(path.rpartition("/")[2].removesuffix(SUFFIX))
+
+    def is_pinned(self, data: bytes) -> bool:
+        """Whether these are the bytes that the settings want."""
+        return hashlib.sha256(data).hexdigest() == self._pin
+
+    def load(self) -> list[SourcedCard]:
+        where = shown_address(self.location)
+        if not _PIN.match(self._pin):
+            raise SourceError("'sha256' must be 64 hexadecimal digits", where=where)
+        data = _fetch(self.location, self._limit, self._context)
+        if len(data) > LARGEST:
+            raise SourceError(f"it has more than {LARGEST} bytes: nothing was taken", where=where)
+        if not self.is_pinned(data):
+            got = hashlib.sha256(data).hexdigest()
+            raise SourceError(
+                f"it hashes to {got[:12]}, pinned is {self._pin[:12]}: nothing was taken",
+                where=where,
+                hint="look at what is there now, and change 'sha256' if you want it",
+            )
+        return [SourcedCard(self.name, data)]
+
+
+def shown_address(url: str) -> str:
+    """The beginning of an address, without what may be secret: name, password, query."""
+    public = re.split(r"[?#]", re.sub(r"//[^/]*@", "//", url))[0]
+    return printable(" ".join(public.split()))[:200]
+
+
+def _check_address(url: str) -> None:
+    from urllib.parse import urlsplit
+
+    shown = shown_address(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise SourceError(f"no address: {reason(error)}", where=shown) from None
+    if parts.scheme != "https" or not parts.hostname:
+        raise SourceError(f"only https:// is fetched, not {shown}", where=shown)
+    if "@" in parts.netloc:
+        raise SourceError("an address must not hold a name or password", where=shown)
+
+
+def _fetch(url: str, limit: float, context: "ssl.SSLContext | None") -> bytes:
+    """What is at `url`, or one byte more than a card may have. Raises `SourceError`.
+
+    A thread gets it: nothing else ends the wait for a name to be looked up, or for a server
+    that sends byte after byte, when the limit is reached.
+    """
+    import socket
+    import threading
+
+    deadline = time.monotonic() + limit
+    opened: list[socket.socket] = []
+    outcome: list[bytes | Exception] = []
+
+    def run() -> None:
+        try:
+            outcome.append(_get(url, _opener(deadline, opened, context)))
+        except Exception as error:  # whatever it is, it belongs to the caller
+            outcome.append(error)
+
+    thread = threading.Thread(target=run, name="metier-fetch", daemon=True)
+    thread.start()
+    thread.join(limit)
+    got = outcome[0] if outcome else TimeoutError()
+    if isinstance(got, bytes):
+        return got
+    if isinstance(got, SourceError):
+        raise got
+    for one in list(opened):
+        with suppress(OSError):  # closed already
+            socket.socket.shutdown(one, socket.SHUT_RDWR)
+    late = time.monotonic() >= deadline
+    why = f"it took more than {limit:g} s" if late else reason(got)
+    raise SourceError(f"cannot be fetched: {why}", where=shown_address(url))
+
+
+def _get(url: str, opener: "OpenerDirector") -> bytes:
+    """The answer to a GET; redirects are followed here, so that each address is checked."""
+    from urllib.parse import urljoin
+
+    first = shown_address(url)
+    for _ in range(MOST_REDIRECTS + 1):
+        _check_address(url)
+        with opener.open(url) as response:
+            if response.status == 200:
+                return bytes(response.read(LARGEST + 1))
+            if response.status not in (301, 302, 303, 307, 308):
+                raise SourceError(f"the server answered {response.status}", where=first)
+            url = urljoin(url, response.headers.get("Location", ""))
+    raise SourceError("the server redirects too often", where=first)
+
+
+def _opener(
+    deadline: float, opened: "list[socket.socket]", context: "ssl.SSLContext | None"
+) -> "OpenerDirector":
+    """An opener that knows https alone; each of its sockets is added to `opened`."""
+    from http.client import HTTPSConnection
+    from urllib import request
+
+    class Connection(HTTPSConnection):
+        def connect(self) -> None:
+            self.timeout = max(deadline - time.monotonic(), 0.001)
+            super().connect()
+            opened.append(self.sock)
+            if time.monotonic() >= deadline:
+                raise TimeoutError  # nobody waits any more
+
+    class Handler(request.HTTPSHandler):
+        def https_open(self, req: "Request") -> "HTTPResponse":
+            return self.do_open(Connection, req, context=context)
+
+    opener = request.OpenerDirector()
+    opener.addheaders = [("User-Agent", "metier")]
+    opener.add_handler(request.ProxyHandler())
+    opener.add_handler(Handler())
+    return opener

@@ -1,0 +1,214 @@
+"""`metier hook install` and `uninstall`: the diff, what was written, and every way to go wrong."""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from conftest import Workspace
+from metier.cli import run
+from metier.hooks.hosts import HOSTS
+
+METIER = str(Path(sys.executable).with_name("metier"))
+
+
+class Result(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def data(self) -> Any:
+        return json.loads(self.out)
+
+
+Hook = Callable[..., Result]
+
+
+@pytest.fixture
+def hook(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Hook:
+    """Run `metier hook` on the workspace, on a machine where no host was moved."""
+    for host in HOSTS.values():
+        if host.moved_by[0]:
+            monkeypatch.delenv(host.moved_by[0], raising=False)
+
+    def call(*arguments: str) -> Result:
+        code = run(["hook", *arguments, "--root", str(workspace.root)])
+        return Result(code, *capsys.readouterr())
+
+    return call
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(str(one.relative_to(folder)) for one in folder.rglob("*") if one.is_file())
+
+
+def test_installing_prints_the_diff_and_says_what_was_written(
+    hook: Hook, workspace: Workspace
+) -> None:
+    file = workspace.write(".claude/settings.json", '{\n  "model": "x"\n}\n')
+    result = hook("install", "claude-code")
+    assert result.code == 0
+    assert result.out.startswith(f"--- {file}\n+++ {file}\n@@ -1,3 +1,16 @@\n {{\n-")
+    added = [line[1:].strip() for line in result.out.splitlines() if line.startswith("+")]
+    (command,) = (line for line in added if line.startswith('"command"'))
+    assert shlex.split(json.loads(f"{{{command.rstrip(',')}}}")["command"]) == [
+        METIER,
+        "hook",
+        "claude-code",
+    ]
+    assert result.err.splitlines() == [
+        f"wrote {file}",
+        f"kept what was there before in {file}.metier-backup",
+        f"next: {HOSTS['claude-code'].next_step}",
+    ]
+    assert "hooks" in json.loads(file.read_text())
+
+
+def test_a_dry_run_prints_the_same_diff_and_writes_nothing(
+    hook: Hook, workspace: Workspace
+) -> None:
+    dry = hook("install", "gemini", "--dry-run")
+    assert files(workspace.root) == []
+    assert dry.err == "nothing was written (--dry-run)\n"
+    assert (dry.code, dry.out) == (0, hook("install", "gemini").out)
+    before = files(workspace.root)
+    assert hook("uninstall", "gemini", "--dry-run").out.count("\n-") > 5
+    assert files(workspace.root) == before
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_each_host_can_be_installed_once_and_taken_out_once(
+    host: str, hook: Hook, workspace: Workspace
+) -> None:
+    assert hook("install", host).code == 0
+    assert files(workspace.root)
+    again = hook("install", host)
+    title = HOSTS[host].title
+    assert again == (0, "", f"{title}: already installed, nothing to do\n")
+    removed = hook("uninstall", host)
+    assert removed.code == 0
+    assert all(line.startswith("removed ") for line in removed.err.splitlines())
+    assert files(workspace.root) == []
+    assert hook("uninstall", host) == (0, "", f"{title}: not installed, nothing to do\n")
+
+
+def test_json_tells_host_scope_files_and_whether_anything_changed(
+    hook: Hook, workspace: Workspace
+) -> None:
+    file = workspace.write(".codex/hooks.json", "{}")
+    result = hook("install", "codex", "--json")
+    (told,) = result.data["files"]
+    assert told["diff"].startswith(f"--- {file}\n")
+    expected = {"host": "codex", "scope": "project", "changed": True}
+    assert result.data == {**expected, "files": [told]}
+    assert (told["path"], told["action"]) == (str(file), "change")
+    again = hook("install", "codex", "--json").data
+    assert (again["changed"], again["files"][0]["action"]) == (False, "keep")
+    restored = hook("uninstall", "codex", "--json").data
+    assert (restored["changed"], restored["files"][0]["action"]) == (True, "restore")
+    assert file.read_text() == "{}"
+
+
+def test_the_user_s_settings_are_those_of_the_home_folder(
+    hook: Hook, workspace: Workspace, empty_home: Path
+) -> None:
+    result = hook("install", "cursor", "--user", "--json")
+    assert result.data["scope"] == "user"
+    assert files(empty_home) == [".cursor/hooks.json", ".cursor/hooks.json.metier-made"]
+    assert files(workspace.root) == []
+    assert hook("uninstall", "cursor", "--project").err.endswith("nothing to do\n")
+    hook("uninstall", "cursor", "--user")
+    assert list(empty_home.iterdir()) == []
+
+
+def test_a_host_that_was_moved_is_written_where_it_is(
+    hook: Hook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "moved"))
+    hook("install", "codex", "--user")
+    assert (tmp_path / "moved" / "hooks.json").is_file()
+
+
+def test_settings_with_comments_end_with_one_line_and_the_entry(
+    hook: Hook, workspace: Workspace
+) -> None:
+    file = workspace.write(".gemini/settings.json", '{\n  // mine\n  "a": 1\n}\n')
+    result = hook("install", "gemini")
+    assert (result.code, result.out) == (2, "")
+    error, where, hint = result.err.splitlines()
+    assert error == (
+        "error: the settings of Gemini CLI are not plain JSON: line 2 has a comment (USAGE)"
+    )
+    assert where == f"  {file}"
+    assert "BeforeAgent" in json.loads(hint.removeprefix("hint: add this by hand: "))["hooks"]
+    assert files(workspace.root) == [".gemini/settings.json"]
+
+
+def test_control_characters_of_a_file_do_not_reach_the_terminal(
+    hook: Hook, workspace: Workspace
+) -> None:
+    workspace.write(".claude/settings.json", '{\r\n  "a": "\x7f\u202e"\r\n}\r\n')
+    result = hook("install", "claude-code")
+    assert "\u202e" not in result.out
+    assert "\x7f" not in result.out
+    assert "\\x7f\\u202e" in result.out
+
+
+def test_without_arguments_it_shows_help_that_names_every_host(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["hook"]) == 2
+    out = capsys.readouterr().out
+    assert out.startswith("Usage: metier hook [OPTIONS] install|uninstall HOST\n")
+    assert f"Hosts: {', '.join(HOSTS)}." in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["install"], "'hook install' takes a host"),
+        (["install", "codx"], "'codx' is not one of"),
+        (["setup", "codex"], "'setup' is not one of"),
+        (["install", "codex", "more"], "unexpected extra argument"),
+    ],
+)
+def test_a_wrong_call_is_one_line_with_a_hint(
+    arguments: list[str], message: str, hook: Hook, workspace: Workspace
+) -> None:
+    result = hook(*arguments)
+    assert (result.code, result.out) == (2, "")
+    assert message in result.err.splitlines()[0]
+    assert "hint: " in result.err
+    assert files(workspace.root) == []
+
+
+def test_quiet_prints_the_diff_alone(hook: Hook) -> None:
+    result = hook("install", "claude-code", "--quiet")
+    assert result.out.startswith("--- /dev/null\n")
+    assert result.err == ""
+
+
+@pytest.mark.parametrize("start", [[METIER], [sys.executable, "-m", "metier"]])
+def test_the_entry_names_the_script_that_runs(start: list[str], workspace: Workspace) -> None:
+    arguments = ["hook", "install", "claude-code", "--json"]
+    environment = {**os.environ, "PATH": "/nowhere"}
+    subprocess.run(
+        [*start, *arguments],
+        cwd=workspace.root,
+        env=environment,
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+    data = json.loads((workspace.root / ".claude" / "settings.json").read_text())
+    (group,) = data["hooks"]["UserPromptSubmit"]
+    assert group["hooks"][0]["command"] == shlex.join([METIER, "hook", "claude-code"])

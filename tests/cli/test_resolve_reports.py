@@ -1,0 +1,164 @@
+"""What `metier resolve` keeps, what it refuses to keep, and what it leaves behind for probes."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from conftest import Workspace
+from metier.cli import run
+from metier.resolve.report import MOST_ROWS
+
+
+class Result(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def data(self) -> Any:
+        return json.loads(self.out)
+
+    def verdict(self, candidate: str) -> str:
+        """The last cell of a candidate's line in the table."""
+        cells = [line.split("\t") for line in self.out.splitlines()]
+        return next(line[-1] for line in cells if line[0].startswith(f"{candidate}::"))
+
+
+Metier = Callable[..., Result]
+
+
+@pytest.fixture
+def metier(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> Metier:
+    """Run any command on the workspace."""
+
+    def call(*arguments: str) -> Result:
+        code = run([*arguments, "--root", str(workspace.root)])
+        return Result(code, *capsys.readouterr())
+
+    return call
+
+
+def contract(text: str) -> str:
+    return f"metadata:\n  contract: '{text}'"
+
+
+def report_files(root: Path) -> dict[str, bytes]:
+    return {file.stem: file.read_bytes() for file in (root / ".metier/reports").iterdir()}
+
+
+# A run is completed as it was asked
+
+
+@pytest.mark.parametrize(
+    "question",
+    [("-r", "x"), ("draw a chart",), ("--for", "asker"), ("--policy", "prose")],
+    ids=["requirement", "query", "consumer", "policy"],
+)
+def test_a_new_question_beside_continue_is_refused_and_the_report_stays(
+    workspace: Workspace, metier: Metier, question: tuple[str, ...]
+) -> None:
+    workspace.skill("asker", extra=contract("DCI/1 R(one)"))
+    waiting = metier("resolve", "-r", "nowhere", "--json").data["run_id"]
+    before = report_files(workspace.root)
+    refused = metier("resolve", "--continue", waiting, "--decision", "abort", *question)
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err.splitlines() == [
+        "error: --continue completes a run as it was asked (USAGE)",
+        "hint: give --decision alone with it",
+    ]
+    assert report_files(workspace.root) == before
+    assert metier("resolve", "--continue", waiting, "--decision", "emulate").code == 0
+
+
+# What is kept
+
+
+@pytest.fixture
+def crowd(workspace: Workspace) -> int:
+    """More skills than a report has rows for, none of which has to do with the question."""
+    for number in range(MOST_ROWS + 1):
+        workspace.skill(f"s{number}", extra="capabilities: [other]")
+    return MOST_ROWS + 1
+
+
+def kept(metier: Metier, run_id: str) -> Any:
+    return metier("report", "show", run_id, "--json").data
+
+
+def test_a_full_report_is_kept_in_full_and_a_short_one_short(crowd: int, metier: Metier) -> None:
+    full = metier("resolve", "-r", "one", "--json", "--full-report").data
+    assert kept(metier, full["run_id"]) == full
+    assert (len(full["candidates"]), full["rejected_without_row"]) == (crowd, {})
+    short = metier("resolve", "-r", "one", "--json").data
+    assert kept(metier, short["run_id"]) == short
+    rows, counted = len(short["candidates"]), sum(short["rejected_without_row"].values())
+    assert (rows < crowd, rows + counted) == (True, crowd)
+
+
+def test_a_full_report_is_kept_whatever_is_printed_and_stays_full(
+    crowd: int, metier: Metier
+) -> None:
+    note = metier("resolve", "-r", "one", "--full-report").err.splitlines()[-1]
+    run_id = note.rpartition(" ")[2]
+    assert len(kept(metier, run_id)["candidates"]) == crowd
+    metier("resolve", "--continue", run_id, "--decision", "abort")
+    assert len(kept(metier, run_id)["candidates"]) == crowd
+
+
+# What the table says
+
+
+def test_the_verdict_on_a_provider_names_the_requirement_that_nobody_provides(
+    workspace: Workspace, metier: Metier
+) -> None:
+    workspace.skill("needy", extra=contract("DCI/1 P(one) R(nowhere)"))
+    workspace.skill("poorer", extra=contract("DCI/1 P(one,two) R(here,there)"))
+    workspace.skill("spare", extra=contract("DCI/1 P(one,two,three)"))
+    table = metier("resolve", "-r", "one", "--mode", "strict", "--no-divergence")
+    assert table.out.splitlines()[0] == "one: spare (exact)"
+    assert table.verdict("needy") == "dependency-unresolved (nowhere)"
+    assert table.verdict("poorer") == "dependency-unresolved (here, there)"
+    assert table.verdict("spare") == "selected"
+
+
+def test_the_verdict_on_anybody_else_names_nothing_more(
+    workspace: Workspace, metier: Metier
+) -> None:
+    workspace.skill("one", extra=contract("DCI/1 P(one)"))
+    workspace.skill("late", extra=contract("DCI/1 P(one,two) R(nowhere)"))
+    strict = ("--mode", "strict", "--no-divergence", "--policy", "max-candidates=1")
+    assert metier("resolve", "-r", "one", *strict).verdict("late") == "beyond-max-candidates"
+
+
+# What probes see
+
+THREADS = "OPENBLAS_NUM_THREADS"
+
+
+@pytest.mark.parametrize("value", [None, "3"], ids=["unset", "set by the user"])
+def test_a_probe_sees_the_number_of_threads_that_the_user_has_set(
+    workspace: Workspace, value: str | None
+) -> None:
+    """In a process of its own: numpy is loaded by the command there, and not before it."""
+    workspace.skill("alpha", extra="capabilities: [one]")
+    argv = [sys.executable, "-S", "-c", f"import os; print(os.environ.get({THREADS!r}))"]
+    workspace.write("metier.toml", f"[probes.one]\nargv = {json.dumps(argv)}\n")
+    environment = {key: text for key, text in os.environ.items() if key != THREADS}
+    asked = ("resolve", "-r", "one", "--mode", "strict", "--json")
+    finished = subprocess.run(
+        [sys.executable, "-m", "metier", *asked],
+        cwd=workspace.root,
+        env=environment if value is None else {**environment, THREADS: value},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+    (probe,) = json.loads(finished.stdout)["diagnostics"]["probes"]
+    assert (probe["passed"], probe["output"]) == (True, f"{value}\n")

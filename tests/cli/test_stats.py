@@ -1,0 +1,504 @@
+"""`metier stats`: what it prints, on which stream, and how it exits."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jsonschema
+import pytest
+
+import metier
+from conftest import Workspace
+from metier.cli import run
+from test_decisions import START, decision, injecting, verdict, write_log
+
+SCHEMA = json.loads((Path(metier.__file__).parent / "schemas" / "stats.v1.schema.json").read_text())
+CARD = """---
+id: {id}
+name: Data desk
+description: Figures from the reporting database.
+triggers:
+  keywords: [sql, report, figures]
+  sessionTypes: [main]
+  confidenceThreshold: 0.15
+priority: 8
+estimatedTokens: 15
+version: 1.0.0
+---
+Questions that can be answered with numbers go to the reporting database.
+"""
+NOTHING = "no decision is logged yet\nhint: metier hook install HOST\n"
+DAY = 86_400
+
+
+class Result(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def data(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def rows(self) -> dict[str, list[str]]:
+        """The cells of each line after its first."""
+        return {line.split("\t")[0]: line.split("\t")[1:] for line in self.out.splitlines()}
+
+
+Stats = Callable[..., Result]
+
+
+@pytest.fixture(autouse=True)
+def coordinated_time(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Times are printed as they are at the place where one is: here that is Greenwich."""
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "UTC")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.fixture
+def stats(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> Stats:
+    """Run the command on the workspace."""
+
+    def call(*arguments: str) -> Result:
+        code = run(["stats", *arguments, "--root", str(workspace.root)])
+        return Result(code, *capsys.readouterr())
+
+    return call
+
+
+def files(workspace: Workspace) -> dict[str, bytes]:
+    return {str(one): one.read_bytes() for one in workspace.root.rglob("*") if one.is_file()}
+
+
+def build_catalogue(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two cards and two skills, known."""
+    for name in ("billing", "returns"):
+        workspace.write(f"docs/capabilities/{name}.md", CARD.format(id=name))
+    workspace.skill("pdf")
+    workspace.skill("brave")
+    assert run(["refresh", "--root", str(workspace.root)]) == 0
+    capsys.readouterr()
+
+
+# Nothing to show
+
+
+@pytest.mark.parametrize("action", [(), ("decisions",)])
+def test_an_empty_log_is_one_clear_line_and_how_to_begin(
+    workspace: Workspace, stats: Stats, action: tuple[str, ...]
+) -> None:
+    assert stats(*action) == (0, "", NOTHING)
+    assert stats(*action, "--quiet") == (0, "", "")
+    write_log(workspace.root)
+    assert stats(*action) == (0, "", NOTHING)
+    write_log(workspace.root, b"broken", b"lines")
+    assert stats(*action) == (0, "", f"{NOTHING}warning: 2 lines of the log cannot be read\n")
+
+
+def test_an_empty_log_as_json_follows_the_schema(workspace: Workspace, stats: Stats) -> None:
+    shown = stats("--json")
+    assert (shown.code, shown.err, shown.data["overall"]["requests"]) == (0, "", 0)
+    jsonschema.validate(shown.data, SCHEMA)
+    assert stats("decisions", "--json").data == []
+    assert list(workspace.root.iterdir()) == []
+
+
+def test_a_filter_that_nothing_passes_is_told_apart(workspace: Workspace, stats: Stats) -> None:
+    write_log(workspace.root, decision(1), decision(2, host="codex"))
+    for action in ((), ("decisions",)):
+        assert stats(*action, "--since", "2026-11-01") == (0, "", "no decision is like that\n")
+        near = stats(*action, "--host", "claudecode").err
+        assert near == "no decision is like that\nhint: did you mean 'claude-code'?\n"
+        far = stats(*action, "--host", "vim").err
+        assert far == "no decision is like that\nhint: known hosts: claude-code, codex\n"
+
+
+# Figures
+
+
+def test_the_figures_of_one_host_are_one_table(workspace: Workspace, stats: Stats) -> None:
+    skills = [["pdf", "skills/pdf", 2.5, "injected"]]
+    write_log(
+        workspace.root,
+        injecting(0, tokens=1_200, milliseconds=4, skills=skills),
+        decision(1, milliseconds=2, error="ValueError: no"),
+        decision(2, milliseconds=30),
+        verdict(0, True),
+        verdict(1, False),
+    )
+    shown = stats()
+    assert (shown.code, shown.err) == (0, "")
+    assert shown.out.splitlines() == [
+        "\tall",
+        "requests\t3",
+        "that inject\t1 (33.3%)",
+        "tokens a request\t400.0",
+        "tokens p50 / p95\t1,200 / 1,200",
+        "ms p50 / p95\t4.0 / 30.0",
+        "errors\t1 (33.3%)",
+        "labelled\t2",
+        "of them right\t1 (50.0%)",
+        "from\t2025-11-15 15:10:41",
+        "to\t2025-11-15 15:10:43",
+        "hosts\tclaude-code 3",
+        "modes\ton 3",
+        "",
+        "most used\tkind\ttimes\tmean score",
+        "billing\tcard\t1\t0.50",
+        "pdf\tskill\t1\t2.50",
+    ]
+
+
+def test_hosts_modes_and_arms_are_compared_when_there_are_several(
+    workspace: Workspace, stats: Stats
+) -> None:
+    write_log(
+        workspace.root,
+        injecting(1, arm="A"),
+        decision(2, arm="B", scorer="bm25", host="codex", mode="soft"),
+        decision(3, arm="B", scorer="bm25", host="codex", mode="soft"),
+        verdict(1, True),
+    )
+    shown = stats()
+    tables = shown.out.split("\n\n")
+    assert tables[1].splitlines()[:3] == [
+        "host\tclaude-code\tcodex",
+        "requests\t1\t2",
+        "that inject\t1 (100.0%)\t0 (0.0%)",
+    ]
+    assert tables[2].startswith("mode\ton\tsoft\n")
+    assert tables[3].splitlines() == [
+        "arm\tA (spec)\tB (bm25)",
+        "requests\t1\t2",
+        "that inject\t1 (100.0%)\t0 (0.0%)",
+        "tokens a request\t400.0\t0.0",
+        "tokens p50 / p95\t400 / 400\t- / -",
+        "ms p50 / p95\t7.1 / 7.1\t7.1 / 7.1",
+        "errors\t0 (0.0%)\t0 (0.0%)",
+        "labelled\t1\t0",
+        "of them right\t1 (100.0%)\t0",
+    ]
+
+
+def test_a_single_arm_is_shown(workspace: Workspace, stats: Stats) -> None:
+    write_log(workspace.root, injecting(1, arm="A"))
+    assert "\narm\tA (spec)\n" in stats().out
+
+
+LOGS: list[list[Any]] = [
+    [injecting(1)],
+    [decision(1), b"broken", verdict(1, True)],
+    [injecting(1, arm="A"), decision(2, arm="B", host="codex", mode="off", error="x")],
+]
+
+
+@pytest.mark.parametrize("lines", LOGS)
+@pytest.mark.parametrize("built", [True, False])
+def test_json_follows_the_schema_and_holds_everything(
+    workspace: Workspace,
+    stats: Stats,
+    capsys: pytest.CaptureFixture[str],
+    lines: list[Any],
+    built: bool,
+) -> None:
+    if built:
+        build_catalogue(workspace, capsys)
+    write_log(workspace.root, *lines)
+    shown = stats("--json")
+    jsonschema.validate(shown.data, SCHEMA)
+    assert (shown.code, shown.err) == (0, "")
+    assert shown.data["overall"]["requests"] == sum(
+        isinstance(one, dict) and "host" in one for one in lines
+    )
+    assert shown.data["skipped_lines"] == lines.count(b"broken")
+    assert shown.data["first"] == "2025-11-15T15:10:42+00:00"
+    assert shown.data["skills"]["unused"] == (["brave", "pdf"] if built else None)
+
+
+def test_the_schema_refuses_what_is_not_said(workspace: Workspace, stats: Stats) -> None:
+    write_log(workspace.root, injecting(1))
+    data = stats("--json").data
+    for place in (data, data["overall"], data["cards"], data["cards"]["most_used"][0]):
+        place["more"] = 1
+        assert not jsonschema.Draft202012Validator(SCHEMA).is_valid(data)
+        del place["more"]
+    jsonschema.validate(data, SCHEMA)
+
+
+# What exists
+
+
+def test_what_was_never_used_is_named(
+    workspace: Workspace, stats: Stats, capsys: pytest.CaptureFixture[str]
+) -> None:
+    build_catalogue(workspace, capsys)
+    write_log(workspace.root, injecting(1))
+    shown = stats()
+    assert shown.rows["unused"] == ["count", "names"]
+    assert shown.rows["cards"] == ["1 of 2", "returns"]
+    assert shown.rows["skills"] == ["2 of 2", "brave, pdf"]
+    usage = stats("--json").data["cards"]
+    assert (usage["existing"], usage["unused"]) == (2, ["returns"])
+
+
+def test_of_many_that_were_never_used_ten_are_named(
+    workspace: Workspace, stats: Stats, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in range(12):
+        workspace.skill(f"skill-{number:02}")
+    build_catalogue(workspace, capsys)
+    write_log(workspace.root, injecting(1))
+    count, names = stats().rows["skills"]
+    assert (count, names.count(", "), names[-3:]) == ("14 of 14", 10, ", …")
+    assert len(stats("--json").data["skills"]["unused"]) == 14
+
+
+def test_the_catalogue_is_asked_as_it_is(
+    workspace: Workspace, stats: Stats, capsys: pytest.CaptureFixture[str]
+) -> None:
+    build_catalogue(workspace, capsys)
+    write_log(workspace.root, injecting(1))
+    workspace.write("docs/capabilities/new.md", CARD.format(id="new"))
+    assert stats("--json").data["cards"]["unused"] == ["returns"]
+
+
+def test_no_catalogue_is_made(workspace: Workspace, stats: Stats) -> None:
+    workspace.skill("pdf")
+    write_log(workspace.root, injecting(1))
+    before = files(workspace)
+    shown = stats()
+    assert (shown.code, shown.err, "unused" in shown.out) == (0, "", False)
+    assert stats("decisions").code == stats("--json").code == 0
+    assert files(workspace) == before
+
+
+def test_a_damaged_catalogue_does_not_keep_the_figures_back(
+    workspace: Workspace, stats: Stats
+) -> None:
+    write_log(workspace.root, injecting(1))
+    workspace.write(".metier/metier.db", b"no database at all, but long enough to be read" * 99)
+    shown = stats()
+    assert (shown.code, shown.rows["requests"]) == (0, ["1"])
+    assert shown.err.startswith("warning: ")
+    assert shown.err.endswith("; what was never used is not known\n")
+
+
+# Since and host
+
+
+@pytest.mark.parametrize(
+    ("since", "requests"),
+    [("7d", 2), ("9d", 3), ("1w", 2), ("30m", 1), ("36h", 1), ("999999w", 3), ("0d", 0)],
+)
+def test_since_takes_a_span_that_ends_now(
+    workspace: Workspace, stats: Stats, since: str, requests: int
+) -> None:
+    now = time.time()
+    ages = (8 * DAY, 6 * DAY, 60)
+    write_log(workspace.root, *(decision(number, at=now - age) for number, age in enumerate(ages)))
+    assert stats("--since", since, "--json").data["overall"]["requests"] == requests
+    assert len(stats("decisions", "--since", since, "--json").data) == requests
+
+
+@pytest.mark.parametrize(
+    ("since", "requests"),
+    [
+        ("2025-11-15", 2),
+        ("2025-11-15T15:10:42", 1),
+        ("2025-11-15T16:10:42+01:00", 1),
+        ("2025-11-16", 0),
+        ("1969-01-01", 2),
+        ("1000-01-01", 2),
+    ],
+)
+def test_since_takes_a_date(workspace: Workspace, stats: Stats, since: str, requests: int) -> None:
+    write_log(workspace.root, decision(0), decision(1))
+    assert stats("--since", since, "--json").data["overall"]["requests"] == requests
+
+
+def test_a_date_begins_at_midnight_here(
+    workspace: Workspace, stats: Stats, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_log(workspace.root, decision(0))
+    monkeypatch.setenv("TZ", "XXX-9")  # nine hours ahead: there it is the 16th already
+    time.tzset()
+    assert stats("--since", "2025-11-16").rows["from"] == ["2025-11-16 00:10:41"]
+
+
+@pytest.mark.parametrize(
+    "since", ["", "yesterday", "7", "7y", "-7d", "2026-13-01", "9999-12-31", "1234567d", "７d"]
+)
+def test_since_refuses_anything_else(workspace: Workspace, stats: Stats, since: str) -> None:
+    shown = stats("--since", since)
+    assert (shown.code, shown.out) == (2, "")
+    assert shown.err.splitlines() == [
+        f"error: '{since}' is no time (USAGE)",
+        "hint: --since 7d, or --since 2026-11-01",
+    ]
+
+
+def test_one_host_can_be_asked_for(workspace: Workspace, stats: Stats) -> None:
+    write_log(workspace.root, decision(1), decision(2, host="codex"))
+    assert stats("--host", "codex").rows["hosts"] == ["codex 1"]
+    assert stats("--host", "codex", "--json").data["host"] == "codex"
+    (one,) = stats("decisions", "--host", "codex", "--json").data
+    assert one["id"] == decision(2)["id"]
+
+
+# Decisions
+
+
+def test_decisions_are_one_line_each_the_latest_last(workspace: Workspace, stats: Stats) -> None:
+    cards = [["billing", 0.75, 0.5, "injected", 90], ["returns", 0.4, 0.5, "below-threshold", 90]]
+    better = [["returns", 0.4, 0.5, "below-threshold", 90], ["attic", 0.45, 0.5, "rejected", 90]]
+    skills = [["pdf", "skills/pdf", 2.5, "injected"], ["brave", "skills/brave", 9, "over-budget"]]
+    write_log(
+        workspace.root,
+        injecting(1, cards=cards, skills=skills, milliseconds=3.14159),
+        decision(2, cards=better, host="codex"),
+        decision(3, skills=skills[1:]),
+        decision(4),
+        decision(5, error="ValueError: no"),
+    )
+    names = [decision(number)["id"] for number in range(1, 6)]
+    when = "11-15 15:10"
+    assert stats("decisions") == (
+        0,
+        f"{names[0]}\t{when}\tclaude-code\t3.1\t0.40\tbilling, pdf; not returns (below-threshold)\n"
+        f"{names[1]}\t{when}\tcodex\t7.1\t0.45\tnot attic (rejected)\n"
+        f"{names[2]}\t{when}\tclaude-code\t7.1\t9.00\tnot brave (over-budget)\n"
+        f"{names[3]}\t{when}\tclaude-code\t7.1\t\t\n"
+        f"{names[4]}\t{when}\tclaude-code\t7.1\t\terror: ValueError: no\n",
+        "",
+    )
+
+
+def test_twenty_are_shown_or_as_many_as_are_wanted(workspace: Workspace, stats: Stats) -> None:
+    write_log(workspace.root, *(decision(number) for number in range(30)), b"broken")
+    shown = stats("decisions")
+    assert len(shown.out.splitlines()) == 20
+    assert shown.out.splitlines()[-1].startswith(decision(29)["id"])
+    assert shown.err == "warning: 1 line of the log cannot be read\n"
+    assert len(stats("decisions", "--limit", "7").out.splitlines()) == 7
+    assert len(stats("decisions", "--limit", "99", "--json").data) == 30
+
+
+def test_decisions_as_json_hold_what_was_logged_and_the_label(
+    workspace: Workspace, stats: Stats
+) -> None:
+    write_log(workspace.root, injecting(1), decision(2), verdict(1, False))
+    first, second = stats("decisions", "--json").data
+    assert (first["right"], second["right"]) == (False, None)
+    assert (first["at"], first["tokens"], first["injected"]) == (START + 1, 400, True)
+    assert first["cards"] == [{"name": "billing", "score": 0.5, "outcome": "injected"}]
+
+
+def test_no_terminal_obeys_what_the_log_holds(workspace: Workspace, stats: Stats) -> None:
+    cards = [["\x1b[2J", 0.5, 0.2, "injected", 1]]
+    write_log(workspace.root, injecting(1, cards=cards, error="a\n\x1b]0;b", host="\ud800\x07"))
+    for arguments in ((), ("decisions",), ("--json",), ("decisions", "--json")):
+        shown = stats(*arguments)
+        assert shown.code == 0
+        assert "\x1b" not in shown.out + shown.err
+        assert "\x07" not in shown.out + shown.err
+    assert len(stats("decisions").out.splitlines()) == 1
+
+
+# Labels
+
+
+@pytest.mark.parametrize(("word", "right"), [("right", True), ("wrong", False)])
+def test_a_label_is_kept_and_counted(
+    workspace: Workspace, stats: Stats, word: str, right: bool
+) -> None:
+    wanted = decision(1)["id"]
+    write_log(workspace.root, decision(1))
+    assert stats("label", wanted[:12], word) == (0, f"{wanted}: {word}\n", "")
+    assert stats("label", wanted, word, "--json").data == {"id": wanted, "right": right}
+    overall = stats("--json").data["overall"]
+    assert (overall["labelled"], overall["right"]) == (1, int(right))
+
+
+def test_a_label_of_an_unknown_decision_is_refused(workspace: Workspace, stats: Stats) -> None:
+    write_log(workspace.root, decision(1))
+    before = files(workspace)
+    shown = stats("label", "zzzzzz", "right")
+    assert (shown.code, shown.out) == (1, "")
+    assert shown.err.splitlines()[0] == "error: no decision is called 'zzzzzz' (NOT_FOUND)"
+    assert shown.err.splitlines()[-1] == f"hint: the latest: {decision(1)['id']}"
+    assert files(workspace) == before
+
+
+# The kill switch
+
+
+def test_resume_removes_the_flag_and_says_what_it_said(workspace: Workspace, stats: Stats) -> None:
+    flag = write_log(workspace.root, b"62% inject, 50% may", name="monitor.flag")
+    assert stats("resume") == (
+        0,
+        "hooks follow their settings again; they were stopped because: 62% inject, 50% may\n",
+        "",
+    )
+    assert not flag.exists()
+    assert stats("resume") == (0, "nothing has stopped the hooks\n", "")
+
+
+def test_resume_as_json(workspace: Workspace, stats: Stats) -> None:
+    write_log(workspace.root, b"why", name="monitor.flag")
+    assert stats("resume", "--json").data == {"resumed": True, "reason": "why"}
+    assert stats("resume", "--json").data == {"resumed": False, "reason": ""}
+
+
+@pytest.mark.parametrize("lines", [[], [decision(1)]])
+def test_a_kill_switch_is_told_with_the_figures(
+    workspace: Workspace, stats: Stats, lines: list[Any]
+) -> None:
+    write_log(workspace.root, *lines)
+    write_log(workspace.root, b"why", name="monitor.flag")
+    told = "warning: hooks inject nothing: why\n    hint: metier stats resume\n"
+    assert stats().err.endswith(told)
+    assert stats("--json").data["kill_switch"] == "why"
+    jsonschema.validate(stats("--json").data, SCHEMA)
+    stats("resume")
+    assert "warning" not in stats().err
+    assert stats("--json").data["kill_switch"] == ""
+
+
+# Wrong usage
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("label",),
+        ("label", "19a2"),
+        ("label", "19a2", "maybe"),
+        ("label", "19a2", "right", "wrong"),
+        ("label", "19a2", "right", "--since", "7d"),
+        ("resume", "19a2"),
+        ("resume", "--host", "codex"),
+        ("decisions", "19a2"),
+        ("decisions", "--limit", "0"),
+        ("--limit", "3"),
+        ("resume", "--limit", "3"),
+        ("wibble",),
+    ],
+)
+def test_what_does_not_go_together_is_refused(
+    workspace: Workspace, stats: Stats, arguments: tuple[str, ...]
+) -> None:
+    write_log(workspace.root, decision(1))
+    write_log(workspace.root, b"why", name="monitor.flag")
+    before = files(workspace)
+    shown = stats(*arguments)
+    error, hint = shown.err.splitlines()
+    assert (shown.code, shown.out) == (2, "")
+    assert (error.startswith("error: "), error.endswith(" (USAGE)")) == (True, True)
+    assert hint.startswith("hint: metier stats")
+    assert files(workspace) == before

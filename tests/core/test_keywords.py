@@ -1,0 +1,106 @@
+"""Many keywords in one pass: never another count than one by one."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metier.core.keywords import KeywordFinder
+from metier.core.relevance import occurrences
+
+FILLERS = [f"filler-{number}" for number in range(31)]
+"""So many that they are not looked for one by one."""
+OVERLAPPING = ["a", "aa", "aaa", "ab", "aba", "abab", "ba", "a a", "日日", "ß", "e\u0301", "é"]
+LETTERS = "ab \u0301é日ß-1𝒳"
+TEXTS = st.text(LETTERS, max_size=80)
+SOME = st.lists(
+    st.sampled_from(OVERLAPPING) | st.text(LETTERS, min_size=1, max_size=5), unique=True
+)
+
+
+def counts(keywords: list[str], text: str, match: str) -> dict[int, int]:
+    """One by one, by their place; what does not occur is left out."""
+    found = {place: occurrences(one, text, match) for place, one in enumerate(keywords)}
+    return {place: count for place, count in found.items() if count}
+
+
+@pytest.mark.invariant(id="CARD-SCO-006")
+@settings(max_examples=300)
+@given(SOME, TEXTS)
+def test_counts_are_those_of_str_count_for_few_and_for_many_keywords(
+    some: list[str], text: str
+) -> None:
+    expected = {place: text.count(one) for place, one in enumerate(some) if one in text}
+    assert KeywordFinder(some).count(text) == expected
+    assert KeywordFinder([*some, *FILLERS]).count(text) == expected
+
+
+@settings(max_examples=300)
+@given(SOME, TEXTS)
+def test_words_are_counted_alike_for_few_and_for_many_keywords(some: list[str], text: str) -> None:
+    expected = counts(some, text, "word")
+    assert KeywordFinder(some).count_alone(text) == expected
+    assert KeywordFinder([*some, *FILLERS]).count_alone(text) == expected
+
+
+@given(st.lists(st.text(min_size=1, max_size=4), min_size=35, max_size=50, unique=True), st.data())
+def test_any_keywords_are_found_in_any_text_made_of_them(
+    keywords: list[str], data: st.DataObject
+) -> None:
+    pieces = data.draw(st.lists(st.sampled_from(keywords) | st.text(max_size=3), max_size=20))
+    text = "".join(pieces)
+    finder = KeywordFinder(keywords)
+    assert finder.count(text) == counts(keywords, text, "substring")
+    assert finder.count_alone(text) == counts(keywords, text, "word")
+
+
+@pytest.mark.parametrize(
+    ("keyword", "text", "count"),
+    [("aa", "aaaaaaa", 3), ("aba", "abababa", 2), ("abab", "abababab", 2), ("a a", "a a a a a", 2)],
+)
+def test_occurrences_of_a_keyword_do_not_share_characters(
+    keyword: str, text: str, count: int
+) -> None:
+    finder = KeywordFinder([*FILLERS, keyword])
+    assert finder.count(text) == {len(FILLERS): count} == {len(FILLERS): text.count(keyword)}
+
+
+def test_occurrences_of_different_keywords_may_share_characters() -> None:
+    keywords = ["search", "research", "arch", "searching", *FILLERS]
+    assert KeywordFinder(keywords).count("researching") == {0: 1, 1: 1, 2: 1, 3: 1}
+
+
+def test_an_occurrence_that_does_not_stand_alone_takes_no_room_from_the_next() -> None:
+    keywords = ["a a", *FILLERS]
+    assert KeywordFinder(keywords).count_alone("ba a a") == {0: 1}
+    assert KeywordFinder(keywords).count("ba a a") == {0: 1}
+
+
+@pytest.mark.parametrize("keywords", [[], ["a"], FILLERS])
+def test_an_empty_text_holds_nothing(keywords: list[str]) -> None:
+    assert KeywordFinder(keywords).count("") == KeywordFinder(keywords).count_alone("") == {}
+
+
+@pytest.mark.parametrize("size", [29, 30, 31, 32])
+def test_the_number_of_keywords_decides_nothing(size: int) -> None:
+    keywords = [*OVERLAPPING, *FILLERS][:size]
+    text = "aaaa ababab 日日日 filler-3 filler-17"
+    assert KeywordFinder(keywords).count(text) == counts(keywords, text, "substring")
+    assert KeywordFinder(keywords).count_alone(text) == counts(keywords, text, "word")
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        [],
+        pytest.param(
+            FILLERS,
+            marks=pytest.mark.xfail(
+                strict=True,
+                raises=UnicodeEncodeError,
+                reason="half of a surrogate pair in a message raises as soon as there are many",
+            ),
+        ),
+    ],
+)
+def test_half_of_a_surrogate_pair_is_a_character_like_any_other(others: list[str]) -> None:
+    assert KeywordFinder(["deploy", *others]).count("deploy \ud83d it") == {0: 1}

@@ -1,0 +1,405 @@
+"""A catalogue that may be stale is refreshed by one detached process, never by the hook itself."""
+
+import fcntl
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from hooks.test_serve import HOSTS, Hooks, as_bytes, card_ids, context_in, fill, skill_lines
+from metier.catalog import Catalog
+from metier.config import load_config
+from metier.hooks.journal import Journal
+
+TRIES = 300
+"""How often a hook is run until the refresh that it has asked for must have been made."""
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> Hooks:
+    hooks = Hooks(tmp_path)
+    fill(hooks)
+    return hooks
+
+
+class Spawned:
+    """How many refreshes were asked for."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.times = 0
+        monkeypatch.setattr(Journal, "_spawn", self._count)
+
+    def _count(self) -> None:
+        self.times += 1
+
+
+@pytest.fixture
+def spawned(monkeypatch: pytest.MonkeyPatch) -> Spawned:
+    return Spawned(monkeypatch)
+
+
+def ask(hooks: Hooks) -> str:
+    """What a hook hands over, run in this process."""
+    return context_in("codex", hooks.served("codex", hooks.asked("codex")))
+
+
+def age(hooks: Hooks, seconds: float) -> None:
+    """Make the last refresh so many seconds older."""
+    moment = time.time() - seconds
+    os.utime(hooks.state / "hook.state", (moment, moment))
+
+
+# When
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_nothing_is_refreshed_while_nothing_has_changed(
+    host: str, filled: Hooks, spawned: Spawned
+) -> None:
+    for prompt in ("", "refund the invoice", "unheard of"):
+        filled.served(host, filled.asked(host, prompt))
+    assert spawned.times == 0
+    assert not (filled.state / "hook.lock").exists()
+
+
+def add_skill(hooks: Hooks) -> None:
+    hooks.skill("csv", "Reads tables in CSV files.")
+
+
+def remove_skill(hooks: Hooks) -> None:
+    shutil.rmtree(hooks.root / "skills" / "sql")
+
+
+def rename_skill(hooks: Hooks) -> None:
+    (hooks.root / "skills" / "sql").rename(hooks.root / "skills" / "queries")
+
+
+def add_card(hooks: Hooks) -> None:
+    hooks.card("another", "unheard of")
+
+
+def remove_cards(hooks: Hooks) -> None:
+    shutil.rmtree(hooks.root / "docs")
+
+
+def edit_settings(hooks: Hooks) -> None:
+    hooks.settings("maxTokens = 700")
+    os.utime(hooks.root / "metier.toml", (1_100_000_000, 1_100_000_000))
+
+
+def remove_settings(hooks: Hooks) -> None:
+    (hooks.root / ".git").mkdir()  # still a workspace
+    (hooks.root / "metier.toml").unlink()
+
+
+def add_project_file(hooks: Hooks) -> None:
+    hooks.workspace.write("pyproject.toml", "[tool.metier]\n")
+
+
+def lose_state(hooks: Hooks) -> None:
+    (hooks.state / "hook.state").unlink()
+
+
+def empty_state(hooks: Hooks) -> None:
+    (hooks.state / "hook.state").unlink()
+    (hooks.state / "hook.state").mkdir()
+
+
+CHANGES = (
+    add_skill,
+    remove_skill,
+    rename_skill,
+    add_card,
+    remove_cards,
+    edit_settings,
+    remove_settings,
+    add_project_file,
+    lose_state,
+    empty_state,
+)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_has_the_catalogue_refreshed_once_a_request(
+    change: Callable[[Hooks], None], filled: Hooks, spawned: Spawned
+) -> None:
+    change(filled)
+    assert card_ids(ask(filled)) == ["billing"]
+    assert spawned.times == 1
+    assert filled.log() == []
+
+
+@pytest.mark.parametrize("change", [one for one in CHANGES if one is not empty_state])
+def test_after_the_refresh_all_is_quiet_again(
+    change: Callable[[Hooks], None], filled: Hooks, spawned: Spawned
+) -> None:
+    change(filled)
+    filled.prepare()
+    ask(filled)
+    assert spawned.times == 0
+
+
+def test_a_refresh_is_due_after_the_set_age(filled: Hooks, spawned: Spawned) -> None:
+    for after, seconds, expected in ((600, 300, 0), (600, 601, 1), (7_200, 601, 1), (100, 300, 2)):
+        filled.settings(f"refreshAfter = {after}")
+        filled.prepare()
+        age(filled, seconds)
+        ask(filled)
+        assert spawned.times == expected
+
+
+def test_a_last_look_in_the_future_is_not_believed(filled: Hooks, spawned: Spawned) -> None:
+    age(filled, -86_400)
+    ask(filled)
+    assert spawned.times == 1
+
+
+def test_a_catalogue_that_hooks_were_never_told_of_is_refreshed(
+    tmp_path: Path, spawned: Spawned
+) -> None:
+    hooks = Hooks(tmp_path)
+    hooks.card("billing", "invoice")
+    with Catalog.open(hooks.root, config=load_config(str(hooks.root), environ={})) as catalog:
+        catalog.refresh()
+    assert ask(hooks) == ""
+    assert spawned.times == 1
+
+
+@pytest.mark.parametrize("content", [b"", b"no time at all\n", b"17 /nowhere", b"- \n\n\n"])
+def test_a_state_that_makes_no_sense_fails_nothing(
+    content: bytes, filled: Hooks, spawned: Spawned
+) -> None:
+    (filled.state / "hook.state").write_bytes(content)
+    assert card_ids(ask(filled)) == ["billing"]
+    assert filled.log() == []
+    assert spawned.times <= 1
+
+
+@pytest.mark.xfail(strict=True, reason="a state that is not UTF-8 raises, and is never made anew")
+def test_a_state_that_is_not_utf8_is_made_anew(filled: Hooks, spawned: Spawned) -> None:
+    (filled.state / "hook.state").write_bytes(b"17 /\xff\xfe\n")
+    assert card_ids(ask(filled)) == ["billing"]
+    assert spawned.times == 1
+
+
+@pytest.mark.xfail(strict=True, reason="after a failure nobody looks whether a refresh would help")
+def test_a_catalogue_of_an_older_version_is_refreshed(filled: Hooks, spawned: Spawned) -> None:
+    """Else hooks fall silent for good when the program is upgraded."""
+    with closing(sqlite3.connect(filled.state / "metier.db")) as connection:
+        connection.execute("DROP TABLE card")
+        connection.execute("PRAGMA user_version = 1")
+    age(filled, 1_000)
+    ask(filled)
+    assert spawned.times == 1
+
+
+@pytest.mark.xfail(strict=True, reason="after a failure nobody looks whether a refresh would help")
+def test_settings_of_an_older_version_are_refreshed(filled: Hooks, spawned: Spawned) -> None:
+    with closing(sqlite3.connect(filled.state / "metier.db")) as connection:
+        connection.execute(
+            "UPDATE setting SET value = json_remove(value, '$.skillThreshold')"
+            " WHERE name = 'capabilities'"
+        )
+        connection.commit()
+    age(filled, 1_000)
+    ask(filled)
+    assert spawned.times == 1
+
+
+@pytest.mark.xfail(strict=True, reason="the stems of skills are gone until the set age has passed")
+def test_skills_are_named_after_any_other_command_has_refreshed_the_catalogue(
+    filled: Hooks, spawned: Spawned
+) -> None:
+    """Or else a refresh for hooks is asked for at once."""
+    before = len(skill_lines(ask(filled)))
+    filled.skill("sql", "Writes faster database queries. Use it for databases.")
+    os.utime(filled.root / "skills/sql/SKILL.md", (1_100_000_000, 1_100_000_000))
+    config = load_config(str(filled.root), environ={})
+    with Catalog.open(filled.root, config=config, home=str(filled.home)) as catalog:
+        catalog.refresh()
+    assert before == 1
+    assert len(skill_lines(ask(filled))) == 1 or spawned.times == 1
+
+
+# One at a time
+
+
+@contextmanager
+def locked(hooks: Hooks) -> Iterator[None]:
+    """Hold what a refresh holds while it lasts."""
+    descriptor = os.open(hooks.state / "hook.lock", os.O_RDWR | os.O_CREAT)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def test_while_one_refresh_lasts_no_other_begins(filled: Hooks, spawned: Spawned) -> None:
+    add_skill(filled)
+    with locked(filled):
+        for _ in range(3):
+            assert card_ids(ask(filled)) == ["billing"]
+    assert spawned.times == 0
+    assert filled.log() == []
+    ask(filled)
+    assert spawned.times == 1
+
+
+def test_a_lock_file_that_somebody_has_left_stops_nothing(filled: Hooks, spawned: Spawned) -> None:
+    (filled.state / "hook.lock").write_text("12345")
+    add_skill(filled)
+    ask(filled)
+    assert spawned.times == 1
+
+
+class Blocked:
+    """A program in the place of Python that notes how it was called and waits to be let go."""
+
+    def __init__(self, hooks: Hooks) -> None:
+        self.calls = hooks.home / "calls"
+        self._gate = hooks.home / "gate"
+        self._lock = hooks.state / "hook.lock"
+        self.program = hooks.home / "program"
+        os.mkfifo(self._gate)
+        self.program.write_text(
+            f"#!/bin/sh\necho \"$@\" >> '{self.calls}'\ncat '{self._gate}' > /dev/null\n"
+        )
+        self.program.chmod(0o755)
+
+    def let_go(self) -> None:
+        """Open the gate, and wait until the program has ended."""
+        with self._gate.open("w"):
+            pass
+        descriptor = os.open(self._lock, os.O_RDWR)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        os.close(descriptor)
+
+
+RUN = (
+    "import sys; sys.executable = {program!r}; from metier.hooks.serve import serve; serve('codex')"
+)
+
+
+@pytest.fixture
+def blocked(filled: Hooks) -> Iterator[Blocked]:
+    """A catalogue that is stale, and a refresh that ends when it is told to."""
+    made = Blocked(filled)
+    add_skill(filled)
+    yield made
+    if made.calls.exists():
+        made.let_go()
+
+
+def test_the_refresh_is_the_one_of_this_workspace(
+    blocked: Blocked, filled: Hooks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", str(blocked.program))
+    ask(filled)
+    blocked.let_go()
+    (call,) = blocked.calls.read_text().splitlines()
+    assert call.endswith(f"-m metier hook refresh --root {filled.root}")
+    blocked.calls.unlink()
+
+
+def test_a_hook_does_not_wait_for_the_refresh_and_the_refresh_outlives_it(
+    blocked: Blocked, filled: Hooks
+) -> None:
+    finished = subprocess.run(  # returns when nobody holds its streams any more
+        [sys.executable, "-c", RUN.format(program=str(blocked.program))],
+        input=as_bytes(filled.asked("codex")),
+        capture_output=True,
+        cwd=filled.home,
+        env={**os.environ, **filled.environ},
+        timeout=120,
+        check=True,
+    )
+    assert card_ids(context_in("codex", finished.stdout)) == ["billing"]
+    assert finished.stderr == b""
+    with pytest.raises(BlockingIOError), (filled.state / "hook.lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_of_many_hooks_at_once_one_has_the_catalogue_refreshed(
+    blocked: Blocked, filled: Hooks
+) -> None:
+    command = [sys.executable, "-c", RUN.format(program=str(blocked.program))]
+    running = [
+        subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, **filled.environ},
+        )
+        for _ in range(10)
+    ]
+    try:
+        printed = [one.communicate(as_bytes(filled.asked("codex")), timeout=120) for one in running]
+    finally:
+        for one in running:
+            one.kill()
+            one.wait()
+    assert all(card_ids(context_in("codex", output)) == ["billing"] for output, _ in printed)
+    blocked.let_go()
+    assert len(blocked.calls.read_text().splitlines()) == 1
+    blocked.calls.unlink()
+
+
+# The real one
+
+
+def has_refresh(hooks: Hooks) -> bool:
+    """Whether `metier hook refresh` is there; a wrong use of the command ends with 2."""
+    finished = subprocess.run(
+        [sys.executable, "-m", "metier", "hook", "refresh", "--root", str(hooks.root)],
+        capture_output=True,
+        cwd=hooks.home,
+        env={**os.environ, **hooks.environ},
+        timeout=120,
+        check=False,
+    )
+    return finished.returncode != 2
+
+
+def test_a_new_skill_is_named_after_the_refresh_that_a_hook_has_asked_for(filled: Hooks) -> None:
+    if not has_refresh(filled):
+        pytest.skip("there is no 'metier hook refresh' yet")
+    add_skill(filled)
+    request = filled.asked("codex", "tables in a CSV")
+    for _ in range(TRIES):
+        lines = skill_lines(filled.text("codex", request))
+        if any(line.startswith("- csv:") for line in lines):
+            break
+    else:
+        pytest.fail(f"the new skill is not named after {TRIES} requests")
+    assert filled.log() == []
+
+
+@pytest.mark.xfail(strict=True, reason="python -m puts the folder it is run in before all others")
+def test_the_refresh_runs_no_code_of_the_folder_that_the_hook_is_run_in(filled: Hooks) -> None:
+    """A repository that was cloned must not run just because a hook looks at it."""
+    script = Path(sys.executable).with_name("metier")
+    if not script.exists():
+        pytest.skip("the script 'metier' is not installed beside this Python")
+    traces = filled.home / "traces"
+    for name in ("metier.py", "click.py", "sitecustomize.py"):
+        filled.workspace.write(name, f"open({str(traces)!r}, 'a').write({name!r})\n")
+    lose_state(filled)
+    subprocess.run(
+        [script, "hook", "codex"],
+        input=as_bytes(filled.asked("codex")),
+        stdout=subprocess.DEVNULL,
+        cwd=filled.root,
+        env={**os.environ, **filled.environ},
+        timeout=120,
+        check=True,
+    )
+    with locked(filled):  # until the refresh has ended
+        assert not traces.exists()
