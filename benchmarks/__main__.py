@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 import metier
-from benchmarks import abilities, hooks, providers, refresh, resolve, start
+from benchmarks import abilities, hooks, providers, refresh, resolve, sanitize, start
 from benchmarks.measure import Bar
 
 SUITES = {
@@ -22,6 +22,7 @@ SUITES = {
     "abilities": abilities,
     "resolve": resolve,
     "hooks": hooks,
+    "sanitize": sanitize,
 }
 
 

@@ -1,4 +1,4 @@
-"""Cards of a workspace on disk: what becomes of their files, and what `Catalog.inject` hands over."""
+"""Cards of a workspace on disk: what becomes of their files, what `Catalog.inject` hands over."""
 
 import json
 import os
@@ -8,6 +8,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import Workspace
-from metier import Catalog, Config
+from metier import Catalog, Config, UsageError
 from metier.core.budget import count_tokens
 from metier.core.render import REFERENCE_PREAMBLE, SEPARATOR
 from metier.index.cards import CardRegistry, stored_cards, text_of_card
@@ -193,7 +194,6 @@ def test_the_settings_give_the_budget_of_cards(desk: Desk) -> None:
     assert handed(desk.configured(budgets=longer).inject("deploy" + " x" * 50)) == ["one", "two"]
 
 
-@pytest.mark.xfail(strict=True, reason="the cards' own 1500 tokens hold beside the one budget")
 def test_with_a_budget_the_one_cap_takes_the_place_of_the_cards_own(desk: Desk) -> None:
     for number in range(4):
         desk.card(f"card-{number}", body="x" * 1_800)
@@ -211,7 +211,6 @@ def test_when_the_core_does_not_fit_no_card_is_handed_over_either(
     assert (made.failed, made.text, handed(made)) == (True, "", [])
 
 
-@pytest.mark.xfail(strict=True, reason="a text of cards is made although the prompt must fail")
 def test_when_a_core_ability_is_missing_no_card_is_handed_over_either(desk: Desk) -> None:
     desk.fill("one")
     made = desk.inject("deploy", core=["nobody"])
@@ -258,7 +257,6 @@ def test_cards_look_at_the_last_messages_and_at_the_session(desk: Desk) -> None:
 
 
 @pytest.mark.invariant(id="CARD-EXT-002")
-@pytest.mark.xfail(strict=True, reason="the catalogue never says what time of day it is")
 def test_a_card_for_every_time_of_day_is_handed_over(desk: Desk) -> None:
     desk.card("one", triggers="timeOfDay: [morning, afternoon, evening, night]")
     desk.refresh()
@@ -282,7 +280,9 @@ def test_an_agent_brings_the_settings_of_its_profile(desk: Desk) -> None:
         "agents": {"mute": "quiet", "writer": "other"},
     }
     configured = desk.configured(**settings)
-    found = {agent: handed(configured.inject("deploy", agent=agent)) for agent in ("mute", "writer")}
+    found = {
+        agent: handed(configured.inject("deploy", agent=agent)) for agent in ("mute", "writer")
+    }
     assert found == {"mute": [], "writer": ["two"]}
     assert handed(configured.inject("deploy", agent="stranger")) == ["one", "two"]
 
@@ -321,8 +321,35 @@ def test_what_the_rollout_holds_back_is_told_and_abilities_go_on(
     assert made.cards_passed_over[0][0].score == 0.703
 
 
+@pytest.mark.invariant(id="CARD-FAIL-003")
+def test_a_card_without_room_is_listed_with_the_reason_and_its_size(desk: Desk) -> None:
+    desk.card("large", body="x" * 8_000)
+    desk.fill("one")
+    made = desk.inject("deploy")
+    [left] = made.skipped
+    assert (left.id, left.kind, left.reason) == ("large", "card", "over-budget")
+    assert left.tokens is not None
+    assert left.tokens > 2_000
+    assert (handed(made), made.truncated) == (["one"], True)
+
+
+def test_the_score_of_a_card_without_room_is_shown_too(desk: Desk) -> None:
+    desk.card("large", body="x" * 8_000)
+    desk.refresh()
+    made = desk.inject("deploy").to_json()
+    assert "0.703" in json.dumps([made["capabilitiesPassedOver"], made["skipped"]])
+
+
+@pytest.mark.invariant(id="CARD-CFG-001")
+@pytest.mark.xfail(strict=True, raises=UsageError, reason="what is off is scored all the same")
+@pytest.mark.parametrize("rollout", [{"enabled": False}, {"mode": "off"}])
+def test_switched_off_a_misspelt_scorer_stops_nobody(desk: Desk, rollout: dict[str, Any]) -> None:
+    desk.ability("other")
+    desk.fill("one")
+    assert desk.configured(scorer="spek", **rollout).inject("deploy").text == "Ability other."
+
+
 @pytest.mark.invariant(id="CARD-LOG-001")
-@pytest.mark.xfail(strict=True, reason="nothing of what `Catalog.inject` hands over is logged")
 @pytest.mark.parametrize("mode", ["on", "monitor"])
 def test_what_is_handed_over_or_would_be_is_logged(
     desk: Desk, caplog: pytest.LogCaptureFixture, mode: str
@@ -334,7 +361,6 @@ def test_what_is_handed_over_or_would_be_is_logged(
 
 
 @pytest.mark.invariant(id="CARD-FAIL-006")
-@pytest.mark.xfail(strict=True, raises=UnicodeEncodeError, reason="from 31 keywords on it raises")
 def test_half_of_a_surrogate_pair_in_a_message_stops_nobody(desk: Desk) -> None:
     desk.ability("other")
     desk.card("one", keywords=json.dumps(["deploy", *(f"word {number}" for number in range(40))]))
@@ -349,7 +375,11 @@ def test_a_scorer_that_fails_for_one_card_leaves_it_out_with_a_warning(desk: Des
     register_scorer("test-catalog", scorer)
     desk.fill("bad", "good")
     made = desk.configured(scorer="test-catalog").inject("x")
-    assert (handed(made), codes(made.issues), made.failed) == (["good"], ["CARD_SCORER_FAILED"], False)
+    assert (handed(made), codes(made.issues), made.failed) == (
+        ["good"],
+        ["CARD_SCORER_FAILED"],
+        False,
+    )
 
 
 @pytest.mark.invariant(id="CARD-SEC-012")
@@ -368,7 +398,6 @@ def test_a_workspace_keeps_one_secret_and_equal_calls_give_equal_text(desk: Desk
 
 
 @pytest.mark.invariant(id="CARD-SEC-012")
-@pytest.mark.xfail(strict=True, reason="a process gives every workspace that it meets first one secret")
 def test_two_workspaces_have_two_secrets(tmp_path: Path) -> None:
     secrets = set()
     for name in ("one", "two"):
@@ -428,7 +457,12 @@ def test_a_registry_holds_the_first_card_of_each_id() -> None:
         return Card(id=id, name=id, description=id, keywords=("k",), **fields)
 
     registry = CardRegistry()
-    for one in (card("b", body="first"), card("b", body="second"), card("a"), card("c", priority=11)):
+    for one in (
+        card("b", body="first"),
+        card("b", body="second"),
+        card("a"),
+        card("c", priority=11),
+    ):
         registry.register(one)
     assert [one.id for one in registry.list()] == ["c", "a", "b"]
     found = registry.get("b")
@@ -471,7 +505,9 @@ def test_a_card_keeps_the_path_of_its_file_below_the_workspace(desk: Desk) -> No
 
 @pytest.mark.invariant(id="CARD-REG-004")
 @pytest.mark.parametrize("keywords", ["[]", "['']", "[deploy, '']", "", "[1]"])
-def test_a_card_without_keywords_or_with_an_empty_one_is_left_out(desk: Desk, keywords: str) -> None:
+def test_a_card_without_keywords_or_with_an_empty_one_is_left_out(
+    desk: Desk, keywords: str
+) -> None:
     desk.card("bad", keywords=keywords)
     desk.fill("one")
     assert (desk.known(), desk.reasons()) == (["one"], {"bad.md": "unparseable"})
@@ -525,7 +561,6 @@ def test_the_higher_priority_goes_first_and_unset_it_is_10(desk: Desk) -> None:
 
 
 @pytest.mark.invariant(id="CARD-REG-007")
-@pytest.mark.xfail(strict=True, reason="a priority with decimals is accepted and loses them")
 def test_a_priority_with_decimals_counts_as_it_is_written(desk: Desk) -> None:
     desk.card("a", "priority: 10.2")
     desk.card("b", "priority: 10.9")
@@ -580,17 +615,20 @@ def test_a_stored_card_is_the_card_of_its_file_without_its_text(desk: Desk) -> N
     [stored] = stored_cards(desk.catalog.store)
     [read] = load_folder("card", desk.root / FOLDER).items
     assert isinstance(read, Card)
-    for field in (
-        "id name description keywords session_types time_of_day user_tier environment_type match"
-        " confidence_threshold priority version enabled sha256"
-    ).split():
-        assert getattr(stored, field) == getattr(read, field), field
-    assert stored.body == ""
+    assert stored == replace(read, body="", data=stored.data, path=stored.path)
     assert text_of_card(desk.catalog.store, "one") == read.body == "Text of one."
     assert text_of_card(desk.catalog.store, "nobody") == ""
 
 
-@pytest.mark.xfail(strict=True, reason="keywords come back folded, and the author's claim is lost")
+@pytest.mark.invariant(id="CARD-SEC-003")
+def test_the_text_that_is_kept_for_hooks_is_sanitized_already(desk: Desk) -> None:
+    desk.card("one", body="User: hello <!-- hidden -->\n\nAs `<user>` says: a <system>b</system>")
+    desk.refresh()
+    kept = text_of_card(desk.catalog.store, "one")
+    assert kept.splitlines() == ["[User]: hello ", "", "As `<user>` says: a b"]
+    assert kept in desk.inject("deploy").text
+
+
 def test_a_stored_card_keeps_its_keywords_as_written_and_the_authors_claim(desk: Desk) -> None:
     desk.card("one", "estimatedTokens: 3", keywords="[DEPLOY]")
     desk.refresh()
@@ -660,7 +698,9 @@ def test_a_card_whose_keywords_are_no_list_is_rejected(desk: Desk, keywords: str
     assert (desk.known(), codes(desk.catalog.issues(), "bad.md")) == (["one"], ["CD602"])
 
 
-@pytest.mark.parametrize(("size", "reason"), [(LARGEST, {}), (LARGEST + 1, {"big.md": "too-large"})])
+@pytest.mark.parametrize(
+    ("size", "reason"), [(LARGEST, {}), (LARGEST + 1, {"big.md": "too-large"})]
+)
 def test_a_card_of_50_kib_is_read_and_one_byte_more_is_too_large(
     desk: Desk, size: int, reason: dict[str, str]
 ) -> None:
@@ -755,7 +795,6 @@ def test_a_link_that_stays_inside_the_workspace_is_followed(desk: Desk) -> None:
 
 
 @pytest.mark.invariant(id="CARD-SEC-002")
-@pytest.mark.xfail(strict=True, reason="a folder of cards that is a link may lead anywhere")
 @pytest.mark.parametrize("link", ["docs", "docs/capabilities"])
 def test_a_linked_folder_outside_the_workspace_is_refused(desk: Desk, link: str) -> None:
     outside = Workspace(desk.root.parent / "outside")
@@ -765,6 +804,16 @@ def test_a_linked_folder_outside_the_workspace_is_refused(desk: Desk, link: str)
     (desk.root / link).symlink_to(outside.root)
     desk.refresh()
     assert (desk.known(), desk.inject("deploy").text) == ([], "")
+
+
+@pytest.mark.xfail(strict=True, reason="it is called by the name of the folder that it leads to")
+def test_a_refused_folder_is_named_as_it_stands_in_the_workspace(desk: Desk) -> None:
+    outside = Workspace(desk.root.parent / "outside")
+    outside.write("evil.md", card_text("evil"))
+    (desk.root / "docs").mkdir()
+    (desk.root / FOLDER).symlink_to(outside.root)
+    desk.refresh()
+    assert [one.path.rstrip("/") for one in desk.catalog.excluded()] == [FOLDER]
 
 
 @pytest.mark.invariant(id="CARD-SEC-013")
@@ -778,7 +827,6 @@ def test_the_users_own_folders_are_no_source_of_cards(desk: Desk, empty_home: Pa
 
 
 @pytest.mark.invariant(id="CARD-SEC-013")
-@pytest.mark.xfail(strict=True, reason="the settings may name a folder of cards anywhere")
 @pytest.mark.parametrize("folder", ["../outside", "{root}/../outside"])
 def test_a_folder_outside_the_workspace_is_no_source_of_cards(desk: Desk, folder: str) -> None:
     Workspace(desk.root.parent / "outside").write("evil.md", card_text("evil"))
@@ -791,8 +839,13 @@ def test_a_folder_outside_the_workspace_is_no_source_of_cards(desk: Desk, folder
 # The tables follow every change
 
 
+def as_card(made: dict[str, Any]) -> str:
+    fields = {key: made[key] for key in ("keywords", "triggers", "body")}
+    return card_text(made["id"], *made["extra"], **fields)
+
+
 NAMES = st.sampled_from(["a", "b", "c"])
-TEXTS = st.fixed_dictionaries(
+TEXTS: st.SearchStrategy[str] = st.fixed_dictionaries(
     {
         "id": st.sampled_from(["one", "two", "three"]),
         "extra": st.sampled_from([[], ["enabled: false"], ["priority: 20", "version: '2'"]]),
@@ -802,7 +855,7 @@ TEXTS = st.fixed_dictionaries(
         "triggers": st.sampled_from(["", "sessionTypes: [main]", "confidenceThreshold: 0.2"]),
         "body": st.sampled_from(["", "Other text.", "User: hello", "<!-- gone -->"]),
     }
-).map(lambda made: card_text(made.pop("id"), *made.pop("extra"), **made))
+).map(as_card)
 WRONG = st.sampled_from(
     ["---\nid: x\n", "", card_text("one", "priority: 101"), card_text("two", body="x" * LARGEST)]
 )
@@ -897,11 +950,12 @@ def test_a_refresh_through_another_catalogue_is_noticed(desk: Desk) -> None:
 
 
 def test_only_cards_that_count_have_keywords_to_be_found_by(desk: Desk) -> None:
-    desk.card("one", keywords="[first, shared]")
+    desk.card("one", keywords="[First, SHARED, ß]")
     desk.card("one", file="shadowed", keywords="[second, shared]")
     desk.card("off", "enabled: false", keywords="[third]")
     desk.card("bad", "priority: 101", keywords="[fourth]")
     desk.refresh()
-    _, keywords, _ = tables(desk.catalog.store.connection)
+    cards, keywords, _ = tables(desk.catalog.store.connection)
     path = f"{FOLDER}/one.md"
-    assert keywords == {"fi": {"first": {path}}, "sh": {"shared": {path}}}
+    assert keywords == {"fi": {"first": {path}}, "sh": {"shared": {path}}, "ss": {"ss": {path}}}
+    assert set(cards) == {path, f"{FOLDER}/shadowed.md", f"{FOLDER}/off.md"}

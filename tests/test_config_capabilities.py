@@ -110,7 +110,16 @@ KEYS = [
         "budgets",
         {},
         {"{}": {}, "{'0' = 100, '50000' = 2500}": {0: 100, 50_000: 2_500}},
-        ["5", "[]", "{'a' = 1}", "{'-1' = 1}", "{'1.5' = 1}", "{'٣' = 1}", "{'0' = -1}", "{'0' = ''}"],
+        [
+            "5",
+            "[]",
+            "{'a' = 1}",
+            "{'-1' = 1}",
+            "{'1.5' = 1}",
+            "{'٣' = 1}",
+            "{'0' = -1}",
+            "{'0' = ''}",
+        ],
     ),
     Key("skillSuggestions", "skill_suggestions", 3, *counts(0, 20)),
     Key(
@@ -137,7 +146,9 @@ KEYS = [
         {
             "[]": (),
             "[{type = 'local', location = 'more'}]": (SourceSetting("local", "more"),),
-            "[{type = 'database', location = 'cards.db'}]": (SourceSetting("database", "cards.db"),),
+            "[{type = 'database', location = 'cards.db'}]": (
+                SourceSetting("database", "cards.db"),
+            ),
             f"[{{type = 'remote', location = 'https://a/b.md', sha256 = '{PIN}'}}]": (
                 SourceSetting("remote", "https://a/b.md", PIN),
             ),
@@ -279,18 +290,27 @@ def test_the_settings_of_cards_are_a_table(place: Place, value: str) -> None:
     assert (error.message, error.where) == ("'capabilities' must be a table", place.file)
 
 
-@pytest.mark.xfail(strict=True, reason="the last of two spellings wins, and nobody is told")
 def test_one_key_in_two_spellings_is_refused(place: Place) -> None:
     place.refusal("[capabilities]\nmaxTokens = 1\nmax-tokens = 2\n")
 
 
-@pytest.mark.xfail(strict=True, reason="the table of the strongest file replaces all others whole")
 def test_each_key_is_taken_from_the_strongest_file_that_has_it(place: Place) -> None:
     folder = place.home / ".config" / "metier"
     folder.mkdir(parents=True)
     (folder / "metier.toml").write_text("[capabilities]\nexclude = ['noisy']\nmaxTokens = 9\n")
     made = place.load("[capabilities]\nmaxTokens = 700\n")
     assert (made.max_tokens, made.exclude) == (700, ("noisy",))
+
+
+@pytest.mark.xfail(strict=True, reason="profiles of one file hide those of another, agents do not")
+@pytest.mark.parametrize("own", ["profiles.other]\nmaxTokens = 5", "agents]\ncoder = 'mine'"])
+def test_files_that_are_right_each_are_right_together(place: Place, own: str) -> None:
+    folder = place.home / ".config" / "metier"
+    folder.mkdir(parents=True)
+    (folder / "metier.toml").write_text(
+        "[capabilities.profiles.mine]\nmaxTokens = 7\n[capabilities.agents]\ncoder = 'mine'\n"
+    )
+    assert for_agent(place.load(f"[capabilities.{own}\n"), "coder").max_tokens == 7
 
 
 def test_the_settings_may_stand_in_pyproject(place: Place) -> None:
@@ -376,13 +396,11 @@ def test_a_profile_that_is_no_table_is_refused(place: Place) -> None:
     assert error.message == "'capabilities.profiles.own' must be a table"
 
 
-@pytest.mark.xfail(strict=True, reason="an error in a profile does not name the file")
 @pytest.mark.parametrize("line", WRONG_PROFILES)
 def test_a_wrong_profile_is_told_with_its_file(place: Place, line: str) -> None:
     assert place.refusal(f"[capabilities.profiles.own]\n{line}\n").where == place.file
 
 
-@pytest.mark.xfail(strict=True, reason="the message speaks of the table, not of the agent")
 def test_a_profile_name_that_is_no_text_is_told_with_its_agent(place: Place) -> None:
     error = place.refusal("[capabilities.agents]\ncoder = 1\n")
     assert "'capabilities.agents.coder'" in error.message

@@ -67,6 +67,14 @@ def test_a_case_is_sound(file: Path) -> None:
     assert set(case["rules"]) <= RULES
 
 
+@pytest.mark.parametrize(
+    "name", ["capability-resolution-report.v1.schema.json", "english-stopwords.v1.txt"]
+)
+def test_what_the_suite_refers_to_lies_beside_it(name: str) -> None:
+    shipped = REPOSITORY / "src" / "metier" / "schemas" / name
+    assert (REPOSITORY / "conformance" / name).read_bytes() == shipped.read_bytes()
+
+
 def test_ids_and_titles_are_unique() -> None:
     cases = [read(file) for file in FILES]
     assert len(cases) >= 40

@@ -29,6 +29,23 @@ def write_atomically(path: str, content: bytes) -> None:
         raise
 
 
+LARGEST = 16 * 1024 * 1024
+
+
+def read_state(path: str) -> str:
+    """The text of a state file. Raises `OSError` for anything but a regular file of sensible size,
+    and `UnicodeDecodeError`.
+    """
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    with open(descriptor, "rb") as file:
+        info = os.fstat(descriptor)
+        if not stat.S_ISREG(info.st_mode):
+            raise OSError(None, "it is no regular file")
+        if info.st_size > LARGEST:
+            raise OSError(None, f"it has {info.st_size} bytes, at most {LARGEST} are read")
+        return file.read().decode()
+
+
 @contextmanager
 def locked(path: str) -> Iterator[None]:
     """Hold the lock file at `path`; other processes wait for it. It stays there, empty."""

@@ -1,20 +1,20 @@
 """Cards over a catalogue: conversation → the cards it is given, and what became of the others."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from metier.config.capabilities import for_agent
 from metier.core.budget import CountTokens
+from metier.core.relevance import time_of_day
 from metier.index.cards import stored_cards, text_of_card
 from metier.index.store import Store
-from metier.inject.cards import CardPart, CardResult, card_parts, fit_cards, is_silent
+from metier.inject.cards import NO_CARDS, CardPart, card_parts, fit_cards, is_silent, log_cards
 from metier.select.cards import CardIndex, CardSelection, token_budget
 from metier.values.capabilities import CapabilitiesConfig, SelectionContext
 from metier.values.documents import Card
 from metier.values.outcomes import Issue
 from metier.values.selection import Scored
-
-NO_CARDS = CardResult((), "", 0, False, (), ())
 
 
 class Cards:
@@ -38,11 +38,24 @@ class Cards:
         return self._index
 
     def choose(
-        self, messages: Sequence[str], session_type: str, agent: str | None, count: CountTokens
+        self,
+        messages: Sequence[str],
+        session_type: str,
+        agent: str | None,
+        budget: int | None,
+        count: CountTokens,
     ) -> "ChosenCards":
-        """The cards for a conversation. Raises `UsageError` when no scorer has the name given."""
+        """The cards for a conversation; `budget` takes the place of their own.
+
+        Raises `UsageError` when no scorer has the name given.
+        """
         config = for_agent(self._config, agent)
-        context = SelectionContext(recent_messages=messages, session_type=session_type)
+        context = SelectionContext(
+            recent_messages=messages,
+            session_type=session_type,
+            token_budget=budget,
+            time_of_day=time_of_day(time.localtime().tm_hour),
+        )
         with self._store.snapshot():
             selection = self.index().choose(context, config)
             whole = [replace(one, item=self._with_text(one.item)) for one in selection.ranked]
@@ -73,14 +86,26 @@ class ChosenCards:
         self.handed = NO_CARDS
         if not ranked:
             return
-        if is_silent(config, context.session_type):
-            reason = config.mode if config.enabled else "off"
-            self.passed_over = [*((one, reason) for one in ranked), *self.passed_over]
+        if not config.enabled or config.mode == "off":
+            self._pass_over(ranked, "off")
             return
-        self._parts, issues = card_parts(ranked, secret())
+        parts, issues = card_parts(ranked, secret())
         self.issues += issues
+        if is_silent(config, context.session_type):
+            log_cards(fit_cards(parts, self._limit, config, count), config, "Would inject")
+            self._pass_over(ranked, config.mode)
+        else:
+            self._parts = parts
+
+    def _pass_over(self, cards: Sequence[Scored[Card]], reason: str) -> None:
+        self.passed_over = [*((one, reason) for one in cards), *self.passed_over]
 
     def fitted(self, may_stand: Callable[[str], bool]) -> str:
         """The text of the cards that fit and that may stand where they are wanted."""
         self.handed = fit_cards(self._parts, self._limit, self._config, self._count, may_stand)
+        left = {one.id for one in self.handed.skipped}
+        over = [part.scored for part in self._parts if part.scored.item.id in left]
+        self._pass_over(over, "over-budget")
+        if self._parts:
+            log_cards(self.handed, self._config, "Injected")
         return self.handed.text

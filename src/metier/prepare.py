@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import cast
 
-from metier.cards import NO_CARDS, Cards
+from metier.cards import Cards
 from metier.core.budget import CountTokens
 from metier.core.text import words
 from metier.errors import InvalidDocumentError, MetierError
@@ -13,6 +13,7 @@ from metier.index.abilities import AbilityRegistry, StoredAbilities
 from metier.index.documents import find_documents, left_out
 from metier.index.store import Store
 from metier.inject.abilities import DEFAULT_MAX_TOKENS, arrange, compose
+from metier.inject.cards import NO_CARDS
 from metier.select.abilities import abilities_for_task
 from metier.tokens import token_counter
 from metier.values.capabilities import CapabilitiesConfig
@@ -94,7 +95,8 @@ class Preparer:
             )
 
         selection = self._with_content(select, known.registry)
-        cards = self._cards.choose(messages, session_type, agent, self.count_tokens)
+        card_budget = max_tokens if one_limit else None
+        cards = self._cards.choose(messages, session_type, agent, card_budget, self.count_tokens)
         arranged = arrange(selection, core, include_metadata)
         made, _ = compose(
             arranged, max_tokens, cards.fitted, shared=one_limit, count=self.count_tokens

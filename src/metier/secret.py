@@ -5,7 +5,7 @@ import os
 FILE = "secret"
 _BYTES = 32
 _PASSING = os.urandom(_BYTES)
-"""For as long as this process lives."""
+"""For as long as this process lives, where none can be kept."""
 
 
 def workspace_secret(folder: str) -> bytes:
@@ -13,24 +13,43 @@ def workspace_secret(folder: str) -> bytes:
     if not folder:
         return _PASSING
     path = os.path.join(folder, FILE)
+    secret = _read(path)
+    if len(secret) == _BYTES:
+        return secret
     try:
-        with open(path, "rb") as file:
-            secret = file.read(_BYTES)
-        if len(secret) == _BYTES:
-            return secret
-    except OSError:
-        pass
-    return _made(path)
-
-
-def _made(path: str) -> bytes:
-    """A new secret, kept if it can be and if nobody was faster."""
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        _make(path)
     except OSError:
         return _PASSING
+    secret = _read(path)
+    return secret if len(secret) == _BYTES else _PASSING
+
+
+def _read(path: str) -> bytes:
     try:
-        os.write(descriptor, _PASSING)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return b""
+    try:
+        return os.read(descriptor, _BYTES)
+    except OSError:
+        return b""
     finally:
         os.close(descriptor)
-    return _PASSING
+
+
+def _make(path: str) -> None:
+    """Put a new secret where there is none, or one that makes no sense; who is last decides."""
+    temporary = f"{path}.{os.getpid()}"
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    try:
+        os.write(descriptor, os.urandom(_BYTES))
+    finally:
+        os.close(descriptor)
+    try:
+        os.link(temporary, path)
+        os.unlink(temporary)
+    except OSError:  # something is there already: a secret that was faster, or none at all
+        if len(_read(path)) == _BYTES:
+            os.unlink(temporary)
+        else:
+            os.replace(temporary, path)

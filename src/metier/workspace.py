@@ -5,6 +5,8 @@ import os
 SETTINGS_FILE = "metier.toml"
 STATE_FOLDER = ".metier"
 CATALOG_FILE = "metier.db"
+CATALOG_VERSION = 4
+"""How many migrations a catalogue has seen that this program reads."""
 
 
 def find_workspace(start: str | None = None) -> str:

@@ -14,6 +14,7 @@ import pytest
 from conftest import Workspace
 from metier.cli import run
 from metier.hooks.hosts import HOSTS
+from metier.workspace import CATALOG_FILE, STATE_FOLDER
 
 METIER = str(Path(sys.executable).with_name("metier"))
 
@@ -48,7 +49,9 @@ def hook(
 
 
 def files(folder: Path) -> list[str]:
-    return sorted(str(one.relative_to(folder)) for one in folder.rglob("*") if one.is_file())
+    """Every file, metier's own state left out."""
+    found = (one.relative_to(folder) for one in folder.rglob("*") if one.is_file())
+    return sorted(str(one) for one in found if one.parts[0] != STATE_FOLDER)
 
 
 def test_installing_prints_the_diff_and_says_what_was_written(
@@ -168,7 +171,7 @@ def test_without_arguments_it_shows_help_that_names_every_host(
 ) -> None:
     assert run(["hook"]) == 2
     out = capsys.readouterr().out
-    assert out.startswith("Usage: metier hook [OPTIONS] install|uninstall HOST\n")
+    assert out.startswith("Usage: metier hook [OPTIONS] install|uninstall|refresh HOST\n")
     assert f"Hosts: {', '.join(HOSTS)}." in " ".join(out.split())
 
 
@@ -189,6 +192,28 @@ def test_a_wrong_call_is_one_line_with_a_hint(
     assert message in result.err.splitlines()[0]
     assert "hint: " in result.err
     assert files(workspace.root) == []
+
+
+def test_the_catalogue_that_the_hook_reads_is_there_after_installing(
+    hook: Hook, workspace: Workspace
+) -> None:
+    state = workspace.root / STATE_FOLDER
+    hook("install", "codex", "--dry-run")
+    hook("uninstall", "codex")
+    assert not state.exists()
+    hook("install", "codex")
+    assert (state / CATALOG_FILE).is_file()
+
+
+def test_settings_of_metier_that_are_wrong_do_not_hide_what_was_written(
+    hook: Hook, workspace: Workspace
+) -> None:
+    workspace.write("metier.toml", "nonsense = 1\n")
+    result = hook("install", "codex")
+    assert result.code == 2
+    assert result.out.startswith("--- /dev/null\n")
+    assert result.err.startswith(f"wrote {workspace.root / '.codex' / 'hooks.json'}\n")
+    assert "error: unknown setting 'nonsense' (CONFIG_INVALID)" in result.err
 
 
 def test_quiet_prints_the_diff_alone(hook: Hook) -> None:

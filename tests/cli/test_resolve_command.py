@@ -103,10 +103,10 @@ def test_the_example_names_the_provider_the_kind_of_match_and_the_one_who_overcl
     example: Resolve,
 ) -> None:
     result = example("-r", "online-search")
-    assert result.out.splitlines()[0] == "online-search: searx-search (alias)"
+    assert result.out.splitlines()[0] == "online-search: searx-search (alias: web-search)"
     assert result.out.splitlines()[1].split("\t")[0] == "candidate"
     assert "hint: 'do-everything' claims more than it describes" in result.err
-    assert "selected, above the next by S_total_final" in result.out
+    assert "selected: ranks above brave-search by S_total_final" in result.out
 
 
 def test_the_example_tells_optional_capabilities(example: Resolve) -> None:
@@ -139,7 +139,7 @@ def test_a_failed_run_is_exit_code_1(
 ) -> None:
     result = resolve("-r", "nowhere", *arguments)
     assert (result.code, "outcome: failed (hard-fail)" in result.out) == (1, True)
-    assert result.out.startswith("nowhere: not provided\n")
+    assert result.out.startswith("nowhere: nobody provides it\n")
 
 
 def test_a_run_that_waits_is_exit_code_3(filled: Workspace, resolve: Resolve) -> None:
@@ -166,7 +166,7 @@ def test_r_is_repeated_and_keeps_its_order(filled: Workspace, resolve: Resolve) 
 
 def test_an_empty_workspace_has_nobody(workspace: Workspace, resolve: Resolve) -> None:
     result = resolve("-r", "one")
-    assert (result.code, result.out.splitlines()[0]) == (3, "one: not provided")
+    assert (result.code, result.out.splitlines()[0]) == (3, "one: nobody provides it")
 
 
 def test_for_takes_requirements_mode_and_policy_of_a_skill(
@@ -279,7 +279,7 @@ def test_the_full_report_has_a_row_for_everybody(workspace: Workspace, resolve: 
     short, full = resolve("-r", "one", "--json"), resolve("-r", "one", "--json", "--full-report")
     assert (len(full.data["candidates"]), full.data["rejected_without_row"]) == (220, {})
     assert len(short.data["candidates"]) < 20
-    assert "other candidates: below-min-contract-score" in resolve("-r", "one").err
+    assert "other candidates: below min-contract-score 0.30" in resolve("-r", "one").err
 
 
 @pytest.mark.parametrize("text", ["{", '{"aliases": {}}', "[]", "\xff"])
@@ -289,7 +289,7 @@ def test_a_broken_alias_table_is_told_and_the_run_goes_on(
     filled.write(".dci/aliases.v1.json", text.encode("latin-1"))
     result = resolve("-r", "one")
     assert (result.code, result.out.splitlines()[0]) == (0, "one: alpha (exact)")
-    assert "hint: .dci/aliases.v1.json:" in result.err
+    assert "warning: .dci/aliases.v1.json:" in result.err
     told = resolve("-r", "one", "--json").data["diagnostics"]
     assert told["warnings"][0].startswith(".dci/aliases.v1.json:")
     assert list(told["alias_tables"]) == ["built-in"]

@@ -122,9 +122,9 @@ def test_the_verdict_on_a_provider_names_the_requirement_that_nobody_provides(
     workspace.skill("spare", extra=contract("DCI/1 P(one,two,three)"))
     table = metier("resolve", "-r", "one", "--mode", "strict", "--no-divergence")
     assert table.out.splitlines()[0] == "one: spare (exact)"
-    assert table.verdict("needy") == "dependency-unresolved (nowhere)"
-    assert table.verdict("poorer") == "dependency-unresolved (here, there)"
-    assert table.verdict("spare") == "selected"
+    assert table.verdict("needy") == "dependency-unresolved: nobody provides nowhere"
+    assert table.verdict("poorer") == "dependency-unresolved: nobody provides here, there"
+    assert table.verdict("spare") == "selected: no other candidate is left"
 
 
 def test_the_verdict_on_anybody_else_names_nothing_more(
@@ -133,7 +133,7 @@ def test_the_verdict_on_anybody_else_names_nothing_more(
     workspace.skill("one", extra=contract("DCI/1 P(one)"))
     workspace.skill("late", extra=contract("DCI/1 P(one,two) R(nowhere)"))
     strict = ("--mode", "strict", "--no-divergence", "--policy", "max-candidates=1")
-    assert metier("resolve", "-r", "one", *strict).verdict("late") == "beyond-max-candidates"
+    assert metier("resolve", "-r", "one", *strict).verdict("late") == "ranks below 1 that were kept"
 
 
 # What probes see

@@ -19,6 +19,7 @@ from metier.core.relevance import (
     recent,
     saturating_score,
     spec_score,
+    time_of_day,
     without_messages,
 )
 
@@ -315,6 +316,16 @@ def test_saturating_always_takes_whole_words_and_others_what_the_card_says(match
     assert match_for("saturating", match) == "word"
     assert match_for("spec", match) == match
     assert match_for("somebody's", match) == match
+
+
+# The time of day
+
+
+@pytest.mark.invariant(id="CARD-EXT-002")
+def test_every_hour_has_its_part_of_the_day() -> None:
+    parts = {"night": [*range(5), 23], "morning": range(5, 12), "afternoon": range(12, 18)}
+    for name, hours in {**parts, "evening": range(18, 23)}.items():
+        assert {time_of_day(hour) for hour in hours} == {name}
 
 
 # The budget of a conversation

@@ -129,16 +129,13 @@ REFUSED = {
     "a last line that is being written": claude_lines([*LONG, "the invoice"]) + '{"type": "us',
 }
 """Nothing of this is odd: each conversation of Claude Code and of Codex begins like this."""
-falls_back = pytest.mark.xfail(
-    strict=True, reason="what the scanner refuses, json is asked to read"
-)
 
 
 @pytest.mark.parametrize(
     "content",
     [
         *(pytest.param(content, id=name) for name, content in TRANSCRIPTS.items()),
-        *(pytest.param(content, id=name, marks=falls_back) for name, content in REFUSED.items()),
+        *(pytest.param(content, id=name) for name, content in REFUSED.items()),
     ],
 )
 def test_no_transcript_loads_anything_heavy(content: str, shared: Hooks) -> None:
@@ -159,7 +156,6 @@ def test_the_kill_switch_loads_nothing_heavy(tmp_path: Path) -> None:
     assert (hooks.state / "monitor.flag").exists()
 
 
-@pytest.mark.xfail(strict=True, reason="a row that is cut at the start of the window is parsed")
 def test_the_kill_switch_loads_nothing_heavy_with_a_long_journal_either(tmp_path: Path) -> None:
     hooks = Hooks(tmp_path)
     hooks.settings("maxInjectionShare = 0.5")
@@ -279,12 +275,6 @@ def test_damaged_json_is_refused_where_json_refuses_it(
     text = json.dumps(value)
     damaged = text[:at] + put[:3] + text[at + gone :]
     assert outcome(parse, damaged) == outcome(json.loads, damaged)
-
-
-@pytest.mark.xfail(strict=True, reason="the scanner is told not to be strict")
-@pytest.mark.parametrize("text", ['"a\nb"', '{"a\tb": 1}', '["\x00"]'])
-def test_a_control_character_in_a_text_is_refused_as_json_does(text: str) -> None:
-    assert outcome(parse, text) == outcome(json.loads, text)
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "[" * 100_000 + "]" * 100_000])

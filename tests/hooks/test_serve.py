@@ -558,7 +558,7 @@ def test_skills_alone_stay_under_the_limit_and_the_best_are_kept(most: int, hook
     for number in range(25):
         folder = f"skills/{'/'.join(['a-long-folder-name-' * 10] * 4)}/{number}"
         hooks.skill(f"pdf-{number}", f"PDF {'refund ' * (26 - number)}{WORDS * 30}", folder=folder)
-    hooks.settings(f"skillSuggestions = {most}\nskillThreshold = 0")
+    hooks.settings(f"skillSuggestions = {most}\nskillThreshold = 0\nmaxTokens = 9999")
     hooks.prepare()
     text = hooks.text("gemini", hooks.asked("gemini"))
     row = hooks.rows()[-1]["skills"]
@@ -569,13 +569,11 @@ def test_skills_alone_stay_under_the_limit_and_the_best_are_kept(most: int, hook
     assert len(named) == 1 if most == 1 else 5 < len(named) < 20
 
 
-@pytest.mark.xfail(strict=True, reason="the name of the event is echoed whatever its length")
 def test_an_answer_stays_under_the_limit_however_long_the_event_is_called(filled: Hooks) -> None:
     given = filled.asked("claude-code", hook_event_name="x" * 20_000)
     assert len(filled.run("claude-code", given)) < UNDER
 
 
-@pytest.mark.xfail(strict=True, reason="skills are not counted in the budget, only cards are")
 @pytest.mark.parametrize("tokens", [0, 50])
 def test_cards_and_skills_together_keep_to_the_token_budget(tokens: int, filled: Hooks) -> None:
     filled.settings(f"maxTokens = {tokens}")
@@ -880,7 +878,6 @@ def test_a_transcript_that_is_no_file_costs_only_its_messages(filled: Hooks) -> 
         assert card_ids(filled.text("claude-code", given)) == ["billing"]
 
 
-@pytest.mark.xfail(strict=True, reason="only OSError is expected of a path, not ValueError")
 @pytest.mark.parametrize("path", ["a\0b", "\ud800"])
 def test_a_transcript_with_an_impossible_path_costs_only_its_messages(
     path: str, filled: Hooks
@@ -938,7 +935,6 @@ def test_without_a_transcript_the_prompt_is_the_conversation(hooks: Hooks) -> No
         assert (card_ids(hooks.text("codex", long))) == ["small"]
 
 
-@pytest.mark.xfail(strict=True, reason="messages in the request do not count as conversation")
 def test_messages_that_the_host_hands_over_are_part_of_the_conversation(hooks: Hooks) -> None:
     hooks.card("small", "invoice", body=WORDS * 30)
     hooks.settings(BUDGETS)

@@ -68,7 +68,8 @@ def assert_logged_here(hooks: Hooks) -> None:
 
 # Standard input
 
-VALID = json.dumps({"prompt": PROMPT, "cwd": "/nowhere", "hook_event_name": "UserPromptSubmit"})
+VALID = json.dumps({"prompt": PROMPT, "cwd": "@ROOT@", "hook_event_name": "UserPromptSubmit"})
+"""What would be answered, were it alone."""
 INPUTS: dict[str, bytes] = {
     "empty": b"",
     "blank": b" \n\t ",
@@ -81,24 +82,33 @@ INPUTS: dict[str, bytes] = {
     "null": b"null",
     "two objects": (VALID + VALID).encode(),
     "something behind it": (VALID + "\nx").encode(),
-    "5 MB": json.dumps({"prompt": "invoice " * 650_000, "cwd": "/nowhere"}).encode(),
+    "5 MB": VALID.replace("Please", "invoice " * 650_000).encode(),
     "5 MB of nothing": b" " * 5_000_000,
     "100,000 brackets": b"[" * 100_000,
     "100,000 brackets, closed": b"[" * 100_000 + b"]" * 100_000,
     "100,000 objects": b'{"prompt":' * 100_000,
-    "brackets in a field": b'{"prompt": "x", "more": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    "brackets in a field": VALID[:-1].encode()
+    + b', "more": '
+    + b"[" * 100_000
+    + b"]" * 100_000
+    + b"}",
     "not UTF-8": b"\xff\xfe\x00refund",
     "UTF-16": VALID.encode("utf-16"),
     "NULs": b"\0" * 1_000,
-    "a number of 10,000 digits": b'{"prompt": ' + b"7" * 10_000 + b"}",
+    "a number of 10,000 digits": VALID[:-1].encode() + b', "more": ' + b"7" * 10_000 + b"}",
 }
 
 
 @pytest.mark.parametrize("raw", INPUTS.values(), ids=INPUTS.keys())
 def test_input_that_makes_no_sense_costs_one_line_in_the_log(raw: bytes, filled: Hooks) -> None:
-    line = assert_silent(filled, raw)
+    line = assert_silent(filled, raw.replace(b"@ROOT@", str(filled.root).encode()))
     assert len(line) < 700
-    assert filled.rows() == []
+    assert not any(row["injected"] for row in filled.rows())
+
+
+def test_what_stands_alone_is_answered(filled: Hooks) -> None:
+    raw = VALID.replace("@ROOT@", str(filled.root)).encode()
+    assert card_ids(filled.text("codex", raw)) == ["billing"]
 
 
 @pytest.mark.parametrize("host", HOSTS)
@@ -132,10 +142,9 @@ def test_half_a_character_in_the_prompt_fails_nothing(filled: Hooks) -> None:
     raw = as_bytes(filled.asked("codex", prompt="refund the invoice \ud83d"))
     assert b"\\ud83d" in raw
     context_in("codex", filled.run("codex", raw))
-    assert len(filled.log()) + len(filled.rows()) == 1
+    assert len(filled.rows()) == 1
 
 
-@pytest.mark.xfail(strict=True, reason="SQLite is asked for half a character, and that raises")
 @pytest.mark.parametrize("prompt", ["refund the invoice \ud83d", "refund\udc00 the invoice"])
 def test_half_a_character_in_the_prompt_costs_no_more_than_itself(
     prompt: str, filled: Hooks
@@ -346,7 +355,7 @@ def test_an_older_catalogue_is_silent(version: int, filled: Hooks) -> None:
         connection.commit()
     with mock.patch.object(Journal, "_spawn"):
         assert filled.served("codex", filled.asked("codex")) == ""
-    assert len(filled.log()) + len(filled.rows()) == 1
+    assert len(filled.rows()) == 1
 
 
 def test_a_newer_catalogue_that_looks_otherwise_is_logged(filled: Hooks) -> None:
@@ -355,7 +364,6 @@ def test_a_newer_catalogue_that_looks_otherwise_is_logged(filled: Hooks) -> None
     assert_logged_here(filled)
 
 
-@pytest.mark.xfail(strict=True, reason="the version of the catalogue is not looked at")
 def test_a_newer_catalogue_is_not_read_by_an_older_program(filled: Hooks) -> None:
     with closing(sqlite3.connect(filled.state / "metier.db")) as connection:
         connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
@@ -378,6 +386,7 @@ def test_a_catalogue_that_nobody_else_may_read_is_logged(pragma: str, filled: Ho
         connection.execute("BEGIN EXCLUSIVE")
         connection.execute("DELETE FROM card")
         assert "locked" in assert_silent(filled, filled.asked("codex"))
+        assert filled.rows()[-1]["milliseconds"] < 5_000  # nobody waits for the lock
         connection.execute("ROLLBACK")
 
 
@@ -477,13 +486,11 @@ def test_a_state_folder_that_cannot_be_written_fails_nothing(read_only: Hooks) -
     assert sorted(read_only.state.iterdir()) == before
 
 
-@pytest.mark.xfail(strict=True, reason="the line goes nowhere: the user's log is not tried")
 def test_a_state_folder_that_cannot_be_written_tells_the_user(read_only: Hooks) -> None:
     run_without_privileges(read_only)
     assert len(read_only.user_log()) == 1
 
 
-@pytest.mark.xfail(strict=True, reason="links in a state folder are followed")
 @pytest.mark.parametrize("name", ["hook.log", "decisions.jsonl", "decisions.jsonl and hook.log"])
 def test_a_link_in_the_state_folder_leads_to_no_other_file(name: str, filled: Hooks) -> None:
     """A repository can bring a `.metier` along that it has made itself."""
@@ -498,7 +505,6 @@ def test_a_link_in_the_state_folder_leads_to_no_other_file(name: str, filled: Ho
     assert victim.read_text() == "mine\n" * 250_000
 
 
-@pytest.mark.xfail(strict=True, reason="a secret that was cut short is never made anew")
 def test_a_secret_that_was_cut_short_is_made_anew(filled: Hooks) -> None:
     (filled.state / "secret").write_bytes(b"short")
     printed = {filled.run("codex", filled.asked("codex")) for _ in range(2)}
@@ -562,7 +568,6 @@ def test_a_reader_that_has_gone_costs_one_line_in_the_log(size: int, filled: Hoo
 # The program itself
 
 
-@pytest.mark.xfail(strict=True, reason="what is imported before the hook begins is not guarded")
 def test_an_installation_that_is_broken_is_silent_too(filled: Hooks) -> None:
     broken = filled.home / "broken"
     broken.mkdir()

@@ -182,14 +182,12 @@ def test_a_state_that_makes_no_sense_fails_nothing(
     assert spawned.times <= 1
 
 
-@pytest.mark.xfail(strict=True, reason="a state that is not UTF-8 raises, and is never made anew")
 def test_a_state_that_is_not_utf8_is_made_anew(filled: Hooks, spawned: Spawned) -> None:
     (filled.state / "hook.state").write_bytes(b"17 /\xff\xfe\n")
     assert card_ids(ask(filled)) == ["billing"]
     assert spawned.times == 1
 
 
-@pytest.mark.xfail(strict=True, reason="after a failure nobody looks whether a refresh would help")
 def test_a_catalogue_of_an_older_version_is_refreshed(filled: Hooks, spawned: Spawned) -> None:
     """Else hooks fall silent for good when the program is upgraded."""
     with closing(sqlite3.connect(filled.state / "metier.db")) as connection:
@@ -200,7 +198,6 @@ def test_a_catalogue_of_an_older_version_is_refreshed(filled: Hooks, spawned: Sp
     assert spawned.times == 1
 
 
-@pytest.mark.xfail(strict=True, reason="after a failure nobody looks whether a refresh would help")
 def test_settings_of_an_older_version_are_refreshed(filled: Hooks, spawned: Spawned) -> None:
     with closing(sqlite3.connect(filled.state / "metier.db")) as connection:
         connection.execute(
@@ -213,7 +210,6 @@ def test_settings_of_an_older_version_are_refreshed(filled: Hooks, spawned: Spaw
     assert spawned.times == 1
 
 
-@pytest.mark.xfail(strict=True, reason="the stems of skills are gone until the set age has passed")
 def test_skills_are_named_after_any_other_command_has_refreshed_the_catalogue(
     filled: Hooks, spawned: Spawned
 ) -> None:
@@ -382,7 +378,6 @@ def test_a_new_skill_is_named_after_the_refresh_that_a_hook_has_asked_for(filled
     assert filled.log() == []
 
 
-@pytest.mark.xfail(strict=True, reason="python -m puts the folder it is run in before all others")
 def test_the_refresh_runs_no_code_of_the_folder_that_the_hook_is_run_in(filled: Hooks) -> None:
     """A repository that was cloned must not run just because a hook looks at it."""
     script = Path(sys.executable).with_name("metier")

@@ -20,6 +20,7 @@ from metier.inject.cards import (
     inject_capabilities,
     is_silent,
 )
+from metier.inject.sanitize import sanitize_capability_content
 from metier.values.capabilities import BootstrapFile, CapabilitiesConfig
 from metier.values.documents import Card
 from metier.values.selection import Scored
@@ -209,9 +210,10 @@ def test_an_injection_is_logged_with_each_card_its_relevance_and_its_tokens(
     with caplog.at_level(logging.INFO, logger=LOGGER):
         made = inject_capabilities([AGENTS], cards, secret=SECRET)
     [record] = caplog.records
+    tokens = made.result.total_tokens_used
     assert record.levelno == logging.INFO
     assert record.getMessage() == (
-        f"[capability-injection] Injected 2 capabilities ({made.result.total_tokens_used} tokens):\n"
+        f"[capability-injection] Injected 2 capabilities ({tokens} tokens):\n"
         "  token-economy (relevance: 0.85, tokens: 100)\n"
         "  telegram (relevance: 0.62, tokens: 3)"
     )
@@ -229,7 +231,6 @@ def test_the_level_decides_how_much_is_logged(caplog: pytest.LogCaptureFixture) 
     assert detailed == f"{summary}\n  left out: large (over-budget)"
 
 
-@pytest.mark.xfail(strict=True, reason="each card is counted by the default counter, all by len")
 def test_the_log_counts_each_card_as_it_counts_all_of_them(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -337,7 +338,6 @@ def test_what_is_not_enabled_is_off_in_every_mode(mode: str) -> None:
 
 
 @pytest.mark.invariant(id="CARD-CFG-001")
-@pytest.mark.xfail(strict=True, reason="what is off is logged as if it were in monitor mode")
 @pytest.mark.parametrize("settings", [{"enabled": False}, {"mode": "off"}])
 def test_switched_off_nothing_is_logged(
     caplog: pytest.LogCaptureFixture, settings: dict[str, Any]
@@ -488,7 +488,6 @@ def test_what_could_end_a_mark_is_shown_as_a_question_mark(value: str) -> None:
     assert opening["id"] == opening["source"]
 
 
-@pytest.mark.xfail(strict=True, reason="the hash is written into the mark as it is")
 def test_no_hash_breaks_out_of_its_attribute() -> None:
     text = inject(card("one", sha256='"><x>\n')).result.text
     opening = text.removeprefix(REFERENCE_PREAMBLE).splitlines()[0]
@@ -546,21 +545,16 @@ def fails(*_: object, **__: object) -> Any:
 def test_a_card_at_which_the_sanitizer_fails_is_left_out_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    import metier.inject.cards as module
-
-    real = module.sanitize_capability_content
-
     def sometimes(text: str, path: str = "") -> Any:
-        return fails() if "bad" in path else real(text, path)
+        return fails() if "bad" in path else sanitize_capability_content(text, path)
 
-    monkeypatch.setattr(module, "sanitize_capability_content", sometimes)
+    monkeypatch.setattr("metier.inject.cards.sanitize_capability_content", sometimes)
     made = inject(card("good"), card("bad"), card("last"))
     assert (ids(made.result), codes(made.result)) == (["good", "last"], ["CARD_REJECTED"])
     assert "out of order" in made.result.issues[0].message
 
 
 @pytest.mark.invariant(id="CARD-FAIL-006")
-@pytest.mark.xfail(strict=True, reason="one card that cannot be fenced takes all others with it")
 @pytest.mark.parametrize("field", ["sha256", "path", "id"])
 def test_a_card_that_cannot_be_fenced_is_left_out_alone(field: str) -> None:
     made = inject(card("good"), broken(card("bad"), **{field: None}), card("last"))
@@ -572,13 +566,13 @@ def half() -> Iterator[Scored[Card]]:
     fails()
 
 
-class Mute(Exception):
+class MuteError(Exception):
     def __str__(self) -> str:
         raise ValueError("no words for it")
 
 
 def mutely(_: str) -> int:
-    raise Mute
+    raise MuteError
 
 
 FAULTS: list[Callable[[], CapabilityInjection]] = [
@@ -598,17 +592,26 @@ FAULTS: list[Callable[[], CapabilityInjection]] = [
 @pytest.mark.invariant(id="CARD-FAIL-006")
 @pytest.mark.parametrize("fault", FAULTS)
 def test_whatever_fails_the_agent_starts_with_its_files(
-    fault: Callable[[], CapabilityInjection], caplog: pytest.LogCaptureFixture
+    fault: Callable[[], CapabilityInjection],
 ) -> None:
     made = fault()
     assert made.files == [AGENTS, SOUL]
     assert (made.result.text, made.result.total_tokens_used) == ("", 0)
+    assert {issue.severity for issue in made.result.issues} == {"warning"}
+    assert not made.result.injected
+
+
+@pytest.mark.invariant(id="CARD-FAIL-006")
+def test_a_failure_of_all_is_told_and_logged_as_a_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    made = inject(card("one"), count=fails)
     [issue] = made.result.issues
-    assert (issue.code, issue.severity) == ("CARD_INJECTION_FAILED", "warning")
+    assert issue.code == "CARD_INJECTION_FAILED"
+    assert "out of order" in issue.message
     assert [record.levelname for record in caplog.records] == ["WARNING"]
 
 
 @pytest.mark.invariant(id="CARD-FAIL-006")
-@pytest.mark.xfail(strict=True, raises=ValueError, reason="the error itself is shown, and fails")
 def test_an_error_that_cannot_be_told_is_no_obstacle_either() -> None:
     assert inject(card("one"), count=mutely).files == [AGENTS, SOUL]

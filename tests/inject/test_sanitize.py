@@ -217,8 +217,9 @@ def test_what_only_resembles_a_tag_stays(text: str) -> None:
 
 
 def test_a_glued_tag_that_is_closed_is_a_tag() -> None:
-    assert sanitized("Note<System>evil</System>") == "Noteevil"
-    assert sanitized("note<system>evil") == "noteevil"
+    assert sanitized("Note<System> evil</System>") == "Note evil"
+    assert sanitized("Note<System>evil") == "Noteevil"
+    assert sanitized("note<system> evil") == "note evil"
 
 
 @pytest.mark.parametrize(
@@ -501,6 +502,7 @@ FLOODS = {
     "tags": "<system>",
     "openers": "<sys",
     "comments": "<!--",
+    "comments inside of lines": "x<!--",
     "backticks": "` `` ",
     "entities": "&#105;",
     "lines": "- x\n",

@@ -28,7 +28,7 @@ def texts(name: str) -> list[tuple[str, str]]:
     file = FOLDER / f"{name}.jsonl"
     if not file.exists():
         pytest.skip(f"no injection/{name}.jsonl beside the repository")
-    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    rows = [json.loads(line) for line in file.read_text().split("\n") if line]
     return [(row["id"], row["text"]) for row in rows]
 
 

@@ -2,7 +2,9 @@
 
 import re
 import unicodedata
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 import pytest
 from hypothesis import given
@@ -20,6 +22,7 @@ from metier.select.cards import (
 from metier.values.capabilities import CapabilitiesConfig, SelectionContext
 from metier.values.documents import Card
 
+T = TypeVar("T")
 PIECES = ["a", "aa", "aba", "B", "ß", "SS", "İ", "日本", "e\u0301", "ς", " ", "-", "1"]
 WORDS = [
     "a",
@@ -50,9 +53,15 @@ def some(*values: str) -> st.SearchStrategy[tuple[str, ...]]:
     return st.sampled_from([(), (), (), values[:1], values])
 
 
-CARDS = st.fixed_dictionaries(
+def filled(value: Callable[..., T], fields: dict[str, Any]) -> T:
+    return value(**fields)
+
+
+CARDS: st.SearchStrategy[Card] = st.fixed_dictionaries(
     {
         "id": st.sampled_from(IDS),
+        "name": st.just("N"),
+        "description": st.just("D"),
         "keywords": st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(tuple),
         "session_types": some("main", "isolated"),
         "time_of_day": some("morning", "night"),
@@ -64,8 +73,8 @@ CARDS = st.fixed_dictionaries(
         "enabled": st.sampled_from([True, True, True, True, False]),
         "body": st.sampled_from(["", "x" * 10, "x" * 40, "x" * 90]),
     }
-).map(lambda fields: Card(name="N", description="D", **fields))
-SETTINGS = st.fixed_dictionaries(
+).map(partial(filled, Card))
+SETTINGS: st.SearchStrategy[CapabilitiesConfig] = st.fixed_dictionaries(
     {
         "confidence_threshold": st.sampled_from([None, None, 0.0, 0.5, 0.703]),
         "force_include": SOME_IDS,
@@ -77,8 +86,8 @@ SETTINGS = st.fixed_dictionaries(
         "user_tier": st.sampled_from(["", "pro"]),
         "environment_type": st.sampled_from(["", "ci"]),
     }
-).map(lambda fields: CapabilitiesConfig(**fields))
-CONTEXTS = st.fixed_dictionaries(
+).map(partial(filled, CapabilitiesConfig))
+CONTEXTS: st.SearchStrategy[SelectionContext] = st.fixed_dictionaries(
     {
         "recent_messages": MESSAGES,
         "session_type": st.sampled_from(["main", "isolated"]),
@@ -86,7 +95,7 @@ CONTEXTS = st.fixed_dictionaries(
         "user_tier": st.sampled_from(["", "free"]),
         "environment_type": st.sampled_from(["", "ci", "desk"]),
     }
-).map(lambda fields: SelectionContext(**fields))
+).map(partial(filled, SelectionContext))
 
 
 class Case(NamedTuple):

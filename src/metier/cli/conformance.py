@@ -43,9 +43,12 @@ def _line(result: CaseResult) -> str:
 
 
 def _shipped() -> str:
-    """The suite of the checkout that metier was installed from."""
+    """The suite inside the installed package, or in the checkout it was installed from."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    folder = os.path.normpath(os.path.join(package, "..", "..", "conformance"))
-    if not os.path.isdir(folder):
-        raise UsageError("no suite is shipped here", hint="name its folder: metier conformance DIR")
-    return folder
+    for folder in (
+        os.path.join(package, "conformance_suite"),
+        os.path.join(package, "..", "..", "conformance"),
+    ):
+        if os.path.isdir(folder):
+            return os.path.realpath(folder)
+    raise UsageError("no suite is shipped here", hint="name its folder: metier conformance DIR")

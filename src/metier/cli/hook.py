@@ -14,6 +14,7 @@ from metier.hooks.changes import BACKUP, Change, Plan, apply
 from metier.hooks.hosts import HOSTS, Scope
 from metier.hooks.install import plan_install, plan_uninstall
 from metier.hooks.prepare import prepare
+from metier.workspace import STATE_FOLDER
 
 _DONE = {"create": "wrote", "change": "wrote", "remove": "removed", "restore": "restored"}
 
@@ -60,13 +61,21 @@ def command(
     plan = _plan(session, action, host, for_user)
     if not dry_run:
         apply(plan)
-        if plan.installs:
-            _refresh(session)
     if session.as_json:
         session.print_json(plan.to_json())
     else:
         _print(session, plan, dry_run)
+    if plan.installs and not dry_run:
+        _prepare_or_tell(session, for_user)
     return 0
+
+
+def _prepare_or_tell(session: Session, for_user: bool) -> None:
+    """Build the catalogue of the workspace; for all of a user's workspaces say what it takes."""
+    if not for_user or os.path.isdir(os.path.join(session.workspace(), STATE_FOLDER)):
+        _refresh(session)
+    if for_user:
+        session.note("in each workspace where it is to answer: metier hook refresh, once")
 
 
 def _refresh(session: Session) -> int:

@@ -3,15 +3,17 @@
 import click
 
 from metier.cli.session import Session, complete_names, metier_command
+from metier.errors import MetierError
 
 
 @metier_command("record")
 @click.argument("candidate", metavar="SKILL", shell_complete=complete_names("skill"))
 @click.argument("outcome", type=click.Choice(["success", "failure"]))
-def command(session: Session, candidate: str, outcome: str) -> None:
+def command(session: Session, candidate: str, outcome: str) -> int:
     """Record how a provider did; it weighs in later resolutions.
 
-    SKILL is a name, or the full id `name::folder`. The last 20 outcomes count.
+    SKILL is a name, or the full id `name::folder`. The last 20 outcomes count. Exit code 1 when
+    the outcome cannot be kept.
     """
     with session.catalog() as catalog:
         history = catalog.record_outcome(candidate, success=outcome == "success")
@@ -22,10 +24,16 @@ def command(session: Session, candidate: str, outcome: str) -> None:
         "sample_size": history.samples[key],
         "history_state": history.state,
     }
+    is_kept = history.state == "persistent"
     if session.as_json:
         session.print_json(facts)
-        return
-    if history.warning:
-        session.note(f"warning: {history.warning}")
+        return int(not is_kept)
+    if not is_kept:
+        raise MetierError(
+            f"the outcome is not kept: {history.warning}",
+            code="NOT_KEPT",
+            hint="make the folder writable; move a file away that makes no sense",
+        )
     rate, samples = history.rates[key], history.samples[key]
     session.tell(f"{key}: {rate:.0%} of the last {samples} went well")
+    return 0

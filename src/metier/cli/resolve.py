@@ -1,28 +1,46 @@
 """`metier resolve`"""
 
+import shlex
 import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import NamedTuple
 
 import click
 
 from metier.catalog import Catalog
-from metier.cli.session import Session, complete_names, counted, metier_command
-from metier.core.text import printable
-from metier.errors import UsageError
+from metier.cli.resolve_view import (
+    Found,
+    Report,
+    Row,
+    block,
+    counts,
+    delta,
+    dependency_lines,
+    headline,
+    matches_of,
+    name_of,
+    one_line,
+    print_report,
+    shown_rows,
+    without,
+)
+from metier.cli.session import Session, complete_names, metier_command
+from metier.config import STATE_FOLDER
+from metier.core.nearest import nearest
+from metier.errors import InvalidDocumentError, NotFoundError, UsageError
 from metier.resolve.engine import DEPTH
-from metier.resolve.matching import RESOLVING
-from metier.resolve.missing import DECISIONS, Decision
+from metier.resolve.missing import DECISIONS, Decision, settle_missing
 from metier.resolve.report import Resolution
+from metier.resolver import REPORTS
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
 from metier.values.policy import PRESETS
 
 EXIT_CODES = {"failed": 1, "aborted": 1, "pending-decision": 3}
-_BAR = 3
-"""Cells of a full bar."""
-_EIGHTHS = " ▏▎▍▌▋▊▉"
 _MOST_HINTS = 10
+_ANY_DECISION = "|".join(DECISIONS)
 
 
 @metier_command("resolve")
@@ -84,28 +102,95 @@ def command(
             new = (query, requires, consumer, mode, policies, alias_file, host)
             _refuse_a_new_question(*new, no_divergence, full_report)
             return _continue(session, catalog, run_id, decision)
-        made = catalog.resolve(
-            requires,
-            query,
-            consumer=consumer,
-            mode=mode,
-            policy=_overrides(policies),
-            alias_file=alias_file,
-            host=host,
-            decide=_decider(session, decision),
-            may_probe=_may_probe if _can_ask(session) else None,
-            divergence=not no_divergence,
-            depth=depth,
-        )
-        kept = catalog.keep_report(made, full=full_report)
-    report = made.full_report() if full_report else made.report
-    if session.as_json:
-        click.echo(report.to_json())
-    else:
-        _print(session, made, report.data)
-        if not kept:
-            session.note("warning: the report cannot be kept here")
-    return EXIT_CODES.get(made.outcome.name, 0)
+        with _naming(consumer):
+            made = catalog.resolve(
+                requires,
+                query,
+                consumer=consumer,
+                mode=mode,
+                policy=_overrides(policies),
+                alias_file=alias_file,
+                host=host,
+                decide=lambda _: decision,
+                may_probe=_may_probe if _can_ask(session) else None,
+                divergence=not no_divergence,
+                depth=depth,
+            )
+        return _Run(session, catalog, full_report).finish(made)
+
+
+@contextmanager
+def _naming(consumer: str | None) -> Iterator[None]:
+    """Say that it is the skill that requires nothing, when one was named."""
+    try:
+        yield
+    except UsageError as error:
+        if consumer is None or error.message != "nothing is required":
+            raise
+        raise UsageError(
+            f"'{consumer}' requires nothing",
+            hint="its contract has no R(…) or O(…); name a capability with -r",
+        ) from None
+
+
+class _Run(NamedTuple):
+    """What is done with a resolution: it is shown and kept, and somebody may be asked."""
+
+    session: Session
+    catalog: Catalog
+    full: bool
+
+    def finish(self, made: Resolution) -> int:
+        kept = bool(self.catalog.keep_report(made, full=self.full))
+        report = self._report(made)
+        if self.session.as_json:
+            self.session.print_json(report)
+        else:
+            beside = notes(report, Known.of(self.catalog))
+            print_report(self.session, report, beside, everyone=self.full)
+        if report["on_missing_required_action"]["outcome"] == "pending-decision":
+            report = self._ask(made, kept)
+        if not self.session.as_json:
+            run_id = report["run_id"]
+            where = f"run {run_id}: metier report show {run_id}"
+            self.session.note(where if kept else "warning: the report cannot be kept here")
+        return EXIT_CODES.get(report["on_missing_required_action"]["outcome"], 0)
+
+    def _ask(self, made: Resolution, kept: bool) -> Report:
+        """The report after the answer; the run goes on waiting when there is none."""
+        decision = _asked(made) if _can_ask(self.session) else None
+        if decision is None:
+            self.session.note(how_to_go_on(self.session, made.facts.run_id if kept else ""))
+            return self._report(made)
+        outcome = settle_missing(made.outcome.policy, made.unresolved, True, decision)
+        selected = made.chosen if outcome.keeps_selection else ()
+        settled = replace(made, outcome=outcome, selected=selected)
+        self.catalog.keep_report(settled, full=self.full)
+        report = self._report(settled)
+        click.echo(_settled(report))
+        return report
+
+    def _report(self, made: Resolution) -> Report:
+        return (made.full_report() if self.full else made.report).data
+
+
+def _asked(made: Resolution) -> Decision | None:
+    names = ", ".join(one_line(one) for one in made.unresolved)
+    click.echo(f"\nOpen: {names or 'too little is covered'}", err=True)
+    try:
+        answer: Decision = click.prompt("What now?", type=click.Choice(DECISIONS), err=True)
+    except click.Abort:
+        click.echo("\nno decision: the run waits", err=True)
+        return None
+    return answer
+
+
+def how_to_go_on(session: Session, run_id: str) -> str:
+    """The command that completes a run that waits; without its id the question itself."""
+    if not run_id:
+        return f"to go on: the same command with --decision {_ANY_DECISION}"
+    root = f" --root {shlex.quote(session.root)}" if session.root else ""
+    return f"to go on: metier resolve --continue {run_id} --decision {_ANY_DECISION}{root}"
 
 
 def _refuse_a_new_question(*asked: object) -> None:
@@ -132,109 +217,182 @@ def _can_ask(session: Session) -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty() and not session.as_json and not session.quiet
 
 
-def _decider(session: Session, decision: Decision | None) -> Any:
-    def decide(unresolved: Sequence[str]) -> Decision | None:
-        if decision is not None or not _can_ask(session):
-            return decision
-        names = ", ".join(unresolved) or "too little"
-        click.echo(f"Not provided: {printable(names)}", err=True)
-        answer: Decision = click.prompt("What now?", type=click.Choice(DECISIONS), err=True)
-        return answer
-
-    return decide
-
-
 def _may_probe(candidate: Candidate, capability: str) -> bool:
-    question = f"'{candidate.name}' claims more than it describes. Run the probe of {capability}?"
+    name = one_line(candidate.name)
+    question = f"'{name}' claims more than it describes. Run the probe of {one_line(capability)}?"
     return click.confirm(question, err=True)
 
 
 def _continue(session: Session, catalog: Catalog, run_id: str, decision: Decision | None) -> int:
     if decision is None:
         raise UsageError("--continue needs --decision", hint=f"one of {', '.join(DECISIONS)}")
+    stored_report(catalog, run_id)
     report = catalog.decide(run_id, decision)
     if session.as_json:
         session.print_json(report)
     else:
-        outcome = report["on_missing_required_action"]["outcome"]
-        click.echo(f"{outcome}: {', '.join(report['selected']) or 'nothing selected'}")
+        click.echo(_settled(report))
     return EXIT_CODES.get(report["on_missing_required_action"]["outcome"], 0)
 
 
-def _print(session: Session, made: Resolution, report: dict[str, Any]) -> None:
-    for line in _summary(made):
-        click.echo(printable(line))
-    rows = [row for row in report["candidates"] if row["rank"] or row["S_contract"] > 0]
-    session.print_table(
-        ["candidate", "final", "contract", "desc", "namepath", "runtime", "penalty", "verdict"],
-        [_cells(row) for row in rows],
-        heading=True,
+def _settled(report: Report) -> str:
+    """What a decision came to."""
+    outcome = report["on_missing_required_action"]["outcome"]
+    selected = ", ".join(one_line(one) for one in report["selected"])
+    if not report["degraded_mode"]:
+        return f"{outcome}: {selected or 'nothing selected'}"
+    left = without(report).removeprefix("emulates ")
+    return f"{outcome}: {left}; selected: {selected or 'nothing'}"
+
+
+def stored_report(
+    catalog: Catalog, run_id: str, look: Callable[[Report], object] | None = None
+) -> Report:
+    """A report that was kept. Raises `NotFoundError`; for a damaged one `InvalidDocumentError`."""
+    try:
+        report = catalog.report(run_id)
+        (look or _check)(report)
+    except NotFoundError:
+        if run_id not in catalog.run_ids():
+            raise
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError):
+        pass
+    else:
+        return report
+    file = f"{STATE_FOLDER}/{REPORTS}/{run_id}.json"
+    raise InvalidDocumentError(
+        f"the report of run '{run_id}' cannot be read", hint=f"remove {file}"
     )
-    _print_counts(session, report)
-    for line in _hints(made, report):
-        session.note(f"hint: {line}")
-    session.note(f"run {made.facts.run_id}: metier report show {made.facts.run_id}")
 
 
-def _summary(made: Resolution) -> list[str]:
-    lines = []
-    matches = made.scores.matches
-    chosen = [(place := made.pool.places[key], matches.of(place)) for key in made.chosen]
-    for number, name in enumerate(made.question.requires):
-        found = [
-            f"{made.pool.candidates[place].name} ({one.kind})"
-            for place, by_number in chosen
-            if (one := by_number.get(number)) and one.kind in RESOLVING[made.question.mode]
-        ]
-        lines.append(f"{name}: {', '.join(found) or 'not provided'}")
-    for optional in made.optional:
-        provider = (optional.provider or "not provided").partition("::")[0]
-        lines.append(f"{optional.capability} (optional): {provider}")
-    if made.outcome.name != "not-needed":
-        lines.append(f"outcome: {made.outcome.name} ({made.outcome.policy})")
-    return lines
+def _check(report: Report) -> None:
+    """Raise what a report raises that cannot be shown."""
+    headline(report)
+    for row in report["candidates"]:
+        block(row, report, width=80)
+    dependency_lines(report)
+    counts(report, ())
+    notes(report, Known())
 
 
-def _cells(row: dict[str, Any]) -> list[str]:
-    parts = [row["S_contract"], row["S_desc"], row["S_namepath"], row["S_runtime"]]
+# Warnings and hints
+
+
+class Known(NamedTuple):
+    """What hints need and a report does not hold."""
+
+    probes: frozenset[str] = frozenset()
+    """The capabilities that the settings have a probe for."""
+    capabilities: Callable[[], Iterable[str]] = tuple
+    """Every capability that a skill declares."""
+
+    @classmethod
+    def of(cls, catalog: Catalog) -> "Known":
+        probes = frozenset(one.capability for one in catalog.config.probes)
+        return cls(probes, catalog.capabilities)
+
+
+def notes(report: Report, known: Known) -> list[str]:
+    """What is not as it should be, and what somebody may want to do next."""
+    found = matches_of(report)
+    hints = [*_no_candidates(report), *_typos(report, found, known)]
+    hints += [*_prose(report, found), *_probes(report, known)]
     return [
-        row["id"],
-        f"{row['S_total_final']:.3f}",
-        *(_bar(value) for value in parts),
-        f"{row['penalties']['total']:.2f}" if row["penalties"]["total"] else "",
-        _verdict(row),
+        *(f"warning: {one}" for one in _warnings(report)),
+        *(f"hint: {one}" for one in hints),
     ]
 
 
-def _bar(value: float) -> str:
-    """`0.50 █▌`; figures alone where bars would be in the way."""
-    figure = f"{value:.2f}"
-    if not sys.stdout.isatty():
-        return figure
-    full, eighths = divmod(round(value * _BAR * 8), 8)
-    return f"{figure} {'█' * full}{_EIGHTHS[eighths].strip()}"
+def _warnings(report: Report) -> list[str]:
+    warnings = [one_line(one) for one in report["diagnostics"]["warnings"]]
+    for one in report["dependencies"]:
+        left_open = ", ".join(dict.fromkeys(_open_below(one)))
+        if left_open and one["provider"] in report["selected"]:
+            name = name_of(one["provider"])
+            warnings.append(f"'{name}' is selected, but requires what stays open: {left_open}")
+    return warnings
 
 
-def _verdict(row: dict[str, Any]) -> str:
-    if row["rejected"]:
-        open_ = ", ".join(row.get("unresolved_dependencies", ()))
-        return ", ".join(row["rejected"]) + (f" ({open_})" if open_ else "")
-    tie = row["tie_break"]
-    above = f"above the next by {tie['by']}" if tie else ""
-    return f"selected{', ' if above else ''}{above}" if row["selected"] else above
+def _open_below(node: Row) -> list[str]:
+    below = [name for one in node["dependencies"] for name in _open_below(one)]
+    return [*(one_line(name) for name in node["unresolved"]), *below]
 
 
-def _print_counts(session: Session, report: dict[str, Any]) -> None:
-    for reason, count in report["rejected_without_row"].items():
-        session.note(f"{counted(count, 'other candidate')}: {reason}")
+def _no_candidates(report: Report) -> list[str]:
+    others = report["discovery"]["included"] - (report["consumer"] is not None)
+    if others <= 0:
+        other = "other " if report["consumer"] is not None else ""
+        return [f"there are no {other}skills here: metier list skills, or metier init"]
+    if shown_rows(report) or not report["required_capabilities"]:
+        return []
+    return ["no skill has these words or names"]
 
 
-def _hints(made: Resolution, report: dict[str, Any]) -> list[str]:
-    hints = [*made.facts.warnings, *made.warnings]
-    reasons = [row["rejected"] for row in report["candidates"] if row["S_contract"] > 0]
-    if not made.chosen and reasons and all("below-min-contract-score" in one for one in reasons):
-        hints.append("only prose matches; --policy prose lets skills without a contract pass")
-    flagged = [row["name"] for row in report["candidates"] if row["contract_inflated"]]
-    for name in flagged[:_MOST_HINTS]:
-        hints.append(f"'{name}' claims more than it describes; a probe could clear it")
-    return hints
+def _typos(report: Report, found: dict[str, Found], known: Known) -> list[str]:
+    """The capability that is meant, where nobody has the very one that was typed."""
+    declared = {
+        name
+        for name, rows in found.items()
+        if any(one["match"] in ("exact", "alias") for _, one in rows)
+    }
+    wanted = report["unresolved_required_capabilities"]
+    unmatched = [one for one in wanted if one not in declared][:_MOST_HINTS]
+    names = list(known.capabilities()) if unmatched else []
+    near = [(one, nearest(one.lower(), names)) for one in unmatched]
+    return [f"'{one_line(one)}': did you mean '{name}'?" for one, name in near if name]
+
+
+def _prose(report: Report, found: dict[str, Found]) -> list[str]:
+    """What lets skills pass that match by their words alone, if anything does."""
+    chosen = report["diagnostics"]["chosen"]
+    for capability in report["unresolved_required_capabilities"]:
+        for row, one in found.get(capability, ()):
+            if one["match"] == "provisional" and row["id"] not in chosen:
+                if report["mode"] == "strict":
+                    name = one_line(row["name"])
+                    return [
+                        f"strict needs contracts: let '{name}' declare {one_line(capability)},"
+                        " or try --mode best-effort --policy prose"
+                    ]
+                if _passes_as_prose(row, report):
+                    return ["--policy prose lets skills pass that match by their words alone"]
+    return []
+
+
+def _passes_as_prose(row: Row, report: Report) -> bool:
+    is_cover = report["selection_mode"] == "cover"
+    of = "_of_resolved" if is_cover else ""
+    limits = {key: float(value) for key, value in PRESETS["prose"].items()}
+    return (
+        "below-min-contract-score" in row["rejected"]
+        and set(row["rejected"]) <= {f"below-{key}" for key in limits}
+        and row[f"S_contract{of}"] >= limits["min-contract-score"]
+        and row[f"S_total_final{of}"] >= limits["min-total-score"]
+        and (is_cover or not report["diagnostics"]["chosen"])
+    )
+
+
+def _probes(report: Report, known: Known) -> list[str]:
+    """For those flagged whose probe was not run: how far off they are, what could clear them."""
+    tried = {one["candidate"] for one in report["diagnostics"]["probes"]}
+    flagged = [row for row in report["candidates"] if row["contract_inflated"]]
+    untried = [row for row in flagged if row["id"] not in tried]
+    lines = [
+        f"'{one_line(row['name'])}' claims more than it describes{delta(row, report)};"
+        f" {_clearing(row, report, known)}"
+        for row in untried[:_MOST_HINTS]
+    ]
+    if len(untried) > _MOST_HINTS:
+        lines.append(f"and {len(untried) - _MOST_HINTS} more claim more than they describe")
+    return lines
+
+
+def _clearing(row: Row, report: Report, known: Known) -> str:
+    wanted = [one["capability"] for one in row["matches"] if one["resolved"]]
+    configured = ", ".join(one_line(one) for one in wanted if one in known.probes)
+    if not configured:
+        names = ", ".join(one_line(one) for one in wanted) or "it"
+        return f"no probe of {names} is configured that could clear it"
+    is_offered = report["mode"] == "best-effort"
+    when = "it is offered on a terminal" if is_offered else "it was not reached"
+    return f"the probe of {configured} could clear it: {when}"

@@ -91,15 +91,25 @@ def load_config(
     """The settings in force for `workspace`. Raises `ConfigError` at the first wrong one."""
     layers = [_from_environment(environ), *_files(workspace, file, environ)]
     values: dict[str, Any] = {}
+    capabilities: Any = None
     for source, layer in layers:
         for key, value in layer.items():
-            if key not in values:
-                values[key] = _checked(
-                    key, value, _VARIABLES.get(key, source) if source == "environment" else source
-                )
+            where = _VARIABLES.get(key, source) if source == "environment" else source
+            if key == "capabilities":
+                _checked(key, value, where)
+                capabilities = value if capabilities is None else _merged(capabilities, value)
+                values[key] = _checked(key, capabilities, where)
+            elif key not in values:
+                values[key] = _checked(key, value, where)
     fields = {_KEYS[key]: value for key, value in values.items()}
     sources = tuple(source for source, _ in layers[1:])
     return Config(**fields, sources=sources)
+
+
+def _merged(stronger: Any, weaker: Any) -> Any:
+    from metier.config.capabilities import merged
+
+    return merged(stronger, weaker)
 
 
 _Layer = tuple[str, dict[str, Any]]

@@ -39,6 +39,17 @@ def read_capabilities(table: Any, source: str) -> CapabilitiesConfig:
     return CapabilitiesConfig(**values)
 
 
+def merged(stronger: Any, weaker: Any) -> Any:
+    """Two tables as one: each key from the stronger one that has it."""
+    if not isinstance(stronger, dict) or not isinstance(weaker, dict):
+        return stronger
+    known = {loose_key(key) for key in stronger}
+    return {
+        **stronger,
+        **{key: value for key, value in weaker.items() if loose_key(key) not in known},
+    }
+
+
 def for_agent(config: CapabilitiesConfig, agent: str | None) -> CapabilitiesConfig:
     """The settings that hold for an agent: those of its profile over the general ones."""
     profile = config.agents.get(agent or "")
@@ -65,6 +76,10 @@ def _read(table: Any, source: str, where: str) -> dict[str, Any]:
             hint = f"did you mean '{near}'?" if near else f"known: {', '.join(_READERS)}"
             raise ConfigError(f"unknown setting '{where}.{key}'", where=source, hint=hint)
         field, read = _READERS[name]
+        if field in values:
+            raise ConfigError(f"'{where}.{name}' is set twice, in two spellings", where=source)
+        if name == "profiles":
+            _check_profiles(value, source)
         try:
             values[field] = read(value)
         except _WrongValueError as wrong:
@@ -148,14 +163,21 @@ def _table(value: Any) -> Mapping[str, Any]:
     return value
 
 
+def _check_profiles(value: Any, source: str) -> None:
+    if isinstance(value, dict):
+        for name, table in value.items():
+            _read(table, source, f"capabilities.profiles.{name}")
+
+
 def _profiles(value: Any) -> Mapping[str, Any]:
-    for name, table in _table(value).items():
-        _read(table, "", f"capabilities.profiles.{name}")
-    return MappingProxyType(value)
+    return MappingProxyType(dict(_table(value)))
 
 
 def _agents(value: Any) -> Mapping[str, str]:
-    return MappingProxyType({agent: _text(name) for agent, name in _table(value).items()})
+    for agent, name in _table(value).items():
+        if not isinstance(name, str):
+            raise _WrongValueError(f"a table of texts: 'capabilities.agents.{agent}' is none")
+    return MappingProxyType(dict(value))
 
 
 def _sources(value: Any) -> tuple[SourceSetting, ...]:

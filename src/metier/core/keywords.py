@@ -52,16 +52,25 @@ class KeywordFinder:
 
     def _matches(self, text: str) -> Sequence[tuple[int, int, int]]:
         """Every occurrence: the place of the keyword, where it starts, where it ends."""
-        return self._automaton.find_matches_as_indexes(text, overlapping=True)
+        return self._automaton.find_matches_as_indexes(_whole(text), overlapping=True)
 
     @cached_property
     def _automaton(self) -> AhoCorasick:
-        return AhoCorasick(self.keywords)
+        return AhoCorasick([_whole(keyword) for keyword in self.keywords])
 
     @cached_property
     def _overlapping(self) -> frozenset[int]:
         """Places of the keywords of which two occurrences can share characters."""
         return frozenset(place for place, one in enumerate(self.keywords) if _may_overlap(one))
+
+
+def _whole(text: str) -> str:
+    """`text`, with something else for each half of a surrogate pair, which nothing can match."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in text)
+    return text
 
 
 def _may_overlap(keyword: str) -> bool:

@@ -96,7 +96,7 @@ class _Scanner:
         before = _Line(0, 0, 0, False, True)
         while at < len(self.text):
             if before.plain and (plain := self._past_plain_lines(at)) > at:
-                at = plain
+                before, at = _PLAIN, plain
                 continue
             line = self._line(at, before)
             if not line.fence and not line.parts_from(before):

@@ -64,7 +64,7 @@ def spec_score(hits: Sequence[int]) -> float:
 
 def saturating_score(hits: Sequence[int]) -> float:
     """A keyword that stands there k times counts 1 − 2^−k; the mean over the card's keywords."""
-    return round(sum(1 - 2.0**-count for count in hits) / len(hits), DECIMALS)
+    return round(sum(1 - 2.0**-count for count in hits) / max(1, len(hits)), DECIMALS)
 
 
 SCORERS: dict[str, Callable[[Sequence[int]], float]] = {
@@ -76,6 +76,12 @@ SCORERS: dict[str, Callable[[Sequence[int]], float]] = {
 def match_for(scorer: str, match: str) -> str:
     """How keywords are matched for a scorer: `saturating` always takes whole words."""
     return "word" if scorer == "saturating" else match
+
+
+def time_of_day(hour: int) -> str:
+    """The part of the day that a card may ask for."""
+    names = ("night", "morning", "afternoon", "evening")
+    return names[(hour >= 5) + (hour >= 12) + (hour >= 18)] if hour < 23 else "night"
 
 
 def budget_for(length: int, max_tokens: int, budgets: Iterable[tuple[int, int]]) -> int:

@@ -33,9 +33,8 @@ def as_reference(
     Their code is a keyed hash of the content: equal calls give equal text, and who does not know
     the secret cannot write a text that holds its own code.
     """
-    label = (
-        f'{kind}="{_attribute(id)}" source="{_attribute(source)}" sha256="{sha256[:_SHOWN_HASH]}"'
-    )
+    shown = _attribute(sha256[:_SHOWN_HASH])
+    label = f'{kind}="{_attribute(id)}" source="{_attribute(source)}" sha256="{shown}"'
     hashed = blake2b(f"{label}\0{content}".encode(errors="replace"), digest_size=8, key=secret)
     code = hashed.hexdigest()
     return f'<reference code="{code}" {label}>\n{content}\n</reference code="{code}">'

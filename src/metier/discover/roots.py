@@ -7,7 +7,7 @@ from metier.config import Config
 from metier.core.paths import is_inside
 from metier.discover.hosts import FIRST_MOUNT_RANK, HOSTS
 from metier.discover.walk import SKILL_NAMES
-from metier.errors import ConfigError, UsageError
+from metier.errors import UsageError
 from metier.values.files import KINDS, Kind, Root
 
 
@@ -32,18 +32,12 @@ def _kind_roots(kind: Kind, folders: Sequence[str], workspace: str) -> list[Root
     for rank, folder in enumerate(folders):
         path = os.path.realpath(os.path.join(workspace, folder))
         inside = is_inside(path, workspace)
-        if kind == "card" and not inside:
-            raise ConfigError(
-                f"the folder of cards '{folder}' lies outside of the workspace",
-                where=workspace,
-                hint="cards come from the repository; copy them, or name a source of cards",
-            )
         relative = os.path.relpath(path, workspace).replace(os.sep, "/")
         roots.append(
             Root(
                 kind=kind,
                 path=path,
-                boundary=workspace if inside else path,
+                boundary=workspace if inside or kind == "card" else path,
                 label="workspace" if inside else os.path.basename(path),
                 rank=rank,
                 prefix=_prefix(relative if inside else os.path.basename(path)),

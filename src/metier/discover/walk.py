@@ -116,6 +116,9 @@ class _Walk:
         """The files directly in the root that have a suffix of its kind, or the one wanted."""
         if not os.path.isdir(self._root.path):
             return []
+        if not is_inside(self._root.path, self._root.boundary):
+            self._refuse_outside(self._root.path, self._root.path)
+            return self._found
         try:
             with os.scandir(self._root.path) as entries:
                 for entry in entries:

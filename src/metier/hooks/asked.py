@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
-from metier.hooks.lightjson import parse
+from metier.hooks.lightjson import scan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,9 +36,11 @@ class Asked:
     def conversation_length(self) -> int:
         """About how many characters the whole conversation has."""
         try:
-            return os.stat(self._transcript).st_size if self._transcript else len(self.prompt)
-        except OSError:
-            return len(self.prompt)
+            if self._transcript:
+                return os.stat(self._transcript).st_size
+        except (OSError, ValueError):
+            pass
+        return len(self.prompt) + sum(map(len, _messages_in(self._messages)))
 
     def messages(self, most: int) -> list[str]:
         """The last messages that are not blank, each cut to what is looked at; the prompt last."""
@@ -56,12 +58,10 @@ class Asked:
             return []
         try:
             tail, is_whole = _tail_of(self._transcript)
-        except OSError:
+        except (OSError, ValueError):
             return []
-        if is_whole and tail[:1] in ("{", "["):
-            found = _messages_in(_parsed(tail))
-            if found:
-                return found
+        if is_whole and (found := _messages_in(_parsed(tail))):
+            return found
         lines = tail.split("\n") if is_whole else tail.split("\n")[1:]
         return [text for line in lines if (text := _text_of(_parsed(line)))]
 
@@ -76,7 +76,7 @@ def _text(given: dict[str, Any], *names: str) -> str:
     for name in names:
         value = given.get(name)
         if isinstance(value, str) and value:
-            return value
+            return value.encode(errors="replace").decode()  # no halves of surrogate pairs
     return ""
 
 
@@ -100,7 +100,7 @@ def _tail_of(path: str) -> tuple[str, bool]:
 
 def _parsed(text: str) -> Any:
     try:
-        return parse(text) if text.strip() else None
+        return scan(text) if text.strip() else None
     except ValueError:
         return None
 

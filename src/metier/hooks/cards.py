@@ -48,15 +48,15 @@ def choose_cards(
     time_of_day: str,
 ) -> list[MetCard]:
     """Every card that was met, those that pass first and in their order; the others say why not."""
-    forced = {one: place for place, one in enumerate(settings["forceInclude"])}
-    cards = _met(catalogue, messages, scorer, forced)
+    forced = {one: place for place, one in enumerate(dict.fromkeys(settings["forceInclude"]))}
+    own = settings["confidenceThreshold"]
+    cards = _met(catalogue, messages, scorer, forced, takes_all=own == 0)
     context = {
         "sessionTypes": session_type,
         "timeOfDay": time_of_day,
         "userTier": settings["userTier"],
         "environmentType": settings["environmentType"],
     }
-    own = settings["confidenceThreshold"]
     for card in cards:
         card.threshold = card.threshold if own is None else own
         card.outcome = _objection(card, context, settings["exclude"], forced)
@@ -73,13 +73,20 @@ def choose_cards(
 
 
 def _met(
-    catalogue: ReadOnlyCatalogue, messages: Sequence[str], scorer: str, forced: Iterable[str]
+    catalogue: ReadOnlyCatalogue,
+    messages: Sequence[str],
+    scorer: str,
+    forced: Iterable[str],
+    *,
+    takes_all: bool,
 ) -> list[MetCard]:
-    if not messages:
+    """The cards that may pass; a threshold of 0 takes cards that no keyword meets."""
+    text = folded_text(messages)
+    if not messages or takes_all:
         rows = catalogue.rows(f"SELECT {_COLUMNS} JOIN document USING (key) WHERE {_COUNTS}")
     else:
-        text = folded_text(messages)
         keys = _keys_met(catalogue, text)
+        keys.update(row[0] for row in catalogue.rows(f"SELECT key {_FREE}"))
         rows = catalogue.rows_for(f"SELECT {_COLUMNS} WHERE key", keys)
     known = {row[1] for row in rows}
     missing = [one for one in forced if one not in known]
@@ -93,6 +100,7 @@ def _met(
 
 
 _COUNTS = "state = 'active' AND json_extract(data, '$.enabled') IS NOT 0"
+_FREE = f"FROM card JOIN document USING (key) WHERE threshold <= 0 AND {_COUNTS}"
 
 
 def _keys_met(catalogue: ReadOnlyCatalogue, text: str) -> set[int]:

@@ -15,7 +15,7 @@ try:
 except ImportError:
     from hashlib import blake2b
 
-from metier.hooks.lightjson import dump, parse
+from metier.hooks.lightjson import dump, scan
 from metier.secret import workspace_secret
 from metier.workspace import STATE_FOLDER
 
@@ -29,9 +29,13 @@ FLAG, RESUMED = "monitor.flag", "monitor.resumed"
 """The kill switch is on; the time at which somebody turned it off."""
 LARGEST_JOURNAL = 8_000_000
 _LARGEST_LOG = 1_000_000
+_NO_CODE_OF_THE_FOLDER = ("-P",)
+"""Python must not import from the folder that it is started in: it may be anybody's."""
+_AFTER_A_FAILURE = 60
+"""Seconds after which a catalogue counts as stale when it could not be used."""
 _WINDOW, _LEAST = 50, 20
 """The share of requests that inject is that of the last 50, once there are 20."""
-_WINDOW_BYTES = 131_072
+_WINDOW_BYTES = 1_048_576
 
 
 class Journal:
@@ -78,11 +82,12 @@ class Journal:
         except OSError:
             return []
         try:
-            size = os.fstat(descriptor).st_size
-            tail = os.pread(descriptor, _WINDOW_BYTES, max(0, size - _WINDOW_BYTES))
+            start = max(0, os.fstat(descriptor).st_size - _WINDOW_BYTES)
+            lines = os.pread(descriptor, _WINDOW_BYTES, start).split(b"\n")
         finally:
             os.close(descriptor)
-        return [row for line in tail.split(b"\n") if (row := _row(line))]
+        whole = lines[1:] if start else lines
+        return [row for line in whole if (row := _row(line))]
 
     def session_hash(self, session: str) -> str:
         """A conversation by a name that says nothing; the same for the same conversation."""
@@ -92,14 +97,20 @@ class Journal:
 
     def fail(self, host: str, error: BaseException, milliseconds: float) -> None:
         """Log one line about a failure, and a row that counts it, if that can be done at all."""
+        what = " ".join(f"{type(error).__name__}: {error}".split())[:500]
+        line = f"{time.strftime('%Y-%m-%dT%H:%M:%S%z')} {host}: {what}"
+        for folder in (self._folder, _user_folder()):
+            try:
+                if folder:
+                    os.makedirs(folder, exist_ok=True)
+                    _append(os.path.join(folder, LOG), line, _LARGEST_LOG, "")
+                    break
+            except (OSError, ValueError):
+                continue
         try:
-            what = " ".join(f"{type(error).__name__}: {error}".split())[:500]
-            line = f"{time.strftime('%Y-%m-%dT%H:%M:%S%z')} {host}: {what}"
-            folder = self._folder or _user_folder()
-            os.makedirs(folder, exist_ok=True)
-            _append(os.path.join(folder, LOG), line, _LARGEST_LOG, "")
             if self._folder:
                 self.keep(failed_row(host, type(error).__name__, milliseconds))
+                self.refresh_if_stale(_AFTER_A_FAILURE)
         except (OSError, ValueError):
             pass
 
@@ -116,7 +127,8 @@ class Journal:
             return
         import fcntl
 
-        lock = os.open(os.path.join(self._folder, LOCK), os.O_RDWR | os.O_CREAT, 0o644)
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
+        lock = os.open(os.path.join(self._folder, LOCK), flags, 0o644)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.set_inheritable(lock, True)  # the lock lives as long as that process
@@ -130,7 +142,16 @@ class Journal:
         nothing = os.open(os.devnull, os.O_RDWR)
         os.posix_spawn(
             sys.executable,
-            [sys.executable, "-m", "metier", "hook", "refresh", "--root", self._workspace],
+            [
+                sys.executable,
+                *_NO_CODE_OF_THE_FOLDER,
+                "-m",
+                "metier",
+                "hook",
+                "refresh",
+                "--root",
+                self._workspace,
+            ],
             os.environ,
             file_actions=[(os.POSIX_SPAWN_DUP2, nothing, number) for number in (0, 1, 2)],
             setsid=True,
@@ -141,7 +162,7 @@ class Journal:
         """Whether a folder or settings file has changed since, or the last look is too long ago."""
         path = os.path.join(self._folder, STATE)
         try:
-            with open(path, encoding="utf-8") as file:
+            with open(path, encoding="utf-8", errors="surrogateescape") as file:
                 watched = file.read().split("\n")
             looked = os.stat(path).st_mtime
         except OSError:
@@ -193,7 +214,7 @@ def _append(path: str, line: str, largest: int, older: str) -> None:
     """Append a line in one write; a file that has grown too large makes room first."""
     if _size_of(path) > largest:
         _make_room(path, older, largest)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o644)
     try:
         os.write(descriptor, f"{line}\n".encode(errors="replace"))
     finally:
@@ -207,14 +228,22 @@ def _size_of(path: str) -> int:
         return 0
 
 
+def _number_of(path: str) -> int:
+    """Which file stands at a path; 0 for none."""
+    try:
+        return os.stat(path).st_ino
+    except OSError:
+        return 0
+
+
 def _make_room(path: str, older: str, largest: int) -> None:
     """Put a file aside, or empty it; of several processes at once only one does."""
     import fcntl
 
-    descriptor = os.open(path, os.O_RDWR)
+    descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        is_the_same = os.stat(path).st_ino == os.fstat(descriptor).st_ino
+        is_the_same = _number_of(path) == os.fstat(descriptor).st_ino
         if is_the_same and os.fstat(descriptor).st_size > largest:
             if older:
                 os.replace(path, older)
@@ -226,7 +255,7 @@ def _make_room(path: str, older: str, largest: int) -> None:
 
 def _row(line: bytes) -> dict[str, Any]:
     try:
-        value = parse(line.decode()) if line else None
+        value = scan(line.decode()) if line else None
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}

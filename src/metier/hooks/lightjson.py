@@ -16,6 +16,7 @@ class _Context:
     """What the scanner wants to know."""
 
     strict = False
+    """A line end in a text is taken as it is: better an odd prompt than none."""
     object_hook = None
     object_pairs_hook = None
     parse_float = float
@@ -27,16 +28,24 @@ class _Context:
         raise ValueError(f"{name} is no JSON")
 
 
-def parse(text: str) -> Any:
-    """The value in `text`. Raises `ValueError`."""
+def scan(text: str) -> Any:
+    """The value in `text`. Raises `ValueError` without saying what is wrong."""
     stripped = text.strip(_SPACE)
     try:
         value, end = make_scanner(_Context)(stripped, 0)  # type: ignore[arg-type]  # has all it needs
-        if end == len(stripped):
-            return value
-    except (StopIteration, SystemError, ValueError, RecursionError):
-        pass  # the scanner cannot say what is wrong without the json module
-    from json import loads
+    except (StopIteration, SystemError, RecursionError):
+        raise ValueError("not JSON") from None
+    if end != len(stripped):
+        raise ValueError("something follows the JSON value")
+    return value
+
+
+def parse(text: str) -> Any:
+    """The value in `text`. Raises `ValueError` that says what is wrong."""
+    try:
+        return scan(text)
+    except ValueError:
+        from json import loads  # the scanner cannot say it without the json module
 
     try:
         return loads(text)

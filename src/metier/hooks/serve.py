@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-from metier.core.relevance import budget_for
+from metier.core.relevance import budget_for, time_of_day
 from metier.core.render import BETWEEN_REFERENCES, REFERENCE_PREAMBLE, as_reference
 from metier.hooks.asked import LONGEST_INPUT, Asked
 from metier.hooks.cards import MetCard, choose_cards
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 MOST_CHARACTERS = 9_400
 """Of an answer; hosts cut what is longer than 10,000, or show a part of it."""
+_EVENTS = ("UserPromptSubmit", "BeforeAgent", "SessionStart", "SubagentStart")
+"""The events whose name is echoed; the first two are those of hosts that name none."""
 _LONGEST_DESCRIPTION = 300
 _CHARACTERS_PER_TOKEN = 4
 _PASSED_OVER = 5
@@ -42,7 +44,7 @@ def serve(host: str) -> None:
             sys.stdout.write(envelope(host, asked.event, text))
             sys.stdout.flush()
         journal.keep(answer.row(text, (time.perf_counter() - started) * 1e3))
-        journal.refresh_if_stale(answer.settings.get("refreshAfter", 600))
+        journal.refresh_if_stale(answer.fresh_for())
     except BaseException as error:  # a hook that fails must not stand in anybody's way
         journal.fail(host, error, (time.perf_counter() - started) * 1e3)
 
@@ -66,7 +68,7 @@ def envelope(host: str, event: str, text: str) -> str:
         return dump({"additional_context": text})
     if host in ("copilot", "opencode", "openclaw"):
         return dump({"additionalContext": text})
-    name = event or ("BeforeAgent" if host == "gemini" else "UserPromptSubmit")
+    name = event if event in _EVENTS else _EVENTS[host == "gemini"]
     return dump({"hookSpecificOutput": {"hookEventName": name, "additionalContext": text}})
 
 
@@ -84,6 +86,12 @@ class _Answer:
         self._cards: list[MetCard] = []
         self._skills: list[Suggestion] = []
         self._tokens = 0
+
+    def fresh_for(self) -> int:
+        """The seconds for which the catalogue is fresh; 0 when it was not prepared for hooks."""
+        is_prepared = bool(self.settings) and self._catalogue.setting("stems") != ""
+        seconds: int = self.settings.get("refreshAfter", 600) if is_prepared else 0
+        return seconds
 
     def _mode_now(self) -> str:
         mode: str = os.environ.get("METIER_CAPABILITIES") or self.settings.get("mode", "on")
@@ -121,13 +129,14 @@ class _Answer:
         if suggestions and self._asked.prompt:
             threshold = self.settings["skillThreshold"]
             self._skills = suggest(self._catalogue, messages, suggestions, threshold)
-        if self._is_silent():
-            for card in self._cards:
-                card.outcome = card.outcome or self._mode
-            for skill in self._skills:
-                skill.outcome = skill.outcome or self._mode
-            return ""
-        return self._composed()
+        text = self._composed()
+        if not self._is_silent():
+            return text
+        for card in self._cards:
+            card.outcome = self._mode if card.outcome == "injected" else card.outcome
+        for skill in self._skills:
+            skill.outcome = self._mode if skill.outcome == "injected" else skill.outcome
+        return ""
 
     def _is_silent(self) -> bool:
         if self._mode == "soft":
@@ -141,7 +150,7 @@ class _Answer:
         table = [(int(least), tokens) for least, tokens in self.settings["budgets"].items()]
         tokens = budget_for(length, self.settings["maxTokens"], table)
         room = min(tokens * _CHARACTERS_PER_TOKEN, MOST_CHARACTERS)
-        text = ""
+        text, stopped = "", False
         for card in self._cards:
             if card.outcome:
                 continue
@@ -154,15 +163,15 @@ class _Answer:
             )
             card.tokens = -(-len(part) // _CHARACTERS_PER_TOKEN)
             longer = f"{text}{BETWEEN_REFERENCES}{part}" if text else f"{REFERENCE_PREAMBLE}{part}"
-            if len(longer) <= room:
+            if len(longer) <= room and not stopped:
                 text, card.outcome = longer, "injected"
             else:
                 card.outcome = "over-budget"
                 if self.settings["overflow"] == "stop":
-                    room = 0
-        return self._with_skills(text, secret)
+                    stopped = True
+        return self._with_skills(text, secret, room)
 
-    def _with_skills(self, text: str, secret: bytes) -> str:
+    def _with_skills(self, text: str, secret: bytes, room: int) -> str:
         named = [one for one in self._skills if not one.outcome]
         while named:
             lines = "\n".join(_line(one) for one in named)
@@ -171,7 +180,7 @@ class _Answer:
                 kind="skills", id=str(len(named)), source="metier", sha256="", secret=secret,
             )  # fmt: skip
             longer = f"{text}{BETWEEN_REFERENCES}{part}" if text else f"{REFERENCE_PREAMBLE}{part}"
-            if len(longer) <= MOST_CHARACTERS:
+            if len(longer) <= room:
                 for one in named:
                     one.outcome = "injected"
                 text = longer
@@ -217,9 +226,3 @@ def _line(one: Suggestion) -> str:
         about = f"{about[:_LONGEST_DESCRIPTION]}…"
     shown = f"- {' '.join(one.name.split())}: {about} ({one.path})"
     return "".join(char if char.isprintable() else "?" for char in shown)
-
-
-def time_of_day(hour: int) -> str:
-    """The part of the day that a card may ask for."""
-    names = ("night", "morning", "afternoon", "evening")
-    return names[(hour >= 5) + (hour >= 12) + (hour >= 18)] if hour < 23 else "night"

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 MOST_TERMS = 48
 MOST_POSTINGS = 12_000
 _NUMBER_BYTES = 4
+_LOOKED_AT = 60
+"""Skills whose rows are read: some of them may be hidden, or tell apart equal scores."""
 
 
 class Suggestion:
@@ -52,7 +54,7 @@ def suggest(
     terms = _rarest(catalogue, list(dict.fromkeys(stems(messages[-1]))))
     scores = _scores(catalogue, terms, total, length / total)
     unit = idf(total, 1)
-    best = sorted(scores, key=lambda key: (-scores[key], key))[: 4 * most]
+    best = sorted(scores, key=lambda key: (-scores[key], key))[: max(_LOOKED_AT, 4 * most)]
     return _named(catalogue, {key: round(scores[key] / unit, 6) for key in best}, most, threshold)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from metier.hooks.lightjson import parse
-from metier.workspace import CATALOG_FILE, STATE_FOLDER
+from metier.workspace import CATALOG_FILE, CATALOG_VERSION, STATE_FOLDER
 
 try:
     from _sqlite3 import connect  # the package around it would load datetime
@@ -32,6 +32,9 @@ class ReadOnlyCatalogue:
         for char in _UNSAFE:
             path = path.replace(char, f"%{ord(char):02x}")
         self._connection = connect(f"file:{path}?mode=ro", timeout=_WAIT_SECONDS, uri=True)
+        version = self.rows("PRAGMA user_version")[0][0]
+        if version != CATALOG_VERSION:
+            raise ValueError(f"the catalogue has version {version}, not {CATALOG_VERSION}")
 
     def close(self) -> None:
         self._connection.close()

@@ -7,7 +7,7 @@ from metier.core.budget import CountTokens, count_tokens, fit
 from metier.core.order import dependencies_first
 from metier.core.render import SEPARATOR, with_heading
 from metier.values.documents import Ability
-from metier.values.outcomes import Issue
+from metier.values.outcomes import Issue, has_errors
 from metier.values.selection import AbilityInjection, AbilitySelection, Skipped
 
 DEFAULT_MAX_TOKENS = 10_000
@@ -87,6 +87,8 @@ def compose(
     lead, rest = arranged.parts[: arranged.core], arranged.parts[arranged.core :]
     first = fit(lead, max_tokens, separator=SEPARATOR, count=count)
     issues = list(arranged.issues)
+    if has_errors(issues):
+        return Composed(_nothing_fits(arranged, issues, count), "")
     if len(first.taken) < len(lead):
         issues.append(_core_exceeds(arranged, max_tokens, count))
         return Composed(_nothing_fits(arranged, issues, count), "")

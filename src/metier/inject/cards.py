@@ -1,7 +1,8 @@
 """Cards as text for an agent (spec 5): sanitized, between marks, within the budget."""
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from metier.core.budget import CountTokens, count_tokens, fit
@@ -35,6 +36,8 @@ class CardResult(NamedTuple):
     """Whether any was left out for its size."""
     skipped: Sequence[Skipped]
     issues: Sequence[Issue]
+    sizes: Mapping[str, int] = MappingProxyType({})
+    """The tokens of the text of each card that is in, by its id."""
 
     def to_json(self) -> dict[str, Any]:
         """In the spec's spelling."""
@@ -48,6 +51,9 @@ class CardResult(NamedTuple):
             "skipped": [one.to_json() for one in self.skipped],
             "issues": [issue.to_json() for issue in self.issues],
         }
+
+
+NO_CARDS = CardResult((), "", 0, False, (), ())
 
 
 class CapabilityInjection(NamedTuple):
@@ -74,18 +80,20 @@ def inject_capabilities(
     """
     files = list(bootstrap_files)
     try:
+        if not config.enabled or config.mode == "off":
+            return CapabilityInjection(files, NO_CARDS)
         parts, issues = card_parts(selected, secret)
         limit = config.max_tokens if budget is None else budget
         result = fit_cards(parts, max(0, limit), config, count)
         result = result._replace(issues=[*issues, *result.issues])
         if is_silent(config, session_type):
-            _log(result, config, "Would inject")
+            log_cards(result, config, "Would inject")
             return CapabilityInjection(
                 files, result._replace(injected=(), text="", total_tokens_used=0)
             )
-        _log(result, config, "Injected")
+        log_cards(result, config, "Injected")
     except Exception as error:  # the agent must start, whatever is wrong with the cards
-        issue = Issue("CARD_INJECTION_FAILED", f"cards are left out: {error}", "")
+        issue = Issue("CARD_INJECTION_FAILED", f"cards are left out: {_told(error)}", "")
         LOGGER.warning("[capability-injection] %s", issue.message)
         return CapabilityInjection(files, CardResult((), "", 0, False, (), [issue]))
     if not result.text:
@@ -111,25 +119,30 @@ def card_parts(
     for scored in selected:
         card = scored.item
         try:
-            clean = sanitize_capability_content(card.body, card.path)
+            parts.append(CardPart(scored, _handed(card, secret)))
         except Exception as error:  # one bad card must not keep the others out
-            issues.append(Issue("CARD_REJECTED", f"card '{card.id}': {error}", card.path))
-            continue
-        if clean.rejected:
-            why = next((issue.message for issue in clean.issues if issue.is_error), "not allowed")
-            message = f"card '{card.id}' is not handed over: {why}"
+            message = f"card '{card.id}' is not handed over: {_told(error)}"
             issues.append(Issue("CARD_REJECTED", message, card.path, hint="metier lint"))
-            continue
-        text = as_reference(
-            clean.text,
-            kind="card",
-            id=card.id,
-            source=card.path,
-            sha256=card.sha256,
-            secret=secret,
-        )
-        parts.append(CardPart(scored, text))
     return parts, issues
+
+
+def _handed(card: Card, secret: bytes) -> str:
+    """A card between its marks. Raises `ValueError` when it must not be handed over."""
+    clean = sanitize_capability_content(card.body, card.path)
+    if clean.rejected:
+        errors = (issue.message for issue in clean.issues if issue.is_error)
+        raise ValueError(next(errors, "it is not allowed"))
+    return as_reference(
+        clean.text, kind="card", id=card.id, source=card.path, sha256=card.sha256, secret=secret
+    )
+
+
+def _told(error: Exception) -> str:
+    """What an error says, even if it cannot say it."""
+    try:
+        return str(error)
+    except Exception:  # a stranger's error
+        return type(error).__name__
 
 
 def fit_cards(
@@ -156,17 +169,20 @@ def fit_cards(
         for place in fitted.left
     ]
     taken = [parts[place].scored for place in fitted.taken]
-    return CardResult(taken, fitted.text, fitted.tokens, bool(left), left, ())
+    sizes = {
+        parts[place].scored.item.id: count(parts[place].scored.item.body) for place in fitted.taken
+    }
+    return CardResult(taken, fitted.text, fitted.tokens, bool(left), left, (), sizes)
 
 
-def _log(result: CardResult, config: CapabilitiesConfig, verb: str) -> None:
+def log_cards(result: CardResult, config: CapabilitiesConfig, verb: str) -> None:
     """The audit trail of spec 5."""
     if config.log_level == "none":
         return
     many = "capability" if len(result.injected) == 1 else "capabilities"
     lines = [f"{verb} {len(result.injected)} {many} ({result.total_tokens_used} tokens):"]
     for one in result.injected:
-        tokens = count_tokens(one.item.body)
+        tokens = result.sizes.get(one.item.id, 0)
         lines.append(f"  {one.item.id} (relevance: {one.score:.2f}, tokens: {tokens})")
     if config.log_level == "detailed":
         lines += [f"  left out: {one.id} ({one.reason})" for one in result.skipped]

@@ -39,6 +39,10 @@ ERROR_PAGES: dict[str, str] = {
         "A setting is wrong, and nothing was done. The message names the setting and the file: "
         "metier.toml, pyproject.toml, your own metier.toml, or the environment. Correct it there."
     ),
+    "NOT_KEPT": (
+        "An outcome cannot be written to .dci/state/reliability.v1.json: the folder is read-only, "
+        "or the file there makes no sense and is never overwritten. Nothing is recorded."
+    ),
     "NOT_FOUND": (
         "No document has that id or name, or its file is gone. "
         "Look at what there is with 'metier list'. After a change on disk run 'metier refresh'."

@@ -41,7 +41,7 @@ def _card_of(data: dict[str, Any], body: str, path: str, sha256: str) -> Card:
         environment_type=texts_of(triggers.get("environmentType")),
         match=scalar_text_of(data.get("match")) or "substring",
         confidence_threshold=number_of(triggers.get("confidenceThreshold"), 0.6),
-        priority=int(number_of(data.get("priority"), 10)),
+        priority=number_of(data.get("priority"), 10),
         estimated_tokens=integer_of(data.get("estimatedTokens"), 0),
         version=scalar_text_of(data.get("version")),
         enabled=data.get("enabled") is not False,

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from metier.atomic import read_state
 from metier.core.names import is_capability_name
 from metier.values.outcomes import Issue
 
@@ -63,8 +64,7 @@ class AliasTables:
 def read_alias_table(path: str, source: str, shown: str) -> tuple[AliasTable | None, list[Issue]]:
     """The alias table in a file, or what is wrong with it."""
     try:
-        with open(path, encoding="utf-8") as file:
-            return parse_alias_table(file.read(), source, shown)
+        return parse_alias_table(read_state(path), source, shown)
     except (OSError, UnicodeDecodeError) as error:
         message = f"cannot be read: {error}"
         return None, [Issue("DC403", message, shown, hint="until then it does not count")]
@@ -122,24 +122,48 @@ def _place(text: str, key: str) -> tuple[int, int]:
     return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
 
 
-def _circles(aliases: Mapping[str, Iterable[str]]) -> list[set[str]]:
-    """Sets of keys that name each other, directly or through others."""
+def _circles(aliases: Mapping[str, Iterable[str]]) -> list[list[str]]:
+    """Sets of keys that name each other, directly or through others (Tarjan, without recursion)."""
     follow = {key: [one for one in names if one in aliases] for key, names in aliases.items()}
-    reach = {key: _reachable(key, follow) for key in follow}
-    circles: list[set[str]] = []
-    for key in sorted(follow):
-        circle = {one for one in reach[key] if key in reach[one]}
-        if len(circle) > 1 and circle not in circles:
-            circles.append(circle)
+    number: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    waiting: list[str] = []
+    is_waiting: set[str] = set()
+    circles: list[list[str]] = []
+    for start in follow:
+        if start in number:
+            continue
+        path = [(start, iter(follow[start]))]
+        while path:
+            key, others = path[-1]
+            if key not in number:
+                number[key] = lowest[key] = len(number)
+                waiting.append(key)
+                is_waiting.add(key)
+            for other in others:
+                if other not in number:
+                    path.append((other, iter(follow[other])))
+                    break
+                if other in is_waiting:
+                    lowest[key] = min(lowest[key], number[other])
+            else:
+                path.pop()
+                if path:
+                    above = path[-1][0]
+                    lowest[above] = min(lowest[above], lowest[key])
+                if lowest[key] == number[key]:
+                    circle = _taken_off(waiting, key)
+                    is_waiting.difference_update(circle)
+                    if len(circle) > 1:
+                        circles.append(circle)
     return circles
 
 
-def _reachable(start: str, follow: Mapping[str, list[str]]) -> set[str]:
-    found: set[str] = set()
-    open_keys = list(follow[start])
-    while open_keys:
-        key = open_keys.pop()
-        if key not in found:
-            found.add(key)
-            open_keys += follow[key]
-    return found
+def _taken_off(waiting: list[str], key: str) -> list[str]:
+    """All that was put on after `key`, and `key` itself, taken off the list."""
+    at = len(waiting) - 1
+    while waiting[at] != key:
+        at -= 1
+    taken = waiting[at:]
+    del waiting[at:]
+    return taken

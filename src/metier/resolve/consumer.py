@@ -1,8 +1,13 @@
-"""The skill that asks."""
+"""The skill that asks, and what is asked for."""
+
+from collections.abc import Sequence
 
 from metier.errors import UsageError
 from metier.values.candidates import Candidate
 from metier.values.contracts import Contract, Mode
+
+MOST_REQUIRED = 1_000
+"""Capabilities that one run, or one provider in it, may require."""
 
 
 def contract_of_consumer(consumer: Candidate | None, mode: Mode | None) -> Contract | None:
@@ -18,3 +23,19 @@ def contract_of_consumer(consumer: Candidate | None, mode: Mode | None) -> Contr
             hint="metier lint shows where; or name what you need with -r",
         )
     return consumer.contract
+
+
+def asked_for(
+    requires: Sequence[str], contract: Contract | None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What is required, and what is optional. Raises `UsageError` for none or too much."""
+    own = contract.requires if contract is not None else ()
+    wanted = tuple(dict.fromkeys([*requires, *own]))
+    optional = contract.optional if contract is not None else ()
+    if not wanted and not optional:
+        raise UsageError("nothing is required", hint="name a capability with -r, or --for SKILL")
+    count = len(wanted) + len(optional)
+    if count > MOST_REQUIRED:
+        message = f"{count} capabilities are asked for, at most {MOST_REQUIRED} can be"
+        raise UsageError(message, hint="ask for fewer")
+    return wanted, optional

@@ -5,10 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from metier.core.names import is_capability_name
-from metier.errors import UsageError
 from metier.resolve.aliases import AliasTables
 from metier.resolve.choice import Choice, Verdicts, cut, gates, rank, select, within_hints
-from metier.resolve.consumer import contract_of_consumer
+from metier.resolve.consumer import MOST_REQUIRED, asked_for, contract_of_consumer
 from metier.resolve.missing import settle_missing
 from metier.resolve.pool import Pool
 from metier.resolve.probing import Probing
@@ -26,8 +25,8 @@ from metier.values.contracts import Mode
 from metier.values.policy import OnMissing, Policy, strictest
 
 DEPTH = 2
-MOST_REQUIRED = 1_000
-"""Capabilities that one run, or one provider in it, may require."""
+MOST_FOLLOWED = 50
+"""Ways to a provider on which its own requirements are resolved in one run."""
 
 
 def resolve(
@@ -103,19 +102,12 @@ class _Run:
     ) -> Resolution:
         contract = contract_of_consumer(consumer, mode)
         mode = mode or (contract.mode if contract is not None else "best-effort")
-        own = contract.requires if contract is not None else ()
-        wanted = tuple(dict.fromkeys([*requires, *own]))
-        optional = contract.optional if contract is not None else ()
-        if not wanted and not optional:
-            raise UsageError(
-                "nothing is required", hint="name a capability with -r, or --for SKILL"
-            )
-        if len(wanted) + len(optional) > MOST_REQUIRED:
-            raise UsageError(
-                f"{len(wanted) + len(optional)} capabilities are asked for, at most"
-                f" {MOST_REQUIRED} can be",
-                hint="ask for fewer",
-            )
+        wanted, optional = asked_for(requires, contract)
+        self._warnings += [
+            f"'{one[:80]}' is no capability name, so nothing can match it"
+            for one in wanted
+            if not is_capability_name(one)
+        ]
         place = self._pool.places.get(consumer.id) if consumer is not None else None
         question = self._question(wanted, query, mode, place, divergence)
         effective = self._policy(mode, contract.policy if contract is not None else {})
@@ -313,13 +305,13 @@ class _Run:
         if contract is None or not contract.requires:
             return None
         requires = tuple(dict.fromkeys(contract.requires))
-        if len(requires) > MOST_REQUIRED:
+        if len(requires) > MOST_REQUIRED or len(self._followed) >= MOST_FOLLOWED:
             self._warnings.append(
-                f"'{candidate.name}' requires {len(requires)} capabilities, at most"
-                f" {MOST_REQUIRED} can be followed"
+                f"'{candidate.name}': there is too much to follow what it requires"
             )
-            first = requires[:1]
-            return Dependency(candidate.id, first, (), first, open=first)
+            gap = requires[:1] if question.mode == "strict" else ()
+            first = requires[:MOST_REQUIRED]
+            return Dependency(candidate.id, first, (), gap, beyond_depth=True, open=gap)
         if depth <= 0:
             return Dependency(candidate.id, requires, (), (), beyond_depth=True)
         sub = self._question(requires, "", question.mode, place, question.with_divergence)

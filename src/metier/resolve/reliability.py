@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
-from metier.atomic import locked, write_atomically
+from metier.atomic import locked, read_state, write_atomically
 
 FILE = os.path.join(".dci", "state", "reliability.v1.json")
 SCHEMA_VERSION = "1"
@@ -78,8 +78,7 @@ class Reliability:
     def _read(self) -> tuple[dict[str, Any], str]:
         """What is stored, and what is wrong with it."""
         try:
-            with open(self.path, encoding="utf-8") as file:
-                data = json.load(file)
+            data = json.loads(read_state(self.path))
         except FileNotFoundError:
             return {}, ""
         except (OSError, ValueError, RecursionError) as error:

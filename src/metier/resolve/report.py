@@ -23,6 +23,8 @@ from metier.values.policy import Policy
 SCHEMA_VERSION = "1"
 MOST_ROWS = 200
 """Candidates with an explicit match that get a row of their own."""
+MOST_MATCHES = 20_000
+"""Matches in all rows together; when very much is required there are fewer rows."""
 
 
 class SourceCount(NamedTuple):
@@ -97,7 +99,8 @@ class Resolution:
     @cached_property
     def report(self) -> "Report":
         """Everything about the run; made when it is first asked for."""
-        return Report(_report(self, MOST_ROWS))
+        room = MOST_MATCHES // max(1, len(self.question.requires))
+        return Report(_report(self, min(MOST_ROWS, max(room, self.policy.max_candidates))))
 
     def full_report(self) -> "Report":
         """The same with a row for every candidate."""

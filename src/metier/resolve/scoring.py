@@ -7,14 +7,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from metier.core.bm25 import K1, B, idf
+from metier.core import bm25
 from metier.resolve.words import Floats, Hits, sums
 
 WEIGHTS = {"S_contract": 0.60, "S_desc": 0.20, "S_namepath": 0.10, "S_runtime": 0.10}
 SKILL_WEIGHTS = {"S_desc": 0.7, "S_namepath": 0.3}
 """S_skill: what the skill says of itself in words."""
 MATCH_SCORES = {"exact": 1.0, "alias": 0.8, "fuzzy": 0.33, "provisional": 0.25, "none": 0.0}
-BM25 = {"k1": K1, "b": B}
+BM25 = {"k1": bm25.K1, "b": bm25.B}
 INVALID_TOKEN = {"each": 0.02, "most": 0.20}
 UNKNOWN_CLAUSE = {"each": 0.05, "most": 0.20}
 OVERCLAIM = {"free": 20, "medians": 3, "step": 5, "each": 0.05, "most": 0.25}
@@ -74,7 +74,7 @@ def _idf(hits: Hits, total: int, without: int | None) -> list[float]:
     if without is not None:
         total -= 1
         found = [len(places) - int(np.any(places == without)) for places, _ in hits.postings]
-    return [idf(total, one) for one in found]
+    return [bm25.idf(total, one) for one in found]
 
 
 def label_scores(

@@ -28,7 +28,7 @@ from metier.errors import UsageError
 from metier.values.capabilities import CapabilitiesConfig, SelectionContext
 from metier.values.documents import Card
 from metier.values.outcomes import Issue
-from metier.values.selection import Scored, Skipped
+from metier.values.selection import Scored
 
 Scorer = Callable[[Card, SelectionContext], float]
 Counts = NDArray[np.int64]
@@ -105,7 +105,7 @@ class CardIndex:
         messages = recent(context.recent_messages, config.recent_messages)
         context = context._replace(recent_messages=messages)
         scored, issues = self._scored(context, config, custom_scorer)
-        forced = {key: place for place, key in enumerate(config.force_include)}
+        forced = {key: place for place, key in enumerate(dict.fromkeys(config.force_include))}
         passed: list[Scored[Card]] = []
         others: list[tuple[Scored[Card], str]] = []
         for one in scored:
@@ -157,11 +157,11 @@ class CardIndex:
 
         By the score in fast, slightly inexact numbers; what is near a threshold is among them.
         """
-        total = len(self.cards)
+        total, sizes = len(self.cards), np.maximum(1, self._sizes)
         if config.scorer == "saturating":
-            rough = np.bincount(self._owner, 1 - 2.0**-hits, minlength=total) / self._sizes
+            rough = np.bincount(self._owner, 1 - 2.0**-hits, minlength=total) / sizes
         else:
-            ratio = np.bincount(self._owner, hits > 0, minlength=total) / self._sizes
+            ratio = np.bincount(self._owner, hits > 0, minlength=total) / sizes
             density = np.minimum(np.bincount(self._owner, hits, minlength=total) / FULL_DENSITY, 1)
             rough = RATIO_WEIGHT * ratio + DENSITY_WEIGHT * density
         threshold = config.confidence_threshold
@@ -243,7 +243,10 @@ def select_relevant_capabilities(
     render: Callable[[Card], str] = lambda card: card.body,
     count: CountTokens = count_tokens,
 ) -> list[Scored[Card]]:
-    """The cards that a conversation needs and that fit into its budget, as `render` shows them."""
+    """The cards that a conversation needs and that fit into its budget, as `render` shows them.
+
+    By default that is their text alone; `inject_capabilities` counts the marks as well.
+    """
     index = cards if isinstance(cards, CardIndex) else CardIndex(cards)
     ranked = index.choose(context, config, custom_scorer=custom_scorer).ranked
     fitted = fit(
@@ -254,11 +257,3 @@ def select_relevant_capabilities(
         overflow=config.overflow,
     )
     return [ranked[place] for place in fitted.taken]
-
-
-def skipped(selection: CardSelection) -> list[Skipped]:
-    """What did not pass, as entries of an injection."""
-    return [
-        Skipped(one.item.id, "card", reason, detail=f"{one.score:g}")
-        for one, reason in selection.passed_over
-    ]

@@ -136,7 +136,7 @@ class Card:
     match: str = "substring"
     """Or `word`: no letter, mark or digit may stand next to a keyword."""
     confidence_threshold: float = 0.6
-    priority: int = 10
+    priority: float = 10
     estimated_tokens: int = 0
     """The author's claim; the size is measured."""
     version: str = ""

@@ -1,0 +1,118 @@
+"""Sanitizing: real texts that mean well or harm, and whether the time grows with the text only."""
+
+import html
+import json
+import re
+import sys
+import unicodedata
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from benchmarks.corpus import REPOSITORY
+from benchmarks.measure import Bar, alternate, cpu, median
+from metier.inject.sanitize import sanitize_capability_content
+
+REJECTED_BAR, CODE_BAR, ATTACKS_BAR, LINEAR_BAR = 0.5, 0.0, 1.0, 3.0
+FOLDER = REPOSITORY.parent / "shared" / "injection"
+SMALL, LARGE = 100_000, 1_000_000
+ROUNDS = 3
+FLOODS = {
+    "disregard": "disregard ",
+    "ignore all": "ignore all ",
+    "new instructions": "new instructions ",
+    "combining marks": "a\u0301\u0301\u0301",
+    "angle brackets": "<",
+    "role tags": "<system>",
+    "halves of tags": "<sys",
+    "openings of comments": "x<!--",
+    "backticks": "`` ` ",
+    "entities": "&#105;",
+    "role markers": "- System: x\n",
+    "fences": "```\n",
+}
+"""What a text is repeated from to make a slow check slow."""
+_FILLED = r"[\W_]*(?:(?:all|any|the|these|those|my|your|of)[\W_]+)*"
+_PHRASES = (
+    re.compile(rf"ignore{_FILLED}previous{_FILLED}instructions"),
+    re.compile(r"disregard[^\n]*above"),
+    re.compile(r"new[\W_]*instructions[*_`\s]*:"),
+)
+_FENCED = re.compile(r"(?ms)^ {0,3}(```+|~~~+)[^`\n]*\n.*?(?:^ {0,3}\1[ \t]*$|\Z)")
+_FRONT_MATTER = re.compile(r"(?s)\A---\n.*?\n---\n")
+
+
+def bars(_scratch: Path) -> Iterator[Bar]:
+    attacks, benign = _texts("attacks"), _texts("benign")
+    if attacks and benign:
+        yield from _on_real_texts(attacks, benign)
+    else:
+        print(f"no texts in {FOLDER}: only the time is measured", file=sys.stderr)
+    yield _linearity()
+
+
+def _texts(name: str) -> list[str]:
+    file = FOLDER / f"{name}.jsonl"
+    if not file.exists():
+        return []
+    return [json.loads(line)["text"] for line in file.read_text().split("\n") if line]
+
+
+def _on_real_texts(attacks: list[str], benign: list[str]) -> Iterator[Bar]:
+    results = [sanitize_capability_content(text) for text in benign]
+    rejected = sum(result.rejected for result in results)
+    yield Bar(
+        "benign files rejected",
+        100 * rejected / len(benign),
+        REJECTED_BAR,
+        "%",
+        f"{rejected} of {len(benign)} files",
+    )
+    blocks = [
+        (block[0], result.text)
+        for text, result in zip(benign, results, strict=True)
+        for block in _FENCED.finditer(_FRONT_MATTER.sub("", text))
+    ]
+    altered = sum(block not in cleaned for block, cleaned in blocks)
+    yield Bar("benign code altered", altered, CODE_BAR, "blocks", f"{len(blocks):,} fenced blocks")
+    phrased = [text for text in attacks if _holds_a_phrase(text)]
+    refused = sum(sanitize_capability_content(text).rejected for text in phrased)
+    yield Bar(
+        "attacks with one of the phrases rejected",
+        refused / len(phrased),
+        ATTACKS_BAR,
+        "of those that another detector finds",
+        f"{refused} of {len(phrased)}, among {len(attacks)} attacks",
+        at_least=True,
+    )
+
+
+def _holds_a_phrase(text: str) -> bool:
+    plain = unicodedata.normalize("NFKC", html.unescape(text)).lower()
+    return any(pattern.search(plain) for pattern in _PHRASES)
+
+
+def _linearity() -> Bar:
+    """The worst of the floods: the time for a character of a large text against a small one."""
+    growths = {name: _growth(flood) for name, flood in FLOODS.items()}
+    name = max(growths, key=lambda name: growths[name][0])
+    ratio, small, large = growths[name]
+    return Bar(
+        f"sanitizing 1 MB, the worst of {len(FLOODS)} floods",
+        ratio,
+        LINEAR_BAR,
+        "× 100 KB, a character",
+        f"{large * 1e9:.0f} ns against {small * 1e9:.0f} ns a character; {name}",
+    )
+
+
+def _growth(flood: str) -> tuple[float, float, float]:
+    """The ratio, and seconds a character of a small and of a large text."""
+    rounds = alternate(ROUNDS, _cost(flood, SMALL), _cost(flood, LARGE))
+    small, large = (median(column) for column in zip(*rounds, strict=True))
+    return median(one[1] / one[0] for one in rounds), small, large
+
+
+def _cost(flood: str, characters: int) -> Callable[[], float]:
+    """CPU seconds for one character of a text of so many."""
+    text = (flood * (characters // len(flood) + 1))[:characters]
+    return lambda: cpu(lambda: sanitize_capability_content(text)) / characters

@@ -1,0 +1,394 @@
+"""What people see of a resolution, from its report alone."""
+
+import shutil
+import sys
+import textwrap
+from collections import Counter
+from collections.abc import Sequence
+from itertools import takewhile
+from typing import Any
+
+import click
+
+from metier.cli.session import Session, counted
+from metier.core.names import is_capability_name
+from metier.core.text import printable
+from metier.resolve.choice import TIE_BREAKS
+
+Report = dict[str, Any]
+Row = dict[str, Any]
+Found = list[tuple[Row, Row]]
+_PARTS = ("contract", "desc", "namepath", "runtime")
+_COLUMNS = ("candidate", "final", *_PARTS, "penalty", "verdict")
+_GATES = {
+    "below-min-contract-score": ("S_contract", "min-contract-score"),
+    "below-min-total-score": ("S_total_final", "min-total-score"),
+}
+_NOT_MET = {
+    "runtime-incompatible": "made for other runtimes",
+    "contract-inflated": "claims more than it describes",
+    "probe-failed": "its probe failed",
+    "dependency-unresolved": "what it requires stays open",
+    "nothing-resolved": "has nothing of what is required",
+    "beyond-max-candidates-hint": "ranks below the max-candidates that it sets itself",
+}
+_BAR = 3  # cells of a full one
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+_MOST_BLOCKS = 20
+_INDENT = "   "
+
+
+def print_report(
+    session: Session, report: Report, notes: Sequence[str], *, everyone: bool = False
+) -> None:
+    """Blocks on a terminal, a table elsewhere; what is to be said about them goes beside."""
+    on_terminal = sys.stdout.isatty()
+    shown = shown_rows(report, everyone=everyone, most=_MOST_BLOCKS if on_terminal else None)
+    width = shutil.get_terminal_size().columns
+    for text in headline(report):
+        for line in _wrapped(text, width, "") if on_terminal else [text]:
+            click.echo(line)
+    if on_terminal:
+        for row in shown:
+            click.echo("\n".join(["", *block(row, report, width)]))
+    else:
+        session.print_table(_COLUMNS, [_cells(row, report) for row in shown], heading=True)
+    tree = dependency_lines(report)
+    if on_terminal and tree:
+        click.echo("\n".join(["", *tree]))
+    for line in [
+        *([] if on_terminal else tree),
+        *counts(report, shown),
+        *notes,
+    ]:
+        session.note(line)
+
+
+def one_line(text: str) -> str:
+    return printable(" ".join(text.split()))
+
+
+def name_of(candidate: str) -> str:
+    """The name in an id."""
+    return one_line(candidate.partition("::")[0])
+
+
+def shown_rows(report: Report, *, everyone: bool = False, most: int | None = None) -> list[Row]:
+    """Those left and those that match; at most as many, but all that are chosen."""
+    if everyone:
+        return list(report["candidates"])
+    chosen = report["diagnostics"]["chosen"]
+    rows = [row for row in report["candidates"] if row["rank"] or row["S_contract"] > 0]
+    most = len(rows) if most is None else most
+    return [row for place, row in enumerate(rows) if place < most or row["id"] in chosen]
+
+
+# The answer
+
+
+def headline(report: Report) -> list[str]:
+    """For each capability who provides it or why nobody does, and how the run ended."""
+    found = matches_of(report)
+    required = report["required_capabilities"]
+    lines = [f"{one_line(one)}: {_answer(one, found.get(one, []), report)}" for one in required]
+    for one in report["optional_capabilities"]:
+        provider = name_of(one["provider"]) if one["provider"] else "not provided"
+        lines.append(f"{one_line(one['capability'])} (optional): {provider}")
+    action = report["on_missing_required_action"]
+    if action["outcome"] != "not-needed":
+        lines.append(f"outcome: {action['outcome']} ({action['policy']})")
+    if report["degraded_mode"]:
+        lines.append(f"degraded mode: {without(report)}")
+    return lines
+
+
+def without(report: Report) -> str:
+    """What a degraded run emulates, or lacks."""
+    emulated = report["emulated_capabilities"]
+    left = map(one_line, emulated or report["unresolved_required_capabilities"])
+    names = ", ".join(left)
+    if not names:
+        return "goes on with less than is required"
+    return f"{'emulates' if emulated else 'goes on without'} {names}"
+
+
+def _answer(capability: str, matching: Found, report: Report) -> str:
+    chosen = report["diagnostics"]["chosen"]
+    found = [(row, one) for row, one in matching if one["resolved"]]
+    by_chosen = [_matched(row, one) for row, one in found if row["id"] in chosen]
+    if by_chosen:
+        return ", ".join(by_chosen)
+    passed = [(row, one) for row, one in found if row["rank"]]
+    if passed:
+        is_cover = report["selection_mode"] == "cover"
+        policy = f"max-providers={len(chosen) + 1}" if is_cover else "selection-mode=cover"
+        return f"{_named(passed)} does, but was not chosen: try --policy {policy}"
+    if found:
+        return f"{_named(found)} would, but {_main_rejection(found[0][0], report)}"
+    if matching:
+        return f"{_matched(*matching[0])} would, but strict takes only exact and alias matches"
+    if not is_capability_name(capability):
+        return "this is no name of a capability (a–z, 0–9, single hyphens)"
+    return "no skill declares it" if report["rejected_without_row"] else "nobody provides it"
+
+
+def matches_of(report: Report) -> dict[str, Found]:
+    """For each capability the candidates that match it in any way, and how; the best first."""
+    found: dict[str, Found] = {}
+    for row in report["candidates"]:
+        for one in row["matches"]:
+            if one["match"] != "none":
+                found.setdefault(one["capability"], []).append((row, one))
+    return found
+
+
+def _matched(row: Row, one: Row) -> str:
+    """`web-cache (fuzzy: web-searching)`"""
+    token = one["token"] if one["token"] != one["capability"] else None
+    kind = "words alone" if one["match"] == "provisional" else one["match"]
+    return f"{one_line(row['name'])} ({kind}{f': {one_line(token)}' if token else ''})"
+
+
+def _named(found: Found) -> str:
+    first = _matched(*found[0]).removesuffix(" (exact)")
+    return f"{first} and {counted(len(found) - 1, 'other')}" if len(found) > 1 else first
+
+
+# One candidate
+
+
+def block(row: Row, report: Report, width: int) -> list[str]:
+    """Who it is, where it lies, its scores as bars, and why it is chosen or is not."""
+    mark = click.style("  selected", fg="green", bold=True) if row["selected"] else ""
+    name = click.style(one_line(row["name"]), bold=True)
+    head = f"{row['rank'] or '–':<2} {name}  {row['S_total_final']:.3f}{mark}"
+    folder = row["id"].removeprefix(f"{row['name']}::")
+    origin = "" if row["source"] == "workspace" else f" (from {row['source']})"
+    parts = [f"{part} {_bar(row[f'S_{part}'])}" for part in _PARTS]
+    word = "why" if row["id"] in report["diagnostics"]["chosen"] else "why not"
+    return [
+        head,
+        *_wrapped(f"{folder}{origin}", width),
+        *_packed(parts, width),
+        *(line for text in _changes(row) for line in _wrapped(text, width)),
+        *_wrapped(f"{word}: {reason(row, report).removeprefix('not chosen: ')}", width),
+    ]
+
+
+def _cells(row: Row, report: Report) -> list[str]:
+    return [
+        row["id"],
+        f"{row['S_total_final']:.3f}",
+        *(f"{row[f'S_{part}']:.2f}" for part in _PARTS),
+        f"{row['penalties']['total']:.2f}" if row["penalties"]["total"] else "",
+        f"{'selected: ' if row['selected'] else ''}{reason(row, report)}",
+    ]
+
+
+def _bar(value: float) -> str:
+    """`0.50 █▌`"""
+    full, eighths = divmod(round(min(max(value, 0), 1) * _BAR * 8), 8)
+    return f"{value:.2f} {'█' * full}{_EIGHTHS[eighths].strip()}".rstrip()
+
+
+def _packed(parts: Sequence[str], width: int) -> list[str]:
+    """The parts on as few lines as they fit on."""
+    lines = [f"{_INDENT}{parts[0]}"]
+    for part in parts[1:]:
+        if len(lines[-1]) + len(part) + 2 <= width:
+            lines[-1] += f"  {part}"
+        else:
+            lines.append(f"{_INDENT}{part}")
+    return lines
+
+
+def _wrapped(text: str, width: int, indent: str = _INDENT) -> list[str]:
+    """The lines of `text`; a long word is left to the terminal, so that it can be copied."""
+    return textwrap.wrap(
+        one_line(text),
+        max(width, 20),
+        initial_indent=indent,
+        subsequent_indent=f"{indent}  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _changes(row: Row) -> list[str]:
+    """What comes off the parts, and the figures that the gates of cover look at."""
+    lines = []
+    penalties = row["penalties"]
+    if penalties["total"]:
+        each = [
+            f"{key.removesuffix('_penalty').replace('_', ' ')} {value:.2f}"
+            for key, value in penalties.items()
+            if value and key != "total"
+        ]
+        lines.append(f"penalties {penalties['total']:.2f}: {', '.join(each)}")
+    if row["history_multiplier"] != 1:
+        outcomes = counted(row["sample_size"], "outcome")
+        lines.append(f"history: times {row['history_multiplier']:.2f} after {outcomes}")
+    if "S_contract_of_resolved" in row:
+        figures = row["S_contract_of_resolved"], row["S_total_final_of_resolved"]
+        lines.append("of what it covers: S_contract {:.2f}, S_total_final {:.3f}".format(*figures))
+    return lines
+
+
+def reason(row: Row, report: Report) -> str:
+    """Why a candidate is chosen, or why it is not."""
+    if row["rejected"]:
+        problem = row.get("contract_problem")
+        first = [f"its contract cannot be used: {problem}"] if problem else []
+        return "; ".join([*first, *(_rejection(one, row, report) for one in row["rejected"])])
+    if row["id"] not in report["diagnostics"]["chosen"]:
+        return f"not chosen: {_why_not(row, report)}"
+    if not row["selected"]:
+        outcome = report["on_missing_required_action"]["outcome"]
+        return f"the best, but the run is {outcome}: nothing is selected"
+    if report["selection_mode"] == "cover":
+        return f"covers {', '.join(_covered(row))}"
+    below = next((one for one in _left(report) if one["rank"] > row["rank"]), None)
+    if below is None:
+        return "no other candidate is left"
+    return f"ranks above {one_line(below['name'])} by {_ranked_by(row, below)}"
+
+
+def _left(report: Report) -> list[Row]:
+    """Those that were left after the gates and the cut: they come first."""
+    return list(takewhile(lambda row: row["rank"], report["candidates"]))
+
+
+def _why_not(row: Row, report: Report) -> str:
+    chosen = [one for one in _left(report) if one["id"] in report["diagnostics"]["chosen"]]
+    if report["selection_mode"] == "cover":
+        covered = {one for other in chosen for one in _covered(other)}
+        if set(_covered(row)) <= covered:
+            return f"what it covers {', '.join(one_line(one['name']) for one in chosen)} does, too"
+        return f"max-providers {report['max_providers']} is reached"
+    if not chosen:
+        return "nobody was"
+    return f"{one_line(chosen[0]['name'])} ranks above by {_ranked_by(row, chosen[0])}"
+
+
+def _covered(row: Row) -> list[str]:
+    return [one_line(one["capability"]) for one in row["matches"] if one["resolved"]]
+
+
+def _ranked_by(row: Row, other: Row) -> str:
+    """`S_total_final 0.925 against 0.881`: the first of the tie-breakers that differs."""
+    for key in TIE_BREAKS[:-1]:
+        if row[key] != other[key]:
+            mine, theirs = _apart(row[key], other[key], 3)
+            return f"{key} {mine} against {theirs}"
+    return f"{TIE_BREAKS[-1]}: all scores are equal"
+
+
+def _apart(value: float, other: float, digits: int = 2) -> tuple[str, str]:
+    """Both with as many digits as tell them apart."""
+    while digits < 12 and f"{value:.{digits}f}" == f"{other:.{digits}f}":
+        digits += 1
+    return f"{value:.{digits}f}", f"{other:.{digits}f}"
+
+
+def _rejection(code: str, row: Row, report: Report) -> str:
+    """One reason with its figures."""
+    if code in _GATES:
+        figure, key = _GATES[code]
+        figure = f"{figure}_of_resolved" if report["selection_mode"] == "cover" else figure
+        return f"{figure} {_below(row[figure], key, report)}"
+    if code == "below-min-required-coverage":
+        count = len(report["required_capabilities"])
+        covers = f"covers {count - row['unresolved_required']} of {count}"
+        return f"{covers}, {_below(row['required_coverage'], 'min-required-coverage', report)}"
+    if code == "beyond-max-candidates":
+        return f"ranks below {len(_left(report))} that were kept"
+    lacking = [one_line(one) for one in row.get("unresolved_dependencies", ())]
+    details = {
+        "runtime-incompatible": f"it does not list {report['host_runtime']}",
+        "contract-inflated": f"claims more than it describes{delta(row, report)}",
+        "probe-failed": ", ".join(_failed_probes(row, report)),
+        "dependency-unresolved": f"nobody provides {', '.join(lacking)}",
+    }
+    return f"{code}: {details.get(code) or _NOT_MET.get(code, '')}"
+
+
+def _main_rejection(row: Row, report: Report) -> str:
+    """The first reason; where it covers too little for one, what lets several share."""
+    too_little = "below-min-required-coverage"
+    if too_little in row["rejected"]:
+        return f"{_rejection(too_little, row, report)}: try --policy selection-mode=cover"
+    return _rejection(row["rejected"][0], row, report)
+
+
+def _below(value: float, key: str, report: Report) -> str:
+    if value >= report["policy"][key]:
+        return f"{value:.2f} is below the {key} that it sets itself"
+    mine, limit = _apart(value, report["policy"][key])
+    return f"{mine} is below {key} {limit}"
+
+
+def delta(row: Row, report: Report) -> str:
+    """How far its claims go beyond its words, against the limit."""
+    divergence = report["diagnostics"]["divergence"]
+    far, limit = divergence["deltas"].get(row["id"]), divergence["limit"]
+    if far is None or limit is None:
+        return ""
+    return " (delta {} is above {})".format(*_apart(far, limit))
+
+
+def _failed_probes(row: Row, report: Report) -> list[str]:
+    return [
+        f"{one['capability']}, {one_line(one['detail'])}"
+        for one in report["diagnostics"]["probes"]
+        if one["candidate"] == row["id"] and not one["passed"]
+    ]
+
+
+# Around the candidates
+
+
+def dependency_lines(report: Report) -> list[str]:
+    """What the chosen require, who provides it, and what stays open; as a tree."""
+    return [line for one in report["dependencies"] for line in _tree(one)]
+
+
+def _tree(node: Row) -> list[str]:
+    providers = ", ".join(name_of(one) for one in node["selected"])
+    texts: list[list[str]] = []
+    for one in [] if node["beyond_depth"] else node["requires"]:
+        state = "is open" if one in node["unresolved"] else f"← {providers}"
+        texts.append([f"{one_line(one)} {state}"])
+    if node["beyond_depth"]:
+        texts.append(["not followed any further (--depth)"])
+    if node["cycle"]:
+        texts.append([f"circle: {' → '.join(name_of(one) for one in node['cycle'])}"])
+    texts += [_tree(one) for one in node["dependencies"]]
+    required = ", ".join(one_line(one) for one in node["requires"])
+    lines = [f"{name_of(node['provider'])} requires {required}"]
+    for place, (first, *others) in enumerate(texts, start=1):
+        is_last = place == len(texts)
+        lines.append(f"{'└' if is_last else '├'} {first}")
+        lines += [f"{' ' if is_last else '│'} {other}" for other in others]
+    return lines
+
+
+def counts(report: Report, shown: Sequence[Row]) -> list[str]:
+    """How many candidates are not shown, by the first reason of each."""
+    left: Counter[str] = Counter(report["rejected_without_row"])
+    ids = {row["id"] for row in shown}
+    for row in report["candidates"]:
+        if row["id"] not in ids:
+            left[row["rejected"][0] if row["rejected"] else ""] += 1
+    return [
+        f"{counted(count, 'other candidate')}: {_in_short(code, report)}"
+        for code, count in left.items()
+    ]
+
+
+def _in_short(code: str, report: Report) -> str:
+    key = code.removeprefix("below-").removeprefix("beyond-")
+    if code != key and key in report["policy"]:
+        limit = report["policy"][key]
+        shown = f"{limit:.2f}" if isinstance(limit, float) else limit
+        return f"{code.removesuffix(key)[:-1]} {key} {shown}"
+    return _NOT_MET.get(code, code) if code else "left, and not chosen"

@@ -1,0 +1,158 @@
+"""`metier report`: what a kept run shows, how two differ, and what damaged ones do not spoil."""
+
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pytest
+
+from conftest import Workspace
+from metier.cli import run
+
+DAMAGED = {
+    "half": "{",
+    "list": "[]",
+    "other": '{"run_id": "another"}',
+    "bare": '{"run_id": "bare"}',
+    "deep": "[" * 100_000,
+    "odd": '{"run_id": "odd", "required_capabilities": 7}',
+}
+
+
+class Result(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def data(self) -> Any:
+        return json.loads(self.out)
+
+
+Metier = Callable[..., Result]
+
+
+@pytest.fixture
+def metier(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> Metier:
+    """Run any command on a workspace with two skills."""
+    workspace.skill("alpha", extra="capabilities: [one, two]")
+    workspace.skill("beta", extra="capabilities: [two]")
+
+    def call(*arguments: str) -> Result:
+        code = run([*arguments, "--root", str(workspace.root)])
+        return Result(code, *capsys.readouterr())
+
+    return call
+
+
+def run_id(metier: Metier, *arguments: str) -> str:
+    found: str = metier("resolve", *arguments, "--json").data["run_id"]
+    return found
+
+
+# One
+
+
+@pytest.mark.parametrize("arguments", [("-r", "one"), ("-r", "nowhere"), ("-r", "two", "-r", "x")])
+def test_a_kept_run_is_shown_as_it_was_when_it_was_made(
+    metier: Metier, arguments: tuple[str, ...]
+) -> None:
+    made = metier("resolve", *arguments)
+    kept = made.err.splitlines()[-1].rpartition(" ")[2]
+    shown = metier("report", "show", kept)
+    assert (shown.code, shown.out) == (0, made.out)
+    assert set(made.err.splitlines()[1:-1]) <= set(shown.err.splitlines())
+    assert metier("report", "show", kept, "--json").data["run_id"] == kept
+
+
+def test_a_run_that_waits_is_shown_with_the_way_to_go_on(metier: Metier) -> None:
+    waiting = run_id(metier, "-r", "nowhere")
+    shown = metier("report", "show", waiting)
+    assert f"to go on: metier resolve --continue {waiting} --decision" in shown.err
+
+
+# Two
+
+
+def test_the_same_question_twice_makes_no_difference(metier: Metier) -> None:
+    runs = run_id(metier, "-r", "one"), run_id(metier, "-r", "one")
+    same = metier("report", "diff", *runs)
+    assert (same.code, same.out, same.err) == (0, "", "the same, but for id and time\n")
+    assert metier("report", "diff", *runs, "--json").data["equal"]
+
+
+def test_a_difference_is_told_field_by_field(workspace: Workspace, metier: Metier) -> None:
+    first = run_id(metier, "-r", "two")
+    workspace.skill("gamma", extra="capabilities: [two]")
+    second = run_id(metier, "-r", "two", "--mode", "strict", "--policy", "min-total-score=0.99")
+    told = metier("report", "diff", first, second)
+    lines = told.out.splitlines()
+    assert (told.code, lines[0]) == (1, f"{first} → {second}")
+    assert lines[1:3] == ["question", "  mode: best-effort → strict"]
+    assert "  min-total-score: 0.45 → 0.99" in lines
+    assert "  unresolved_required_capabilities: nothing → two" in lines
+    assert any(one.startswith("  selected: ") and one.endswith(" → nothing") for one in lines)
+    assert (
+        "  rejected: nothing → below-min-total-score" in lines[lines.index("beta::skills/beta") :]
+    )
+    assert f"only in {second}: gamma::skills/gamma" in lines
+
+
+def test_a_difference_as_json_has_old_and_new(metier: Metier) -> None:
+    runs = run_id(metier, "-r", "one"), run_id(metier, "-r", "two")
+    told = metier("report", "diff", *runs, "--json")
+    assert (told.code, told.data["equal"], told.data["old"]) == (1, False, runs[0])
+    question = told.data["question"]["required_capabilities"]
+    assert question == {"old": ["one"], "new": ["two"]}
+    assert told.data["policy"] == {}
+    changed = told.data["candidates"]["alpha::skills/alpha"]
+    assert changed["matches.one"]["old"]["match"] == "exact"
+    assert "new" not in changed["matches.one"]
+
+
+def test_another_order_is_a_difference(workspace: Workspace, metier: Metier) -> None:
+    first = run_id(metier, "-r", "two")
+    folder = workspace.root / ".metier/reports"
+    report = json.loads((folder / f"{first}.json").read_text())
+    report["run_id"] = "turned"
+    report["candidates"].reverse()
+    workspace.write(".metier/reports/turned.json", json.dumps(report))
+    told = metier("report", "diff", first, "turned")
+    assert (told.code, "order" in told.out) == (1, True)
+
+
+# Damaged ones
+
+
+def test_damaged_reports_do_not_hide_the_others(workspace: Workspace, metier: Metier) -> None:
+    good = run_id(metier, "-r", "one")
+    for name, text in DAMAGED.items():
+        workspace.write(f".metier/reports/{name}.json", text)
+    listed = metier("report", "list")
+    assert (listed.code, [line.split("\t")[0] for line in listed.out.splitlines()]) == (0, [good])
+    warnings = [one for one in listed.err.splitlines() if one.startswith("warning: the report of")]
+    assert len(warnings) == len(DAMAGED)
+    assert [one["run_id"] for one in metier("report", "list", "--json").data] == [good]
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_a_damaged_report_is_told_with_the_file_to_remove(
+    workspace: Workspace, metier: Metier, name: str
+) -> None:
+    metier("resolve", "-r", "one")
+    workspace.write(f".metier/reports/{name}.json", DAMAGED[name])
+    for command in (
+        ("report", "show", name),
+        ("resolve", "--continue", name, "--decision", "abort"),
+    ):
+        told = metier(*command)
+        assert (told.code, told.out) == (1, "")
+        assert f"the report of run '{name}' cannot be read" in told.err
+        assert f"hint: remove .metier/reports/{name}.json" in told.err
+        assert "did you mean" not in told.err
+
+
+def test_a_run_that_never_was_is_not_found(metier: Metier) -> None:
+    kept = run_id(metier, "-r", "one")
+    told = metier("report", "show", f"{kept}x")
+    assert (told.code, f"did you mean '{kept}'?" in told.err) == (1, True)
