@@ -248,7 +248,7 @@ def test_labels_of_several_processes_are_all_kept(tmp_path: Path) -> None:
             one.stdin.write(b"\n")
             one.stdin.flush()
         assert [one.wait(BOUND) for one in running] == [0] * WRITERS
-    lines = [json.loads(line) for line in log.read_bytes().splitlines()]
+    lines = [json.loads(line) for line in log.read_bytes().splitlines() if line]
     assert lines[0] == decision(1)
     assert sorted(line["at"] for line in lines[1:]) == list(range(WRITERS * LABELS))
     assert {line["right"] == (line["at"] % 3 == 0) for line in lines[1:]} == {True}

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from metier.config.capabilities import for_agent
+from metier.core.keywords import KeywordFinder
 from metier.errors import UsageError
 from metier.select.cards import (
     MOST_PASSED_OVER,
@@ -291,6 +292,22 @@ def test_a_sum_that_is_slightly_too_small_as_a_float_still_reaches_its_threshold
     assert 0.7 + 0.19 * 0.3 < 0.757
     assert ids(choose([card("one", confidence_threshold=0.757)], "deploy " * 19)) == ["one"]
     assert ids(choose([card("one")], "deploy " * 19, confidence_threshold=0.757)) == ["one"]
+    others = [
+        card(f"other-{number}", confidence_threshold=1.1) for number in range(MOST_PASSED_OVER + 1)
+    ]
+    one = card("one", confidence_threshold=0.757)
+    assert ids(choose([*others, one], "deploy " * 19)) == ["one"]
+
+
+@pytest.mark.parametrize("scorer", ["spec", "saturating"])
+def test_hits_count_for_a_card_behind_many_that_come_nearer_and_do_not_pass(scorer: str) -> None:
+    message = "deploy " * 99 + "ship"
+    others = [
+        card(f"other-{number}", "deploy", "ship", NEVER, confidence_threshold=0.9)
+        for number in range(2 * MOST_PASSED_OVER)
+    ]
+    one = card("one", "deploy", NEVER, confidence_threshold=0.49)
+    assert ids(choose([*others, one], message, scorer=scorer)) == ["one"]
 
 
 @pytest.mark.invariant(id="CARD-CFG-003")
@@ -656,3 +673,22 @@ def test_without_a_table_the_budget_is_that_of_the_settings_1500_by_default() ->
     assert token_budget(context("x"), CapabilitiesConfig(max_tokens=42)) == 42
     cards = [card("fits", body="x" * 6_000), card("more", body="x" * 6_001, priority=11)]
     assert selected(cards, context("deploy"), CapabilitiesConfig()) == ["fits"]
+
+
+@pytest.mark.invariant(id="CARD-ROLL-005")
+def test_all_keywords_of_all_cards_are_looked_for_in_one_pass(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What keeps a choice among thousands of cards far below 50 ms; `make bench` measures it."""
+    cards = [card(f"card-{n}", f"word{n}", f"other{n}") for n in range(200)]
+    index = CardIndex(cards)
+    passes: list[int] = []
+    original = KeywordFinder._matches
+
+    def counted(finder: KeywordFinder, text: str) -> Sequence[tuple[int, int, int]]:
+        passes.append(len(text))
+        return original(finder, text)
+
+    monkeypatch.setattr(KeywordFinder, "_matches", counted)
+    index.choose(context("word7 other7 word9"))
+    assert len(passes) == 1

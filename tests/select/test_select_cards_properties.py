@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -242,25 +243,25 @@ def test_the_fast_way_gives_every_card_the_score_of_the_formula(
                 assert scores[card.id] == calculate_relevance_score(card, told)
 
 
+def behind_many(card: Card) -> list[Card]:
+    """The card behind so many others with its score that it is not named unless it passes."""
+    ids = [f"other-{number}" for number in range(MOST_PASSED_OVER + 1)]
+    return [*(replace(card, id=id, confidence_threshold=1.1) for id in ids), card]
+
+
 @given(CASES)
 def test_whoever_is_near_a_threshold_is_judged_by_the_exact_score(case: Case) -> None:
-    """Each card's own score as its threshold: it passes; the next number above: it does not."""
+    """Each card's own score as its threshold: it passes; slightly more: it does not."""
     plain = CapabilitiesConfig(scorer=case.config.scorer)
     bare = case._replace(told=SelectionContext(case.told.recent_messages), config=plain)
     for card in known(bare):
         score = slow_score(card, bare)
+        free: dict[str, Any] = {"time_of_day": (), "user_tier": (), "environment_type": ()}
         for limit, is_in in ((score, True), (score + 1e-11, False)):
-            one = Card(
-                id=card.id,
-                name="N",
-                description="D",
-                keywords=card.keywords,
-                match=card.match,
-                priority=card.priority,
-                confidence_threshold=limit,
-            )
-            assert bool(bare._replace(cards=[one]).choose().ranked) is is_in
-            assert bool(bare._replace(cards=with_many([one])).choose().ranked) is is_in
+            one = replace(card, session_types=(), confidence_threshold=limit, **free)
+            for cards in ([one], with_many([one]), behind_many(one)):
+                chosen = bare._replace(cards=cards).choose().ranked
+                assert ([made.item for made in chosen] == [one]) is is_in
 
 
 @pytest.mark.invariant(id="CARD-SCO-009")

@@ -40,8 +40,8 @@ ERROR_PAGES: dict[str, str] = {
         "metier.toml, pyproject.toml, your own metier.toml, or the environment. Correct it there."
     ),
     "NOT_KEPT": (
-        "An outcome cannot be written to .dci/state/reliability.v1.json: the folder is read-only, "
-        "or the file there makes no sense and is never overwritten. Nothing is recorded."
+        "An outcome cannot be kept, so nothing is recorded. Either the folder .dci/state is "
+        "read-only, or the history in it makes no sense; such a file is never overwritten."
     ),
     "NOT_FOUND": (
         "No document has that id or name, or its file is gone. "
