@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import Workspace
-from metier import Catalog, Config, UsageError
+from metier import Catalog, Config
 from metier.core.budget import count_tokens
 from metier.core.render import REFERENCE_PREAMBLE, SEPARATOR
 from metier.index.cards import CardRegistry, stored_cards, text_of_card
@@ -341,7 +341,6 @@ def test_the_score_of_a_card_without_room_is_shown_too(desk: Desk) -> None:
 
 
 @pytest.mark.invariant(id="CARD-CFG-001")
-@pytest.mark.xfail(strict=True, raises=UsageError, reason="what is off is scored all the same")
 @pytest.mark.parametrize("rollout", [{"enabled": False}, {"mode": "off"}])
 def test_switched_off_a_misspelt_scorer_stops_nobody(desk: Desk, rollout: dict[str, Any]) -> None:
     desk.ability("other")
@@ -806,7 +805,6 @@ def test_a_linked_folder_outside_the_workspace_is_refused(desk: Desk, link: str)
     assert (desk.known(), desk.inject("deploy").text) == ([], "")
 
 
-@pytest.mark.xfail(strict=True, reason="it is called by the name of the folder that it leads to")
 def test_a_refused_folder_is_named_as_it_stands_in_the_workspace(desk: Desk) -> None:
     outside = Workspace(desk.root.parent / "outside")
     outside.write("evil.md", card_text("evil"))

@@ -302,7 +302,6 @@ def test_each_key_is_taken_from_the_strongest_file_that_has_it(place: Place) -> 
     assert (made.max_tokens, made.exclude) == (700, ("noisy",))
 
 
-@pytest.mark.xfail(strict=True, reason="profiles of one file hide those of another, agents do not")
 @pytest.mark.parametrize("own", ["profiles.other]\nmaxTokens = 5", "agents]\ncoder = 'mine'"])
 def test_files_that_are_right_each_are_right_together(place: Place, own: str) -> None:
     folder = place.home / ".config" / "metier"

@@ -10,7 +10,7 @@ from metier.core.relevance import time_of_day
 from metier.index.cards import stored_cards, text_of_card
 from metier.index.store import Store
 from metier.inject.cards import NO_CARDS, CardPart, card_parts, fit_cards, is_silent, log_cards
-from metier.select.cards import CardIndex, CardSelection, token_budget
+from metier.select.cards import CardIndex, CardSelection, is_scorer, token_budget
 from metier.values.capabilities import CapabilitiesConfig, SelectionContext
 from metier.values.documents import Card
 from metier.values.outcomes import Issue
@@ -56,6 +56,9 @@ class Cards:
             token_budget=budget,
             time_of_day=time_of_day(time.localtime().tm_hour),
         )
+        is_off = not config.enabled or config.mode == "off"
+        if is_off and not is_scorer(config.scorer):
+            config = config._replace(scorer="spec")  # what is off cannot be wrong
         with self._store.snapshot():
             selection = self.index().choose(context, config)
             whole = [replace(one, item=self._with_text(one.item)) for one in selection.ranked]

@@ -96,20 +96,22 @@ def load_config(
         for key, value in layer.items():
             where = _VARIABLES.get(key, source) if source == "environment" else source
             if key == "capabilities":
-                _checked(key, value, where)
-                capabilities = value if capabilities is None else _merged(capabilities, value)
-                values[key] = _checked(key, capabilities, where)
+                capabilities = _with_capabilities(capabilities, value, where)
             elif key not in values:
                 values[key] = _checked(key, value, where)
+    if capabilities is not None:
+        values["capabilities"] = _checked("capabilities", capabilities, layers[1][0])
     fields = {_KEYS[key]: value for key, value in values.items()}
     sources = tuple(source for source, _ in layers[1:])
     return Config(**fields, sources=sources)
 
 
-def _merged(stronger: Any, weaker: Any) -> Any:
-    from metier.config.capabilities import merged
+def _with_capabilities(stronger: Any, weaker: Any, source: str) -> Any:
+    """The tables of two files as one. Raises `ConfigError` for what is wrong in the weaker one."""
+    from metier.config.capabilities import check_capabilities, merged  # most workspaces set none
 
-    return merged(stronger, weaker)
+    check_capabilities(weaker, source)
+    return weaker if stronger is None else merged(stronger, weaker)
 
 
 _Layer = tuple[str, dict[str, Any]]

@@ -24,6 +24,11 @@ class _WrongValueError(ValueError):
     """What a value must be."""
 
 
+def check_capabilities(table: Any, source: str) -> None:
+    """Raise `ConfigError` at the first setting in `table` that is wrong by itself."""
+    _read(table, source, "capabilities")
+
+
 def read_capabilities(table: Any, source: str) -> CapabilitiesConfig:
     """The settings in `table`. Raises `ConfigError` at the first wrong one."""
     values = _read(table, source, "capabilities")
@@ -40,14 +45,18 @@ def read_capabilities(table: Any, source: str) -> CapabilitiesConfig:
 
 
 def merged(stronger: Any, weaker: Any) -> Any:
-    """Two tables as one: each key from the stronger one that has it."""
+    """Two tables as one: each key from the stronger one; profiles and agents by their names."""
     if not isinstance(stronger, dict) or not isinstance(weaker, dict):
         return stronger
-    known = {loose_key(key) for key in stronger}
-    return {
-        **stronger,
-        **{key: value for key, value in weaker.items() if loose_key(key) not in known},
-    }
+    made = dict(stronger)
+    known = {loose_key(key): key for key in stronger}
+    for key, value in weaker.items():
+        own = known.get(loose_key(key))
+        if own is None:
+            made[key] = value
+        elif loose_key(key) in ("profiles", "agents"):
+            made[own] = merged(made[own], value)
+    return made
 
 
 def for_agent(config: CapabilitiesConfig, agent: str | None) -> CapabilitiesConfig:

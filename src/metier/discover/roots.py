@@ -40,10 +40,18 @@ def _kind_roots(kind: Kind, folders: Sequence[str], workspace: str) -> list[Root
                 boundary=workspace if inside or kind == "card" else path,
                 label="workspace" if inside else os.path.basename(path),
                 rank=rank,
-                prefix=_prefix(relative if inside else os.path.basename(path)),
+                prefix=_prefix(_shown(kind, folder, path, relative if inside else "")),
             )
         )
     return roots
+
+
+def _shown(kind: Kind, folder: str, path: str, relative: str) -> str:
+    """How a folder is called in findings: by its place in the workspace, else by its name.
+
+    Cards from outside are refused, so theirs is called as it was named.
+    """
+    return relative or (folder if kind == "card" else os.path.basename(path))
 
 
 def _prefix(folder: str) -> str:

@@ -117,12 +117,13 @@ def card_parts(
     parts: list[CardPart] = []
     issues: list[Issue] = []
     for scored in selected:
-        card = scored.item
+        card = getattr(scored, "item", None)
         try:
-            parts.append(CardPart(scored, _handed(card, secret)))
+            parts.append(CardPart(scored, _handed(scored.item, secret)))
         except Exception as error:  # one bad card must not keep the others out
-            message = f"card '{card.id}' is not handed over: {_told(error)}"
-            issues.append(Issue("CARD_REJECTED", message, card.path, hint="metier lint"))
+            name, path = getattr(card, "id", ""), getattr(card, "path", "")
+            message = f"card '{name}' is not handed over: {_told(error)}"
+            issues.append(Issue("CARD_REJECTED", message, path, hint="metier lint"))
     return parts, issues
 
 

@@ -46,6 +46,11 @@ def register_scorer(name: str, scorer: Scorer) -> None:
     _registered[name] = scorer
 
 
+def is_scorer(name: str) -> bool:
+    """Whether a scorer has that name."""
+    return name in SCORERS or name in _registered
+
+
 def calculate_relevance_score(
     card: Card, context: SelectionContext, custom_scorer: Scorer | None = None
 ) -> float:
