@@ -290,6 +290,23 @@ def test_20_processes_that_write_at_once_lose_no_row_and_tear_none(tmp_path: Pat
     assert sorted(found) == sorted((str(who), number) for who in range(20) for number in range(50))
 
 
+def test_a_row_is_written_in_one_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two writes may have another's between them, however seldom."""
+    pieces: list[bytes] = []
+    write = os.write
+
+    def noted(descriptor: int, data: bytes) -> int:
+        pieces.append(data)
+        return write(descriptor, data)
+
+    keeper = journal_of(tmp_path)
+    monkeypatch.setattr(os, "write", noted)
+    keeper.keep(row(filler="x" * 100_000))
+    monkeypatch.undo()
+    assert [piece.count(b"\n") for piece in pieces] == [1]
+    assert rows_in(tmp_path / ".metier/decisions.jsonl") == [json.loads(pieces[0])]
+
+
 def test_20_hooks_at_once_log_20_rows(filled: Hooks) -> None:
     command = [sys.executable, "-m", "metier", "hook", "codex"]
     together([command] * 20, as_bytes(filled.asked("codex")), filled.environ)

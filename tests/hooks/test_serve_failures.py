@@ -28,6 +28,7 @@ from hooks.test_serve import (
     references,
 )
 from metier.hooks.journal import Journal
+from metier.hooks.store import ReadOnlyCatalogue
 from metier.index.migrations import MIGRATIONS
 
 AS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
@@ -377,6 +378,12 @@ def test_a_writer_does_not_keep_hooks_from_reading(filled: Hooks) -> None:
         assert card_ids(filled.text("codex", filled.asked("codex"))) == ["billing"]
         connection.execute("ROLLBACK")
     assert filled.log() == []
+
+
+def test_a_hook_cannot_write_into_the_catalogue(filled: Hooks) -> None:
+    catalogue = ReadOnlyCatalogue(str(filled.root))
+    with closing(catalogue), pytest.raises(sqlite3.OperationalError, match="readonly"):
+        catalogue.rows("DELETE FROM card")
 
 
 @pytest.mark.parametrize("pragma", ["locking_mode = EXCLUSIVE", "journal_mode = DELETE"])

@@ -1,5 +1,6 @@
 """A catalogue that may be stale is refreshed by one detached process, never by the hook itself."""
 
+import contextlib
 import fcntl
 import os
 import shutil
@@ -13,7 +14,16 @@ from pathlib import Path
 
 import pytest
 
-from hooks.test_serve import HOSTS, Hooks, as_bytes, card_ids, context_in, fill, skill_lines
+from hooks.test_serve import (
+    HOSTS,
+    Hooks,
+    as_bytes,
+    card_ids,
+    context_in,
+    fill,
+    lines_of,
+    skill_lines,
+)
 from metier.catalog import Catalog
 from metier.config import load_config
 from metier.hooks.journal import Journal
@@ -260,23 +270,43 @@ class Blocked:
     """A program in the place of Python that notes how it was called and waits to be let go."""
 
     def __init__(self, hooks: Hooks) -> None:
-        self.calls = hooks.home / "calls"
+        self.program = hooks.home / "program"
+        self._calls, self._ends = hooks.home / "calls", hooks.home / "ends"
         self._gate = hooks.home / "gate"
         self._lock = hooks.state / "hook.lock"
-        self.program = hooks.home / "program"
         os.mkfifo(self._gate)
         self.program.write_text(
-            f"#!/bin/sh\necho \"$@\" >> '{self.calls}'\ncat '{self._gate}' > /dev/null\n"
+            "#!/bin/sh\n"
+            f"echo \"$@\" >> '{self._calls}'\n"
+            f"cat '{self._gate}' > /dev/null\n"
+            f"echo >> '{self._ends}'\n"
         )
         self.program.chmod(0o755)
 
-    def let_go(self) -> None:
-        """Open the gate, and wait until the program has ended."""
-        with self._gate.open("w"):
-            pass
-        descriptor = os.open(self._lock, os.O_RDWR)
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        os.close(descriptor)
+    def calls(self) -> list[str]:
+        return lines_of(self._calls)
+
+    def let_go(self, least: int = 1) -> None:
+        """Open the gate until all that were started, and as many at least, have ended."""
+        deadline = time.monotonic() + 120
+        while True:
+            with contextlib.suppress(OSError):  # nobody waits at the gate
+                os.close(os.open(self._gate, os.O_WRONLY | os.O_NONBLOCK))
+            started, ended = len(self.calls()), len(lines_of(self._ends))
+            if least <= started == ended and self._is_unlocked():
+                return
+            assert time.monotonic() < deadline
+            os.sched_yield()
+
+    def _is_unlocked(self) -> bool:
+        if not self._lock.exists():
+            return True
+        with self._lock.open() as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+        return True
 
 
 RUN = (
@@ -290,8 +320,7 @@ def blocked(filled: Hooks) -> Iterator[Blocked]:
     made = Blocked(filled)
     add_skill(filled)
     yield made
-    if made.calls.exists():
-        made.let_go()
+    made.let_go(least=0)
 
 
 def test_the_refresh_is_the_one_of_this_workspace(
@@ -300,9 +329,8 @@ def test_the_refresh_is_the_one_of_this_workspace(
     monkeypatch.setattr(sys, "executable", str(blocked.program))
     ask(filled)
     blocked.let_go()
-    (call,) = blocked.calls.read_text().splitlines()
+    (call,) = blocked.calls()
     assert call.endswith(f"-m metier hook refresh --root {filled.root}")
-    blocked.calls.unlink()
 
 
 def test_a_hook_does_not_wait_for_the_refresh_and_the_refresh_outlives_it(
@@ -321,6 +349,7 @@ def test_a_hook_does_not_wait_for_the_refresh_and_the_refresh_outlives_it(
     assert finished.stderr == b""
     with pytest.raises(BlockingIOError), (filled.state / "hook.lock").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    blocked.let_go()
 
 
 def test_of_many_hooks_at_once_one_has_the_catalogue_refreshed(
@@ -344,8 +373,7 @@ def test_of_many_hooks_at_once_one_has_the_catalogue_refreshed(
             one.wait()
     assert all(card_ids(context_in("codex", output)) == ["billing"] for output, _ in printed)
     blocked.let_go()
-    assert len(blocked.calls.read_text().splitlines()) == 1
-    blocked.calls.unlink()
+    assert len(blocked.calls()) == 1
 
 
 # The real one

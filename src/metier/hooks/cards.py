@@ -86,7 +86,7 @@ def _met(
         rows = catalogue.rows(f"SELECT {_COLUMNS} JOIN document USING (key) WHERE {_COUNTS}")
     else:
         keys = _keys_met(catalogue, text)
-        keys.update(row[0] for row in catalogue.rows(f"SELECT key {_FREE}"))
+        keys.update(_keys_without_threshold(catalogue))
         rows = catalogue.rows_for(f"SELECT {_COLUMNS} WHERE key", keys)
     known = {row[1] for row in rows}
     missing = [one for one in forced if one not in known]
@@ -100,7 +100,15 @@ def _met(
 
 
 _COUNTS = "state = 'active' AND json_extract(data, '$.enabled') IS NOT 0"
-_FREE = f"FROM card JOIN document USING (key) WHERE threshold <= 0 AND {_COUNTS}"
+
+
+def _keys_without_threshold(catalogue: ReadOnlyCatalogue) -> list[int]:
+    """Keys of the cards that pass without any keyword."""
+    found = [row[0] for row in catalogue.rows("SELECT key FROM card WHERE threshold <= 0")]
+    if not found:
+        return []
+    sql = f"SELECT key FROM card JOIN document USING (key) WHERE {_COUNTS} AND key"
+    return [row[0] for row in catalogue.rows_for(sql, found)]
 
 
 def _keys_met(catalogue: ReadOnlyCatalogue, text: str) -> set[int]:

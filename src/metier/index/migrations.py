@@ -105,6 +105,7 @@ MIGRATIONS: tuple[Migration, ...] = (
             )
             """,
             "CREATE INDEX card_by_id ON card (id)",
+            "CREATE INDEX card_by_threshold ON card (threshold)",
             """
             CREATE TABLE card_keyword (
                 start TEXT PRIMARY KEY,
