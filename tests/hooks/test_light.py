@@ -3,8 +3,11 @@
 import json
 import math
 import os
+import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +31,7 @@ from hooks.test_serve import (
     transcript,
 )
 from metier.hooks.lightjson import dump, parse
+from metier.hooks.store import ReadOnlyCatalogue
 
 HEAVY = frozenset(
     [
@@ -204,6 +208,32 @@ def test_the_command_itself_loads_nothing_else(shared: Hooks) -> None:
     own = names.index("metier.__main__") if "metier.__main__" in names else names.index("metier")
     assert "metier.hooks.serve" in names[own:]
     assert_light(names[own:])
+
+
+# What is read
+
+
+@pytest.mark.parametrize("prompt", [PROMPT, NEUTRAL])
+def test_no_question_to_the_catalogue_goes_through_all_documents(
+    prompt: str, shared: Hooks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: dict[str, int] = {}
+    rows = ReadOnlyCatalogue.rows
+
+    def noted(self: ReadOnlyCatalogue, sql: str, parameters: Iterable[Any] = ()) -> list[Any]:
+        given = tuple(parameters)
+        asked[sql] = len(given)
+        return rows(self, sql, given)
+
+    monkeypatch.setattr(ReadOnlyCatalogue, "rows", noted)
+    shared.served("codex", shared.asked("codex", prompt))
+    assert len(asked) > 3
+    through = ("SCAN document", "SCAN skill_stem", "SCAN skill_size", "SCAN card_keyword")
+    with closing(sqlite3.connect(shared.state / "metier.db")) as connection:
+        for sql, size in asked.items():
+            if not sql.startswith("PRAGMA"):
+                plan = connection.execute(f"EXPLAIN QUERY PLAN {sql}", [""] * size)
+                assert not any(step[3].startswith(through) for step in plan), sql
 
 
 # JSON

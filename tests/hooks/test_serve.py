@@ -886,6 +886,22 @@ def test_a_transcript_with_an_impossible_path_costs_only_its_messages(
     assert card_ids(filled.text("claude-code", given)) == ["billing"]
 
 
+@pytest.mark.xfail(strict=True, reason="only the prompt is rid of halves of surrogate pairs")
+@pytest.mark.parametrize("host", [*TRANSCRIPTS, "openclaw"])
+def test_half_a_character_in_an_earlier_message_costs_no_more_than_itself(
+    host: str, filled: Hooks
+) -> None:
+    """Whoever cuts a text in JavaScript leaves such halves; our own plugin for OpenClaw does."""
+    told = ["the invoice \ud83d", "so"]
+    given = filled.asked(host, "a refund")
+    if host == "openclaw":
+        given["messages"] = [{"role": "user", "content": one} for one in told]
+    else:
+        given["transcript_path"] = transcript(filled, TRANSCRIPTS[host](told))
+    assert card_ids(filled.text(host, given)) == ["billing"]
+    assert score_of(filled) == 0.706
+
+
 def test_only_the_end_of_a_huge_transcript_is_read(filled: Hooks) -> None:
     file = filled.home / "huge.jsonl"
     with file.open("wb") as stream:

@@ -31,6 +31,9 @@ class Reliability:
         self.path = os.path.join(workspace, FILE)
         self._now = now or (lambda: datetime.now(UTC))
         self._unsaved: dict[str, list[int]] = {}
+        state = os.path.dirname(self.path)
+        self._folders = (state, os.path.dirname(state), workspace)
+        """Where the record is to lie; the first of them that exists must be writable."""
 
     def history(self) -> History:
         """What is known; never raises."""
@@ -78,6 +81,7 @@ class Reliability:
     def _read(self) -> tuple[dict[str, Any], str]:
         """What is stored, and what is wrong with it."""
         try:
+            os.stat(self.path)
             data = json.loads(read_state(self.path))
         except FileNotFoundError:
             return {}, ""
@@ -88,10 +92,8 @@ class Reliability:
         return data["candidates"], ""
 
     def _can_write(self) -> bool:
-        folder = os.path.dirname(self.path)
-        while folder and not os.path.isdir(folder):
-            folder = os.path.dirname(folder)
-        return os.access(folder, os.W_OK)
+        there = next((one for one in self._folders if os.path.isdir(one)), "")
+        return os.access(there, os.W_OK)
 
     @staticmethod
     def _of(outcomes: Mapping[str, list[int]], state: HistoryState, warning: str) -> History:
