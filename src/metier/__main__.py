@@ -17,7 +17,7 @@ def _serve(host: str) -> None:
 
 def main() -> None:
     """Run the command line; the exit code is the process's."""
-    if len(sys.argv) == 3 and sys.argv[1] == "hook" and sys.argv[2] in _HOSTS:
+    if len(sys.argv) > 2 and sys.argv[1] == "hook" and sys.argv[2] in _HOSTS:
         _serve(sys.argv[2])
         return
     try:

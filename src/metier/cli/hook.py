@@ -9,10 +9,11 @@ import click
 from metier.catalog import Catalog
 from metier.cli.session import Session, metier_command
 from metier.core.text import printable
-from metier.errors import UsageError
+from metier.errors import MetierError, UsageError
 from metier.hooks.changes import BACKUP, Change, Plan, apply
 from metier.hooks.hosts import HOSTS, Scope
 from metier.hooks.install import plan_install, plan_uninstall
+from metier.hooks.journal import Journal
 from metier.hooks.prepare import prepare
 from metier.workspace import STATE_FOLDER
 
@@ -55,7 +56,7 @@ def command(
         click.echo(click.get_current_context().get_help())
         return 2
     if action == "refresh":
-        return _refresh(session)
+        return _refresh_or_log(session)
     if host is None:
         raise UsageError(f"'hook {action}' takes a host", hint=f"hosts: {', '.join(HOSTS)}")
     plan = _plan(session, action, host, for_user)
@@ -76,6 +77,17 @@ def _prepare_or_tell(session: Session, for_user: bool) -> None:
         _refresh(session)
     if for_user:
         session.note("in each workspace where it is to answer: metier hook refresh, once")
+
+
+def _refresh_or_log(session: Session) -> int:
+    """The same; nobody may be looking, so what goes wrong is told in the hooks' log as well."""
+    try:
+        return _refresh(session)
+    except MetierError as error:
+        journal = Journal()
+        journal.enter(session.workspace())
+        journal.tell("refresh", error)
+        raise
 
 
 def _refresh(session: Session) -> int:

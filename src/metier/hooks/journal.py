@@ -47,8 +47,7 @@ class Journal:
 
     def enter(self, workspace: str) -> None:
         folder = os.path.join(workspace, STATE_FOLDER)
-        if os.path.isdir(folder):
-            self._workspace, self._folder = workspace, folder
+        self._workspace, self._folder = workspace, folder if os.path.isdir(folder) else ""
 
     # Decisions
 
@@ -97,6 +96,16 @@ class Journal:
 
     def fail(self, host: str, error: BaseException, milliseconds: float) -> None:
         """Log one line about a failure, and a row that counts it, if that can be done at all."""
+        self.tell(host, error)
+        try:
+            if self._folder:
+                self.keep(failed_row(host, type(error).__name__, milliseconds))
+                self.refresh_if_stale(_AFTER_A_FAILURE)
+        except (OSError, ValueError):
+            pass
+
+    def tell(self, host: str, error: BaseException) -> None:
+        """Log one line about a failure."""
         what = " ".join(f"{type(error).__name__}: {error}".split())[:500]
         line = f"{time.strftime('%Y-%m-%dT%H:%M:%S%z')} {host}: {what}"
         for folder in (self._folder, _user_folder()):
@@ -107,12 +116,6 @@ class Journal:
                     break
             except (OSError, ValueError):
                 continue
-        try:
-            if self._folder:
-                self.keep(failed_row(host, type(error).__name__, milliseconds))
-                self.refresh_if_stale(_AFTER_A_FAILURE)
-        except (OSError, ValueError):
-            pass
 
     # The secret behind the marks around what is handed over
 

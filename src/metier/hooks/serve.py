@@ -24,6 +24,8 @@ MOST_CHARACTERS = 9_400
 """Of an answer; hosts cut what is longer than 10,000, or show a part of it."""
 _EVENTS = ("UserPromptSubmit", "BeforeAgent", "SessionStart", "SubagentStart")
 """The events whose name is echoed; the first two are those of hosts that name none."""
+_DEFUSED = str.maketrans("<>[]", "‹›()")
+"""Tags, comments, marks and chat-template tokens all need one of these."""
 _LONGEST_DESCRIPTION = 300
 _CHARACTERS_PER_TOKEN = 4
 _PASSED_OVER = 5
@@ -35,6 +37,7 @@ def serve(host: str) -> None:
     started = time.perf_counter()
     journal = Journal()
     try:
+        journal.enter(find_workspace())
         asked = Asked(_given())
         workspace = find_workspace(asked.folder or None)
         journal.enter(workspace)
@@ -224,5 +227,5 @@ def _line(one: Suggestion) -> str:
     about = " ".join(one.description.split())
     if len(about) > _LONGEST_DESCRIPTION:
         about = f"{about[:_LONGEST_DESCRIPTION]}…"
-    shown = f"- {' '.join(one.name.split())}: {about} ({one.path})"
+    shown = f"- {' '.join(one.name.split())}: {about} ({one.path})".translate(_DEFUSED)
     return "".join(char if char.isprintable() else "?" for char in shown)

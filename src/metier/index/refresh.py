@@ -172,7 +172,7 @@ class _Update:
             "INSERT OR IGNORE INTO skill_capability VALUES (?, ?)", self._capabilities
         )
         self._postings.write()
-        self._stems.write()
+        self._stems.write_with_new()
         settle(self._connection, self._groups)
         self._cards.write()
         self._remember("reader", self._reading.fingerprint)

@@ -78,6 +78,22 @@ class StemPostings:
         for stem in label_stems(name, _folder(path)):
             self._removed[LABEL, stem].add(key)
 
+    def write_with_new(self) -> None:
+        """Write all changes; where every skill had its stems, new skills get theirs as well."""
+        known = self._connection.execute("SELECT 1 FROM setting WHERE name = ?", (_SETTING,))
+        if known.fetchone() is None or self._is_new:
+            self.write()
+        else:
+            self.write_missing()
+
+    def write_missing(self) -> int:
+        """Add the stems of all skills that have none, and write; how many there were."""
+        missing = self._connection.execute(_MISSING).fetchall()
+        for key, name, description, path in missing:
+            self.add(key, name, description, path)
+        self.write(complete=True)
+        return len(missing)
+
     def write(self, *, complete: bool = False) -> None:
         """Write all changes; `complete` says that now no skill is without its stems."""
         self._write_changes()
@@ -152,12 +168,7 @@ def catch_up(store: Store) -> int:
     if is_caught_up(store):
         return 0
     with store.transaction() as connection:
-        missing = connection.execute(_MISSING).fetchall()
-        postings = StemPostings(connection)
-        for key, name, description, path in missing:
-            postings.add(key, name, description, path)
-        postings.write(complete=True)
-    return len(missing)
+        return StemPostings(connection).write_missing()
 
 
 def stem_postings(store: Store, field: str, stem: str) -> Postings | None:

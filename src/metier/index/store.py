@@ -33,8 +33,9 @@ class Store:
         """Open the catalogue at `path`, making or migrating it. Raises `StoreError`."""
         with _as_store_error(path):
             folder = os.path.dirname(path)
-            if folder:
+            if folder and not os.path.isdir(folder):
                 os.makedirs(folder, exist_ok=True)
+                _keep_out_of_git(folder)
             connection = sqlite3.connect(path, timeout=busy_seconds, isolation_level=None)
         store = cls(connection, path)
         try:
@@ -137,6 +138,12 @@ class Store:
                     connection.execute(statement)
                 connection.execute("INSERT INTO migration VALUES (?, ?)", (number, migration.name))
                 connection.execute(f"PRAGMA user_version = {number}")
+
+
+def _keep_out_of_git(folder: str) -> None:
+    """State is no part of a repository, and the secret in it least of all."""
+    with open(os.path.join(folder, ".gitignore"), "w", encoding="utf-8") as file:
+        file.write("*\n")
 
 
 def _is_busy(error: sqlite3.Error) -> bool:
