@@ -33,9 +33,7 @@ def test_state_lives_in_one_folder_and_nowhere_else(workspace: Workspace, empty_
     made = files_below(workspace.root, empty_home) - before
     state = workspace.root / ".metier"
     assert made == {str(state), str(state / "metier.db"), str(state / ".gitignore")}
-    assert (
-        state / ".gitignore"
-    ).read_text() == "*\n"  # no repository gets it
+    assert (state / ".gitignore").read_text() == "*\n"  # no repository gets it
 
 
 def test_a_catalogue_in_memory_is_kept_nowhere(workspace: Workspace, empty_home: Path) -> None:
