@@ -67,9 +67,8 @@ class Resolver:
         """One run. Raises `UsageError` when nothing is required, `NotFoundError` for a consumer."""
         tables, issues = self._aliases(alias_file)
         history = self._reliability.history()
-        self._catch_up()
-        with self._store.snapshot():
-            pool = self.pool()
+
+        def run(pool: Pool) -> Resolution:
             return resolve(
                 pool,
                 requires,
@@ -87,6 +86,13 @@ class Resolver:
                 depth=depth,
                 facts=self._facts(history, issues),
             )
+
+        with self._store.snapshot():
+            if self._pool is not None and self._version == self._store.version():
+                return run(self._pool)
+        self._catch_up()
+        with self._store.snapshot():
+            return run(self.pool())
 
     def _facts(self, history: History, issues: Sequence[Issue]) -> RunFacts:
         now = datetime.now(UTC)

@@ -886,7 +886,6 @@ def test_a_transcript_with_an_impossible_path_costs_only_its_messages(
     assert card_ids(filled.text("claude-code", given)) == ["billing"]
 
 
-@pytest.mark.xfail(strict=True, reason="only the prompt is rid of halves of surrogate pairs")
 @pytest.mark.parametrize("host", [*TRANSCRIPTS, "openclaw"])
 def test_half_a_character_in_an_earlier_message_costs_no_more_than_itself(
     host: str, filled: Hooks

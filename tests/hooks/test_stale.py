@@ -323,11 +323,23 @@ def blocked(filled: Hooks) -> Iterator[Blocked]:
     made.let_go(least=0)
 
 
-def test_the_refresh_is_the_one_of_this_workspace(
-    blocked: Blocked, filled: Hooks, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "executable", str(blocked.program))
-    ask(filled)
+def run_with(blocked: Blocked, hooks: Hooks) -> bytes:
+    """What a hook prints that has such a program; this returns when nobody holds its streams."""
+    finished = subprocess.run(
+        [sys.executable, "-c", RUN.format(program=str(blocked.program))],
+        input=as_bytes(hooks.asked("codex")),
+        capture_output=True,
+        cwd=hooks.home,
+        env={**os.environ, **hooks.environ},
+        timeout=60,
+        check=True,
+    )
+    assert finished.stderr == b""
+    return finished.stdout
+
+
+def test_the_refresh_is_the_one_of_this_workspace(blocked: Blocked, filled: Hooks) -> None:
+    run_with(blocked, filled)
     blocked.let_go()
     (call,) = blocked.calls()
     assert call.endswith(f"-m metier hook refresh --root {filled.root}")
@@ -336,17 +348,7 @@ def test_the_refresh_is_the_one_of_this_workspace(
 def test_a_hook_does_not_wait_for_the_refresh_and_the_refresh_outlives_it(
     blocked: Blocked, filled: Hooks
 ) -> None:
-    finished = subprocess.run(  # returns when nobody holds its streams any more
-        [sys.executable, "-c", RUN.format(program=str(blocked.program))],
-        input=as_bytes(filled.asked("codex")),
-        capture_output=True,
-        cwd=filled.home,
-        env={**os.environ, **filled.environ},
-        timeout=120,
-        check=True,
-    )
-    assert card_ids(context_in("codex", finished.stdout)) == ["billing"]
-    assert finished.stderr == b""
+    assert card_ids(context_in("codex", run_with(blocked, filled))) == ["billing"]
     with pytest.raises(BlockingIOError), (filled.state / "hook.lock").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     blocked.let_go()

@@ -50,7 +50,7 @@ class Asked:
         if earlier and earlier[-1].strip() == self.prompt.strip():
             earlier.pop()
         told = [one for one in [*earlier, self.prompt] if one.strip()]
-        return [clipped(one) for one in told[-most:]]
+        return [_whole(clipped(one)) for one in told[-most:]]
 
     def _from_transcript(self) -> list[str]:
         """The messages at the end of the transcript, as far as it can be understood."""
@@ -66,6 +66,11 @@ class Asked:
         return [text for line in lines if (text := _text_of(_parsed(line)))]
 
 
+def _whole(text: str) -> str:
+    """`text` without halves of surrogate pairs, which SQLite does not take."""
+    return text.encode(errors="replace").decode()
+
+
 def clipped(message: str) -> str:
     if len(message) <= LOOKED_AT:
         return message
@@ -76,7 +81,7 @@ def _text(given: dict[str, Any], *names: str) -> str:
     for name in names:
         value = given.get(name)
         if isinstance(value, str) and value:
-            return value.encode(errors="replace").decode()  # no halves of surrogate pairs
+            return _whole(value)
     return ""
 
 

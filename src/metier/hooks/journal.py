@@ -65,8 +65,7 @@ class Journal:
         if most is None:
             return False
         since = _time_of(os.path.join(self._folder, RESUMED))
-        rows = [row for row in self._latest() if row.get("mode") in ("soft", "on")]
-        rows = [row for row in rows if row.get("at", 0) > since][-_WINDOW:]
+        rows = self._latest(since)
         share = sum(row.get("injected") is True for row in rows) / max(1, len(rows))
         if len(rows) < _LEAST or share <= most:
             return False
@@ -74,7 +73,8 @@ class Journal:
         _append(flag, why, _LARGEST_LOG, "")
         return True
 
-    def _latest(self) -> list[dict[str, Any]]:
+    def _latest(self, since: float) -> list[dict[str, Any]]:
+        """The last decisions after a moment that could inject, at most as many as count."""
         path = os.path.join(self._folder, DECISIONS)
         try:
             descriptor = os.open(path, os.O_RDONLY)
@@ -85,8 +85,15 @@ class Journal:
             lines = os.pread(descriptor, _WINDOW_BYTES, start).split(b"\n")
         finally:
             os.close(descriptor)
-        whole = lines[1:] if start else lines
-        return [row for line in whole if (row := _row(line))]
+        found: list[dict[str, Any]] = []
+        for line in reversed(lines[1:] if start else lines):
+            row = _row(line)
+            at = row.get("at")
+            if row.get("mode") in ("soft", "on") and isinstance(at, int | float) and at > since:
+                found.append(row)
+                if len(found) == _WINDOW:
+                    break
+        return found
 
     def session_hash(self, session: str) -> str:
         """A conversation by a name that says nothing; the same for the same conversation."""
@@ -243,7 +250,10 @@ def _make_room(path: str, older: str, largest: int) -> None:
     """Put a file aside, or empty it; of several processes at once only one does."""
     import fcntl
 
-    descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return  # somebody was faster
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         is_the_same = _number_of(path) == os.fstat(descriptor).st_ino

@@ -71,10 +71,13 @@ class Scores:
 
     def look_up(self) -> None:
         """Fetch the words that any score may need, while the catalogue is open."""
-        for words in (self._pool.prose, self._pool.labels):
-            words.look_up(self._query)
-            if self._question.with_divergence:
-                words.look_up(stem for name in self.matches.names for stem in _stems(name))
+        if "namepath" not in self.__dict__:
+            self._pool.prose.look_up(self._query)
+            self._pool.labels.look_up(self._query)
+        if "deltas" not in self.__dict__ and self._question.with_divergence:
+            claimed = [stem for name in self.matches.names for stem in _stems(name)]
+            self._pool.prose.look_up(claimed)
+            self._pool.labels.look_up(claimed)
 
     # What it claims
 
