@@ -95,12 +95,13 @@ class Resolver:
             return run(self.pool())
 
     def _facts(self, history: History, issues: Sequence[Issue]) -> RunFacts:
-        now = datetime.now(UTC)
+        moment = datetime.now(UTC).isoformat(timespec="microseconds")
+        stamp = moment.replace("-", "").replace(":", "")
         sources, excluded = self._discovery
         warnings = [f"{one.path}:{one.line}: {one.message}" for one in issues]
         return RunFacts(
-            run_id=f"{now:%Y%m%dT%H%M%S.%f}-{os.urandom(2).hex()}",
-            generated_at=now.isoformat(timespec="seconds"),
+            run_id=f"{stamp[:22]}-{os.urandom(2).hex()}",
+            generated_at=f"{moment[:19]}+00:00",
             sources=sources,
             excluded=excluded,
             history_state=history.state,

@@ -19,8 +19,9 @@ from metier.resolve.scoring import (
     overclaim_penalties,
     rounded,
     unknown_clause_penalties,
+    weights_of_stem,
 )
-from metier.resolve.words import NOWHERE, Floats, Places, Words, WordsInMemory, floats
+from metier.resolve.words import NOWHERE, Floats, Hits, Places, Words, WordsInMemory, floats
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
 from metier.values.policy import Policy
@@ -54,6 +55,7 @@ class Pool:
         self._words = words
         self._claims: dict[Mode, Claims] = {}
         self._runtime: dict[str | None, Floats] = {}
+        self._weights: dict[str, tuple[Places, Floats]] = {}
 
     def __len__(self) -> int:
         return len(self.candidates)
@@ -83,9 +85,25 @@ class Pool:
             WordsInMemory(label_stems(one.name, one.folder) for one in self.candidates),
         )
 
-    def length_norms(self, without: int | None) -> Floats:
-        """What the length of each text does in S_desc; one may not count for it."""
-        return self._norms if without is None else length_norms(self.prose.lengths, without)
+    def weighted_hits(self, wanted: Iterable[str], without: int | None) -> Hits:
+        """The texts that have these stems, and what each counts there; one text may not count."""
+        if without is None:
+            return Hits([self._weighted(stem) for stem in wanted])
+        norms, hits = length_norms(self.prose.lengths, without), self.prose.hits(wanted)
+        return Hits(
+            [
+                (places, weights_of_stem(places, counts, norms, without))
+                for places, counts in hits.postings
+            ]
+        )
+
+    def _weighted(self, stem: str) -> tuple[Places, Floats]:
+        known = self._weights.get(stem)
+        if known is None:
+            places, counts = self.prose.posting(stem)
+            known = places, weights_of_stem(places, counts, self._norms)
+            self._weights[stem] = known
+        return known
 
     @cached_property
     def _norms(self) -> Floats:

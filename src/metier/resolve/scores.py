@@ -119,8 +119,9 @@ class Scores:
 
     @once
     def desc(self) -> Floats:
-        hits, consumer = self._pool.prose.hits(self._query), self._question.consumer
-        return description_scores(hits, self._pool.length_norms(consumer), self.places, consumer)
+        consumer = self._question.consumer
+        hits = self._pool.weighted_hits(self._query, consumer)
+        return description_scores(hits, len(self._pool), self.places, consumer)
 
     @once
     def namepath(self) -> Floats:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metier.core import bm25
-from metier.resolve.words import Floats, Hits, sums
+from metier.resolve.words import Floats, Hits, Places, sums
 
 WEIGHTS = {"S_contract": 0.60, "S_desc": 0.20, "S_namepath": 0.10, "S_runtime": 0.10}
 SKILL_WEIGHTS = {"S_desc": 0.7, "S_namepath": 0.3}
@@ -49,32 +49,29 @@ def length_norms(lengths: Floats, without: int | None) -> Floats:
     return BM25["k1"] * (1 - BM25["b"] + BM25["b"] * (lengths / (mean or 1.0)))
 
 
-def description_scores(
-    hits: Hits, norms: Floats, rows: NDArray[np.intp], without: int | None
+def weights_of_stem(
+    places: Places, counts: Floats, norms: Floats, without: int | None = None
 ) -> Floats:
-    """S_desc of these rows: BM25 of the query's hits, over the highest of all texts.
+    """What a stem counts in BM25 for each text that has it.
 
-    `norms` are those of all texts; the text `without` is left out of it all.
+    `norms` are those of all texts; the text `without` counts for nothing.
     """
-    if not hits.postings:
-        return np.zeros(len(rows))
-    places, counts = hits.places, hits.counts
-    rarity = np.array(_idf(hits, len(norms), without)).repeat(hits.sizes)
-    parts = rarity * (counts * (BM25["k1"] + 1)) / (counts + norms[places])
-    scores = sums(places, parts, len(norms))
+    total, found = len(norms), len(places)
+    if without is not None:
+        total, found = total - 1, found - int(np.any(places == without))
+    rarity = bm25.idf(total, found)
+    return rarity * (counts * (BM25["k1"] + 1)) / (counts + norms[places])
+
+
+def description_scores(
+    hits: Hits, total: int, rows: NDArray[np.intp], without: int | None
+) -> Floats:
+    """S_desc of these rows: the weights of the query's stems, over the highest of all texts."""
+    scores = sums(hits.places, hits.values, total)
     if without is not None:
         scores[without] = 0.0
-    highest = float(scores.max())
+    highest = float(scores.max()) if total else 0.0
     return rounded(scores[rows] / highest) if highest > 0 else scores[rows]
-
-
-def _idf(hits: Hits, total: int, without: int | None) -> list[float]:
-    """How rare each stem is among `total` texts, `without` one of them."""
-    found = hits.sizes
-    if without is not None:
-        total -= 1
-        found = [len(places) - int(np.any(places == without)) for places, _ in hits.postings]
-    return [bm25.idf(total, one) for one in found]
 
 
 def label_scores(

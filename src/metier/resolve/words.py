@@ -59,18 +59,13 @@ class Hits(NamedTuple):
     postings: list[tuple[Places, Floats]]
 
     @property
-    def sizes(self) -> list[int]:
-        """How many texts have each stem."""
-        return [len(places) for places, _ in self.postings]
-
-    @property
     def places(self) -> Places:
         return np.concatenate([NOWHERE, *(places for places, _ in self.postings)])
 
     @property
-    def counts(self) -> Floats:
-        """How often each text has the stem."""
-        return np.concatenate([_NEVER, *(counts for _, counts in self.postings)])
+    def values(self) -> Floats:
+        """How often each text has the stem, or what it counts there."""
+        return np.concatenate([_NEVER, *(values for _, values in self.postings)])
 
 
 class WordsInMemory(Words):
