@@ -18,6 +18,7 @@ from metier.resolve.results import Dependency, OptionalMatch, ProbeResult
 from metier.resolve.runtimes import compatibility
 from metier.resolve.scores import Mask, Question, Scores
 from metier.resolve.scoring import MATCH_SCORES
+from metier.resolve.words import distinct
 from metier.values.policy import Policy
 
 SCHEMA_VERSION = "1"
@@ -187,7 +188,7 @@ def _rows_for(run: Resolution, most: int) -> list[int]:
     if most < len(pool):
         best = _best(run, np.flatnonzero(others), run.policy.max_candidates)
         explicit = np.flatnonzero(others & scores.explicit)
-        wanted = np.union1d(best, _best(run, explicit, most))
+        wanted = distinct(np.concatenate((best, _best(run, explicit, most))))
     else:
         wanted = np.flatnonzero(others)
     others_ranked = rank(pool, scores, wanted.astype(np.intp))

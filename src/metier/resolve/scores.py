@@ -23,7 +23,7 @@ from metier.resolve.scoring import (
     rounded,
     skill_score,
 )
-from metier.resolve.words import Floats, sums
+from metier.resolve.words import Floats, contained, distinct, sums
 from metier.values.contracts import Mode
 
 Mask = NDArray[np.bool_]
@@ -189,7 +189,7 @@ class Scores:
     def inflation(self) -> Floats:
         penalized = self.flagged
         if self._cleared:
-            penalized = penalized & ~np.isin(self.places, list(self._cleared))
+            penalized = penalized & ~contained(self.places, np.sort(list(self._cleared)))
         is_lenient = self._question.mode == "best-effort"
         return np.where(penalized, INFLATION if is_lenient else 0.0, 0.0)
 
@@ -267,7 +267,7 @@ def _claimed_stems(
     within = np.arange(len(members)) - (repeats.cumsum() - repeats).repeat(repeats)
     wanted = flat[starts[claims.tokens].repeat(repeats) + within]
     size = max(1, len(numbers))
-    member, stem = np.divmod(np.unique(members * size + wanted), size)
+    member, stem = np.divmod(distinct(members * size + wanted), size)
     return list(numbers), member, stem
 
 

@@ -140,5 +140,8 @@ def diverging(deltas: Floats) -> Divergence:
 
 
 def median_of_others(counts: Floats, without: int | None) -> float:
-    others = counts if without is None else np.delete(counts, without)
-    return float(np.median(others)) if len(others) else 0.0
+    others = np.sort(counts if without is None else np.delete(counts, without))
+    if not len(others):
+        return 0.0
+    middle = len(others) // 2  # `np.median` loads numpy.ma
+    return float(others[middle] + others[middle - 1 + len(others) % 2]) / 2

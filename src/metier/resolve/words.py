@@ -136,7 +136,7 @@ class WordsOnDemand(Words):
 
     def has(self, wanted: Sequence[str], which: NDArray[np.intp], places: Places) -> Floats:
         found = np.zeros(len(which))
-        for number in np.unique(which):
+        for number in distinct(which):
             here = np.flatnonzero(which == number)
             found[here] = contained(places[here], self.posting(wanted[number])[0])
         return found
@@ -167,6 +167,14 @@ def contained(wanted: Places, places: Places) -> NDArray[np.bool_]:
 def sums(at: NDArray[np.integer], values: Floats | NDArray[np.bool_], size: int) -> Floats:
     """For each of `size` places the sum of the values that stand at it, added in their order."""
     return np.bincount(at, values, minlength=size).astype(np.float64, copy=False)
+
+
+def distinct(values: NDArray[np.integer]) -> NDArray[np.integer]:
+    """The different ones in ascending order: `np.unique` would load numpy.ma."""
+    ordered = np.sort(values)
+    is_first = np.ones(len(ordered), dtype=bool)
+    is_first[1:] = ordered[1:] != ordered[:-1]
+    return ordered[is_first]
 
 
 def floats(values: Iterable[float]) -> Floats:
