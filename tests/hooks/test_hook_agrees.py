@@ -255,6 +255,7 @@ def test_without_messages_priorities_decide_alike(tmp_path: Path) -> None:
 
 K1, B = 1.2, 0.75
 """The usual ones."""
+NAME_BONUS, FEW_TERMS = 0.75, 8
 WORDS = [
     "parse",
     "table",
@@ -284,38 +285,48 @@ SKILLS = st.lists(DESCRIPTIONS, min_size=1, max_size=12)
 PROMPTS = st.lists(st.sampled_from((*WORDS, "unheard", "RUNNING,")), max_size=20).map(" ".join)
 
 
-def plain_bm25(skills: dict[str, str], prompt: str) -> dict[str, float]:
-    """The score of each skill for a prompt, in units of a word that a single skill has."""
+def plain_scores(skills: dict[str, str], prompt: str) -> dict[str, float]:
+    """BM25, in units of a word that a single skill has, and what words in the name add."""
     texts = {name: Counter(prose_stems(name, about)) for name, about in skills.items()}
     mean = sum(sum(text.values()) for text in texts.values()) / len(texts)
 
     def rarity(found: int) -> float:
         return math.log(1 + (len(texts) - found + 0.5) / (found + 0.5))
 
+    weights = {
+        stem: rarity(found)
+        for stem in set(stems(prompt))
+        if (found := sum(stem in text for text in texts.values()))
+    }
+    unit = rarity(1) * math.sqrt(max(1.0, len(weights) / FEW_TERMS))
     scores: dict[str, float] = {}
-    for stem in set(stems(prompt)):
-        found = sum(stem in text for text in texts.values())
-        for name, text in texts.items():
-            if stem in text:
-                norm = K1 * (1 - B + B * sum(text.values()) / mean)
-                part = rarity(found) * text[stem] * (K1 + 1) / (text[stem] + norm)
-                scores[name] = scores.get(name, 0.0) + part / rarity(1)
+    for name, text in texts.items():
+        norm = K1 * (1 - B + B * sum(text.values()) / mean)
+        for stem in weights.keys() & text.keys():
+            part = weights[stem] * text[stem] * (K1 + 1) / (text[stem] + norm)
+            scores[name] = scores.get(name, 0.0) + part / unit
+    for name in scores:
+        inside = sum(weights.get(stem, 0.0) for stem in set(stems(name)))
+        scores[name] += NAME_BONUS * inside / sum(weights.values())
     return scores
 
 
-def test_skills_are_ranked_as_plain_bm25_over_all_of_them_does(tmp_path: Path) -> None:
+def test_skills_are_ranked_as_a_plain_formula_over_all_of_them_does(tmp_path: Path) -> None:
     @settings(max_examples=40)
-    @given(SKILLS, st.lists(PROMPTS, min_size=1, max_size=8), st.integers(1, 5))
-    def check(descriptions: list[str], prompts: list[str], most: int) -> None:
+    @given(SKILLS, st.lists(PROMPTS, min_size=1, max_size=8), st.integers(1, 5), st.data())
+    def check(descriptions: list[str], prompts: list[str], most: int, data: st.DataObject) -> None:
         hooks = prepared(tmp_path / "workspace")
-        skills = {f"skill-{number:02}": one for number, one in enumerate(descriptions)}
+        first_words = st.sampled_from(["skill", "table", "invoice", "deploy-cloud"])
+        skills = {
+            f"{data.draw(first_words)}-{number:02}": one for number, one in enumerate(descriptions)
+        }
         for name, about in skills.items():
             hooks.skill(name, about)
         hooks.prepare()
         for prompt in prompts:
             assert len(set(stems(prompt))) <= MOST_TERMS
             assert len(skills) * MOST_TERMS <= MOST_POSTINGS
-            expected = plain_bm25(skills, prompt)
+            expected = plain_scores(skills, prompt)
             assume(len(expected) <= 4 * most or all_differ(expected))
             ranked = sorted(expected, key=lambda name: (-round(expected[name], 6), name))
             with read_only(hooks) as catalogue:

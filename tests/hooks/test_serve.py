@@ -36,7 +36,7 @@ UNDER = 9_500
 
 _REFERENCE = re.compile(
     r'<reference code="(?P<code>[0-9a-f]{16})" (?P<kind>card|skills)="(?P<id>[^"\n]*)"'
-    r' source="(?P<source>[^"\n]*)" sha256="(?P<sha256>[0-9a-f]*)">\n'
+    r' source="(?P<source>[^"\n]*)"(?: sha256="(?P<sha256>[0-9a-f]+)")?>\n'
     r'(?P<content>.*?)\n</reference code="(?P=code)">',
     re.DOTALL,
 )

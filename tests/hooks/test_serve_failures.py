@@ -487,9 +487,9 @@ def read_only(filled: Hooks) -> Iterator[Hooks]:
     filled.state.chmod(0o700)
 
 
-def test_a_state_folder_that_cannot_be_written_fails_nothing(read_only: Hooks) -> None:
+def test_a_state_folder_that_cannot_be_written_is_answered_from(read_only: Hooks) -> None:
     before = sorted(read_only.state.iterdir())
-    context_in("codex", run_without_privileges(read_only))
+    assert card_ids(context_in("codex", run_without_privileges(read_only))) == ["billing"]
     assert sorted(read_only.state.iterdir()) == before
 
 

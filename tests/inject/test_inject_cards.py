@@ -32,7 +32,7 @@ SOUL = BootstrapFile("SOUL.md", "Be kind.")
 TOOLS = BootstrapFile("TOOLS.md", "SYSTEM_ARCHITECTURE.md tells more.")
 MARK = re.compile(
     r'<reference code="(?P<code>[0-9a-f]{16})" card="(?P<id>[^"<>]*)" source="(?P<source>[^"<>]*)"'
-    r' sha256="(?P<sha256>[0-9a-f]{0,12})">\n'
+    r'(?: sha256="(?P<sha256>[0-9a-f]{1,12})")?>\n'
 )
 
 
@@ -148,6 +148,21 @@ def test_nothing_but_the_cards_is_added() -> None:
     assert [one.name for one in made.files] == ["AGENTS.md", CAPABILITIES_FILE, "TOOLS.md"]
     assert deep.content not in made.result.text
     assert "Read SYSTEM_ARCHITECTURE.md for more." in made.result.text
+
+
+def test_a_second_call_replaces_what_the_first_has_made() -> None:
+    first = inject(card("one"))
+    again = inject(card("two"), files=first.files)
+    assert [one.name for one in again.files] == ["AGENTS.md", CAPABILITIES_FILE, "SOUL.md"]
+    assert again.files == inject(card("two")).files
+    assert inject(files=again.files).files == again.files
+
+
+def test_a_file_of_that_name_that_somebody_else_wrote_stays() -> None:
+    own = BootstrapFile(CAPABILITIES_FILE, "What we can do.")
+    made = inject(card("one"), files=[AGENTS, own])
+    assert [made.files[0], made.files[2]] == [AGENTS, own]
+    assert made.files[1].content == made.result.text
 
 
 # What is told
@@ -557,7 +572,7 @@ def test_a_card_at_which_the_sanitizer_fails_is_left_out_alone(
 @pytest.mark.invariant(id="CARD-FAIL-006")
 @pytest.mark.parametrize("field", ["sha256", "path", "id"])
 def test_a_card_that_cannot_be_fenced_is_left_out_alone(field: str) -> None:
-    made = inject(card("good"), broken(card("bad"), **{field: None}), card("last"))
+    made = inject(card("good"), broken(card("bad"), **{field: 7}), card("last"))
     assert ids(made.result) == ["good", "last"]
 
 

@@ -26,15 +26,16 @@ def with_heading(title: str, content: str) -> str:
 
 
 def as_reference(
-    content: str, *, kind: str, id: str, source: str, sha256: str, secret: bytes
+    content: str, *, kind: str, id: str, source: str, sha256: str = "", secret: bytes
 ) -> str:
     """`content` between marks that say where it comes from, and that it cannot close itself.
 
     Their code is a keyed hash of the content: equal calls give equal text, and who does not know
     the secret cannot write a text that holds its own code.
     """
-    shown = _attribute(sha256[:_SHOWN_HASH])
-    label = f'{kind}="{_attribute(id)}" source="{_attribute(source)}" sha256="{shown}"'
+    label = f'{kind}="{_attribute(id)}" source="{_attribute(source)}"'
+    if sha256:  # what metier says itself has no file
+        label += f' sha256="{_attribute(sha256[:_SHOWN_HASH])}"'
     hashed = blake2b(f"{label}\0{content}".encode(errors="replace"), digest_size=8, key=secret)
     code = hashed.hexdigest()
     return f'<reference code="{code}" {label}>\n{content}\n</reference code="{code}">'

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 MOST_TERMS = 48
 MOST_POSTINGS = 12_000
+NAME_BONUS = 0.75
+"""What is added for a name that has all words of the prompt; less for one that has a part."""
+FEW_TERMS = 8
+"""A prompt of more words has more that fit by chance: its scores are worth less."""
 _NUMBER_BYTES = 4
 _LOOKED_AT = 60
 """Skills whose rows are read: some of them may be hidden, or tell apart equal scores."""
@@ -43,7 +47,7 @@ def suggest(
 ) -> list[Suggestion]:
     """The skills that fit the prompt, the last of `messages`; those above the threshold first.
 
-    A score of 1 is what one word says that a single skill has.
+    A score of 1 is what one word says that a single skill has; words in a name count more.
     """
     counted = catalogue.setting("stems")
     if not counted or not messages:
@@ -53,9 +57,20 @@ def suggest(
         return []
     terms = _rarest(catalogue, list(dict.fromkeys(stems(messages[-1]))))
     scores = _scores(catalogue, terms, total, length / total)
-    unit = idf(total, 1)
+    unit = idf(total, 1) * max(1.0, len(terms) / FEW_TERMS) ** 0.5
     best = sorted(scores, key=lambda key: (-scores[key], key))[: max(_LOOKED_AT, 4 * most)]
-    return _named(catalogue, {key: round(scores[key] / unit, 6) for key in best}, most, threshold)
+    rows = catalogue.rows_for(
+        "SELECT key, name, description, path FROM document JOIN skill_size USING (key)"
+        " WHERE state = 'active' AND safe AND key",
+        best,
+    )
+    weights = {stem: idf(total, found) for stem, found in terms}
+    suggestions = [
+        Suggestion(name, text, path, round(scores[key] / unit + _bonus(name, weights), 6))
+        for key, name, text, path in rows
+    ]
+    suggestions.sort(key=lambda one: (-one.score, one.path))
+    return _judged(suggestions[: most + 1], most, threshold)
 
 
 def _rarest(catalogue: ReadOnlyCatalogue, wanted: Sequence[str]) -> list[tuple[str, int]]:
@@ -100,17 +115,13 @@ def _numbers(packed: bytes) -> list[int]:
     ]
 
 
-def _named(
-    catalogue: ReadOnlyCatalogue, scores: dict[int, float], most: int, threshold: float
-) -> list[Suggestion]:
-    """The best of these that count, by name; a copy of another says nothing new."""
-    rows = catalogue.rows_for(
-        "SELECT key, name, description, path FROM document JOIN skill_size USING (key)"
-        " WHERE state = 'active' AND safe AND key",
-        scores,
-    )
-    rows.sort(key=lambda row: (-scores[row[0]], row[3]))
-    suggestions = [Suggestion(row[1], row[2], row[3], scores[row[0]]) for row in rows[: most + 1]]
+def _bonus(name: str, weights: dict[str, float]) -> float:
+    """What a name adds: the share of what the prompt's words weigh that are in it."""
+    inside = sum(weights.get(stem, 0.0) for stem in dict.fromkeys(stems(name)))
+    return NAME_BONUS * inside / sum(weights.values())
+
+
+def _judged(suggestions: list[Suggestion], most: int, threshold: float) -> list[Suggestion]:
     for place, one in enumerate(suggestions):
         if one.score < threshold:
             one.outcome = "below-threshold"

@@ -26,12 +26,16 @@ class ReadOnlyCatalogue:
     """One catalogue file."""
 
     def __init__(self, workspace: str) -> None:
-        path = os.path.join(workspace, STATE_FOLDER, CATALOG_FILE)
+        folder = os.path.join(workspace, STATE_FOLDER)
+        path = os.path.join(folder, CATALOG_FILE)
         if not os.path.exists(path):
             raise FileNotFoundError(f"no catalogue in {workspace}")
+        how = "mode=ro"
+        if not os.access(folder, os.W_OK) and not os.path.exists(f"{path}-wal"):
+            how = "mode=ro&immutable=1"  # else SQLite wants to write a file beside it
         for char in _UNSAFE:
             path = path.replace(char, f"%{ord(char):02x}")
-        self._connection = connect(f"file:{path}?mode=ro", timeout=_WAIT_SECONDS, uri=True)
+        self._connection = connect(f"file:{path}?{how}", timeout=_WAIT_SECONDS, uri=True)
         version = self.rows("PRAGMA user_version")[0][0]
         if version != CATALOG_VERSION:
             raise ValueError(f"the catalogue has version {version}, not {CATALOG_VERSION}")
