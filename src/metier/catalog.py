@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Self
 from metier.config import STATE_FOLDER, Config, find_workspace, load_config
 from metier.core.nearest import nearest
 from metier.core.paths import is_utf8
+from metier.database import IN_MEMORY
 from metier.errors import NotFoundError, UsageError
 from metier.index import documents
 from metier.index.refresh import OnProgress, refresh_documents
 from metier.index.skills import SkillRepository
-from metier.index.store import FILE_NAME, IN_MEMORY, Store
+from metier.index.store import FILE_NAME, Store
 from metier.scan import read_documents, read_skills, workspace_roots
 from metier.secret import workspace_secret
 from metier.values.files import PLURAL, Entry, Found, Kind, Reading

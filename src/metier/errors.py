@@ -7,6 +7,7 @@
     ├── InvalidDocumentError      a strict load met a document with errors     exit 1
     ├── ContractError             a DCI contract that cannot be used           exit 1
     ├── SourceError               a source of cards cannot be read             exit 1
+    ├── ModelError                a model did not answer                       exit 1
     └── StoreError                the catalogue file cannot be used            exit 1
 
 Problems in *data* are not raised: they travel as `Issue` values. Every error has a stable
@@ -54,6 +55,19 @@ class SourceError(MetierError):
 
 class StoreError(MetierError):
     default_code = "STORE_FAILED"
+
+
+class ModelError(MetierError):
+    """A model did not answer; `kind` says why: timeout, rateLimit, serverError, networkError.
+
+    Without a kind it is vain to try again.
+    """
+
+    default_code = "MODEL_ERROR"
+
+    def __init__(self, message: str, *, kind: str = "", code: str | None = None) -> None:
+        super().__init__(message, code=code)
+        self.kind = kind
 
 
 class ContractError(MetierError):

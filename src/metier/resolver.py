@@ -12,10 +12,11 @@ from metier.atomic import write_atomically
 from metier.config import ALIAS_FILE, STATE_FOLDER, Config
 from metier.core.collector import without_garbage_collection
 from metier.core.nearest import nearest
+from metier.database import IN_MEMORY
 from metier.errors import NotFoundError, UsageError
 from metier.index.documents import find_documents, names_of
 from metier.index.stems import LABEL, PROSE, catch_up, is_caught_up, stem_postings
-from metier.index.store import IN_MEMORY, Store
+from metier.index.store import Store
 from metier.parse.candidates import candidate_of
 from metier.resolve import AliasTable, AliasTables, Pool, Resolution, resolve
 from metier.resolve.aliases import read_alias_table

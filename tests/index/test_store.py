@@ -13,10 +13,10 @@ import pytest
 
 from conftest import Workspace
 from metier.catalog import Catalog, state_file
+from metier.database import Migration
 from metier.errors import StoreError
-from metier.index import store as store_module
 from metier.index.documents import check_integrity
-from metier.index.migrations import MIGRATIONS, Migration
+from metier.index.migrations import MIGRATIONS
 from metier.index.store import Store
 
 BRIEF = 0.05
@@ -61,7 +61,7 @@ def tables(file: Path) -> set[str]:
 
 def migrate_with(monkeypatch: pytest.MonkeyPatch, *more: Migration) -> None:
     """Let the program know `more` migrations."""
-    monkeypatch.setattr(store_module, "MIGRATIONS", (*MIGRATIONS, *more))
+    monkeypatch.setattr(Store, "migrations", (*MIGRATIONS, *more))
 
 
 def test_a_new_catalogue_remembers_its_migrations_by_name(file: Path) -> None:

@@ -1,12 +1,6 @@
 """The schema of the catalogue, as named steps. A step that has shipped never changes."""
 
-from typing import NamedTuple
-
-
-class Migration(NamedTuple):
-    name: str
-    statements: tuple[str, ...]
-
+from metier.database import Migration
 
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(

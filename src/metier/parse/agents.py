@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-from metier.core.coerce import integer_of, text_of, texts_of
+from metier.core.coerce import text_of
 from metier.parse.frontmatter import HINTS, Taken, read_matter, read_yaml
 from metier.parse.keys import Respelling
 from metier.parse.yaml import DEEPEST
@@ -30,7 +30,7 @@ def parse_agent(raw: bytes, path: str) -> Parsed:
     if taken.matter.body:
         data.setdefault("systemPrompt", taken.matter.body)
     return Parsed(
-        document=_profile_of(data, path),
+        document=AgentProfile.of(data, path),
         matter=respelling.matter(data),
         issues=[*taken.issues, *respelling.issues],
     )
@@ -162,20 +162,3 @@ def _step(step: dict[str, Any], respelling: Respelling, at: KeyPath) -> dict[str
     if isinstance(out.get("compensate"), dict):
         out["compensate"] = _step(out["compensate"], respelling, (*at, "compensate"))
     return out
-
-
-def _profile_of(data: dict[str, Any], path: str) -> AgentProfile:
-    return AgentProfile(
-        agent_id=text_of(data.get("agentId")),
-        description=text_of(data.get("description")),
-        display_name=text_of(data.get("displayName")),
-        role=text_of(data.get("role")),
-        team=text_of(data.get("team")),
-        tags=texts_of(data.get("tags")),
-        capabilities=texts_of(data.get("capabilities")),
-        priority=integer_of(data.get("priority"), 50),
-        enabled=data.get("enabled") is not False,
-        system_prompt=text_of(data.get("systemPrompt")),
-        path=path,
-        data=data,
-    )

@@ -1,8 +1,144 @@
-"""Agent profiles (spec 2)."""
+"""Agents (spec 2): who they are, what their workflow does, what its steps leave behind."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, NamedTuple
+
+from metier.core.coerce import integer_of, text_of, texts_of
+from metier.core.frozen import freeze
+
+Execution = Literal["sequential", "parallel"]
+FailureStrategy = Literal["failFast", "continueOnError", "rollback"]
+StepType = Literal["prompt", "tool", "delegate", "conditional", "loop", "parallel"]
+RetryKind = Literal["timeout", "rateLimit", "serverError", "networkError"]
+
+STANDARD = "standard"
+"""The agent that is always there."""
+DEFAULT_CONCURRENCY = 5
+DEFAULT_DEPTH = 5
+DEFAULT_ABILITY_TOKENS = 10_000
+
+
+class RetryPolicy(NamedTuple):
+    """How often a step is tried, and after which failures."""
+
+    max_attempts: int = 1
+    backoff_ms: int = 1_000
+    backoff_multiplier: float = 2.0
+    retry_on: tuple[str, ...] = ()
+    """Empty: after every failure that may pass by itself."""
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> "RetryPolicy":
+        return cls(
+            max_attempts=data.get("maxAttempts", 1),
+            backoff_ms=data.get("backoffMs", 1_000),
+            backoff_multiplier=data.get("backoffMultiplier", 2.0),
+            retry_on=tuple(data.get("retryOn", ())),
+        )
+
+
+ONCE = RetryPolicy()
+
+
+class CheckpointSettings(NamedTuple):
+    """When full checkpoint records are written, and how many are kept how long."""
+
+    enabled: bool = True
+    interval: int = 1
+    """After every n-th success; 0 and 1: after each."""
+    retention_hours: int = 24
+    maximum: int = 10
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> "CheckpointSettings":
+        return cls(
+            enabled=data.get("enabled", True),
+            interval=data.get("interval", 1),
+            retention_hours=data.get("retentionHours", 24),
+            maximum=data.get("maximum", 10),
+        )
+
+
+class DelegationSettings(NamedTuple):
+    """To whom an agent may delegate, and how far down."""
+
+    max_depth: int = DEFAULT_DEPTH
+    states_depth: bool = False
+    """Whether the profile itself says how deep."""
+    to: tuple[str, ...] | None = None
+    """None: to anybody."""
+    timeout_ms: int | None = None
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> "DelegationSettings":
+        to = data.get("to")
+        return cls(
+            max_depth=data.get("maxDepth", DEFAULT_DEPTH),
+            states_depth="maxDepth" in data,
+            to=tuple(to) if to is not None else None,
+            timeout_ms=data.get("timeoutMs"),
+        )
+
+
+class Limits(NamedTuple):
+    """What one run may use; None: as much as it takes."""
+
+    tokens: int | None = None
+    cost: float | None = None
+    steps: int | None = None
+    seconds: float | None = None
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> "Limits":
+        return cls(data.get("tokens"), data.get("cost"), data.get("steps"), data.get("seconds"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowStep:
+    """One step of a workflow."""
+
+    step_id: str
+    type: StepType
+    config: Mapping[str, Any]
+    name: str = ""
+    description: str = ""
+    dependencies: tuple[str, ...] = ()
+    condition: str | None = None
+    timeout_ms: int | None = None
+    retry: RetryPolicy = ONCE
+    outputs: tuple[str, ...] = ()
+    """Names under which the run remembers what the step gives."""
+    requires: tuple[str, ...] = ()
+    """Capabilities whose providers are handed to the step."""
+    compensate: "WorkflowStep | None" = None
+    """What undoes the step."""
+    checkpoint: bool | None = None
+    """Whether a checkpoint is written after it, whatever the interval says."""
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> "WorkflowStep":
+        """A step from data in the spec's spelling that has passed its schema."""
+        undo = data.get("compensate")
+        return cls(
+            step_id=data["stepId"],
+            type=data["type"],
+            config=data["config"],
+            name=text_of(data.get("name")),
+            description=text_of(data.get("description")),
+            dependencies=texts_of(data.get("dependencies")),
+            condition=data.get("condition"),
+            timeout_ms=data.get("timeoutMs"),
+            retry=RetryPolicy.of(data.get("retryPolicy") or {}),
+            outputs=texts_of(data.get("outputs")),
+            requires=texts_of(data.get("requires")),
+            compensate=cls.of(undo) if undo else None,
+            checkpoint=data.get("checkpoint"),
+        )
+
+    def nested(self, key: str = "steps") -> tuple["WorkflowStep", ...]:
+        """The steps inside this one under `key`."""
+        return tuple(WorkflowStep.of(one) for one in self.config.get(key) or ())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +159,24 @@ class AgentProfile:
     data: Mapping[str, Any] = field(default_factory=dict)
     """The whole profile in the spec's spelling."""
 
+    @classmethod
+    def of(cls, data: Mapping[str, Any], path: str = "") -> "AgentProfile":
+        """A profile from data in the spec's spelling, whatever types its values have."""
+        return cls(
+            agent_id=text_of(data.get("agentId")),
+            description=text_of(data.get("description")),
+            display_name=text_of(data.get("displayName")),
+            role=text_of(data.get("role")),
+            team=text_of(data.get("team")),
+            tags=texts_of(data.get("tags")),
+            capabilities=texts_of(data.get("capabilities")),
+            priority=integer_of(data.get("priority"), 50),
+            enabled=data.get("enabled") is not False,
+            system_prompt=text_of(data.get("systemPrompt")),
+            path=path,
+            data=data,
+        )
+
     @property
     def id(self) -> str:
         return self.agent_id
@@ -34,3 +188,174 @@ class AgentProfile:
     @property
     def body(self) -> str:
         return self.system_prompt
+
+    @property
+    def expertise(self) -> tuple[str, ...]:
+        return texts_of(self.data.get("expertise"))
+
+    @property
+    def selection(self) -> Mapping[str, Any]:
+        """What says for which tasks it is."""
+        found: Mapping[str, Any] = self._part("selectionMetadata")
+        return found
+
+    @property
+    def core_abilities(self) -> tuple[str, ...]:
+        return texts_of(self._part("abilities").get("core"))
+
+    @property
+    def ability_tokens(self) -> int:
+        return integer_of(self._part("abilities").get("maxTokens"), DEFAULT_ABILITY_TOKENS)
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """The tools that it may call; none unless it names them."""
+        return texts_of(self.data.get("tools"))
+
+    @property
+    def skills(self) -> tuple[str, ...] | None:
+        """The skills that may serve it; None: any."""
+        return texts_of(self.data["skills"]) if self.data.get("skills") is not None else None
+
+    @property
+    def requires(self) -> tuple[str, ...]:
+        return texts_of(self.data.get("requires"))
+
+    @property
+    def model(self) -> str:
+        return text_of(self.data.get("model"))
+
+    @property
+    def execution(self) -> Execution:
+        return "parallel" if self.data.get("execution") == "parallel" else "sequential"
+
+    @property
+    def max_concurrency(self) -> int:
+        return integer_of(self.data.get("maxConcurrency"), DEFAULT_CONCURRENCY)
+
+    @property
+    def failure_strategy(self) -> FailureStrategy:
+        found: FailureStrategy = self.data.get("failureStrategy") or "failFast"
+        return found
+
+    @property
+    def checkpoint(self) -> CheckpointSettings:
+        return CheckpointSettings.of(self._part("checkpoint"))
+
+    @property
+    def delegation(self) -> DelegationSettings:
+        return DelegationSettings.of(self._part("delegation"))
+
+    @property
+    def limits(self) -> Limits:
+        return Limits.of(self._part("limits"))
+
+    @property
+    def workflow(self) -> tuple[WorkflowStep, ...]:
+        """Its steps; of an agent that is only a prompt, the one that hands it the task."""
+        steps: Sequence[Mapping[str, Any]] = self.data.get("workflow") or ()
+        if not steps:
+            return (WorkflowStep(step_id="answer", type="prompt", config={"prompt": "{{ task }}"}),)
+        return tuple(WorkflowStep.of(one) for one in steps)
+
+    def _part(self, key: str) -> Mapping[str, Any]:
+        value = self.data.get(key)
+        return value if isinstance(value, dict) else {}
+
+
+class AgentMatch(NamedTuple):
+    """How well an agent fits a task."""
+
+    agent_id: str
+    confidence: float
+    """From 0 to 1."""
+    raw: float
+    """The sum of the parts."""
+    parts: Mapping[str, float]
+    reasons: Sequence[str]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "agentId": self.agent_id,
+            "confidence": self.confidence,
+            "raw": self.raw,
+            "parts": dict(self.parts),
+            "reasons": list(self.reasons),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """All that is needed to go on with a run."""
+
+    checkpoint_id: str
+    run_id: str
+    agent_id: str
+    step_index: int
+    """The end of the longest beginning of the workflow that is done; -1 when none is."""
+    completed_step_id: str
+    """The step that caused it."""
+    step_outputs: Mapping[str, Any]
+    context: Mapping[str, Any]
+    memory_snapshot: Sequence[Mapping[str, Any]]
+    """Entries of key, value and perhaps namespace."""
+    created_at: str
+    skipped_step_ids: tuple[str, ...] = ()
+    expires_at: str | None = None
+    schema_version: str = "1"
+
+    def to_json(self) -> dict[str, Any]:
+        """In the spec's spelling."""
+        return {
+            "checkpointId": self.checkpoint_id,
+            "runId": self.run_id,
+            "agentId": self.agent_id,
+            "stepIndex": self.step_index,
+            "completedStepId": self.completed_step_id,
+            "stepOutputs": dict(self.step_outputs),
+            "skippedStepIds": list(self.skipped_step_ids),
+            "context": dict(self.context),
+            "memorySnapshot": list(self.memory_snapshot),
+            "createdAt": self.created_at,
+            "expiresAt": self.expires_at,
+            "schemaVersion": self.schema_version,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolResult:
+    """What a tool gave: an output or an error, and nobody can change it."""
+
+    success: bool
+    output: Any = None
+    error: str | None = None
+    error_code: str | None = None
+    retryable: bool = False
+    duration_ms: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "output", freeze(self.output))
+
+    @classmethod
+    def failed(
+        cls, code: str, error: str, *, retryable: bool = False, duration_ms: float = 0.0
+    ) -> "ToolResult":
+        return cls(
+            success=False,
+            error=error,
+            error_code=code,
+            retryable=retryable,
+            duration_ms=duration_ms,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """In the spec's spelling."""
+        said: dict[str, Any] = {"success": self.success, "durationMs": self.duration_ms}
+        if self.success:
+            return {**said, "output": self.output}
+        return {
+            **said,
+            "error": self.error,
+            "errorCode": self.error_code,
+            "retryable": self.retryable,
+        }

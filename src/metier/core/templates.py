@@ -1,0 +1,157 @@
+"""Templates and conditions of workflows: sandboxed Jinja in which an unknown name is an error."""
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from jinja2 import StrictUndefined, TemplateSyntaxError, meta, nodes
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+LONGEST = 1_000_000
+"""Characters that a rendered text, or a text made in an expression, may have."""
+_LARGEST_POWER = 10_000
+
+Names = Mapping[str, Any]
+Compiled = Callable[[Names], Any]
+
+
+class TemplateError(ValueError):
+    """A template that cannot be read, or that failed; the message is one line."""
+
+
+class _Environment(ImmutableSandboxedEnvironment):
+    """Keys of a mapping come before its methods; a product cannot fill the memory."""
+
+    intercepted_binops = frozenset(["*", "**"])
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        if isinstance(obj, dict) and attribute in obj:
+            return obj[attribute]
+        return super().getattr(obj, attribute)
+
+    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+        if operator == "**" and (abs(left) > _LARGEST_POWER or abs(right) > _LARGEST_POWER):
+            raise OverflowError("a power is too large")
+        for text, times in ((left, right), (right, left)):
+            if hasattr(text, "__len__") and len(text) * times > LONGEST:
+                raise OverflowError("a product is too long")
+        return super().call_binop(context, operator, left, right)
+
+
+_environment = _Environment(undefined=StrictUndefined, keep_trailing_newline=True)
+
+
+def is_template(text: str) -> bool:
+    return "{{" in text or "{%" in text or "{#" in text
+
+
+@lru_cache(maxsize=4096)
+def compiled_text(text: str) -> Compiled:
+    """A function that gives `text` with its places filled. Raises `TemplateError`."""
+    if not is_template(text):
+        return lambda _names: text
+    template = _checked(lambda: _environment.from_string(text))
+
+    def render(names: Names) -> str:
+        made: str = _run(lambda: template.render(names))
+        if len(made) > LONGEST:
+            raise TemplateError(f"the text has {len(made)} characters, the limit is {LONGEST}")
+        return made
+
+    return render
+
+
+@lru_cache(maxsize=4096)
+def compiled_expression(text: str) -> Compiled:
+    """A function that gives the value of an expression. Raises `TemplateError`."""
+    expression = _checked(lambda: _environment.compile_expression(text, undefined_to_none=False))
+
+    def evaluate(names: Names) -> Any:
+        value = _run(lambda: expression(**names))
+        if isinstance(value, StrictUndefined):
+            raise TemplateError(value._undefined_message)
+        return value
+
+    return evaluate
+
+
+def compiled_value(value: Any) -> Compiled:
+    """A function that gives `value` with every text in it filled.
+
+    A text that is nothing but one `{{ … }}` becomes the value inside, whatever its type.
+    """
+    if isinstance(value, str):
+        inner = _only_expression(value)
+        return compiled_expression(inner) if inner is not None else compiled_text(value)
+    if isinstance(value, Mapping):
+        parts = {key: compiled_value(one) for key, one in value.items()}
+        return lambda names: {key: part(names) for key, part in parts.items()}
+    if isinstance(value, list | tuple):
+        items = [compiled_value(one) for one in value]
+        return lambda names: [item(names) for item in items]
+    return lambda _names: value
+
+
+def _only_expression(text: str) -> str | None:
+    inner = text.strip()
+    if not (inner.startswith("{{") and inner.endswith("}}")):
+        return None
+    tree = _checked(lambda: _environment.parse(inner)).body
+    is_alone = (
+        len(tree) == 1
+        and isinstance(tree[0], nodes.Output)
+        and len(tree[0].nodes) == 1
+        and not isinstance(tree[0].nodes[0], nodes.TemplateData)
+    )
+    return inner[2:-2].strip("-+ \t\n") if is_alone else None
+
+
+class References:
+    """The names and steps that a template speaks of."""
+
+    def __init__(self, text: str, *, is_expression: bool = False) -> None:
+        source = f"{{{{ {text} }}}}" if is_expression else text
+        if is_expression:
+            compiled_expression(text)
+        tree = _checked(lambda: _environment.parse(source))
+        self.names: set[str] = meta.find_undeclared_variables(tree)
+        self.steps = {
+            step
+            for node in tree.find_all((nodes.Getattr, nodes.Getitem))
+            if (step := _step_of(node)) is not None
+        }
+
+
+def _step_of(node: nodes.Node) -> str | None:
+    """The id in `steps.<id>` or `steps['<id>']`."""
+    if not isinstance(node, nodes.Getattr | nodes.Getitem):
+        return None
+    if not (isinstance(node.node, nodes.Name) and node.node.name == "steps"):
+        return None
+    if isinstance(node, nodes.Getattr):
+        return node.attr
+    is_text = isinstance(node.arg, nodes.Const) and isinstance(node.arg.value, str)
+    return node.arg.value if is_text else None  # type: ignore[attr-defined]
+
+
+def _checked(make: Callable[[], Any]) -> Any:
+    try:
+        return make()
+    except TemplateSyntaxError as error:
+        where = f" (line {error.lineno})" if error.lineno > 1 else ""
+        raise TemplateError(f"{error.message}{where}") from None
+    except (RecursionError, ValueError, OverflowError) as error:
+        raise TemplateError(_one_line(error)) from None
+
+
+def _run(call: Callable[[], Any]) -> Any:
+    try:
+        return call()
+    except RecursionError:
+        raise TemplateError("nested too deeply") from None
+    except Exception as error:  # a template is data: whatever it does wrong is one error
+        raise TemplateError(_one_line(error)) from None
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join((str(error) or type(error).__name__).split())[:300]
