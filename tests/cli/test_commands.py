@@ -37,6 +37,7 @@ version: 1.0.0
 ---
 Questions that can be answered with numbers go to the reporting database.
 """
+SOURCE = "[[capabilities.sources]]\ntype = 'database'\nlocation = 'no.db'\n"
 AGENT = "agentId: writer\ndisplayName: Writer\nversion: 1.0.0\ndescription: Writes texts.\n"
 
 
@@ -249,6 +250,19 @@ def test_doctor_counts_one_as_one(filled: Workspace, metier: Metier) -> None:
     checked = metier("doctor").out
     assert "1 card, 1 agent\n" in checked
     assert "1 error, " in checked
+
+
+def test_refresh_and_doctor_tell_a_source_of_cards_that_fails(
+    filled: Workspace, metier: Metier
+) -> None:
+    assert "SRC901" not in metier("refresh").out + metier("doctor").out
+    filled.write("metier.toml", SOURCE)
+    why = "cannot be read as a database of cards: No such file or directory"
+    assert metier("refresh").out.endswith(f"\nwarning: source no.db: {why} (SRC901)\n")
+    assert metier("refresh", "-q").out == ""
+    lines = metier("doctor").out.splitlines()
+    (line,) = (line for line in lines if "SRC901" in line)
+    assert line.split(maxsplit=2) == ["warning", "SRC901", f"no.db: {why}"]
 
 
 def test_doctor_names_what_is_left_out_and_why(filled: Workspace, metier: Metier) -> None:

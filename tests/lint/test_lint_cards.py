@@ -1,6 +1,7 @@
 """The rules for capability cards: the fields, and the advice on cards that are valid."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -8,6 +9,8 @@ import pytest
 from metier.lint import lint_document
 from metier.lint.cards import sentence_score
 from metier.parse.kinds import parse_document
+from metier.select.cards import calculate_relevance_score
+from metier.values.capabilities import SelectionContext
 from metier.values.documents import Card
 from metier.values.outcomes import Issue
 
@@ -149,10 +152,13 @@ def test_every_error_is_told_at_once_and_advice_waits_until_there_is_none() -> N
 
 
 @pytest.mark.parametrize(
-    ("keywords", "score"), [(1, 0.703), (2, 0.706), (3, 0.709), (5, 0.429), (10, 0.219)]
+    ("hits", "keywords", "score"),
+    [(1, 1, 0.703), (2, 2, 0.706), (3, 3, 0.709), (3, 5, 0.429), (2, 5, 0.286), (3, 10, 0.219)],
 )
-def test_a_sentence_holds_up_to_three_keywords(keywords: int, score: float) -> None:
-    assert sentence_score(keywords) == pytest.approx(score)
+def test_a_sentence_scores_as_the_default_scorer_says(
+    hits: int, keywords: int, score: float
+) -> None:
+    assert sentence_score(hits, keywords) == score
 
 
 @pytest.mark.parametrize(
@@ -173,11 +179,23 @@ def test_a_threshold_that_no_sentence_reaches_is_found(
     assert codes(triggers={"keywords": words, "confidenceThreshold": threshold}) == found
 
 
-def test_the_hint_names_a_threshold_that_can_be_reached() -> None:
-    words = [f"word{number}" for number in range(10)]
+@pytest.mark.parametrize("total", range(4, 40))
+def test_the_hint_names_a_threshold_that_a_sentence_with_two_keywords_reaches(total: int) -> None:
+    words = [f"word{number}." for number in range(total)]
     (issue,) = lint(triggers={"keywords": words, "confidenceThreshold": 0.6})
-    assert "0.21" in issue.hint
-    assert codes(triggers={"keywords": words, "confidenceThreshold": 0.21}) == []
+    told = re.match(r"lower it to ([0-9.]+) \(2 of ", issue.hint)
+    assert told is not None
+    card = Card(id="a", name="A", description="B", keywords=tuple(words))
+    heard = SelectionContext(recent_messages=["It is word0. or word1. that matters"])
+    reached = calculate_relevance_score(card, heard)
+    assert float(told[1]) <= reached < float(told[1]) + 0.001
+
+
+def test_the_figures_of_a_threshold_out_of_reach_are_those_of_the_formula() -> None:
+    words = [f"word{number}" for number in range(5)]
+    (issue,) = lint(triggers={"keywords": words})
+    assert issue.message == "a sentence with 3 of 5 keywords scores 0.429, the threshold is 0.6"
+    assert issue.hint == "lower it to 0.286 (2 of 5 keywords) or less, or keep fewer keywords"
 
 
 @pytest.mark.parametrize(

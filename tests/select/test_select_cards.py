@@ -572,6 +572,14 @@ def test_the_best_of_the_others_are_named_with_their_score_and_the_reason() -> N
     assert (first.score, reason) == (0.353, "below-threshold")
 
 
+@pytest.mark.parametrize("scorer", ["spec", "saturating"])
+def test_of_equal_ones_the_same_are_named_in_whatever_order_they_were_given(scorer: str) -> None:
+    cards = [card(f"card-{number:02}", "deploy", *[NEVER] * 4) for number in range(40)]
+    told = list(reasons(choose(cards[::-1], scorer=scorer)))
+    assert told == list(reasons(choose(cards, scorer=scorer)))
+    assert told == [f"card-{number:02}" for number in range(MOST_PASSED_OVER)]
+
+
 def test_without_messages_too_only_the_best_of_the_others_are_named() -> None:
     cards = [card(f"card-{number:02}", priority=number) for number in range(1, 31)]
     told = reasons(CardIndex(cards).choose(SelectionContext()))

@@ -12,13 +12,16 @@ import yaml
 
 from metier import __version__
 from metier.catalog import Catalog
+from metier.cli.lint_settings import settings_findings
+from metier.cli.refresh import failed_sources
 from metier.cli.session import Session, counted, metier_command
 from metier.core.text import printable
 from metier.discover.hosts import HOSTS
 from metier.errors import MetierError
-from metier.index.documents import check_integrity
+from metier.index.documents import check_integrity, excluded_documents
 from metier.tokens import token_counter
 from metier.values.files import KINDS, PLURAL
+from metier.values.outcomes import Issue
 
 _COLOURS = {"ok": "green", "warning": "yellow", "error": "red"}
 _MOST_SHOWN = 10
@@ -89,9 +92,20 @@ def _catalogue(session: Session, catalog: Catalog) -> Iterator[Check]:
     yield Check("catalogue", "ok", f"{catalog.store.path}, {size:.1f} MB")
     known = ", ".join(counted(changes.included[kind], kind, PLURAL[kind]) for kind in KINDS)
     yield Check("documents", "ok", known)
+    for issue in failed_sources(catalog):
+        yield Check(issue.code, "warning", f"{issue.path}: {issue.message}", issue.hint)
     yield _hosts(catalog)
     yield from _left_out(catalog)
+    for issue in _wrong_settings(catalog):
+        detail = f"{issue.path}:{issue.line}: {issue.message}"
+        yield Check(issue.code, "warning", detail, issue.hint)
     yield _findings(catalog)
+
+
+def _wrong_settings(catalog: Catalog) -> list[Issue]:
+    left_out = (row.handle for row in excluded_documents(catalog.store) if row.kind == "card")
+    cards = {*catalog.names("card"), *left_out}
+    return settings_findings(catalog.config, catalog.workspace, cards)
 
 
 def _hosts(catalog: Catalog) -> Check:

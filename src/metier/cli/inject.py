@@ -5,9 +5,11 @@ from typing import Any
 
 import click
 
+from metier.catalog import Catalog
 from metier.cli.session import Session, complete_names, counted, metier_command
 from metier.core.text import printable
 from metier.errors import MetierError
+from metier.index.documents import excluded_documents
 from metier.select.abilities import DEFAULT_LIMIT
 from metier.values.selection import Injection, Scored
 
@@ -96,11 +98,12 @@ def command(
             include_metadata=headings,
             session_type=session_type,
         )
+        left_out = _cards_left_out(catalog) if explain else []
     if session.as_json:
         session.print_json({"task": task, "agent": agent, **injection.to_json()})
         return int(injection.failed)
     if explain:
-        _print_scores(session, injection)
+        _print_scores(session, injection, left_out)
     _note_issues(session, injection)
     if not explain:
         _print_text(session, injection)
@@ -129,7 +132,7 @@ def _note_issues(session: Session, injection: Injection) -> None:
         raise MetierError(message, code=first.code, where=first.path, hint=first.hint)
 
 
-def _print_scores(session: Session, injection: Injection) -> None:
+def _print_scores(session: Session, injection: Injection, left_out: list[list[str]]) -> None:
     selection = injection.selection
     inside = set(injection.injected_abilities)
     rows = []
@@ -144,7 +147,7 @@ def _print_scores(session: Session, injection: Injection) -> None:
     for scored in selection.rejected:
         rows.append([scored.item.id, *_cells(scored), f"left out: {details[scored.item.id]}"])
     session.print_table(["ability", *_PARTS, "total", "note"], rows, heading=True)
-    _print_cards(session, injection)
+    _print_cards(session, injection, left_out)
     more = selection.passed_over
     session.note(
         f"{counted(len(inside), 'ability', 'abilities')}, {injection.tokens:,} of "
@@ -152,7 +155,18 @@ def _print_scores(session: Session, injection: Injection) -> None:
     )
 
 
-def _print_cards(session: Session, injection: Injection) -> None:
+def _cards_left_out(catalog: Catalog) -> list[list[str]]:
+    """Rows for the cards that cannot be chosen at all, with the first reason."""
+    rows = []
+    for row in excluded_documents(catalog.store):
+        if row.kind == "card":
+            why = next((issue for issue in catalog.issues_of(row) if issue.is_error), None)
+            told = f"{why.code}: {why.message}" if why else row.reason
+            rows.append([row.handle or row.path, "", "", f"left out, {told}"])
+    return rows
+
+
+def _print_cards(session: Session, injection: Injection, left_out: list[list[str]]) -> None:
     left = {one.id: "over budget" for one in injection.skipped if one.kind == "card"}
     rows = [
         [one.item.id, f"{one.score:g}", f"{one.item.confidence_threshold:g}", "handed over"]
@@ -163,6 +177,7 @@ def _print_cards(session: Session, injection: Injection) -> None:
         [one.item.id, f"{one.score:g}", f"{one.item.confidence_threshold:g}", reason]
         for one, reason in injection.cards_passed_over
     ]
+    rows += left_out
     if rows:
         session.print_table(["card", "score", "threshold", "note"], rows, heading=True)
 

@@ -11,8 +11,9 @@ import click
 from click.shell_completion import CompletionItem
 
 from metier import __version__
+from metier.cli.lint_settings import settings_findings
 from metier.cli.session import Session, counted, metier_command
-from metier.config import ALIAS_FILE, Config
+from metier.config import ALIAS_FILE, STATE_FOLDER, Config
 from metier.core.paths import is_inside
 from metier.core.text import printable
 from metier.discover import roots_for, roots_of_paths
@@ -21,8 +22,9 @@ from metier.lint.choose import Choice, unknown_code
 from metier.lint.formats import FORMATS
 from metier.lint.tiers import AGENTS_FILE, lint_agents_file
 from metier.load import Linted, fix_files, lint_files, read_documents
+from metier.scan import workspace_roots
 from metier.values.codes import CODES
-from metier.values.files import KINDS, Kind, Reading
+from metier.values.files import KINDS, Kind, Reading, Root
 from metier.values.outcomes import Issue
 
 
@@ -71,26 +73,32 @@ def command(
     """Check skills, abilities, cards and agents, and say what to change.
 
     Without PATH all that the catalogue would hold is checked: the workspace, the folders of
-    your hosts, the mounts; --fix repairs files of the workspace only. Exit code 1 when there
-    are errors or warnings, 0 when there are none; `metier explain CODE` tells more about each.
+    your hosts, the mounts, the sources of cards; and what the settings say about cards. --fix
+    repairs files of the workspace only. Exit code 1 when there are errors or warnings, 0 when
+    there are none; `metier explain CODE` tells more about each.
     """
     if session.as_json and output_format not in ("text", "json"):
         raise UsageError("--json and --output-format ask for two formats", hint="give one of them")
     config = session.config()
     choice = _choice(config, _codes(select), _codes(ignore), notes=notes or strict)
-    places = _Places(session.workspace(), named=bool(paths))
-    reading = _reading(session, config, paths, kind, strict=strict)
+    workspace = session.workspace()
+    places = _Places(workspace, named=bool(paths))
+    roots, failed_sources = _roots(workspace, config, paths, kind)
+    read = partial(read_documents, roots, disabled=config.disabled, strict=strict)
     if repair:
         every = choice._replace(notes=True)
         wants = partial(_wants_repair, choice=every, places=places)
-        fixed = fix_files(_repairable(reading, places), wants)
+        fixed = fix_files(_repairable(read(), places), wants)
         session.note(f"repaired {counted(fixed, 'file')}")
-        reading = _reading(session, config, paths, kind, strict=strict)
+    reading = read()
     with session.progress("checking") as on_progress:
         linted = lint_files(reading, on_progress)
-    linted = _with_alias_tables(linted, paths, session.workspace())
+    linted = _with_alias_tables(linted, paths, workspace)
     if kind is None:
-        linted = _with_agents_file(linted, paths, session.workspace(), config)
+        linted = _with_agents_file(linted, paths, workspace, config)
+    if not paths:
+        wrong = settings_findings(config, workspace, _card_ids(reading))
+        linted = _with_issues(linted, [*failed_sources, *wrong])
     issues = _chosen(linted, choice, places)
     click.echo(_render(issues, "json" if session.as_json else output_format), nl=False)
     session.note(_summary(linted, issues, choice))
@@ -137,7 +145,8 @@ class _Places:
         return os.path.relpath(os.path.realpath(path), self._workspace).replace(os.sep, "/")
 
     def may_write(self, file: str) -> bool:
-        return self._named or is_inside(file, self._workspace)
+        own = os.path.join(self._workspace, STATE_FOLDER)
+        return self._named or (is_inside(file, self._workspace) and not is_inside(file, own))
 
     def shown(self, path: str) -> str:
         """A path of a finding relative to the current folder, so that it can be opened."""
@@ -167,10 +176,10 @@ def _chosen(linted: Linted, choice: Choice, places: _Places) -> list[Issue]:
     return sorted(issues, key=lambda issue: (issue.path, issue.line, issue.column, issue.code))
 
 
-def _reading(
-    session: Session, config: Config, paths: Sequence[str], kind: Kind | None, *, strict: bool
-) -> Reading:
-    workspace = session.workspace()
+def _roots(
+    workspace: str, config: Config, paths: Sequence[str], kind: Kind | None
+) -> tuple[list[Root], list[Issue]]:
+    """What to look through, and the sources of cards that fail."""
     documents = [
         path
         for path in paths
@@ -179,10 +188,9 @@ def _reading(
     if kind is not None and not paths:
         raise UsageError("--kind needs the files that are of that kind", hint="metier lint PATH")
     if paths:
-        roots = roots_of_paths(documents, workspace, config, kind)
-    else:
-        roots = roots_for(workspace, config, os.path.expanduser("~"))
-    return read_documents(roots, disabled=config.disabled, strict=strict)
+        return roots_of_paths(documents, workspace, config, kind), []
+    state_folder = os.path.join(workspace, STATE_FOLDER)
+    return workspace_roots(workspace, config, os.path.expanduser("~"), state_folder)
 
 
 def _table_below(path: str) -> str:
@@ -242,6 +250,17 @@ def _cards(workspace: str, config: Config) -> list[str]:
     reading = read_documents([root for root in roots if root.kind == "card"])
     entries = [entry for found in reading.found if not (entry := reading.read(found)).reason]
     return [name for entry in entries for name in (entry.handle, entry.found.path)]
+
+
+def _card_ids(reading: Reading) -> set[str]:
+    """The ids of all cards, also of those that are left out."""
+    return {reading.read(found).handle for found in reading.found if found.kind == "card"}
+
+
+def _with_issues(linted: Linted, issues: Sequence[Issue]) -> Linted:
+    """With findings in what is no document; each of its places counts as a file."""
+    more = len({issue.path for issue in issues})
+    return Linted(linted.files + more, [*linted.issues, *issues])
 
 
 def _render(issues: Sequence[Issue], output_format: str) -> str:

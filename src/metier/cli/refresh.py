@@ -1,8 +1,9 @@
 """`metier refresh`"""
 
-from metier.catalog import Refreshed
+from metier.catalog import Catalog, Refreshed
 from metier.cli.session import Session, counted, metier_command
 from metier.values.files import KINDS, PLURAL
+from metier.values.outcomes import Issue
 
 
 @metier_command("refresh", catalog=False)
@@ -21,6 +22,8 @@ def command(session: Session) -> None:
         session.note(f"{'built' if is_new else 'refreshed'} {catalog.store.path}")
         for line in summary(refreshed):
             session.tell(line)
+        for issue in failed_sources(catalog):
+            session.tell(f"warning: source {issue.path}: {issue.message} ({issue.code})")
 
 
 def summary(refreshed: Refreshed) -> list[str]:
@@ -37,3 +40,10 @@ def summary(refreshed: Refreshed) -> list[str]:
     if changes.excluded:
         lines.append(f"{changes.excluded:,} left out: metier doctor shows which and why")
     return lines
+
+
+def failed_sources(catalog: Catalog) -> list[Issue]:
+    """The sources of cards that the last refresh could not read."""
+    if not catalog.config.capabilities.sources:
+        return []
+    return [issue for issue in catalog.issues() if issue.code == "SRC901"]

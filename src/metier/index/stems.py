@@ -12,7 +12,6 @@ from collections import Counter, defaultdict
 from typing import NamedTuple, TypeAlias
 
 from metier.core.stems import label_stems, prose_stems
-from metier.core.text import words
 from metier.index.store import Store
 
 Postings: TypeAlias = "array[int]"
@@ -139,13 +138,27 @@ class StemPostings:
         return array(_NUMBER, [number for one in entries for number in one])
 
 
-_SUSPECT = ("ignore", "disregard", "newinstructions")
+_SUSPECT = ("gnr", "drgrd", "nwnrucn")
+"""What `_SKELETON` leaves of "ignore", "disregard" and "new instructions"."""
+
+
+_MARKUP = ("&", "<", "](")
+_SKELETON = {
+    code: chr(code).lower() if chr(code).lower() in "cdfghjkmnpqruvwxyz" else None
+    for code in range(128)
+}
+"""Leaves of a text the letters that no digit or sign can stand for."""
+
+
+def _is_plain(text: str) -> bool:
+    """Whether words stand in `text` as they are read: no markup, nothing invisible."""
+    is_shown = text.isascii() and text.replace("\n", " ").replace("\t", " ").isprintable()
+    return is_shown and not any(mark in text for mark in _MARKUP)
 
 
 def _is_safe(text: str) -> bool:
     """Whether nothing in `text` overrides instructions; most texts need no close look."""
-    squeezed = "".join(words(text)) if text.isascii() and "&" not in text else ""
-    if squeezed and not any(part in squeezed for part in _SUSPECT):
+    if _is_plain(text) and not any(one in text.translate(_SKELETON) for one in _SUSPECT):
         return True
     from metier.core.disguise import find_overrides  # few texts need it, and it loads a lot
 

@@ -75,8 +75,9 @@ def inject_capabilities(
 ) -> CapabilityInjection:
     """Put the selected cards into a `CAPABILITIES.md` behind `AGENTS.md`, or first without one.
 
-    The given files come back as they were. Never raises: a card that cannot be handed over is
-    left out, and if all fails nothing is added. `secret` is what the marks are made with.
+    The given files come back as they were, except that a `CAPABILITIES.md` made by an earlier
+    call gives way to the new one. Never raises: a card that cannot be handed over is left out,
+    and if all fails nothing is added. `secret` is what the marks are made with.
     """
     files = list(bootstrap_files)
     try:
@@ -91,16 +92,26 @@ def inject_capabilities(
             return CapabilityInjection(
                 files, result._replace(injected=(), text="", total_tokens_used=0)
             )
+        made = _with_cards(files, result.text)
         log_cards(result, config, "Injected")
+        return CapabilityInjection(made, result)
     except Exception as error:  # the agent must start, whatever is wrong with the cards
         issue = Issue("CARD_INJECTION_FAILED", f"cards are left out: {_told(error)}", "")
         LOGGER.warning("[capability-injection] %s", issue.message)
         return CapabilityInjection(files, CardResult((), "", 0, False, (), [issue]))
-    if not result.text:
-        return CapabilityInjection(files, result)
-    at = next((place + 1 for place, one in enumerate(files) if one.name == AGENTS_FILE), 0)
-    made = BootstrapFile(CAPABILITIES_FILE, result.text)
-    return CapabilityInjection([*files[:at], made, *files[at:]], result)
+
+
+def _with_cards(files: list[BootstrapFile], text: str) -> list[BootstrapFile]:
+    if not text:
+        return files
+    others = [one for one in files if not _is_made(one)]
+    at = next((place + 1 for place, one in enumerate(others) if one.name == AGENTS_FILE), 0)
+    return [*others[:at], BootstrapFile(CAPABILITIES_FILE, text), *others[at:]]
+
+
+def _is_made(file: BootstrapFile) -> bool:
+    """Whether an earlier call has made it; a file that only has its name was not made here."""
+    return file.name == CAPABILITIES_FILE and file.content.startswith(REFERENCE_PREAMBLE)
 
 
 def is_silent(config: CapabilitiesConfig, session_type: str) -> bool:

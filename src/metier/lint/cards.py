@@ -5,6 +5,7 @@ from math import ceil
 from typing import Any
 
 from metier.core.disguise import examine, find_overrides
+from metier.core.relevance import spec_score
 from metier.lint.fields import check_mapping
 from metier.values.documents import Card
 from metier.values.fields import CARD
@@ -12,8 +13,8 @@ from metier.values.files import KeyPath, Matter
 from metier.values.outcomes import Issue, has_errors
 
 _CODES = {"missing": "CD601", "invalid": "CD602", "unknown": "CD603"}
-KEYWORDS_IN_A_SENTENCE = 3
-"""How many different keywords one natural sentence is taken to hold."""
+MOST_IN_A_SENTENCE, USUAL_IN_A_SENTENCE = 3, 2
+"""How many different keywords of a card one natural sentence is taken to hold."""
 SHORTEST_ADVISED, LONGEST_ADVISED = 200, 800
 ESTIMATE_TOLERANCE = 0.25
 CHARACTERS_PER_TOKEN = 4
@@ -64,15 +65,16 @@ def _in_body(card: Card, matter: Matter) -> Iterator[Issue]:
 
 
 def _advice(card: Card) -> Iterator[tuple[str, str, KeyPath, str]]:
-    threshold = card.confidence_threshold
-    reachable = sentence_score(len(card.keywords))
-    at: KeyPath = ("triggers", "confidenceThreshold")
-    if reachable < threshold:
+    threshold, total = card.confidence_threshold, len(card.keywords)
+    most, usual = min(MOST_IN_A_SENTENCE, total), min(USUAL_IN_A_SENTENCE, total)
+    if sentence_score(most, total) < threshold:
         yield (
             "CD604",
-            f"one sentence reaches about {reachable:.2f}, the threshold is {threshold:g}",
-            at,
-            f"lower it to {int(reachable * 100) / 100:g} or less, or keep fewer keywords",
+            f"a sentence with {most} of {total} keywords scores {_shown(most, total)},"
+            f" the threshold is {threshold:g}",
+            ("triggers", "confidenceThreshold"),
+            f"lower it to {_shown(usual, total)} ({usual} of {total} keywords) or less,"
+            " or keep fewer keywords",
         )
     if card.priority / 100 >= threshold:
         message = f"priority {card.priority} reaches the threshold {threshold:g} by itself"
@@ -90,7 +92,11 @@ def _advice(card: Card) -> Iterator[tuple[str, str, KeyPath, str]]:
         yield "CD607", message, (), "say what exists and where to read more"
 
 
-def sentence_score(keywords: int) -> float:
-    """The score that spec 5 gives a sentence with a few of a card's keywords, once each."""
-    hits = min(KEYWORDS_IN_A_SENTENCE, keywords)
-    return round(hits / keywords * 0.7 + hits / 100 * 0.3, 12)
+def _shown(hits: int, keywords: int) -> str:
+    """The score, cut to three digits: who takes it as the threshold reaches it."""
+    return f"{int(sentence_score(hits, keywords) * 1_000 + 1e-6) / 1_000:g}"
+
+
+def sentence_score(hits: int, keywords: int) -> float:
+    """What the default scorer gives a sentence with `hits` of a card's keywords, once each."""
+    return spec_score([1] * hits + [0] * (keywords - hits))

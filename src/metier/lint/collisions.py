@@ -1,10 +1,14 @@
-"""Rules over several files: one name, one id, exact copies, descriptions nearly the same."""
+"""Rules that are asked of all files together: one name, one id, copies, near copies.
+
+And what keeps a skill from being named by hooks: too slow to be asked of each file at a refresh.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from math import ceil
 from typing import NamedTuple
 
+from metier.core.disguise import find_overrides
 from metier.core.text import jaccard, words
 from metier.values.files import Kind
 from metier.values.outcomes import Issue
@@ -49,7 +53,16 @@ def lint_collisions(subjects: Iterable[Subject]) -> list[Issue]:
                 issues.append(same_name(subject.group, subject.path, first.path))
     issues.extend(_near_duplicates(distinct))
     issues.extend(_unprovided(distinct))
+    issues.extend(_not_named(distinct))
     return issues
+
+
+def _not_named(skills: list[Subject]) -> Iterator[Issue]:
+    """What makes hooks pass over a skill: its name and description as they read them."""
+    for skill in skills:
+        for one in find_overrides(f"{skill.group} {skill.description}"):
+            hint = "hooks do not name this skill: change its name or description"
+            yield Issue(one.code, one.message, skill.path, 1, 1, hint)
 
 
 def _unprovided(skills: list[Subject]) -> Iterator[Issue]:

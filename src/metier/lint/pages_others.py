@@ -87,7 +87,8 @@ CARDS = {
     ),
     "CD604": Page(
         "Each keyword counts only for its share, so with many keywords an ordinary sentence "
-        "stays below the threshold. The card is hardly ever injected.",
+        "stays below the threshold. The card is hardly ever injected. The figures are those of "
+        "the default scorer.",
         bad=_card(
             *_CARD_ID,
             "triggers:",
@@ -137,6 +138,23 @@ CARDS = {
             "What can be done here is written in docs/capabilities/.\n"
             "Run the tests before you hand over a change.\n"
         ),
+    ),
+    "CD610": Page(
+        "Hooks hand over no card, and 'metier inject' ends with an error. A scorer that a Python "
+        "program registers is known to that program alone.",
+        bad='[capabilities]\nscorer = "saturatin"\n',
+        good='[capabilities]\nscorer = "saturating"\n',
+    ),
+    "CD611": Page(
+        "The setting has no effect: a card that should always be there is missing, or one that "
+        "should stay out is handed over. Ids are those in the front matter of the cards.",
+        bad='[capabilities]\nforceInclude = ["web-serch"]\n',
+        good='[capabilities]\nforceInclude = ["web-search"]\n',
+    ),
+    "CD612": Page(
+        "Both halves of the conversations get the same cards, so the figures show chance alone.",
+        bad='[capabilities]\ncompare = ["spec", "spec"]\n',
+        good='[capabilities]\ncompare = ["spec", "saturating"]\n',
     ),
 }
 
@@ -193,7 +211,8 @@ AGENTS = {
 HANDED_OVER = {
     "SZ801": Page(
         "With such words a text takes over the agent that reads it, whoever wrote them and "
-        "however they are disguised. The card is left out and never handed over.",
+        "however they are disguised, in code too. A card with them is left out and never handed "
+        "over; a skill with them in its name or description is never named by hooks.",
         bad=_card(
             *_CARD_ID,
             *_KEYWORDS,
@@ -203,8 +222,8 @@ HANDED_OVER = {
     ),
     "SZ802": Page(
         "People do not see these characters, models do: they hide words, or a whole message. "
-        "The finding names the character and its place, and the card is left out. "
-        "Emoji may be joined as usual.",
+        "The finding names the character and its place; a card is left out, and a skill is not "
+        "named by hooks. Emoji may be joined as usual.",
         bad="The tool sea<U+200B>rch finds pages.\n",
         good="The tool search finds pages.\n",
     ),

@@ -80,7 +80,8 @@ class CardIndex:
         first: dict[str, Card] = {}
         for card in cards:
             first.setdefault(card.id, card)
-        self.cards = [card for card in first.values() if card.enabled]
+        self.cards = [first[id] for id in sorted(first) if first[id].enabled]
+        """By id: of equal ones the same are named, in whatever order they were given."""
         self._places = {card.id: place for place, card in enumerate(self.cards)}
         numbers: dict[str, int] = {}
         self._keywords = [
@@ -175,7 +176,8 @@ class CardIndex:
         named = (*config.force_include, *config.exclude)
         wanted[[self._places[key] for key in named if key in self._places]] = True
         others = np.flatnonzero(~wanted & (rough > 0))
-        best = others[np.argsort(-rough[others], kind="stable")[:MOST_PASSED_OVER]]
+        falling = np.argsort(-rough[others].round(DECIMALS), kind="stable")
+        best = others[falling[:MOST_PASSED_OVER]]
         return sorted([*np.flatnonzero(wanted).tolist(), *best.tolist()])
 
     def _by(

@@ -47,11 +47,17 @@ class Shelf:
         self._refuse_links(folder)
         if _present(folder) == wanted:
             return
-        os.makedirs(self._state, exist_ok=True)
+        self._make_state_folder()
         with locked(self._lock):
             self._refuse_links(folder)
             os.makedirs(folder, exist_ok=True)
             _make_equal(folder, wanted)
+
+    def _make_state_folder(self) -> None:
+        """State is no part of a repository, whoever makes its folder."""
+        if not os.path.isdir(self._state):
+            os.makedirs(self._state, exist_ok=True)
+            write_atomically(os.path.join(self._state, ".gitignore"), b"*\n")
 
     def keep_only(self, folders: Mapping[str, object]) -> None:
         """Remove the folders of all other sources."""

@@ -1,0 +1,80 @@
+"""Rules for `[capabilities]` of the settings: names that nobody has."""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
+
+from metier.config.capabilities import with_profile
+from metier.core.nearest import nearest
+from metier.core.relevance import SCORERS
+from metier.values.capabilities import CapabilitiesConfig
+from metier.values.outcomes import Issue
+
+_TABLE = "capabilities"
+
+
+class SettingsFile(NamedTuple):
+    """A file that settings came from."""
+
+    path: str
+    text: str
+
+
+class _Complaint(NamedTuple):
+    code: str
+    message: str
+    hint: str
+    name: str
+    """What stands in the file, in quotes."""
+
+
+def lint_capabilities(
+    config: CapabilitiesConfig, cards: Collection[str], files: Sequence[SettingsFile]
+) -> list[Issue]:
+    """What is named in the settings and is not there.
+
+    `cards` are the ids of all cards, also of those left out: these have findings of their own.
+    `files` are where the settings came from, strongest first.
+    """
+    complaints = list(_complaints("", config, cards))
+    for name in config.profiles:
+        alone = with_profile(CapabilitiesConfig(profiles=config.profiles), name)
+        complaints += _complaints(f"profiles.{name}.", alone, cards)
+    return [
+        Issue(one.code, one.message, *_place(one.name, files), 1, one.hint) for one in complaints
+    ]
+
+
+def _complaints(
+    table: str, config: CapabilitiesConfig, cards: Collection[str]
+) -> Iterator[_Complaint]:
+    for key, names in (("scorer", [config.scorer]), ("compare", config.compare)):
+        for name in dict.fromkeys(names):
+            if name not in SCORERS:
+                message = f"no scorer is called '{name}' ({table}{key})"
+                hint = _meant(name, SCORERS) or f"known: {', '.join(SCORERS)}"
+                yield _Complaint("CD610", message, hint, name)
+    for key, names in (("forceInclude", config.force_include), ("exclude", config.exclude)):
+        for name in dict.fromkeys(names):
+            if name not in cards:
+                message = f"no card is called '{name}' ({table}{key})"
+                yield _Complaint("CD611", message, _meant(name, cards) or "metier list cards", name)
+    if len(config.compare) > len(set(config.compare)):
+        name = config.compare[0]
+        message = f"the scorer '{name}' is compared with itself ({table}compare)"
+        yield _Complaint("CD612", message, f"name two of: {', '.join(SCORERS)}", name)
+
+
+def _meant(name: str, known: Collection[str]) -> str:
+    near = nearest(name, sorted(known))
+    return f"did you mean '{near}'?" if near else ""
+
+
+def _place(name: str, files: Sequence[SettingsFile]) -> tuple[str, int]:
+    """The file and the line that name it: the first line with it behind the table's name."""
+    for path, text in files:
+        lines = [line.partition("#")[0] for line in text.split("\n")]
+        start = next((number for number, line in enumerate(lines) if _TABLE in line), len(lines))
+        for number, line in enumerate(lines[start:], start + 1):
+            if f'"{name}"' in line or f"'{name}'" in line:
+                return path, number
+    return (files[0].path if files else "", 1)
