@@ -15,6 +15,7 @@ from metier.decisions import (
     Decision,
     Decisions,
     Group,
+    HeldBack,
     Statistics,
     Used,
     kill_switch,
@@ -441,6 +442,26 @@ def test_what_exists_and_was_not_used_is_named(tmp_path: Path) -> None:
     assert (figures.skills.existing, figures.skills.unused) == (0, ())
     unknown = figures_of(tmp_path, *lines)
     assert (unknown.cards.existing, unknown.cards.unused) == (None, None)
+
+
+def test_what_only_the_mode_held_back_is_counted_apart(tmp_path: Path) -> None:
+    watched = [["attic", 0.5, 0.2, "monitor", 1], ["billing", 1, 0.2, "over-budget", 1]]
+    elsewhere = [["pdf", "skills/pdf", 2.5, "soft"]]
+    figures = figures_of(
+        tmp_path,
+        injecting(1),
+        decision(2, mode="monitor", tokens=300, cards=watched),
+        decision(3, mode="soft", tokens=100, skills=elsewhere),
+        decision(4, mode="monitor", tokens=900),
+    )
+    assert figures.held_back == HeldBack(
+        requests=2,
+        share=0.5,
+        tokens_mean=200.0,
+        cards=(Used("attic", 1, 0.5),),
+        skills=(Used("pdf", 1, 2.5),),
+    )
+    assert figures_of(tmp_path).held_back == HeldBack(0, None, None, (), ())
 
 
 # Labels

@@ -5,7 +5,6 @@ import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any, get_args
 
 from metier.atomic import write_atomically
@@ -27,6 +26,7 @@ from metier.resolve.reliability import History, Reliability
 from metier.resolve.report import RunFacts, SourceCount, on_missing_action
 from metier.resolve.results import Decide, MayProbe, Probe
 from metier.resolve.words import WordsOnDemand
+from metier.stamps import moment_now, new_id
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
 from metier.values.outcomes import Issue
@@ -96,12 +96,11 @@ class Resolver:
             return run(self.pool())
 
     def _facts(self, history: History, issues: Sequence[Issue]) -> RunFacts:
-        moment = datetime.now(UTC).isoformat(timespec="microseconds")
-        stamp = moment.replace("-", "").replace(":", "")
+        moment = moment_now()
         sources, excluded = self._discovery
         warnings = [f"{one.path}:{one.line}: {one.message}" for one in issues]
         return RunFacts(
-            run_id=f"{stamp[:22]}-{os.urandom(2).hex()}",
+            run_id=new_id(moment),
             generated_at=f"{moment[:19]}+00:00",
             sources=sources,
             excluded=excluded,

@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import re
+import select
 import struct
 import subprocess
 import sys
@@ -351,14 +352,21 @@ def typed_at_terminal(root: Path, typed: str, *arguments: str) -> tuple[int, str
     )
     os.close(screen)
     seen = b""
+    silences = 0
     try:
-        while chunk := os.read(keyboard, 65536):
-            seen += chunk
-            if typed and b"abort): " in seen:
+        while silences < 60:
+            if select.select([keyboard], [], [], 1.0)[0]:
+                seen += os.read(keyboard, 65536)
+                is_asked = seen.endswith(b"abort): ")
+            else:
+                silences += 1
+                is_asked = b"abort): " in seen  # a key pressed too early may be lost: once more
+            if is_asked:
                 os.write(keyboard, typed.encode())
-                typed = ""
     except OSError:
         pass
     finally:
         os.close(keyboard)
+        if silences == 60:
+            process.kill()
     return process.wait(timeout=60), click.unstyle(seen.decode())

@@ -1,6 +1,7 @@
 """`metier stats`: what it prints, on which stream, and how it exits."""
 
 import json
+import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,6 +30,7 @@ version: 1.0.0
 ---
 Questions that can be answered with numbers go to the reporting database.
 """
+HEADING = "id\ttime\thost\tms\tleft\tinjected\n"
 NOTHING = "no decision is logged yet\nhint: metier hook install HOST\n"
 DAY = 86_400
 
@@ -289,6 +291,70 @@ def test_a_damaged_catalogue_does_not_keep_the_figures_back(
     assert shown.err.endswith("; what was never used is not known\n")
 
 
+# What the mode held back
+
+
+def watched(number: int, *cards: str, mode: str = "monitor", tokens: int = 400) -> dict[str, Any]:
+    """A line of one that would have handed these cards and a skill over."""
+    rows = [[name, 0.5, 0.25, mode, 200] for name in cards]
+    skills = [["pdf", "skills/pdf", 2.5, mode]]
+    return decision(number, mode=mode, tokens=tokens, cards=rows, skills=skills)
+
+
+@pytest.mark.parametrize("mode", ["monitor", "soft"])
+def test_what_would_have_been_handed_over_is_shown(
+    workspace: Workspace, stats: Stats, capsys: pytest.CaptureFixture[str], mode: str
+) -> None:
+    build_catalogue(workspace, capsys)
+    write_log(
+        workspace.root,
+        watched(1, "billing", mode=mode, tokens=300),
+        watched(2, "billing", "gone", mode=mode, tokens=500),
+        decision(3, mode=mode),
+    )
+    shown = stats()
+    assert shown.out.splitlines()[1:4] == [
+        "requests\t3",
+        "that inject\t0 (0.0%)",
+        "that would inject\t2 (66.7%), 400 tokens each: 2 cards, 1 skill",
+    ]
+    assert shown.out.split("\n\n")[1:] == [
+        "would be used\tkind\ttimes\tmean score\n"
+        "billing\tcard\t2\t0.50\ngone\tcard\t1\t0.50\npdf\tskill\t2\t2.50",
+        "unused\tcount\tnames\ncards\t1 of 2\treturns\nskills\t1 of 2\tbrave\n",
+    ]
+    assert shown.err == "what only the mode (monitor, soft) held back does not count as unused\n"
+    jsonschema.validate(stats("--json").data, SCHEMA)
+    assert stats("--json").data["cards"]["unused"] == ["billing", "returns"]
+
+
+def test_what_was_handed_over_and_what_was_held_back_are_told_apart(
+    workspace: Workspace, stats: Stats
+) -> None:
+    write_log(workspace.root, injecting(1), watched(2, "returns"), decision(3), decision(4))
+    shown = stats()
+    assert shown.rows["that inject"] == ["0 (0.0%)", "1 (33.3%)"]  # those of the modes
+    assert shown.rows["that would inject"] == ["1 (25.0%), 400 tokens each: 1 card, 1 skill"]
+    assert "\nmost used\tkind\ttimes\tmean score\nbilling\tcard\t1\t0.50\n\n" in shown.out
+    assert "\nwould be used\tkind\ttimes\tmean score\nreturns\tcard\t1\t0.50\n" in shown.out
+
+
+def test_watching_in_vain_is_shown_and_elsewhere_nothing_is_said(
+    workspace: Workspace, stats: Stats
+) -> None:
+    write_log(workspace.root, decision(1, mode="monitor"))
+    assert stats().rows["that would inject"] == ["0 (0.0%)"]
+    write_log(workspace.root, injecting(1), decision(2, mode="soft"), decision(3, mode="off"))
+    assert "would" not in stats().out
+
+
+def test_of_many_that_would_be_used_ten_are_named(workspace: Workspace, stats: Stats) -> None:
+    write_log(workspace.root, watched(1, *(f"card-{number:02}" for number in range(12))))
+    shown = stats()
+    assert shown.rows["that would inject"][0].endswith(": 12 cards, 1 skill")
+    assert shown.out.count("\tcard\t") == 10
+
+
 # Since and host
 
 
@@ -370,6 +436,7 @@ def test_decisions_are_one_line_each_the_latest_last(workspace: Workspace, stats
     when = "11-15 15:10"
     assert stats("decisions") == (
         0,
+        f"{HEADING}"
         f"{names[0]}\t{when}\tclaude-code\t3.1\t0.40\tbilling, pdf; not returns (below-threshold)\n"
         f"{names[1]}\t{when}\tcodex\t7.1\t0.45\tnot attic (rejected)\n"
         f"{names[2]}\t{when}\tclaude-code\t7.1\t9.00\tnot brave (over-budget)\n"
@@ -382,10 +449,11 @@ def test_decisions_are_one_line_each_the_latest_last(workspace: Workspace, stats
 def test_twenty_are_shown_or_as_many_as_are_wanted(workspace: Workspace, stats: Stats) -> None:
     write_log(workspace.root, *(decision(number) for number in range(30)), b"broken")
     shown = stats("decisions")
-    assert len(shown.out.splitlines()) == 20
+    assert shown.out.startswith(HEADING)
+    assert len(shown.out.splitlines()) == 1 + 20
     assert shown.out.splitlines()[-1].startswith(decision(29)["id"])
     assert shown.err == "warning: 1 line of the log cannot be read\n"
-    assert len(stats("decisions", "--limit", "7").out.splitlines()) == 7
+    assert len(stats("decisions", "--limit", "7").out.splitlines()) == 1 + 7
     assert len(stats("decisions", "--limit", "99", "--json").data) == 30
 
 
@@ -407,7 +475,7 @@ def test_no_terminal_obeys_what_the_log_holds(workspace: Workspace, stats: Stats
         assert shown.code == 0
         assert "\x1b" not in shown.out + shown.err
         assert "\x07" not in shown.out + shown.err
-    assert len(stats("decisions").out.splitlines()) == 1
+    assert len(stats("decisions").out.splitlines()) == 2
 
 
 # Labels
@@ -460,14 +528,70 @@ def test_a_kill_switch_is_told_with_the_figures(
     workspace: Workspace, stats: Stats, lines: list[Any]
 ) -> None:
     write_log(workspace.root, *lines)
-    write_log(workspace.root, b"why", name="monitor.flag")
-    told = "warning: hooks inject nothing: why\n    hint: metier stats resume\n"
-    assert stats().err.endswith(told)
+    flag = write_log(workspace.root, b"why", name="monitor.flag")
+    os.utime(flag, (START, START))
+    told = "warning: kill switch on since 2025-11-15 15:10; to undo: metier stats resume\n"
+    assert stats().err.endswith(f"{told}    why: why\n")
     assert stats("--json").data["kill_switch"] == "why"
     jsonschema.validate(stats("--json").data, SCHEMA)
     stats("resume")
     assert "warning" not in stats().err
     assert stats("--json").data["kill_switch"] == ""
+
+
+# What is wrong with the settings
+
+TYPO = '[capabilities]\nmdoe = "monitor"\n'
+
+
+@pytest.mark.parametrize("lines", [[], [decision(1)]])
+@pytest.mark.parametrize("built", [True, False])
+def test_wrong_settings_are_one_line_beside_the_figures(
+    workspace: Workspace,
+    stats: Stats,
+    capsys: pytest.CaptureFixture[str],
+    lines: list[Any],
+    built: bool,
+) -> None:
+    if built:
+        build_catalogue(workspace, capsys)
+    write_log(workspace.root, *lines)
+    before = stats()
+    workspace.write("metier.toml", TYPO)
+    told = "warning: hooks cannot read the settings: unknown setting 'capabilities.mdoe'\n"
+    assert stats() == (0, before.out, before.err + told)
+    jsonschema.validate(stats("--json").data, SCHEMA)
+    assert stats("--json").err == told
+
+
+def test_wrong_settings_that_are_asked_for_are_an_error(workspace: Workspace, stats: Stats) -> None:
+    write_log(workspace.root, decision(1))
+    file = workspace.write("other.toml", TYPO)
+    for arguments in ((), ("--json",)):
+        shown = stats(*arguments, "--config", str(file))
+        assert (shown.code, shown.out) == (2, "")
+
+
+def test_the_last_refresh_is_told_when_it_has_failed(workspace: Workspace, stats: Stats) -> None:
+    write_log(workspace.root, decision(1))
+    write_log(
+        workspace.root,
+        b"2025-11-15T15:09:00+0000 refresh: ConfigError: an older one",
+        b"2025-11-15T16:10:41+0100 refresh: ConfigError: unknown setting 'capabilities.mdoe'",
+        b"2025-11-15T15:11:00+0000 codex: ValueError: \x1b no refresh: this",
+        b"tomorrow refresh: nonsense",
+        name="hook.log",
+    )
+    told = (
+        "warning: the last refresh for hooks failed, 2025-11-15 15:10:"
+        " ConfigError: unknown setting 'capabilities.mdoe'\n"
+    )
+    assert stats().err == stats("--json").err == told
+    state = write_log(workspace.root, name="hook.state")
+    os.utime(state, (START - 0.1, START - 0.1))  # one ended well before
+    assert stats().err == told
+    os.utime(state, (START + 60, START + 60))  # one has ended well since
+    assert stats().err == ""
 
 
 # Wrong usage

@@ -13,7 +13,7 @@ from metier.lint.pages import ERROR_PAGES, PAGES
 from metier.lint.tiers import lint_agents_file
 from metier.load import load_folder
 from metier.resolve.aliases import parse_alias_table
-from metier.values.codes import CODES, OUTCOME_CODES
+from metier.values.codes import CODES, OUTCOME_CODES, RUN_CODES
 from metier.values.files import Kind
 from metier.values.outcomes import Issue
 
@@ -142,7 +142,13 @@ def test_every_finding_has_a_page_and_no_page_is_left_over() -> None:
 
 def test_every_error_code_has_a_page_and_no_page_is_left_over() -> None:
     reported = {"SYSTEM", "INTERNAL"}  # by the command line, for what is not metier's own
-    assert set(ERROR_PAGES) == {*raised_codes(), *OUTCOME_CODES, *reported}
+    assert set(ERROR_PAGES) == {*raised_codes(), *OUTCOME_CODES, *RUN_CODES, *reported}
+
+
+def test_every_code_that_a_run_can_end_with_is_listed() -> None:
+    pattern = r'"((?:RUN|STEP|CHECKPOINT|DELEGATION|TOOL|MODEL|LOOP|EXPRESSION)_[A-Z_]+)"'
+    sources = (Path(metier.__file__).parent / "run").rglob("*.py")
+    assert {code for file in sources for code in re.findall(pattern, file.read_text())} <= RUN_CODES
 
 
 def raised_codes() -> Iterator[str]:

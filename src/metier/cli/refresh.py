@@ -16,6 +16,10 @@ def command(session: Session) -> None:
     with session.open_catalog() as catalog:
         is_new = not catalog.is_built()
         refreshed = session.refresh(catalog)
+        if catalog.store.setting("capabilities"):  # a hook reads here
+            from metier.hooks.prepare import keep_settings
+
+            keep_settings(catalog)
         if session.as_json:
             session.print_json(refreshed.to_json())
             return

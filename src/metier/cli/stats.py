@@ -10,25 +10,31 @@ from typing import NamedTuple
 
 import click
 
-from metier.catalog import state_file
+from metier.catalog import Catalog, state_file
 from metier.cli.session import Session, counted, metier_command
+from metier.config import Config
 from metier.core.nearest import nearest
 from metier.decisions import (
     Considered,
     Decision,
     Decisions,
     Group,
+    HeldBack,
     Statistics,
     Usage,
+    Used,
+    failed_refresh,
     is_asked_for,
     kill_switch,
+    killed_since,
     label,
     read_decisions,
     resume,
     statistics,
 )
+from metier.decisions.figures import MOST_USED
 from metier.decisions.log import INJECTED, LATEST
-from metier.errors import StoreError, UsageError
+from metier.errors import ConfigError, StoreError, UsageError
 
 _SPAN = re.compile(r"([0-9]{1,6})([mhdw])")
 _SECONDS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
@@ -153,7 +159,7 @@ def _list(session: Session, decisions: Decisions, wanted: _Filter, limit: int) -
     if not latest:
         _note_nothing(session, decisions, wanted)
     columns = ["id", "time", "host", "ms", "left", "injected"]
-    session.print_table(columns, [_cells(one) for one in latest])
+    session.print_table(columns, [_cells(one) for one in latest], heading=True)
     _note_skipped(session, decisions.skipped)
 
 
@@ -195,20 +201,20 @@ def _clock(moment: float | None, form: str = "%Y-%m-%d %H:%M:%S") -> str:
 
 
 def _figures(session: Session, workspace: str, decisions: Decisions, wanted: _Filter) -> None:
+    problem = _problem(session, workspace)
     cards, skills = _names(session, workspace)
     figures = statistics(decisions, **wanted._asdict(), cards=cards, skills=skills)
-    stopped = kill_switch(workspace)
     if session.as_json:
-        session.print_json({**figures.to_json(), "kill_switch": stopped})
+        session.print_json({**figures.to_json(), "kill_switch": kill_switch(workspace)})
+        _note_problem(session, problem)
         return
     if figures.overall.requests:
         _print(session, figures)
     else:
         _note_nothing(session, decisions, wanted)
     _note_skipped(session, figures.skipped)
-    if stopped:
-        session.note(f"warning: hooks inject nothing: {stopped}")
-        session.note("    hint: metier stats resume")
+    _note_kill_switch(session, workspace)
+    _note_problem(session, problem)
 
 
 def _names(session: Session, workspace: str) -> tuple[list[str] | None, list[str] | None]:
@@ -216,7 +222,7 @@ def _names(session: Session, workspace: str) -> tuple[list[str] | None, list[str
     if not os.path.exists(state_file(workspace)):
         return None, None
     try:
-        with session.open_catalog() as catalog:
+        with Catalog.open(workspace, config=Config()) as catalog:  # names need no settings
             if not catalog.is_built():
                 return None, None
             cards = [row.handle for row in catalog.documents("card")]
@@ -227,14 +233,25 @@ def _names(session: Session, workspace: str) -> tuple[list[str] | None, list[str
 
 
 def _print(session: Session, figures: Statistics) -> None:
-    overall = [*_rows({"all": figures.overall}), *_facts(figures)]
-    session.print_table(["", "all"], overall, heading=True)
+    overall = _rows({"all": figures.overall})
+    if figures.held_back.requests or "monitor" in figures.modes:
+        overall.insert(2, ["that would inject", _would_inject(figures.held_back)])
+    session.print_table(["", "all"], [*overall, *_facts(figures)], heading=True)
     arms = {f"{arm} ({', '.join(figures.scorers[arm])})": one for arm, one in figures.arms.items()}
     for title, groups in (("host", figures.hosts), ("mode", figures.modes), ("arm", arms)):
         if len(groups) > 1 or (groups and title == "arm"):
             click.echo()
             session.print_table([title, *groups], _rows(groups), heading=True)
     _print_usage(session, figures)
+
+
+def _would_inject(held_back: HeldBack) -> str:
+    """`12 (30.0%), 400 tokens each: 2 cards, 1 skill`; the first are requests."""
+    requests = _part(held_back.requests, held_back.share)
+    if not held_back.requests:
+        return requests
+    what = f"{counted(len(held_back.cards), 'card')}, {counted(len(held_back.skills), 'skill')}"
+    return f"{requests}, {_figure(held_back.tokens_mean, 0)} tokens each: {what}"
 
 
 def _facts(figures: Statistics) -> list[list[str]]:
@@ -277,27 +294,37 @@ def _pair(middle: float | None, high: float | None, places: int) -> str:
 
 
 def _print_usage(session: Session, figures: Statistics) -> None:
-    usages = {"card": figures.cards, "skill": figures.skills}
-    used = [
-        [one.name, kind, f"{one.uses:,}", f"{one.mean_score:.2f}"]
-        for kind, usage in usages.items()
-        for one in usage.most_used
-    ]
-    if used:
-        click.echo()
-    session.print_table(["most used", "kind", "times", "mean score"], used, heading=True)
-    unused = [row for kind, usage in usages.items() for row in _unused(kind, usage)]
+    usages, held_back = {"card": figures.cards, "skill": figures.skills}, figures.held_back
+    held = {"card": held_back.cards, "skill": held_back.skills}
+    _print_used(session, "most used", {kind: one.most_used for kind, one in usages.items()})
+    _print_used(session, "would be used", held)
+    unused = [row for kind, usage in usages.items() for row in _unused(kind, usage, held[kind])]
     if unused:
         click.echo()
     session.print_table(["unused", "count", "names"], unused, heading=True)
+    if unused and held_back.requests:
+        session.note("what only the mode (monitor, soft) held back does not count as unused")
 
 
-def _unused(kind: str, usage: Usage) -> list[list[str]]:
-    if not usage.unused:
+def _print_used(session: Session, title: str, used: Mapping[str, Sequence[Used]]) -> None:
+    rows = [
+        [one.name, kind, f"{one.uses:,}", f"{one.mean_score:.2f}"]
+        for kind, some in used.items()
+        for one in some[:MOST_USED]
+    ]
+    if rows:
+        click.echo()
+    session.print_table([title, "kind", "times", "mean score"], rows, heading=True)
+
+
+def _unused(kind: str, usage: Usage, held_back: Sequence[Used]) -> list[list[str]]:
+    held = {one.name for one in held_back}
+    unused = [name for name in usage.unused or () if name not in held]
+    if not unused:
         return []
-    names = ", ".join(usage.unused[:_MOST_NAMED])
-    more = ", …" if len(usage.unused) > _MOST_NAMED else ""
-    return [[f"{kind}s", f"{len(usage.unused):,} of {usage.existing:,}", names + more]]
+    names = ", ".join(unused[:_MOST_NAMED])
+    more = ", …" if len(unused) > _MOST_NAMED else ""
+    return [[f"{kind}s", f"{len(unused):,} of {usage.existing:,}", names + more]]
 
 
 # Notes
@@ -320,3 +347,31 @@ def _note_nothing(session: Session, decisions: Decisions, wanted: _Filter) -> No
 def _note_skipped(session: Session, skipped: int) -> None:
     if skipped:
         session.note(f"warning: {counted(skipped, 'line')} of the log cannot be read")
+
+
+def _note_kill_switch(session: Session, workspace: str) -> None:
+    reason = kill_switch(workspace)
+    if reason:
+        since = _clock(killed_since(workspace), "%Y-%m-%d %H:%M")
+        session.note(f"warning: kill switch on since {since}; to undo: metier stats resume")
+        session.note(f"    why: {reason}")
+
+
+def _problem(session: Session, workspace: str) -> str:
+    """What is wrong with the settings, or else why the last refresh for hooks failed."""
+    try:
+        session.config()
+    except ConfigError as error:
+        if session.config_file is not None:
+            raise
+        return f"hooks cannot read the settings: {error.message}"
+    failure = failed_refresh(workspace)
+    if failure is None:
+        return ""
+    when = _clock(failure.at, "%Y-%m-%d %H:%M")
+    return f"the last refresh for hooks failed, {when}: {failure.what}"
+
+
+def _note_problem(session: Session, problem: str) -> None:
+    if problem:
+        session.note(f"warning: {problem}")

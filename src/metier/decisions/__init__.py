@@ -1,11 +1,21 @@
 """What hooks decided: the log that they keep, labels in it, and figures from it."""
 
-from metier.decisions.figures import Group, Statistics, Usage, Used, is_asked_for, statistics
+from metier.decisions.failures import Failure, failed_refresh
+from metier.decisions.figures import (
+    Group,
+    HeldBack,
+    Statistics,
+    Usage,
+    Used,
+    is_asked_for,
+    statistics,
+)
 from metier.decisions.log import (
     Considered,
     Decision,
     Decisions,
     kill_switch,
+    killed_since,
     label,
     read_decisions,
     resume,
@@ -15,12 +25,16 @@ __all__ = [
     "Considered",
     "Decision",
     "Decisions",
+    "Failure",
     "Group",
+    "HeldBack",
     "Statistics",
     "Usage",
     "Used",
+    "failed_refresh",
     "is_asked_for",
     "kill_switch",
+    "killed_since",
     "label",
     "read_decisions",
     "resume",

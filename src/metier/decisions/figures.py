@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypeVar
 
-from metier.decisions.log import INJECTED, Considered, Decision, Decisions
+from metier.decisions.log import HELD_BACK, INJECTED, Considered, Decision, Decisions
 
 MOST_USED = 10
 _Value = TypeVar("_Value", int, float)
@@ -34,12 +34,12 @@ class Group(NamedTuple):
 
 
 class Used(NamedTuple):
-    """A card or skill that was handed over."""
+    """A card or skill that was handed over, or held back."""
 
     name: str
     uses: int
     mean_score: float
-    """Over the times that it was handed over."""
+    """Over these times."""
 
 
 class Usage(NamedTuple):
@@ -54,6 +54,19 @@ class Usage(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         return {**self._asdict(), "most_used": [one._asdict() for one in self.most_used]}
+
+
+class HeldBack(NamedTuple):
+    """What would have been handed over, had the mode not been `monitor`, or `soft` elsewhere."""
+
+    requests: int
+    share: float | None
+    """Of all requests."""
+    tokens_mean: float | None
+    """Over the requests that would have injected."""
+    cards: tuple[Used, ...]
+    """All of them, by falling number of times, then by name."""
+    skills: tuple[Used, ...]
 
 
 class Statistics(NamedTuple):
@@ -76,6 +89,8 @@ class Statistics(NamedTuple):
     """Arm → what it was scored by."""
     cards: Usage
     skills: Usage
+    held_back: HeldBack
+    """Not part of the JSON."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -127,6 +142,7 @@ def statistics(
         scorers={arm: tuple(sorted(names)) for arm, names in sorted(counts.scorers.items())},
         cards=counts.cards.usage(cards),
         skills=counts.skills.usage(skills),
+        held_back=counts.held_back.group(len(counts.overall.milliseconds)),
     )
 
 
@@ -187,26 +203,56 @@ class _Tally:
 
 
 class _Uses:
-    """How often each card, or each skill, was handed over, and the sum of its scores then."""
+    """How often each card, or each skill, had an outcome, and the sum of its scores then."""
 
-    def __init__(self) -> None:
+    def __init__(self, *outcomes: str) -> None:
+        self.outcomes = outcomes
         self.counts: dict[str, int] = defaultdict(int)
         self.scores: dict[str, float] = defaultdict(float)
 
     def add(self, considered: Sequence[Considered]) -> None:
         for one in considered:
-            if one.outcome == INJECTED:
+            if one.outcome in self.outcomes:
                 self.counts[one.name] += 1
                 self.scores[one.name] += one.score
 
+    def ranked(self) -> tuple[Used, ...]:
+        names = sorted(self.counts, key=lambda name: (-self.counts[name], name))
+        return tuple(
+            Used(one, self.counts[one], self.scores[one] / self.counts[one]) for one in names
+        )
+
     def usage(self, existing: Collection[str] | None) -> Usage:
-        ranked = sorted(self.counts, key=lambda name: (-self.counts[name], name))
-        used = (Used(one, self.counts[one], self.scores[one] / self.counts[one]) for one in ranked)
-        most_used = tuple(used)[:MOST_USED]
+        most_used = self.ranked()[:MOST_USED]
         if existing is None:
             return Usage(most_used, None, None)
         unused = sorted(set(existing) - self.counts.keys())
         return Usage(most_used, len(set(existing)), tuple(unused))
+
+
+class _HeldBackTally:
+    """What only the mode kept back, while it is collected."""
+
+    def __init__(self) -> None:
+        self.requests = self.tokens = 0
+        self.cards, self.skills = _Uses(*HELD_BACK), _Uses(*HELD_BACK)
+
+    def add(self, decision: Decision) -> None:
+        considered = (*decision.cards, *decision.skills)
+        if any(one.outcome in HELD_BACK for one in considered):
+            self.requests += 1
+            self.tokens += decision.tokens
+            self.cards.add(decision.cards)
+            self.skills.add(decision.skills)
+
+    def group(self, requests: int) -> HeldBack:
+        return HeldBack(
+            requests=self.requests,
+            share=_ratio(self.requests, requests),
+            tokens_mean=_ratio(self.tokens, self.requests),
+            cards=self.cards.ranked(),
+            skills=self.skills.ranked(),
+        )
 
 
 class _Counts:
@@ -220,7 +266,8 @@ class _Counts:
         self.modes: dict[str, _Tally] = defaultdict(_Tally)
         self.arms: dict[str, _Tally] = defaultdict(_Tally)
         self.scorers: dict[str, set[str]] = defaultdict(set)
-        self.cards, self.skills = _Uses(), _Uses()
+        self.cards, self.skills = _Uses(INJECTED), _Uses(INJECTED)
+        self.held_back = _HeldBackTally()
 
     def add(self, one: Decision, right: bool | None) -> None:
         self.first = one.at if self.first is None else min(self.first, one.at)
@@ -233,6 +280,7 @@ class _Counts:
             tally.add(one, right)
         self.cards.add(one.cards)
         self.skills.add(one.skills)
+        self.held_back.add(one)
 
 
 def _groups(tallies: Mapping[str, _Tally]) -> dict[str, Group]:

@@ -22,6 +22,8 @@ RESUMED = "monitor.resumed"
 """Its time is that of the last `resume`: what was decided before it no longer counts."""
 INJECTED = "injected"
 """The outcome of a card or skill that was handed over; every other one says why it was not."""
+HELD_BACK = ("monitor", "soft")
+"""The outcomes of one that was not handed over only because of the mode."""
 SHORTEST_PREFIX = 4
 LONGEST_LINE = 1 << 20
 """Bytes; no hook writes such a line, and a file without line ends is not read into memory."""
@@ -136,6 +138,14 @@ def kill_switch(workspace: str) -> str:
     except OSError:
         reason = ""
     return reason or "no reason is given"
+
+
+def killed_since(workspace: str) -> float | None:
+    """When the kill switch was turned on, in seconds since 1970; None while it is off."""
+    try:
+        return os.lstat(os.path.join(workspace, STATE_FOLDER, FLAG)).st_mtime
+    except OSError:
+        return None
 
 
 def resume(workspace: str) -> None:

@@ -71,6 +71,7 @@ class Journal:
             return False
         why = f"{share:.0%} of the last {len(rows)} requests injected, the limit is {most:.0%}"
         _append(flag, why, _LARGEST_LOG, "")
+        self.note("kill switch", f"on: {why}; to undo: metier stats resume")
         return True
 
     def _latest(self, since: float) -> list[dict[str, Any]]:
@@ -113,8 +114,11 @@ class Journal:
 
     def tell(self, host: str, error: BaseException) -> None:
         """Log one line about a failure."""
-        what = " ".join(f"{type(error).__name__}: {error}".split())[:500]
-        line = f"{time.strftime('%Y-%m-%dT%H:%M:%S%z')} {host}: {what}"
+        self.note(host, f"{type(error).__name__}: {error}")
+
+    def note(self, who: str, what: str) -> None:
+        """Log one line, if that can be done at all."""
+        line = f"{time.strftime('%Y-%m-%dT%H:%M:%S%z')} {who}: {' '.join(what.split())[:500]}"
         for folder in (self._folder, _user_folder()):
             try:
                 if folder:

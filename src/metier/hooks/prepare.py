@@ -19,11 +19,16 @@ def prepare(catalog: Catalog) -> int:
     """Refresh, and see to all that a hook reads; how many skills were read in words."""
     catalog.refresh()
     read = catch_up(catalog.store)
-    catalog.store.remember("capabilities", json.dumps(to_json(catalog.config.capabilities)))
+    keep_settings(catalog)
     files = [row[0] for row in catalog.store.rows("SELECT file FROM document")]
     settings = [os.path.join(catalog.workspace, name) for name in (SETTINGS_FILE, "pyproject.toml")]
     _write_watched(os.path.join(catalog.workspace, STATE_FOLDER), settings, files)
     return read
+
+
+def keep_settings(catalog: Catalog) -> None:
+    """Put the settings where hooks read them."""
+    catalog.store.remember("capabilities", json.dumps(to_json(catalog.config.capabilities)))
 
 
 def _write_watched(folder: str, settings_files: Sequence[str], documents: Iterable[str]) -> None:

@@ -24,6 +24,7 @@ MOST_CHARACTERS = 9_400
 """Of an answer; hosts cut what is longer than 10,000, or show a part of it."""
 _EVENTS = ("UserPromptSubmit", "BeforeAgent", "SessionStart", "SubagentStart")
 """The events whose name is echoed; the first two are those of hosts that name none."""
+_MODES = ("off", "monitor", "soft", "on")
 _DEFUSED = str.maketrans("<>[]", "‹›()")
 """Tags, comments, marks and chat-template tokens all need one of these."""
 _LONGEST_DESCRIPTION = 300
@@ -97,15 +98,24 @@ class _Answer:
         return seconds
 
     def _mode_now(self) -> str:
-        mode: str = os.environ.get("METIER_CAPABILITIES") or self.settings.get("mode", "on")
-        if mode not in ("off", "monitor", "soft", "on"):
-            mode = "monitor"
         if not self.settings.get("enabled", True):
-            mode = "off"
+            return "off"
+        mode = self._wanted_mode()
         share = self.settings.get("maxInjectionShare")
         if mode in ("soft", "on") and self._journal.is_killed(share):
             mode = "monitor"
         return mode
+
+    def _wanted_mode(self) -> str:
+        """The mode of the environment, or else of the settings; `monitor` for one that is none."""
+        told = os.environ.get("METIER_CAPABILITIES")
+        mode: str = told or self.settings.get("mode", "on")
+        if mode in _MODES:
+            return mode
+        if told:
+            what = f"METIER_CAPABILITIES is none of {', '.join(_MODES)} and counts as monitor"
+            self._journal.note(self._host, f"{what}: {told}")
+        return "monitor"
 
     def _chosen_scorer(self) -> tuple[str, str]:
         """The arm of a comparison, and the scorer that it uses."""
@@ -180,7 +190,7 @@ class _Answer:
             lines = "\n".join(_line(one) for one in named)
             part = as_reference(
                 f"Skills installed here that may fit this request:\n{lines}",
-                kind="skills", id=str(len(named)), source="metier", sha256="", secret=secret,
+                kind="skills", id=str(len(named)), source="metier", secret=secret,
             )  # fmt: skip
             longer = f"{text}{BETWEEN_REFERENCES}{part}" if text else f"{REFERENCE_PREAMBLE}{part}"
             if len(longer) <= room:

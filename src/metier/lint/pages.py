@@ -9,6 +9,7 @@ from metier.lint.pages_others import (
     SEVERAL_FILES,
     SOURCES,
 )
+from metier.lint.pages_runs import RUN_PAGES
 from metier.lint.pages_skills import CONTRACTS, FILES, FRONT_MATTER, SKILLS
 
 __all__ = ["ERROR_PAGES", "PAGES", "Page"]
@@ -150,4 +151,5 @@ ERROR_PAGES: dict[str, str] = {
         "A newer metier has written the catalogue, and this one cannot read it. "
         "Upgrade metier, or remove .metier/metier.db: the next refresh builds it again."
     ),
+    **RUN_PAGES,
 }

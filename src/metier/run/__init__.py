@@ -1,0 +1,1 @@
+"""Runs agents: workflows, steps, models and tools."""

@@ -1,0 +1,258 @@
+"""Checkpoints: full records from which a run can go on (INV-CP-001, INV-CP-002)."""
+
+import builtins
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from metier.errors import MetierError, NotFoundError, StoreError, UsageError
+from metier.run.store import BLOB, NewRun, RunStore, Write, begun, dumped, kept_once, step_write
+from metier.values.agents import Checkpoint
+from metier.values.runs import StepRecord
+
+SAVE_CHECKPOINT = f"INSERT OR REPLACE INTO checkpoint VALUES (?, ?, ?, ?, ?, {BLOB}, {BLOB}, ?, ?)"
+_COLUMNS = (
+    "SELECT checkpoint.run, seq, name, step_index, completed,"
+    " (SELECT data FROM blob WHERE blob.key = context),"
+    " (SELECT data FROM blob WHERE blob.key = memory), checkpoint.created, expires, id, agent"
+    " FROM checkpoint JOIN run ON run.key = checkpoint.run"
+)
+
+
+class ResumeContext(NamedTuple):
+    """Where a run goes on, and with what."""
+
+    resume_from_step: int
+    """The step after the checkpoint."""
+    step_outputs: Mapping[str, Any]
+    skipped_step_ids: tuple[str, ...]
+    context: Mapping[str, Any]
+    memory: Mapping[str, Any]
+
+
+def resume_context(checkpoint: Checkpoint) -> ResumeContext:
+    """What a checkpoint alone says about going on."""
+    return ResumeContext(
+        checkpoint.step_index + 1,
+        checkpoint.step_outputs,
+        checkpoint.skipped_step_ids,
+        checkpoint.context,
+        {one["key"]: one["value"] for one in checkpoint.memory_snapshot},
+    )
+
+
+def checkpoint_problems(checkpoint: Checkpoint) -> list[str]:
+    """What keeps a record from being one from which a run can go on."""
+    problems = [
+        f"{name} is missing"
+        for name, value in (
+            ("checkpointId", checkpoint.checkpoint_id),
+            ("runId", checkpoint.run_id),
+            ("agentId", checkpoint.agent_id),
+            ("completedStepId", checkpoint.completed_step_id),
+            ("createdAt", checkpoint.created_at),
+        )
+        if not isinstance(value, str) or not value
+    ]
+    problems += [
+        f"'{moment}' is no ISO time"
+        for moment in (checkpoint.created_at, checkpoint.expires_at)
+        if moment and not _is_moment(moment)
+    ]
+    index = checkpoint.step_index
+    if isinstance(index, bool) or not isinstance(index, int) or index < -1:
+        problems.append("stepIndex is no whole number from -1 on")
+    for name, value in (
+        ("stepOutputs", checkpoint.step_outputs),
+        ("context", checkpoint.context),
+    ):
+        if not isinstance(value, Mapping):
+            problems.append(f"{name} is no mapping")
+    problems += _memory_problems(checkpoint.memory_snapshot)
+    if not problems:
+        try:
+            dumped(checkpoint.to_json())
+        except (TypeError, ValueError, RecursionError) as error:
+            problems.append(f"it is no JSON: {error}")
+    return problems
+
+
+def _memory_problems(snapshot: Any) -> list[str]:
+    if isinstance(snapshot, str) or not isinstance(snapshot, Sequence):
+        return ["memorySnapshot is no list"]
+    return [
+        f"memorySnapshot[{number}] has no key or no value"
+        for number, one in enumerate(snapshot)
+        if not (isinstance(one, Mapping) and isinstance(one.get("key"), str) and "value" in one)
+    ]
+
+
+class CheckpointStore:
+    """The checkpoints in a record of runs."""
+
+    def __init__(self, store: RunStore | None = None) -> None:
+        """Without a store they live as long as this object."""
+        self._store = store or RunStore.in_memory()
+
+    def save(self, checkpoint: Checkpoint) -> None:
+        """Keep a record. Raises `UsageError` with CHECKPOINT_INVALID for one that is not whole."""
+        if problems := checkpoint_problems(checkpoint):
+            raise UsageError(
+                f"the checkpoint is not whole: {'; '.join(problems)}", code="CHECKPOINT_INVALID"
+            )
+        try:
+            self._save(checkpoint)
+        except StoreError as error:
+            raise StoreError(
+                error.message, code="CHECKPOINT_SAVE_FAILED", where=error.where, hint=error.hint
+            ) from error
+
+    def _save(self, checkpoint: Checkpoint) -> None:
+        key = self._key_of_run(checkpoint)
+        known = {one.id: one for one in self._store.steps(key)}
+        seq = 1 + max((one.seq for one in known.values()), default=0)
+        last = self._store.rows("SELECT max(seq) FROM checkpoint WHERE run = ?", (key,))[0][0]
+        seq = max(seq, 1 + (last or 0))
+        changed = [
+            StepRecord(step, "succeeded", seq, 1, output=output)
+            for step, output in checkpoint.step_outputs.items()
+            if step not in known or known[step].output != output
+        ]
+        changed += [
+            StepRecord(step, "skipped", seq)
+            for step in checkpoint.skipped_step_ids
+            if step not in known
+        ]
+        writes = [step_write(key, one) for one in changed]
+        writes += self._writes(checkpoint, key, seq)
+        self._store.save_now(writes)
+
+    def _key_of_run(self, checkpoint: Checkpoint) -> int:
+        found = self._store.rows("SELECT key FROM run WHERE id = ?", (checkpoint.run_id,))
+        if found:
+            return int(found[0][0])
+        run = NewRun(
+            run_id=checkpoint.run_id,
+            agent_id=checkpoint.agent_id,
+            task="",
+            created=_seconds(checkpoint.created_at),
+            request=dict(checkpoint.context),
+            profile={},
+        )
+        key = self._store.new_key()
+        self._store.save_now(begun(run, key))
+        return key
+
+    def _writes(self, checkpoint: Checkpoint, key: int, seq: int) -> Iterable[Write]:
+        context, keep_context = kept_once(dict(checkpoint.context))
+        memory, keep_memory = kept_once([dict(one) for one in checkpoint.memory_snapshot])
+        expires = checkpoint.expires_at
+        row = (
+            key,
+            seq,
+            checkpoint.checkpoint_id,
+            checkpoint.step_index,
+            checkpoint.completed_step_id,
+            context,
+            memory,
+            _seconds(checkpoint.created_at),
+            _seconds(expires) if expires else None,
+        )
+        return keep_context, keep_memory, (SAVE_CHECKPOINT, row)
+
+    def load(self, checkpoint_id: str, *, now: float | None = None) -> Checkpoint:
+        """A record by its id. Raises with CHECKPOINT_NOT_FOUND or CHECKPOINT_EXPIRED."""
+        run_id, _, seq = checkpoint_id.rpartition(":")
+        found = self._store.rows(f"{_COLUMNS} WHERE name = ?", (checkpoint_id,))
+        if not found and seq.isdecimal() and len(seq) < 18:
+            sql = f"{_COLUMNS} WHERE id = ? AND seq = ? AND name IS NULL"
+            found = self._store.rows(sql, (run_id, int(seq)))
+        if not found:
+            raise NotFoundError(
+                f"no checkpoint is called '{checkpoint_id}'", code="CHECKPOINT_NOT_FOUND"
+            )
+        expires = found[0][8]
+        if expires is not None and expires <= _now(now):
+            raise MetierError(
+                f"checkpoint '{checkpoint_id}' is no longer kept",
+                code="CHECKPOINT_EXPIRED",
+                hint="fork from a later one, or run again",
+            )
+        return self._of(found[0])
+
+    def latest(self, run_id: str, *, now: float | None = None) -> Checkpoint | None:
+        """The newest record of a run that still counts."""
+        found = self._rows_of(run_id, now)
+        return self._of(found[-1]) if found else None
+
+    def list(self, run_id: str, *, now: float | None = None) -> builtins.list[Checkpoint]:
+        """The records of a run that still count, the oldest first."""
+        return [self._of(row) for row in self._rows_of(run_id, now)]
+
+    def _rows_of(self, run_id: str, now: float | None) -> builtins.list[tuple[Any, ...]]:
+        return self._store.rows(
+            f"{_COLUMNS} WHERE id = ? AND (expires IS NULL OR expires > ?) ORDER BY seq",
+            (run_id, _now(now)),
+        )
+
+    def prune(
+        self,
+        run_id: str | None = None,
+        *,
+        maximum: int | None = None,
+        now: float | None = None,
+    ) -> int:
+        """Remove what has expired and, of one run, all but the `maximum` newest; how many."""
+        with self._store.transaction() as connection:
+            removed = connection.execute(
+                "DELETE FROM checkpoint WHERE expires IS NOT NULL AND expires <= ?", (_now(now),)
+            ).rowcount
+            if run_id is not None and maximum is not None:
+                removed += connection.execute(
+                    "DELETE FROM checkpoint WHERE run = (SELECT key FROM run WHERE id = ?1)"
+                    " AND seq NOT IN (SELECT seq FROM checkpoint WHERE run ="
+                    " (SELECT key FROM run WHERE id = ?1) ORDER BY seq DESC LIMIT ?2)",
+                    (run_id, maximum),
+                ).rowcount
+        return removed
+
+    def _of(self, row: tuple[Any, ...]) -> Checkpoint:
+        key, seq, name, index, completed, context, memory, created, expires, run_id, agent = row
+        steps = [one for one in self._store.steps(key) if 0 < one.seq <= seq]
+        return Checkpoint(
+            checkpoint_id=name or f"{run_id}:{seq}",
+            run_id=run_id,
+            agent_id=agent,
+            step_index=index,
+            completed_step_id=completed,
+            step_outputs={
+                one.id: one.output for one in steps if one.state in ("succeeded", "compensated")
+            },
+            skipped_step_ids=tuple(one.id for one in steps if one.state == "skipped"),
+            context=json.loads(context),
+            memory_snapshot=json.loads(memory),
+            created_at=_iso(created),
+            expires_at=_iso(expires) if expires is not None else None,
+        )
+
+
+def _now(given: float | None) -> float:
+    return datetime.now(UTC).timestamp() if given is None else given
+
+
+def _is_moment(text: str) -> bool:
+    try:
+        _seconds(text)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _iso(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+
+
+def _seconds(text: str) -> float:
+    moment = datetime.fromisoformat(text)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

@@ -1,0 +1,150 @@
+"""What is kept of a run while it is at work: its steps, their outputs, its checkpoints."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from metier.run.checkpoints import SAVE_CHECKPOINT
+from metier.run.services import Prepared, RunStoppedError
+from metier.run.store import NO_MEMORY, RunStore, Write, kept_once
+from metier.run.workflow import ReadyStep
+from metier.values.agents import CheckpointSettings, Limits
+from metier.values.models import Usage
+from metier.values.runs import DONE, Failure, StepRecord
+
+_PRUNED_AT_ONCE = 10
+
+
+class Ledger:
+    """The steps of one run, in memory and on the disk."""
+
+    def __init__(
+        self,
+        store: RunStore,
+        key: int,
+        order: Sequence[str],
+        request: Mapping[str, Any],
+        settings: CheckpointSettings,
+        limits: Limits,
+        known: Sequence[StepRecord],
+    ) -> None:
+        """`order` are the ids of the workflow's own steps; `known` is what an earlier try left."""
+        self.store = store
+        self.key = key
+        self.records = {one.id: one for one in known}
+        self.seen: dict[str, dict[str, Any]] = {}
+        """What templates see of steps."""
+        self.memory: dict[str, Any] = {}
+        self.usage = Usage()
+        self.limits = limits
+        self._order = order
+        self._settings = settings
+        self._seq = max((one.seq for one in known), default=0)
+        self._begun = 0
+        self._successes = 0
+        self._prefix = -1
+        self._checkpoints: list[int] = []
+        self._context = kept_once(dict(request))[0]
+        self._memory = NO_MEMORY[0]
+
+    def done(self, key: str) -> StepRecord | None:
+        """The record of a step that need not run again."""
+        record = self.records.get(key)
+        return record if record is not None and record.state in DONE else None
+
+    def in_order(self) -> list[StepRecord]:
+        """All records: those that ended first, in the order in which they did."""
+        return sorted(self.records.values(), key=lambda one: (one.seq == 0, one.seq, one.started))
+
+    def count(self) -> None:
+        """Count a step that begins. Raises when the run may do no more."""
+        self._begun += 1
+        self._check("steps", self._begun, self.limits.steps, "")
+
+    def add_usage(self, key: str, usage: Usage) -> None:
+        """Count what a step has used. Raises when the run may use no more."""
+        record = self.records[key]
+        self.records[key] = record._replace(usage=record.usage.plus(usage))
+        self.usage = self.usage.plus(usage)
+        self._check("tokens", self.usage.tokens, self.limits.tokens, key)
+        self._check("cost", self.usage.cost, self.limits.cost, key)
+
+    def _check(self, name: str, used: float, limit: float | None, step: str) -> None:
+        if limit is not None and used > limit:
+            message = f"{name}: {used:g} used, the limit is {limit:g}"
+            raise RunStoppedError(Failure("RUN_LIMIT_EXCEEDED", message, step=step))
+
+    def note(self, record: StepRecord) -> None:
+        """Keep a record that nobody waits for."""
+        self.records[record.id] = record
+        self.store.note(self.key, record)
+
+    async def keep_input(self, key: str, prepared: Prepared) -> None:
+        """Put on the disk what a step is handed, before it is sent."""
+        record = self.records[key]._replace(input={"text": prepared.text, **prepared.record})
+        self.records[key] = record
+        await self.store.save([self.store.step(self.key, record)])
+
+    async def end(self, one: ReadyStep, record: StepRecord) -> StepRecord:
+        """Acknowledge the end of a step: it is on the disk when this returns."""
+        self._seq += 1
+        record = record._replace(seq=self._seq, finished=time.time())
+        self.records[record.id] = record
+        self.show(one.id, record)
+        writes = [self.store.step(self.key, record)]
+        if record.state == "succeeded":
+            self._successes += 1
+            if self._is_checkpoint_due(one):
+                writes += self._checkpoint(record.id)
+        await self.store.save(writes)
+        return record
+
+    def show(self, step_id: str, record: StepRecord) -> None:
+        """Let templates see a step that has ended."""
+        seen: dict[str, Any] = {"state": record.state}
+        if record.state == "succeeded":
+            seen["output"] = record.output
+        self.seen[step_id] = seen
+        order = self._order
+        while self._prefix + 1 < len(order) and self.done(order[self._prefix + 1]) is not None:
+            self._prefix += 1
+
+    def ending(self) -> list[Write]:
+        """The last checkpoint of a run that ends in an orderly way, if one is due."""
+        ended = [one for one in self.records.values() if one.state == "succeeded"]
+        if not (self._settings.enabled and ended):
+            return []
+        latest = max(ended, key=lambda one: one.seq)
+        writes = [] if self._seq in self._checkpoints else self._checkpoint(latest.id)
+        return [*writes, *self._pruning()]
+
+    def _is_checkpoint_due(self, one: ReadyStep) -> bool:
+        if not self._settings.enabled or one.step.checkpoint is False:
+            return False
+        every = max(1, self._settings.interval)
+        return one.step.checkpoint is True or self._successes % every == 0
+
+    def _checkpoint(self, completed: str) -> list[Write]:
+        writes: list[Write] = []
+        if self.memory:
+            snapshot = [{"key": key, "value": value} for key, value in self.memory.items()]
+            self._memory, keep = kept_once(snapshot)
+            writes.append(keep)
+        now = time.time()
+        expires = now + self._settings.retention_hours * 3600
+        self._checkpoints.append(self._seq)
+        row = (
+            self.key, self._seq, None, self._prefix, completed, self._context, self._memory,
+            now, expires,
+        )  # fmt: skip
+        writes.append((SAVE_CHECKPOINT, row))
+        if len(self._checkpoints) >= self._settings.maximum + _PRUNED_AT_ONCE:
+            writes += self._pruning()
+        return writes
+
+    def _pruning(self) -> list[Write]:
+        if len(self._checkpoints) <= self._settings.maximum:
+            return []
+        self._checkpoints = self._checkpoints[-self._settings.maximum :]
+        oldest = "DELETE FROM checkpoint WHERE run = ? AND seq < ?"
+        return [(oldest, (self.key, self._checkpoints[0]))]

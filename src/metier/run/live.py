@@ -1,0 +1,335 @@
+"""One run at work: groups of steps, and each step with its attempts."""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from metier.core.templates import TemplateError
+from metier.run.delegation import DelegationChain
+from metier.run.ledger import Ledger
+from metier.run.services import Look, RunStoppedError, Services, StepFailedError
+from metier.run.store import RunStore, Write, ended
+from metier.run.workflow import Group, ReadyStep, allowed_tools
+from metier.values.agents import AgentProfile, Limits
+from metier.values.runs import (
+    Event,
+    Failure,
+    RunRecord,
+    RunResult,
+    RunState,
+    StepRecord,
+    StepState,
+)
+
+Attempt = Callable[["LiveRun", ReadyStep, dict[str, Any], str, int], Any]
+"""Does the work of one kind of step; raises `StepFailedError`."""
+Running = dict["asyncio.Task[Failure | None]", ReadyStep]
+
+
+class LiveRun:
+    """A run that is executed here and now."""
+
+    def __init__(
+        self,
+        store: RunStore,
+        services: Services,
+        run: RunRecord,
+        profile: AgentProfile,
+        plan: Group,
+        chain: DelegationChain,
+        kinds: Mapping[str, Attempt],
+        *,
+        limits: Limits,
+        known: Sequence[StepRecord] = (),
+        look: Look | None = None,
+    ) -> None:
+        self.services = services
+        self.run = run
+        self.profile = profile
+        self.plan = plan
+        self.chain = chain
+        self.look = look
+        order = [one.id for one in plan.steps]
+        settings = profile.checkpoint
+        self.ledger = Ledger(store, run.key, order, run.request, settings, limits, known)
+        self.is_wanted_stopped = False
+        """Whether somebody asked for the end of this run, and waits for its result."""
+        self.tools = allowed_tools(profile)
+        """The tools that the agent may call."""
+        self._kinds = kinds
+        self._scopes: dict[str, dict[str, Any]] = {}
+        """The names that a step in a loop sees, by its full id: what undoes it needs them."""
+
+    def names(self, key: str = "") -> dict[str, Any]:
+        """What the templates of a step may speak of."""
+        return self._scopes.get(key) or {
+            "input": self.run.request.get("input"),
+            "task": self.run.task,
+            "steps": self.ledger.seen,
+            "agent": self.profile.data,
+            "memory": self.ledger.memory,
+        }
+
+    def tell(self, kind: str, step: str = "", **data: Any) -> None:
+        if self.look is not None:
+            self.look(Event(kind, self.run.run_id, time.time(), step, data))
+
+    async def execute(self) -> RunResult:
+        """Run to the end; what came of it. Cancelling the task cancels the run."""
+        self.tell("run.started", agent=self.run.agent_id, task=self.run.task)
+        seconds = self.ledger.limits.seconds
+        try:
+            async with asyncio.timeout(seconds):
+                failure = await self.group(self.plan, self.names(), "")
+        except TimeoutError:
+            failure = Failure("RUN_TIMEOUT", f"the run took over {seconds:g} seconds")
+        except RunStoppedError as error:
+            failure = error.failure
+        except asyncio.CancelledError:
+            return self._cancelled()
+        state: RunState = "failed" if failure else "succeeded"
+        if failure is not None and self.plan.strategy == "rollback":
+            complete = await self.roll_back(self.plan)
+            state = "rolled_back" if complete else "rollback_incomplete"
+        await self.ledger.store.save(self._ending(state, failure))
+        return self.result()
+
+    def _cancelled(self) -> RunResult:
+        """Keep the end of a cancelled run; the task goes on only if that was asked for."""
+        failure = Failure("RUN_CANCELLED", "the run was cancelled")
+        self.ledger.store.save_now(self._ending("cancelled", failure))
+        task = asyncio.current_task()
+        if not self.is_wanted_stopped or task is None:
+            raise asyncio.CancelledError
+        task.uncancel()
+        return self.result()
+
+    def _ending(self, state: RunState, failure: Failure | None) -> list[Write]:
+        records = [self.ledger.records.get(one.id) for one in self.plan.steps]
+        outputs = [one.output for one in records if one is not None and one.state == "succeeded"]
+        self.run = self.run._replace(
+            state=state,
+            finished=time.time(),
+            failure=failure,
+            usage=self.ledger.usage,
+            output=outputs[-1] if outputs else None,
+        )
+        said = failure.to_json() if failure else None
+        self.tell("run.finished", state=state, error=said, usage=self.run.usage.to_json())
+        return [ended(self.run), *self.ledger.ending()]
+
+    def result(self) -> RunResult:
+        return RunResult(self.run, self.ledger.in_order(), dict(self.ledger.memory))
+
+    # Groups of steps
+
+    async def group(self, group: Group, names: dict[str, Any], suffix: str) -> Failure | None:
+        """Run sibling steps; the first failure among them."""
+        run = self._in_parallel if group.is_parallel else self._in_order
+        failures = await run(group, names, suffix)
+        return failures[0] if failures else None
+
+    async def _in_order(self, group: Group, names: dict[str, Any], suffix: str) -> list[Failure]:
+        failures: list[Failure] = []
+        bad: set[str] = set()
+        for place, one in enumerate(group.steps):
+            if bad and not bad.isdisjoint(one.depends):
+                self._mark(one.id + suffix, "blocked")
+                bad.add(one.id)
+                continue
+            failure = await self.step(one, names, suffix)
+            if failure is None:
+                continue
+            failures.append(failure)
+            bad.add(one.id)
+            if group.strategy != "continueOnError":
+                self._mark_rest(group.steps[place + 1 :], bad, suffix)
+                break
+        return failures
+
+    async def _in_parallel(self, group: Group, names: dict[str, Any], suffix: str) -> list[Failure]:
+        """Each step starts when what it depends on is done, at most `limit` at a time."""
+        failures: list[Failure] = []
+        done: set[str] = set()
+        bad: set[str] = set()
+        waiting = list(group.steps)
+        running: Running = {}
+        try:
+            while waiting or running:
+                self._mark_blocked(waiting, bad, suffix)
+                for one in [one for one in waiting if done.issuperset(one.depends)]:
+                    if len(running) < group.limit:
+                        waiting.remove(one)
+                        running[asyncio.create_task(self.step(one, names, suffix))] = one
+                if not running:
+                    break
+                await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                for task in [one for one in running if one.done()]:
+                    one = running.pop(task)
+                    failure = task.result()
+                    (bad if failure else done).add(one.id)
+                    failures += [failure] if failure else []
+                if failures and group.strategy != "continueOnError":
+                    break
+        finally:
+            await _stop(running)
+        self._mark_rest(waiting, bad, suffix)
+        return failures
+
+    def _mark_blocked(self, waiting: list[ReadyStep], bad: set[str], suffix: str) -> None:
+        """Take out of `waiting` what depends on a failure, near or far."""
+        while blocked := [one for one in waiting if not bad.isdisjoint(one.depends)]:
+            for one in blocked:
+                waiting.remove(one)
+                bad.add(one.id)
+                self._mark(one.id + suffix, "blocked")
+
+    def _mark_rest(self, steps: Sequence[ReadyStep], bad: set[str], suffix: str) -> None:
+        """What depends on a failure is blocked, everything else cancelled."""
+        rest = list(steps)
+        self._mark_blocked(rest, bad, suffix)
+        for one in rest:
+            self._mark(one.id + suffix, "cancelled")
+
+    def _mark(self, key: str, state: StepState) -> None:
+        if self.ledger.done(key) is None:
+            self.ledger.note(StepRecord(key, state, started=time.time()))
+            self.tell(f"step.{state}", key)
+
+    # One step
+
+    async def step(self, one: ReadyStep, names: dict[str, Any], suffix: str) -> Failure | None:
+        """Run a step with all its attempts; why it failed, or None."""
+        key = one.id + suffix
+        ledger = self.ledger
+        if suffix:
+            self._scopes[key] = names
+        known = ledger.done(key)
+        if known is not None:
+            self._restore(one, known)
+            return None
+        ledger.count()
+        started = time.time()
+        try:
+            if one.condition is not None and not one.condition(names):
+                await self._end(one, StepRecord(key, "skipped", started=started))
+                return None
+        except TemplateError as error:
+            failure = Failure("EXPRESSION_FAILED", f"condition of '{key}': {error}", step=key)
+            await self._end(one, StepRecord(key, "failed", failure=failure, started=started))
+            return failure
+        before = ledger.records.get(key)
+        handed = before.input if before is not None else None
+        ledger.note(StepRecord(key, "running", input=handed, started=started))
+        self.tell("step.started", key, type=one.kind)
+        return await self._attempts(one, names, suffix)
+
+    async def _attempts(self, one: ReadyStep, names: dict[str, Any], suffix: str) -> Failure | None:
+        key, policy = one.id + suffix, one.step.retry
+        attempt = 1
+        while (failure := await self._attempt(one, names, suffix, attempt)) is not None:
+            if attempt >= policy.max_attempts or not _may_retry(failure, policy.retry_on):
+                break
+            wait = policy.backoff_ms / 1e3 * policy.backoff_multiplier ** (attempt - 1)
+            self.tell("step.retried", key, attempt=attempt, wait=wait, error=failure.to_json())
+            await self._interruptible(key, asyncio.sleep(wait))
+            attempt += 1
+        if failure is None:
+            return None
+        failure = failure._replace(step=failure.step or key)
+        record = self.ledger.records[key]
+        await self._end(one, record._replace(state="failed", failure=failure, attempts=attempt))
+        return failure
+
+    async def _attempt(
+        self, one: ReadyStep, names: dict[str, Any], suffix: str, attempt: int
+    ) -> Failure | None:
+        key = one.id + suffix
+        try:
+            work = self._kinds[one.kind](self, one, names, suffix, attempt)
+            if one.timeout is None:
+                output = await self._interruptible(key, work)
+            else:
+                async with asyncio.timeout(one.timeout):
+                    output = await self._interruptible(key, work)
+            self._remember(one, output)
+        except StepFailedError as error:
+            return error.failure
+        except TemplateError as error:
+            return Failure("EXPRESSION_FAILED", f"'{key}': {error}")
+        except TimeoutError:
+            message = f"'{key}' took over {one.timeout or 0:g} seconds"
+            return Failure("STEP_TIMEOUT", message, kind="timeout", retryable=True)
+        record = self.ledger.records[key]
+        await self._end(one, record._replace(state="succeeded", output=output, attempts=attempt))
+        return None
+
+    async def _interruptible(self, key: str, work: Any) -> Any:
+        try:
+            return await work
+        except asyncio.CancelledError:
+            record = self.ledger.records[key]
+            self.ledger.note(record._replace(state="cancelled", finished=time.time()))
+            self.tell("step.cancelled", key)
+            raise
+
+    async def _end(self, one: ReadyStep, record: StepRecord) -> None:
+        record = await self.ledger.end(one, record)
+        if self.look is not None:
+            said = record.failure.to_json() if record.failure else None
+            took = record.duration_ms
+            self.tell(f"step.{record.state}", record.id, durationMs=took, error=said)
+
+    def _remember(self, one: ReadyStep, output: Any) -> None:
+        """Keep what the step gives under the names that it is told to."""
+        names = one.step.outputs
+        for name in names:
+            if isinstance(output, dict) and name in output:
+                self.ledger.memory[name] = output[name]
+            elif len(names) == 1:
+                self.ledger.memory[name] = output
+            else:
+                message = f"its output has no '{name}'"
+                raise StepFailedError(Failure("STEP_OUTPUT_MISSING", message))
+
+    def _restore(self, one: ReadyStep, known: StepRecord) -> None:
+        self.ledger.show(one.id, known)
+        if known.state == "succeeded":
+            self._remember(one, known.output)
+
+    # Undoing
+
+    async def roll_back(self, group: Group, suffix: str = "") -> bool:
+        """Undo what succeeded in `group`, the latest first; whether all of it could be undone."""
+        inside = {one.id: one for step in group.steps for one in step.walk()}
+        succeeded = [one for one in self.ledger.in_order() if one.state == "succeeded"]
+        complete = True
+        for record in reversed(succeeded):
+            name, _, turn = record.id.partition("[")
+            one = inside.get(name)
+            if one is None or not (f"[{turn}" if turn else "").startswith(suffix):
+                continue
+            complete = await self._undo(one, record) and complete
+        return complete
+
+    async def _undo(self, one: ReadyStep, record: StepRecord) -> bool:
+        if one.compensate is None:
+            return bool(one.groups)  # its steps are undone one by one
+        suffix = record.id.removeprefix(one.id)
+        failure = await self.step(one.compensate, self.names(record.id), suffix)
+        if failure is None:
+            self.ledger.note(record._replace(state="compensated"))
+            self.tell("step.compensated", record.id)
+        return failure is None
+
+
+async def _stop(running: Mapping["asyncio.Task[Failure | None]", ReadyStep]) -> None:
+    for task in running:
+        task.cancel()
+    if running:
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+def _may_retry(failure: Failure, retry_on: Sequence[str]) -> bool:
+    return failure.kind in retry_on if retry_on else failure.retryable

@@ -1,0 +1,81 @@
+"""One prompt step: a talk with a model, in which it may call tools, until it answers."""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from metier.errors import ModelError
+from metier.run.services import StepFailedError
+from metier.run.workflow import DEFAULT_TOOL_ROUNDS
+from metier.values.agents import AgentProfile, ToolResult
+from metier.values.models import Message, Model, ModelReply, ModelRequest, ToolSpec, Usage
+from metier.values.runs import Failure
+
+CallTool = Callable[[str, Any], Awaitable[ToolResult]]
+
+
+async def ask_model(
+    model: Model,
+    profile: AgentProfile,
+    config: Mapping[str, Any],
+    system: str,
+    prompt: str,
+    tools: Sequence[ToolSpec],
+    *,
+    call: CallTool,
+    used: Callable[[Usage], None],
+    tell: Callable[..., None],
+) -> Any:
+    """The answer: a text, or the value that the step's schema asks for."""
+    messages = [Message("user", prompt)]
+    rounds = config.get("maxToolRounds", DEFAULT_TOOL_ROUNDS)
+    schema = config.get("outputSchema")
+    for number in range(rounds + 1):
+        request = ModelRequest(
+            system=system,
+            messages=tuple(messages),
+            tools=tools if number < rounds else (),
+            output_schema=schema,
+            temperature=profile.data.get("temperature"),
+            max_tokens=profile.data.get("maxTokens"),
+            on_text=lambda text: tell("model.text", text=text),
+        )
+        reply = await _reply(model, request, tell)
+        used(reply.usage)
+        if not reply.tool_calls:
+            return reply.text if schema is None else _value(reply, schema)
+        messages.append(Message("assistant", reply.text, tool_calls=reply.tool_calls))
+        for one in reply.tool_calls:
+            result = await call(one.name, one.args)
+            said = json.dumps(result.to_json(), ensure_ascii=False)
+            messages.append(Message("tool", said, call_id=one.id, tool_name=one.name))
+    message = f"the model called tools in more than {rounds} rounds"
+    raise StepFailedError(Failure("MODEL_TOOL_ROUNDS_EXCEEDED", message))
+
+
+async def _reply(model: Model, request: ModelRequest, tell: Callable[..., None]) -> ModelReply:
+    tell("model.asked", model=model.name, messages=len(request.messages))
+    try:
+        reply = await model.respond(request)
+    except ModelError as error:
+        tell("model.failed", model=model.name, error=error.message, kind=error.kind)
+        failure = Failure(error.code, error.message, error.kind, retryable=bool(error.kind))
+        raise StepFailedError(failure) from error
+    tell("model.answered", model=model.name, usage=reply.usage.to_json())
+    return reply
+
+
+def _value(reply: ModelReply, schema: Mapping[str, Any]) -> Any:
+    """The answer as a value that fits the schema."""
+    from jsonschema import exceptions, validators  # only who asks for a schema needs it
+
+    value = reply.data
+    try:
+        if value is None:
+            value = json.loads(reply.text)
+        validators.validator_for(schema)(schema).validate(value)
+    except (ValueError, exceptions.ValidationError) as error:
+        reason = getattr(error, "message", str(error)).splitlines()[0][:200]
+        message = f"the answer does not fit the schema: {reason}"
+        raise StepFailedError(Failure("MODEL_OUTPUT_INVALID", message, retryable=True)) from None
+    return value

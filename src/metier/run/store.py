@@ -1,0 +1,387 @@
+"""The record of runs: one SQLite file in which every acknowledged step is on the disk."""
+
+import asyncio
+import json
+import sqlite3
+import time
+from collections.abc import Sequence
+from hashlib import blake2b
+from threading import RLock
+from typing import Any, ClassVar, NamedTuple
+
+from metier.database import BUSY_SECONDS, Database, Migration
+from metier.errors import NotFoundError, UsageError
+from metier.run.owner import is_gone
+from metier.values.models import Usage
+from metier.values.runs import Failure, RunRecord, RunState, StepRecord
+
+FILE_NAME = "runs.db"
+LEASE_SECONDS = 15.0
+INTERRUPTED = Failure("RUN_INTERRUPTED", "its process ended before the run did")
+
+_TABLES = Migration(
+    "runs",
+    (
+        "CREATE TABLE migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL)",
+        "CREATE TABLE blob (key INTEGER PRIMARY KEY, hash BLOB UNIQUE NOT NULL, data TEXT)",
+        """
+        CREATE TABLE run (
+            key INTEGER PRIMARY KEY,
+            id TEXT UNIQUE NOT NULL,
+            agent TEXT NOT NULL,
+            task TEXT NOT NULL,
+            state TEXT NOT NULL,
+            created REAL NOT NULL,
+            finished REAL,
+            request INTEGER NOT NULL REFERENCES blob,
+            profile INTEGER NOT NULL REFERENCES blob,
+            parent TEXT NOT NULL DEFAULT '',
+            parent_step TEXT NOT NULL DEFAULT '',
+            forked_from TEXT NOT NULL DEFAULT '',
+            failure TEXT,
+            usage TEXT,
+            output TEXT,
+            owner TEXT,
+            lease REAL,
+            cancel INTEGER NOT NULL DEFAULT 0
+        )
+        """,
+        "CREATE INDEX run_state ON run (state)",
+        "CREATE INDEX run_parent ON run (parent) WHERE parent != ''",
+        """
+        CREATE TABLE step (
+            run INTEGER NOT NULL,
+            id TEXT NOT NULL,
+            seq INTEGER NOT NULL,
+            state TEXT NOT NULL,
+            attempts INTEGER NOT NULL,
+            input TEXT,
+            output TEXT,
+            failure TEXT,
+            usage TEXT,
+            started REAL NOT NULL,
+            finished REAL,
+            PRIMARY KEY (run, id)
+        ) WITHOUT ROWID
+        """,
+        """
+        CREATE TABLE checkpoint (
+            run INTEGER NOT NULL,
+            seq INTEGER NOT NULL,
+            name TEXT,
+            step_index INTEGER NOT NULL,
+            completed TEXT NOT NULL,
+            context INTEGER NOT NULL REFERENCES blob,
+            memory INTEGER NOT NULL REFERENCES blob,
+            created REAL NOT NULL,
+            expires REAL,
+            PRIMARY KEY (run, seq)
+        ) WITHOUT ROWID
+        """,
+        "CREATE UNIQUE INDEX checkpoint_name ON checkpoint (name) WHERE name IS NOT NULL",
+    ),
+)
+SAVE_STEP = "INSERT OR REPLACE INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_SAVE_RUN = (
+    "INSERT INTO run (key, id, agent, task, state, created, request, profile, parent, parent_step,"
+    " forked_from, owner, lease)"
+    " VALUES (?, ?, ?, ?, ?, ?, (SELECT key FROM blob WHERE hash = ?),"
+    " (SELECT key FROM blob WHERE hash = ?), ?, ?, ?, ?, ?)"
+)
+_RUN_COLUMNS = (
+    "id, agent, task, state, created, (SELECT data FROM blob WHERE blob.key = request),"
+    " (SELECT data FROM blob WHERE blob.key = profile), finished, parent, parent_step,"
+    " forked_from, failure, usage, output, key"
+)
+
+BLOB = "(SELECT key FROM blob WHERE hash = ?)"
+Write = tuple[str, tuple[Any, ...]]
+"""A statement and its values."""
+
+
+class NewRun(NamedTuple):
+    """A run that is to begin."""
+
+    run_id: str
+    agent_id: str
+    task: str
+    created: float
+    request: dict[str, Any]
+    profile: dict[str, Any]
+    parent_run: str = ""
+    parent_step: str = ""
+    forked_from: str = ""
+
+
+class RunStore(Database):
+    """All runs of a workspace. One object serves one event loop; any process may have the file."""
+
+    called = "the record of runs"
+    rebuilt_by = "move the file away; the runs in it are lost"
+    migrations = (_TABLES,)
+    pragmas: ClassVar[tuple[str, ...]] = (
+        "PRAGMA synchronous = FULL",
+        "PRAGMA temp_store = MEMORY",
+    )
+
+    def __init__(self, connection: sqlite3.Connection, path: str) -> None:
+        super().__init__(connection, path)
+        self.live = 0
+        """Runs at work through this object."""
+        self._lock = RLock()
+        self._last_key = 0
+        self._noted: dict[tuple[int, str], StepRecord] = {}
+        self._waiting: list[tuple[Sequence[Write], asyncio.Future[None]]] = []
+
+    @classmethod
+    def _connected(cls, path: str, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
+        return sqlite3.connect(
+            path, timeout=busy_seconds, isolation_level=None, check_same_thread=False
+        )
+
+    # Writing
+
+    def note(self, key: int, step: StepRecord) -> None:
+        """Have a step written with what is saved next, unless it changes before; nobody waits."""
+        self._noted[key, step.id] = step
+
+    def step(self, key: int, step: StepRecord) -> Write:
+        """What writes a step of the run with that key, in place of what was noted of it."""
+        self._noted.pop((key, step.id), None)
+        return step_write(key, step)
+
+    async def save(self, writes: Sequence[Write]) -> None:
+        """Return when these are on the disk. Those of many runs go there together."""
+        if self.live < 2 and not self._waiting:
+            self.save_now(writes)
+            return
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[None] = loop.create_future()
+        self._waiting.append((writes, future))
+        if len(self._waiting) == 1:
+            loop.call_soon(self._save_all)
+        await future
+
+    def save_now(self, writes: Sequence[Write] = ()) -> None:
+        """Write these, and what was noted, in one transaction."""
+        with self._lock, self.transaction() as connection:
+            connection.executemany(SAVE_STEP, self._take_noted())
+            for statement, values in writes:
+                connection.execute(statement, values)
+
+    def _take_noted(self) -> list[tuple[Any, ...]]:
+        noted, self._noted = self._noted, {}
+        return [step_write(key, step)[1] for (key, _), step in noted.items()]
+
+    def _save_all(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        by_statement = {SAVE_STEP: self._take_noted()}
+        for writes, _ in waiting:
+            for statement, values in writes:
+                by_statement.setdefault(statement, []).append(values)
+        try:
+            with self._lock, self.transaction() as connection:
+                for statement, rows in by_statement.items():
+                    connection.executemany(statement, rows)
+        except Exception as error:
+            for _, future in waiting:
+                if not future.done():
+                    future.set_exception(error)
+            return
+        for _, future in waiting:
+            if not future.done():
+                future.set_result(None)
+
+    # Runs
+
+    def new_key(self) -> int:
+        """A key that no run has: it grows with the time."""
+        self._last_key = max(self._last_key + 1, time.time_ns())
+        return self._last_key
+
+    def claim(self, run_id: str, owner: str, now: float) -> RunRecord:
+        """Make `owner` the one at work on a run. Raises when somebody else is."""
+        run = self.run(run_id)
+        with self._lock, self.transaction() as connection:
+            owned = connection.execute("SELECT owner, lease FROM run WHERE key = ?", (run.key,))
+            holder, lease = owned.fetchone()
+            if holder and holder != owner and not is_gone(holder, lease, now):
+                raise UsageError(f"run '{run_id}' is at work in another process", code="RUN_BUSY")
+            connection.execute(
+                "UPDATE run SET owner = ?, lease = ?, state = 'running', cancel = 0,"
+                " failure = NULL, finished = NULL WHERE key = ?",
+                (owner, now + LEASE_SECONDS, run.key),
+            )
+        return run
+
+    def renew(self, owner: str, now: float) -> list[str]:
+        """Say that `owner` lives; the runs of it that somebody wants cancelled."""
+        renewal = "UPDATE run SET lease = ? WHERE owner = ? AND state = 'running'"
+        self.save_now([(renewal, (now + LEASE_SECONDS, owner))])
+        found = self.rows("SELECT id FROM run WHERE owner = ? AND cancel = 1", (owner,))
+        return [run_id for (run_id,) in found]
+
+    def recover(self, now: float) -> list[str]:
+        """Set runs free whose process is gone; their ids."""
+        with self._lock, self.transaction() as connection:
+            running = connection.execute(
+                "SELECT id, owner, lease FROM run WHERE state = 'running'"
+            ).fetchall()
+            free = [run_id for run_id, owner, lease in running if is_gone(owner, lease, now)]
+            connection.executemany(
+                "UPDATE run SET state = 'pending', owner = NULL, lease = NULL, failure = ?"
+                " WHERE id = ?",
+                [(dumped(INTERRUPTED.to_json()), run_id) for run_id in free],
+            )
+        return free
+
+    def ask_to_cancel(self, run_id: str) -> bool:
+        """Ask whoever is at work on a run to stop; whether there is somebody."""
+        with self._lock, self.transaction() as connection:
+            changed = connection.execute(
+                "UPDATE run SET cancel = 1 WHERE id = ? AND state = 'running'", (run_id,)
+            )
+            if changed.rowcount:
+                return True
+            connection.execute(
+                "UPDATE run SET state = 'cancelled' WHERE id = ? AND state = 'pending'", (run_id,)
+            )
+        return False
+
+    def run(self, run_id: str) -> RunRecord:
+        """A run by its id, or by a beginning that only one has. Raises `NotFoundError`."""
+        found = self.rows(f"SELECT {_RUN_COLUMNS} FROM run WHERE id = ?", (run_id,))
+        if not found and run_id:
+            pattern = run_id.replace("*", "[*]").replace("?", "[?]") + "*"
+            found = self.rows(f"SELECT {_RUN_COLUMNS} FROM run WHERE id GLOB ? LIMIT 2", (pattern,))
+        if len(found) != 1:
+            raise NotFoundError(f"no run is called '{run_id}'", hint="metier runs list")
+        return _run_of(found[0])
+
+    def runs(self, *, state: str | None = None, limit: int = 50) -> list[RunRecord]:
+        """The latest runs, newest first; delegated ones are among them."""
+        found = self.rows(
+            f"SELECT {_RUN_COLUMNS} FROM run WHERE (?1 IS NULL OR state = ?1)"
+            " ORDER BY created DESC, id DESC LIMIT ?2",
+            (state, limit),
+        )
+        return [_run_of(row) for row in found]
+
+    def children(self, run_id: str) -> list[RunRecord]:
+        """The runs that a run has delegated to, in their order."""
+        found = self.rows(
+            f"SELECT {_RUN_COLUMNS} FROM run WHERE parent = ? AND parent != '' ORDER BY created",
+            (run_id,),
+        )
+        return [_run_of(row) for row in found]
+
+    def steps(self, key: int) -> list[StepRecord]:
+        """The steps of a run that began, in the order in which they ended."""
+        found = self.rows(
+            "SELECT id, seq, state, attempts, input, output, failure, usage, started, finished"
+            " FROM step WHERE run = ? ORDER BY seq = 0, seq, started, id",
+            (key,),
+        )
+        return [_step_of(row) for row in found]
+
+
+def begun(run: NewRun, key: int, owner: str | None = None) -> list[Write]:
+    """What writes a run that begins: at work by `owner`, or waiting for somebody."""
+    request, keep_request = kept_once(run.request)
+    profile, keep_profile = kept_once(run.profile)
+    row = (
+        key, run.run_id, run.agent_id, run.task, "running" if owner else "pending", run.created,
+        request, profile, run.parent_run, run.parent_step, run.forked_from, owner,
+        run.created + LEASE_SECONDS if owner else None,
+    )  # fmt: skip
+    return [keep_request, keep_profile, NO_MEMORY[1], (_SAVE_RUN, row)]
+
+
+def ended(run: RunRecord) -> Write:
+    """What writes the end of a run."""
+    failure = dumped(run.failure.to_json()) if run.failure else None
+    return (
+        "UPDATE run SET state = ?, finished = ?, failure = ?, usage = ?, output = ?,"
+        " owner = NULL, lease = NULL WHERE key = ?",
+        (
+            run.state,
+            run.finished,
+            failure,
+            dumped(run.usage.to_json()),
+            dumped(run.output),
+            run.key,
+        ),
+    )
+
+
+def step_write(key: int, step: StepRecord) -> Write:
+    """What writes a step of the run with that key."""
+    return SAVE_STEP, (
+        key,
+        step.id,
+        step.seq,
+        step.state,
+        step.attempts,
+        None if step.input is None else dumped(step.input),
+        None if step.output is None else dumped(step.output),
+        None if step.failure is None else dumped(step.failure.to_json()),
+        dumped(step.usage.to_json()) if step.usage.requests or step.usage.tool_calls else None,
+        step.started,
+        step.finished,
+    )
+
+
+def kept_once(value: Any) -> tuple[bytes, Write]:
+    """The hash under which `value` is kept, and what writes it unless it is there."""
+    data = dumped(value)
+    digest = blake2b(data.encode(), digest_size=16).digest()
+    return digest, ("INSERT OR IGNORE INTO blob (hash, data) VALUES (?, ?)", (digest, data))
+
+
+def dumped(value: Any) -> str:
+    return _encoder.encode(value)
+
+
+_encoder = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+NO_MEMORY = kept_once([])
+"""The hash of an empty memory, and what writes it."""
+
+
+def _loaded(text: str | None) -> Any:
+    return None if text is None else json.loads(text)
+
+
+def _run_of(row: tuple[Any, ...]) -> RunRecord:
+    state: RunState = row[3]
+    return RunRecord(
+        run_id=row[0],
+        agent_id=row[1],
+        task=row[2],
+        state=state,
+        created=row[4],
+        request=_loaded(row[5]),
+        profile=_loaded(row[6]),
+        finished=row[7],
+        parent_run=row[8],
+        parent_step=row[9],
+        forked_from=row[10],
+        failure=Failure.of(_loaded(row[11])) if row[11] else None,
+        usage=Usage.of(_loaded(row[12]) or {}),
+        output=_loaded(row[13]),
+        key=row[14],
+    )
+
+
+def _step_of(row: tuple[Any, ...]) -> StepRecord:
+    return StepRecord(
+        id=row[0],
+        seq=row[1],
+        state=row[2],
+        attempts=row[3],
+        input=_loaded(row[4]),
+        output=_loaded(row[5]),
+        failure=Failure.of(_loaded(row[6])) if row[6] else None,
+        usage=Usage.of(_loaded(row[7]) or {}),
+        started=row[8],
+        finished=row[9],
+    )

@@ -1,0 +1,175 @@
+"""Runs tools: every outcome is a value, whatever the tool, its arguments or its output are."""
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Mapping
+from time import perf_counter
+from typing import Any
+
+from metier.core.frozen import freeze
+from metier.core.nearest import nearest
+from metier.errors import UsageError
+from metier.run.functions import Function, function_tool
+from metier.run.tool import MOST_OUTPUT, Tool, ToolCode, ToolContext, ToolError, one_line
+from metier.run.tool_json import NotJsonError, json_copy
+from metier.values.agents import ToolResult
+from metier.values.models import ToolSpec
+
+_LONGEST_NAME = 200
+"""Nobody looks for a name that is near a longer one."""
+_NOBODY = ToolContext()
+_NAMES_THE_TOOL = ("TOOL_NOT_FOUND", "TOOL_PERMISSION_DENIED")
+
+Consent = Callable[[Tool, Mapping[str, Any]], bool]
+
+
+class ToolExecutor:
+    """The tools that there are, and the one way to call them.
+
+    `consent` says which tools that need it may run: their names, or a function that gets the
+    tool and its arguments and answers True. Without it none of them runs.
+    """
+
+    def __init__(self, *, consent: Consent | Collection[str] = ()) -> None:
+        if isinstance(consent, str):
+            raise UsageError("'consent' takes a collection of names or a function, not a text")
+        self._tools: dict[str, Tool] = {}
+        self._consent: Consent = consent if callable(consent) else _by_name(frozenset(consent))
+
+    def register(self, tool: Tool | Function) -> Tool:
+        """Add a tool or a function. Raises `UsageError` when its name is taken."""
+        added = tool if isinstance(tool, Tool) else function_tool(tool)
+        if added.name in self._tools:
+            raise UsageError(f"there is a tool '{added.name}' already", hint="use another name")
+        self._tools[added.name] = added
+        return added
+
+    def is_tool_available(self, name: str, agent_tools: Collection[str] | None = None) -> bool:
+        """Whether there is such a tool, and the agent with this list of tools may call it."""
+        return name in self._tools and (agent_tools is None or name in agent_tools)
+
+    def specs(self, names: Iterable[str] | None = None) -> list[ToolSpec]:
+        """These tools, or all, as a model sees them; names that nobody has are left out."""
+        wanted = self._tools if names is None else dict.fromkeys(names)
+        return [self._tools[name].spec for name in wanted if name in self._tools]
+
+    async def execute(
+        self,
+        name: str,
+        args: Any,
+        *,
+        context: ToolContext | None = None,
+        allow: Collection[str] | None = None,
+    ) -> ToolResult:
+        """Call a tool with a copy of `args`; `allow` lists what the agent may call.
+
+        Nothing is raised but the cancellation of the caller (and what ends the process): each
+        failure is a result with a code. Arguments are checked first; a tool that gets bad ones,
+        or is not allowed, does not run at all.
+        """
+        started = perf_counter()
+        try:
+            tool = self._find(name, allow)
+            checked = tool.checked(args)
+            given = tool.prepare(checked) if tool.prepare is not None else checked
+            if tool.needs_consent:
+                self._ask(tool, checked)
+            if tool.timeout is None:
+                output = await tool.call(given, context or _NOBODY)
+            else:
+                output = await _in_time(tool, given, context or _NOBODY)
+            output = _checked(output)
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+                raise
+            return _failed(name, error, started)
+        return ToolResult(success=True, output=output, duration_ms=_since(started))
+
+    def _find(self, name: Any, allow: Collection[str] | None) -> Tool:
+        tool = self._tools.get(name) if isinstance(name, str) else None
+        if tool is None:
+            raise ToolError(self._unknown(name, allow), code="TOOL_NOT_FOUND")
+        if allow is not None and name not in allow:
+            message = f"the agent may not call '{name}': its profile does not list it under 'tools'"
+            raise ToolError(message, code="TOOL_PERMISSION_DENIED")
+        return tool
+
+    def _unknown(self, name: Any, allow: Collection[str] | None) -> str:
+        near = ""
+        if isinstance(name, str) and len(name) <= _LONGEST_NAME:
+            near = nearest(name, (one for one in self._tools if self.is_tool_available(one, allow)))
+        shown = name if isinstance(name, str) else type(name).__name__
+        return f"there is no tool '{shown}'" + (f"; did you mean '{near}'?" if near else "")
+
+    def _ask(self, tool: Tool, args: dict[str, Any]) -> None:
+        """Raise `ToolError` unless somebody agreed; only a plain True is a yes."""
+        why = ""
+        try:
+            agreed = self._consent(tool, freeze(args)) is True
+        except Exception as error:
+            agreed, why = False, f" (asking failed: {_text(error)})"
+        if not agreed:
+            raise ToolError(
+                f"'{tool.name}' needs consent{why}: run with --allow-tool {tool.name}, or set "
+                f'allow = ["{tool.name}"] under [tools] in metier.toml',
+                code="TOOL_PERMISSION_DENIED",
+            )
+
+
+def _by_name(names: frozenset[str]) -> Consent:
+    return lambda tool, _args: tool.name in names
+
+
+async def _in_time(tool: Tool, given: Any, context: ToolContext) -> Any:
+    """The tool's output. Raises `ToolError` once its time is over, whatever it makes of it."""
+    limit = asyncio.timeout(tool.timeout)
+    output = None
+    try:
+        async with limit:
+            output = await tool.call(given, context)
+    except Exception:
+        if not limit.expired():
+            raise
+    if limit.expired():
+        message = f"stopped after {tool.timeout:g} s"
+        raise ToolError(message, code="TOOL_TIMEOUT", retryable=True)
+    return output
+
+
+def _checked(output: Any) -> Any:
+    try:
+        return json_copy(output, MOST_OUTPUT)
+    except NotJsonError as error:
+        raise ToolError(error.told("output")) from None
+
+
+def _is_cancelled() -> bool:
+    """Whether the caller was cancelled; a tool may also meet a cancelled task of its own."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _failed(name: Any, error: BaseException, started: float) -> ToolResult:
+    code: ToolCode = "TOOL_EXECUTION_ERROR"
+    retryable = True
+    if isinstance(error, ToolError):
+        code, retryable = error.code, error.retryable
+    about = "" if code in _NAMES_THE_TOOL else f"'{name}': "
+    message = one_line(about + _text(error))
+    return ToolResult.failed(code, message, retryable=retryable, duration_ms=_since(started))
+
+
+def _text(error: BaseException) -> str:
+    """What the error says, after what it is unless it is ours."""
+    try:
+        text = str(error)
+    except Exception:
+        text = "it cannot say what it is"
+    if isinstance(error, ToolError):
+        return text
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _since(started: float) -> float:
+    return (perf_counter() - started) * 1_000

@@ -1,0 +1,123 @@
+"""Workflows made ready to run: every template and condition read once."""
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from metier.core.templates import Compiled, compiled_expression, compiled_text, compiled_value
+from metier.errors import UsageError
+from metier.run.plan import check_order, plan_layers
+from metier.values.agents import AgentProfile, Execution, FailureStrategy, WorkflowStep
+
+DEFAULT_ITERATIONS = 100
+DEFAULT_TOOL_ROUNDS = 8
+
+
+class Group:
+    """Sibling steps, and how they run."""
+
+    def __init__(
+        self,
+        steps: Iterable[WorkflowStep],
+        execution: Execution,
+        limit: int,
+        strategy: FailureStrategy,
+    ) -> None:
+        given = tuple(steps)
+        if execution == "parallel":
+            plan_layers(given)
+        else:
+            check_order(given)
+        self.steps = tuple(ReadyStep(one) for one in given)
+        self.is_parallel = execution == "parallel"
+        self.limit = limit
+        self.strategy = strategy
+
+
+class ReadyStep:
+    """A step whose parts can be called."""
+
+    __slots__ = (
+        "body", "compensate", "condition", "depends", "groups", "id", "kind", "over", "step",
+        "test", "timeout",
+    )  # fmt: skip
+
+    def __init__(self, step: WorkflowStep) -> None:
+        config = step.config
+        self.step = step
+        self.id = step.step_id
+        self.kind = step.type
+        self.depends = step.dependencies
+        self.timeout = step.timeout_ms / 1e3 if step.timeout_ms else None
+        self.condition = _expression(step.condition)
+        self.compensate = ReadyStep(step.compensate) if step.compensate is not None else None
+        self.body = _body(step)
+        self.test = _expression(config.get("condition") or config.get("while"))
+        self.over = _expression(config.get("over")) if step.type == "loop" else None
+        self.groups = {key: _inner(step, key) for key in _NESTED.get(step.type, ())}
+
+    def walk(self) -> Iterable["ReadyStep"]:
+        """This step and all inside it."""
+        yield self
+        for group in self.groups.values():
+            for one in group.steps:
+                yield from one.walk()
+
+
+_NESTED = {"conditional": ("then", "else"), "loop": ("steps",), "parallel": ("steps",)}
+
+
+def _expression(text: Any) -> Compiled | None:
+    return compiled_expression(text) if text else None
+
+
+def _body(step: WorkflowStep) -> Compiled:
+    """What a leaf is given: the prompt, the arguments of a tool, the task of a delegate."""
+    config = step.config
+    if step.type == "prompt":
+        return compiled_text(config["prompt"])
+    if step.type == "tool":
+        return compiled_value(config.get("input") or {})
+    if step.type == "delegate":
+        return compiled_value({"task": config.get("task") or "{{ task }}", **_input_of(config)})
+    return compiled_value(None)
+
+
+def _input_of(config: Any) -> dict[str, Any]:
+    return {"input": config["input"]} if config.get("input") is not None else {}
+
+
+def _inner(step: WorkflowStep, key: str) -> Group:
+    config = step.config
+    return Group(
+        step.nested(key),
+        "parallel" if step.type == "parallel" else "sequential",
+        config.get("maxConcurrency", 5) if step.type == "parallel" else 1,
+        config.get("failureStrategy") or "failFast",
+    )
+
+
+def ready(profile: AgentProfile, execution: Execution | None = None) -> Group:
+    """The workflow of a profile. Raises `UsageError` for an order that cannot be."""
+    how = execution or profile.execution
+    if how not in ("sequential", "parallel"):
+        raise UsageError(f"'{how}' is no execution", hint="sequential or parallel")
+    limit = profile.max_concurrency if how == "parallel" else 1
+    return Group(profile.workflow, how, limit, profile.failure_strategy)
+
+
+def allowed_tools(profile: AgentProfile) -> Collection[str]:
+    """The tools that the profile lists; without a list, those that its own steps name."""
+    if profile.data.get("tools") is not None:
+        return profile.tools
+    return _named_tools(profile.data.get("workflow") or ())
+
+
+def _named_tools(steps: Any) -> list[str]:
+    found: list[str] = []
+    for step in steps:
+        config = step["config"]
+        found += [config["tool"]] if step["type"] == "tool" else []
+        for key in ("then", "else", "steps"):
+            found += _named_tools(config.get(key) or ())
+        found += _named_tools([step["compensate"]] if step.get("compensate") else ())
+    return found

@@ -1,0 +1,106 @@
+"""Who is told when hooks hand over less than their settings say, and when new settings count."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from hooks.test_journal import LEAST, decided, log_rows
+from hooks.test_serve import Hooks, card_ids, context_in, fill
+from metier.cli import run
+from metier.decisions import failed_refresh, killed_since, resume
+from metier.hooks.journal import Journal
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> Hooks:
+    hooks = Hooks(tmp_path)
+    fill(hooks)
+    return hooks
+
+
+@pytest.fixture
+def without_spawning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No hook has the catalogue refreshed behind its back."""
+    monkeypatch.setattr(Journal, "_spawn", lambda _: None)
+
+
+def ask(hooks: Hooks, **env: str) -> list[str]:
+    """The cards that a hook hands over, run in this process."""
+    return card_ids(context_in("codex", hooks.served("codex", hooks.asked("codex"), **env)))
+
+
+# The kill switch
+
+
+def test_the_kill_switch_is_one_line_of_the_log_when_it_acts(filled: Hooks) -> None:
+    filled.settings("maxInjectionShare = 0.5")
+    filled.prepare()
+    log_rows(filled, *[decided(True)] * (LEAST - 1))
+    assert ask(filled) == ["billing"]
+    assert (filled.log(), killed_since(str(filled.root))) == ([], None)
+    for _ in range(3):
+        assert ask(filled) == []
+    (line,) = filled.log()
+    assert line.partition(" ")[2] == (
+        "kill switch: on: 100% of the last 20 requests injected, the limit is 50%;"
+        " to undo: metier stats resume"
+    )
+    flag = filled.state / "monitor.flag"
+    assert killed_since(str(filled.root)) == flag.stat().st_mtime
+    resume(str(filled.root))
+    assert (ask(filled), len(filled.log())) == (["billing"], 1)
+    assert killed_since(str(filled.root)) is None
+
+
+# The environment
+
+
+@pytest.mark.parametrize("value", ["bogus", "ON", "x" * 5_000, "a\n\x1b[2J b"])
+def test_a_mode_that_nobody_knows_is_one_line_of_the_log(value: str, filled: Hooks) -> None:
+    assert ask(filled, METIER_CAPABILITIES=value) == []
+    (line,) = filled.log()
+    start = "codex: METIER_CAPABILITIES is none of off, monitor, soft, on and counts as monitor: "
+    assert line.partition(" ")[2].startswith(start + value[:1])
+    assert len(line) < 600
+
+
+@pytest.mark.parametrize("value", ["", "off", "monitor", "soft", "on"])
+def test_a_mode_that_is_known_is_not_logged(value: str, filled: Hooks) -> None:
+    ask(filled, METIER_CAPABILITIES=value)
+    assert filled.log() == []
+
+
+# When new settings count
+
+
+def change_mode(hooks: Hooks) -> None:
+    hooks.settings('mode = "monitor"')
+    assert ask(hooks) == ["billing"]  # a hook knows only what the catalogue holds
+
+
+def refresh(hooks: Hooks, *command: str) -> int:
+    return run([*command, "refresh", "--root", str(hooks.root), "--quiet"])
+
+
+@pytest.mark.usefixtures("without_spawning")
+@pytest.mark.parametrize("command", [(), ("hook",)])
+def test_a_changed_mode_counts_after_any_refresh(command: tuple[str, ...], filled: Hooks) -> None:
+    change_mode(filled)
+    assert ask(filled) == ["billing"]
+    assert refresh(filled, *command) == 0
+    assert ask(filled) == []
+
+
+@pytest.mark.usefixtures("without_spawning")
+def test_a_refresh_that_failed_is_known_until_one_ends_well(filled: Hooks) -> None:
+    assert failed_refresh(str(filled.root)) is None
+    filled.settings('mdoe = "monitor"')
+    assert refresh(filled, "hook") == 2
+    failure = failed_refresh(str(filled.root))
+    assert failure is not None
+    assert failure.what == "ConfigError: unknown setting 'capabilities.mdoe'"
+    filled.settings('mode = "monitor"')
+    assert refresh(filled, "hook") == 0
+    os.utime(filled.state / "hook.state", (failure.at + 1, failure.at + 1))  # the log has seconds
+    assert failed_refresh(str(filled.root)) is None
