@@ -74,7 +74,7 @@ RUN_PAGES: dict[str, str] = {
         "No enabled agent has the id that a step delegates to. 'metier list agents' shows them."
     ),
     "DELEGATION_NOT_ALLOWED": (
-        "The profile lists in 'to' under 'delegation' to whom its agent may delegate, and this one is "
+        "The profile lists in 'to' under 'delegation' to whom its agent may delegate. This one is "
         "not among them. Add it there if it should be."
     ),
     "DELEGATION_TIMEOUT": (
