@@ -54,7 +54,7 @@ def test_any_other_step_id_is_an_error(step_id: str) -> None:
     [
         ("name", ["a" * 200], ["a" * 201, 7]),
         ("description", ["a" * 1000], ["a" * 1001, 7]),
-        ("condition", ["a" * 500], ["a" * 501, True]),
+        ("condition", ["input".ljust(500)], ["input".ljust(501), True]),
         ("timeoutMs", [1_000, 3_600_000], [999, 3_600_001, 1000.5, "1000"]),
         ("outputs", [["report"], []], ["report", [7]]),
         ("requires", [["web-search"]], ["web-search", [""]]),
@@ -108,13 +108,13 @@ VALID: dict[str, list[dict[str, Any]]] = {
     "tool": [{"tool": "read"}, {"tool": "read", "input": {"path": "x"}}],
     "delegate": [{"targetAgent": "writer"}, {"targetAgent": "w", "task": "Go.", "input": 1}],
     "conditional": [
-        {"condition": "x", "then": INNER},
-        {"condition": "x", "then": [], "else": INNER},
+        {"condition": "input", "then": INNER},
+        {"condition": "input", "then": [], "else": INNER},
     ],
     "loop": [
         {"over": "input.list", "steps": INNER},
-        {"while": "x", "as": "item", "steps": INNER, "maxIterations": 1},
-        {"over": "x", "steps": INNER, "maxIterations": 1000},
+        {"while": "input", "as": "item", "steps": INNER, "maxIterations": 1},
+        {"over": "input", "steps": INNER, "maxIterations": 1000},
     ],
     "parallel": [
         {"steps": INNER},
@@ -147,13 +147,13 @@ def test_any_other_step_type_is_an_error() -> None:
         ("delegate", {}, ["AG701"]),
         ("delegate", {"targetAgent": 7}, ["AG702"]),
         ("conditional", {}, ["AG701", "AG701"]),
-        ("conditional", {"condition": "x", "then": "go"}, ["AG702"]),
-        ("conditional", {"condition": "x", "then": [], "else": ["go"]}, ["AG702"]),
+        ("conditional", {"condition": "input", "then": "go"}, ["AG702"]),
+        ("conditional", {"condition": "input", "then": [], "else": ["go"]}, ["AG702"]),
         ("loop", {"steps": []}, ["AG701"]),
-        ("loop", {"over": "x"}, ["AG701"]),
+        ("loop", {"over": "input"}, ["AG701"]),
         ("loop", {"over": "", "steps": []}, ["AG702"]),
-        ("loop", {"over": "x", "steps": [], "maxIterations": 0}, ["AG702"]),
-        ("loop", {"over": "x", "steps": [], "maxIterations": 1001}, ["AG702"]),
+        ("loop", {"over": "input", "steps": [], "maxIterations": 0}, ["AG702"]),
+        ("loop", {"over": "input", "steps": [], "maxIterations": 1001}, ["AG702"]),
         ("parallel", {}, ["AG701"]),
         ("parallel", {"steps": [], "maxConcurrency": 11}, ["AG702"]),
         ("parallel", {"steps": [], "maxConcurrency": 0}, ["AG702"]),
@@ -167,15 +167,15 @@ def test_a_config_that_lacks_or_exceeds_something_is_an_error(
 
 
 def in_then(inner: Step) -> Step:
-    return typed("conditional", "outer", condition="x", then=[inner])
+    return typed("conditional", "outer", condition="input", then=[inner])
 
 
 def in_else(inner: Step) -> Step:
-    return typed("conditional", "outer", condition="x", then=[], **{"else": [inner]})
+    return typed("conditional", "outer", condition="input", then=[], **{"else": [inner]})
 
 
 def in_loop(inner: Step) -> Step:
-    return typed("loop", "outer", over="x", steps=[inner])
+    return typed("loop", "outer", over="input", steps=[inner])
 
 
 def in_parallel(inner: Step) -> Step:
@@ -227,7 +227,7 @@ def test_in_parallel_a_step_depends_on_any_step_next_to_it() -> None:
 
 
 def test_dependencies_stay_among_siblings() -> None:
-    outer = typed("loop", "outer", over="x", steps=[step("inner", dependencies=["one"])])
+    outer = typed("loop", "outer", over="input", steps=[step("inner", dependencies=["one"])])
     assert codes(step("one"), outer) == ["AG705"]
     assert codes(in_loop(step("inner")), step("last", dependencies=["inner"])) == ["AG705"]
 
@@ -240,7 +240,7 @@ workflow:
   - step_id: one
     type: loop
     config:
-      over: x
+      over: input
       max_iterations: 0
       steps:
         - {step-id: two, type: tool, config: {tool: read}, dependencies: [none]}

@@ -284,7 +284,7 @@ def test_keys_of_nested_settings_and_steps_are_put_into_our_spelling() -> None:
             + "    type: loop\n"
             + "    retry-policy: {max_attempts: 2}\n"
             + "    config:\n"
-            + "      over: items\n"
+            + "      over: input\n"
             + "      max_iterations: 3\n"
             + "      steps:\n"
             + "        - step-id: two\n"
@@ -304,7 +304,7 @@ def test_keys_of_nested_settings_and_steps_are_put_into_our_spelling() -> None:
             "type": "loop",
             "retryPolicy": {"maxAttempts": 2},
             "config": {
-                "over": "items",
+                "over": "input",
                 "maxIterations": 3,
                 "steps": [
                     {"stepId": "two", "type": "delegate", "config": {"targetAgent": "b"}},
@@ -445,7 +445,7 @@ def test_a_wrong_selection_metadata_is_not_hidden_by_a_key_at_the_top_level() ->
             "  - step_id: one\n"
             "    type: loop\n"
             "    config:\n"
-            "      over: x\n"
+            "      over: input\n"
             "      steps:\n"
             "        - step-id: two\n"
             "          type: delegate\n"

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from metier.core.nearest import nearest
 from metier.errors import ConfigError
 from metier.values.capabilities import CapabilitiesConfig
+from metier.values.running import ModelSettings, ServerSetting, ToolSettings
 from metier.workspace import SETTINGS_FILE
 from metier.workspace import STATE_FOLDER as STATE_FOLDER
 from metier.workspace import find_workspace as find_workspace
@@ -51,6 +52,10 @@ class Config(NamedTuple):
     tokenizer: str = "chars/4"
     """How tokens are counted: `chars/4`, or an encoding of tiktoken whose ranks are on disk."""
     capabilities: CapabilitiesConfig = CapabilitiesConfig()
+    models: ModelSettings = ModelSettings()
+    tools: ToolSettings = ToolSettings()
+    servers: tuple[ServerSetting, ...] = ()
+    """MCP servers whose tools agents may call."""
     sources: tuple[str, ...] = ()
     """The files that these settings came from, strongest first."""
 
@@ -68,6 +73,9 @@ _KEYS: dict[str, str] = {
     "probes": "probes",
     "tokenizer": "tokenizer",
     "capabilities": "capabilities",
+    "models": "models",
+    "tools": "tools",
+    "mcp": "servers",
 }
 _TABLES = {"folders", "lint"}
 _ENVIRONMENT = {
@@ -211,6 +219,15 @@ def _checked(key: str, value: Any, source: str) -> Any:
         from metier.config.capabilities import read_capabilities  # most workspaces set none
 
         return read_capabilities(value, source)
+    if key in ("models", "tools", "mcp"):
+        from metier.config import running  # only for those who run agents
+
+        read = {
+            "models": running.read_models,
+            "tools": running.read_tools,
+            "mcp": running.read_servers,
+        }[key]
+        return read(value, source)
     if key == "lint.per-file-ignores":
         return _per_file(value, source)
     return _texts(key, value, source)

@@ -1,14 +1,12 @@
 """Rules for agent profiles (spec 2): the whole schema, every error at once."""
 
-from collections.abc import Iterator, Mapping
-from graphlib import CycleError, TopologicalSorter
+from collections.abc import Mapping
 from typing import Any
 
-from metier.lint.fields import Flaw, check_mapping
 from metier.values.agents import AgentProfile
-from metier.values.fields import AGENT, NESTED_STEPS, STEP, STEP_CONFIG
-from metier.values.files import KeyPath, Matter
+from metier.values.files import Matter
 from metier.values.outcomes import Issue
+from metier.values.profiles import profile_flaws
 
 _CODES = {
     "missing": "AG701",
@@ -17,6 +15,7 @@ _CODES = {
     "repeated": "AG704",
     "dangling": "AG705",
     "circular": "AG706",
+    "expression": "AG707",
 }
 
 
@@ -37,89 +36,3 @@ def validate_agent(data: Mapping[str, Any]) -> list[Issue]:
         Issue(_CODES[flaw.problem], flaw.message, "", hint=flaw.hint)
         for flaw in profile_flaws(data)
     ]
-
-
-def profile_flaws(data: Mapping[str, Any]) -> Iterator[Flaw]:
-    yield from check_mapping(data, AGENT)
-    workflow = data.get("workflow")
-    if isinstance(workflow, list):
-        ids: dict[str, KeyPath] = {}
-        parallel = data.get("execution") == "parallel"
-        yield from _steps(workflow, ("workflow",), ids, parallel=parallel)
-
-
-def _steps(
-    steps: list[Any], at: KeyPath, ids: dict[str, KeyPath], *, parallel: bool
-) -> Iterator[Flaw]:
-    """The flaws of sibling steps; dependencies name earlier siblings, or any when parallel."""
-    siblings = [step.get("stepId") for step in steps if isinstance(step, dict)]
-    for number, step in enumerate(steps):
-        if not isinstance(step, dict):
-            continue
-        here = (*at, number)
-        yield from _step(step, here, ids)
-        reachable = siblings if parallel else siblings[:number]
-        yield from _dependencies(step, here, reachable, siblings)
-    if parallel:
-        yield from _circle(steps, at)
-
-
-def _circle(steps: list[Any], at: KeyPath) -> Iterator[Flaw]:
-    """The first circle among sibling steps, printed step by step."""
-    graph = {
-        step["stepId"]: [name for name in step["dependencies"] if isinstance(name, str)]
-        for step in steps
-        if isinstance(step, dict)
-        and isinstance(step.get("stepId"), str)
-        and isinstance(step.get("dependencies"), list)
-    }
-    try:
-        TopologicalSorter(graph).prepare()
-    except CycleError as error:
-        circle = " → ".join(reversed(error.args[1]))
-        hint = "remove one of these dependencies"
-        yield Flaw(at, "circular", f"steps depend on each other: {circle}", hint)
-
-
-def _step(step: dict[str, Any], at: KeyPath, ids: dict[str, KeyPath]) -> Iterator[Flaw]:
-    yield from check_mapping(step, STEP, at)
-    step_id = step.get("stepId")
-    if isinstance(step_id, str):
-        if step_id in ids:
-            message = f"step id '{step_id[:100]}' is used twice"
-            yield Flaw((*at, "stepId"), "repeated", message, "give each step its own id")
-        ids.setdefault(step_id, at)
-    config = step.get("config")
-    fields = STEP_CONFIG.get(str(step.get("type")))
-    if fields is not None and isinstance(config, dict):
-        yield from _config(config, step, (*at, "config"), ids)
-    if isinstance(step.get("compensate"), dict):
-        yield from _step(step["compensate"], (*at, "compensate"), ids)
-
-
-def _config(
-    config: dict[str, Any], step: dict[str, Any], at: KeyPath, ids: dict[str, KeyPath]
-) -> Iterator[Flaw]:
-    kind = step["type"]
-    yield from check_mapping(config, STEP_CONFIG[kind], at)
-    if kind == "loop" and config.get("over") is None and config.get("while") is None:
-        yield Flaw(at, "missing", "a loop needs 'over' or 'while'", "add 'over:'")
-    for name in NESTED_STEPS:
-        nested = config.get(name)
-        if isinstance(nested, list) and name in STEP_CONFIG[kind]:
-            yield from _steps(nested, (*at, name), ids, parallel=kind == "parallel")
-
-
-def _dependencies(
-    step: dict[str, Any], at: KeyPath, reachable: list[Any], siblings: list[Any]
-) -> Iterator[Flaw]:
-    wanted = step.get("dependencies")
-    for number, name in enumerate(wanted if isinstance(wanted, list) else []):
-        if name in reachable or not isinstance(name, str):
-            continue
-        later = name in siblings
-        problem = "a later step" if later else "an unknown step"
-        hint = "move it up, or set execution: parallel" if later else "check the spelling"
-        yield Flaw(
-            (*at, "dependencies", number), "dangling", f"depends on '{name[:100]}', {problem}", hint
-        )

@@ -6,7 +6,7 @@ from typing import Any
 
 from metier.core.disguise import examine, find_overrides
 from metier.core.relevance import spec_score
-from metier.lint.fields import check_mapping
+from metier.values.checks import check_mapping
 from metier.values.documents import Card
 from metier.values.fields import CARD
 from metier.values.files import KeyPath, Matter

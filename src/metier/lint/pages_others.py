@@ -206,6 +206,26 @@ AGENTS = {
         ),
         good=_GOOD_WORKFLOW,
     ),
+    "AG707": Page(
+        "A template or condition that cannot be read, or that speaks of a name or a step that will "
+        "not be there, would fail in the middle of a run. The profile is left out instead.",
+        bad=(
+            "agentId: reviewer\n"
+            "description: Reviews changes.\n"
+            "workflow:\n"
+            "  - stepId: read\n"
+            "    type: prompt\n"
+            '    config: {prompt: "Read {{ inptu.change }}."}\n'
+        ),
+        good=(
+            "agentId: reviewer\n"
+            "description: Reviews changes.\n"
+            "workflow:\n"
+            "  - stepId: read\n"
+            "    type: prompt\n"
+            '    config: {prompt: "Read {{ input.change }}."}\n'
+        ),
+    ),
 }
 
 HANDED_OVER = {

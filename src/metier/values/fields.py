@@ -22,7 +22,7 @@ class Field:
     least: float | None = None
     most: float | None = None
     form: str = ""
-    """A named form that a text must have: a key of `lint.fields.FORMS`."""
+    """A named form that a text must have: a key of `values.checks.FORMS`."""
     choices: tuple[str, ...] = ()
     items: "Field | None" = None
     fields: "Mapping[str, Field] | None" = None
