@@ -23,7 +23,10 @@ FOUNDATION = {
 STAGES = {
     "sources", "discover", "parse", "lint", "index", "select", "resolve", "inject", "run", "report",
 }  # fmt: skip
-CONDUCTORS = {"scan", "read", "load", "prepare", "cards", "resolver", "catalog"}
+CONDUCTORS = {
+    "scan", "read", "refreshed", "reread", "load", "prepare", "cards", "resolver", "agency",
+    "catalog",
+}  # fmt: skip
 """Only these know the order of the stages."""
 
 

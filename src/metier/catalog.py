@@ -1,7 +1,7 @@
 """The whole flow, written once: the object that users hold."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -15,14 +15,17 @@ from metier.index import documents
 from metier.index.refresh import OnProgress, refresh_documents
 from metier.index.skills import SkillRepository
 from metier.index.store import FILE_NAME, Store
+from metier.refreshed import Refreshed as Refreshed
+from metier.reread import read_again, read_document, read_reference
 from metier.scan import read_documents, read_skills, workspace_roots
 from metier.secret import workspace_secret
-from metier.values.files import PLURAL, Entry, Found, Kind, Reading
-from metier.values.outcomes import Changes, Exclusion, Issue
+from metier.values.files import PLURAL, Kind, Reading
+from metier.values.outcomes import Exclusion, Issue
 from metier.values.rows import Row
 from metier.values.twins import exact_copy, same_id, same_name
 
 if TYPE_CHECKING:
+    from metier.agency import Agency
     from metier.core.budget import CountTokens
     from metier.prepare import Preparer
     from metier.resolve.missing import Decision
@@ -30,38 +33,12 @@ if TYPE_CHECKING:
     from metier.resolve.report import Resolution
     from metier.resolve.results import Decide, MayProbe
     from metier.resolver import Resolver
+    from metier.run.services import Look
+    from metier.values.agents import AgentMatch, Execution
     from metier.values.contracts import Mode
     from metier.values.documents import Ability, Document
+    from metier.values.runs import RunResult
     from metier.values.selection import Injection
-
-
-DEEP_REFERENCE = "SYSTEM_ARCHITECTURE.md"
-LARGEST_REFERENCE = 1_048_576
-
-
-class Refreshed:
-    """What a refresh changed; issues and exclusions are read when asked for."""
-
-    def __init__(self, changes: Changes, catalog: "Catalog") -> None:
-        self.changes = changes
-        self._catalog = catalog
-
-    @property
-    def issues(self) -> list[Issue]:
-        """Every finding in every file, those of files that were left out included."""
-        return self._catalog.issues()
-
-    @property
-    def excluded(self) -> list[Exclusion]:
-        """Every file that was met and left out, with the reason."""
-        return self._catalog.excluded()
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            **self.changes.to_json(),
-            "exclusions": [exclusion.to_json() for exclusion in self.excluded],
-            "issues": [issue.to_json() for issue in self.issues],
-        }
 
 
 class Catalog:
@@ -113,6 +90,8 @@ class Catalog:
         return self.store.path != IN_MEMORY
 
     def close(self) -> None:
+        if "agency" in self.__dict__:
+            self.agency.close()
         self.store.close()
 
     def __enter__(self) -> Self:
@@ -132,7 +111,7 @@ class Catalog:
         One bad file never stops the rest. Nothing is written when nothing has changed.
         """
         changes = refresh_documents(self.store, self._read, on_progress=on_progress)
-        return Refreshed(changes, self)
+        return Refreshed(changes, self.issues, self.excluded)
 
     def _read(self) -> Reading:
         folder = os.path.dirname(self.store.path)
@@ -180,33 +159,11 @@ class Catalog:
 
     def document(self, row: Row) -> "Document":
         """The whole document behind a row, read from its file. Raises `NotFoundError`."""
-        entry = self._read_row(row)
-        if entry.document is None:
-            raise _gone(row, entry.issues[0].message)
-        return entry.document
+        return read_document(row)
 
     def reference(self, name: str) -> str:
         """A text that is only read on request, never handed over. Raises `NotFoundError`."""
-        for folder in ("", "docs"):
-            path = os.path.join(self.workspace, folder, name)
-            if name == DEEP_REFERENCE and os.path.isfile(path):
-                with open(path, encoding="utf-8", errors="replace") as file:
-                    return file.read(LARGEST_REFERENCE)
-        hint = f"there is one such text: {DEEP_REFERENCE}, in the workspace or in docs"
-        raise NotFoundError(f"no reference is called '{name}'", where=self.workspace, hint=hint)
-
-    def _read_row(self, row: Row) -> Entry:
-        """The file behind a row, read again."""
-        try:
-            info = os.stat(row.file)
-        except OSError as error:
-            raise _gone(row, error.strerror or "") from None
-        if os.path.realpath(row.file) != row.file:
-            raise _gone(row, "a link has taken its place")
-        found = Found(
-            row.kind, row.path, 0, info.st_size, 0, "", row.file, row.source, info.st_ino
-        )  # fmt: skip
-        return read_documents([]).read(found)
+        return read_reference(self.workspace, name)
 
     def abilities(
         self,
@@ -268,11 +225,12 @@ class Catalog:
         may_probe: "MayProbe | None" = None,
         divergence: bool = True,
         depth: int = 2,
+        only: Collection[str] | None = None,
     ) -> "Resolution":
         """Who provides what is required: by `requires`, by the contract of `consumer`, or both.
 
-        `policy` overrides what the consumer says. Raises `UsageError` when nothing is required
-        and `NotFoundError` when there is no such consumer.
+        `policy` overrides what the consumer says; `only` names the skills that may serve. Raises
+        `UsageError` when nothing is required and `NotFoundError` when there is no such consumer.
         """
         return self._resolver.resolve(
             requires,
@@ -286,6 +244,7 @@ class Catalog:
             may_probe=may_probe,
             divergence=divergence,
             depth=depth,
+            only=only,
         )
 
     def keep_report(self, resolution: "Resolution", *, full: bool = False) -> str:
@@ -312,6 +271,52 @@ class Catalog:
         """The full id of the skill with that name or id. Raises `NotFoundError`."""
         return self._resolver.candidate(wanted).id
 
+    def select_agents(
+        self,
+        task: str,
+        limit: int = 3,
+        *,
+        team: str | None = None,
+        required_capabilities: Sequence[str] = (),
+        exclude: Collection[str] = (),
+    ) -> "list[AgentMatch]":
+        """The agents that fit a task, the best first, with the parts of each score."""
+        return self.agency.select(
+            task, limit, team=team, required_capabilities=required_capabilities, exclude=exclude
+        )
+
+    async def run(
+        self,
+        agent: str,
+        task: str,
+        *,
+        input: Any = None,
+        model: str = "",
+        execution: "Execution | None" = None,
+        look: "Look | None" = None,
+    ) -> "RunResult":
+        """Run an agent on a task; `look` is told what happens. Raises `NotFoundError`."""
+        return await self.agency.run(
+            agent, task, input=input, model=model, execution=execution, look=look
+        )
+
+    async def resume(self, run_id: str, *, look: "Look | None" = None) -> "RunResult":
+        """Go on with a run where it stopped."""
+        return await self.agency.resume(run_id, look=look)
+
+    def run_sync(self, agent: str, task: str, **options: Any) -> "RunResult":
+        """`run` for scripts without an event loop."""
+        import asyncio
+
+        return asyncio.run(self.run(agent, task, **options))
+
+    @cached_property
+    def agency(self) -> "Agency":
+        """Everything about running agents: tools, runs, checkpoints."""
+        from metier.agency import Agency  # only who runs agents needs it
+
+        return Agency(self, lambda: workspace_secret(os.path.dirname(self.store.path)))
+
     @cached_property
     def _resolver(self) -> "Resolver":
         from metier.resolver import Resolver  # a refresh with nothing to do needs none of it
@@ -329,7 +334,7 @@ class Catalog:
 
         return Preparer(
             self.store,
-            self._read_row,
+            read_again,
             self.config.tokenizer,
             self.config.capabilities,
             lambda: workspace_secret(os.path.dirname(self.store.path)),
@@ -388,12 +393,3 @@ def _hidden(row: Row) -> Issue:
     if row.state == "excluded":
         return exact_copy(row.path, row.twin)
     return same_name(row.name, row.path, row.twin)
-
-
-def _gone(row: Row, detail: str) -> NotFoundError:
-    return NotFoundError(
-        f"the file of {row.kind} '{row.name}' cannot be read: {detail}",
-        code="ABILITY_LOAD_FAILED" if row.kind == "ability" else None,
-        where=row.path,
-        hint="metier refresh",
-    )

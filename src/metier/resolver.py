@@ -4,7 +4,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, get_args
 
 from metier.atomic import write_atomically
@@ -64,6 +64,7 @@ class Resolver:
         may_probe: MayProbe | None,
         divergence: bool,
         depth: int,
+        only: Collection[str] | None = None,
     ) -> Resolution:
         """One run. Raises `UsageError` when nothing is required, `NotFoundError` for a consumer."""
         tables, issues = self._aliases(alias_file)
@@ -71,7 +72,7 @@ class Resolver:
 
         def run(pool: Pool) -> Resolution:
             return resolve(
-                pool,
+                pool if only is None else _among(pool, only),
                 requires,
                 query,
                 consumer=self._candidate(consumer, pool) if consumer is not None else None,
@@ -286,6 +287,11 @@ class Resolver:
         return os.path.join(
             self._workspace, STATE_FOLDER, REPORTS, f"{os.path.basename(run_id)}.json"
         )
+
+
+def _among(pool: Pool, names: Collection[str]) -> Pool:
+    """The candidates that have one of these names or ids."""
+    return Pool(one for one in pool.candidates if one.name in names or one.id in names)
 
 
 def _bytes(text: str) -> bytes:

@@ -25,7 +25,10 @@ class Prepared(NamedTuple):
 class Services(Protocol):
     """The rest of metier, as a run sees it."""
 
-    tools: ToolExecutor
+    @property
+    def tools(self) -> ToolExecutor:
+        """The tools that there are."""
+        ...
 
     def profile(self, agent_id: str) -> AgentProfile | None:
         """The profile of an agent, if there is one."""

@@ -43,6 +43,10 @@ class ToolExecutor:
         self._tools[added.name] = added
         return added
 
+    def remove(self, name: str) -> None:
+        """Take a tool out again."""
+        self._tools.pop(name, None)
+
     def is_tool_available(self, name: str, agent_tools: Collection[str] | None = None) -> bool:
         """Whether there is such a tool, and the agent with this list of tools may call it."""
         return name in self._tools and (agent_tools is None or name in agent_tools)

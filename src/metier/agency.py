@@ -1,0 +1,268 @@
+"""The last third of the flow: select an agent → prepare each step → run → record the outcome."""
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Protocol
+
+from metier.config import Config
+from metier.core.budget import CountTokens, fit
+from metier.core.nearest import nearest
+from metier.core.render import BETWEEN_REFERENCES, REFERENCE_PREAMBLE, as_reference
+from metier.errors import MetierError, NotFoundError
+from metier.index.agents import stored_agents
+from metier.index.store import Store
+from metier.inject.sanitize import sanitize_capability_content
+from metier.resolve import Resolution
+from metier.run.checkpoints import CheckpointStore
+from metier.run.models import model_for
+from metier.run.runner import Runner
+from metier.run.services import Look, Prepared
+from metier.run.store import FILE_NAME, RunStore
+from metier.run.toolbox import connected, toolbox
+from metier.run.tools import ToolExecutor
+from metier.run.workflow import allowed_tools
+from metier.select.agents import DEFAULT_LIMIT, select_agents
+from metier.values.agents import AgentMatch, AgentProfile, Execution, WorkflowStep
+from metier.values.documents import Document
+from metier.values.files import Kind
+from metier.values.models import Model
+from metier.values.rows import Row
+from metier.values.runs import Failure, RunResult
+from metier.values.selection import Injection
+
+LEAST_SIGNAL = 1.0
+"""What an ability must say to a task before it is handed to an agent that is at work."""
+
+
+class Knowledge(Protocol):
+    """What a catalogue is asked while agents run."""
+
+    workspace: str
+    config: Config
+    store: Store
+
+    @property
+    def is_kept(self) -> bool: ...
+    @property
+    def count_tokens(self) -> CountTokens: ...
+    def resolve(
+        self,
+        requires: Sequence[str],
+        query: str,
+        *,
+        policy: Mapping[str, str],
+        only: Collection[str] | None,
+    ) -> Resolution: ...
+    def keep_report(self, resolution: Resolution) -> str: ...
+    def record_outcome(self, candidate: str, *, success: bool) -> object: ...
+    def inject(
+        self, messages: str, *, agent: str, core: Sequence[str], budget: int, min_signal: float
+    ) -> Injection: ...
+    def row(self, kind: Kind, wanted: str) -> Row: ...
+    def document(self, row: Row) -> Document: ...
+    def left_out(self, kind: Kind, wanted: str) -> str: ...
+
+
+class Agency:
+    """The agents of one catalogue, and what they need to run."""
+
+    def __init__(self, catalog: Knowledge, secret: Callable[[], bytes]) -> None:
+        """`secret` makes the marks around what is handed over."""
+        self._catalog = catalog
+        self._secret = secret
+        self.consent: set[str] = set(catalog.config.tools.allow)
+        """Names of the commands that may run."""
+
+    @cached_property
+    def tools(self) -> ToolExecutor:
+        """The tools that there are; register your own functions here."""
+        settings, workspace = self._catalog.config.tools, self._catalog.workspace
+        return toolbox(settings, workspace, lambda tool, _args: tool.name in self.consent)
+
+    @cached_property
+    def store(self) -> RunStore:
+        """The record of runs; runs whose process is gone are set free."""
+        if not self._catalog.is_kept:
+            return RunStore.in_memory()
+        folder = os.path.dirname(self._catalog.store.path)
+        store = RunStore.open(os.path.join(folder, FILE_NAME))
+        store.recover(time.time())
+        return store
+
+    @cached_property
+    def checkpoints(self) -> CheckpointStore:
+        return CheckpointStore(self.store)
+
+    def close(self) -> None:
+        if "store" in self.__dict__:
+            self.store.close()
+
+    # Who
+
+    def profiles(self) -> list[AgentProfile]:
+        return stored_agents(self._catalog.store)
+
+    def profile(self, agent_id: str) -> AgentProfile | None:
+        """The profile of an agent, if there is one."""
+        return next((one for one in self.profiles() if one.agent_id == agent_id), None)
+
+    def require(self, agent_id: str) -> AgentProfile:
+        """The profile of an agent. Raises `NotFoundError`."""
+        found = self.profile(agent_id)
+        if found is not None:
+            return found
+        near = nearest(agent_id, [one.agent_id for one in self.profiles()])
+        broken = self._catalog.left_out("agent", agent_id)
+        raise NotFoundError(
+            f"agent '{agent_id}' was left out for its errors"
+            if broken
+            else f"no agent is called '{agent_id}'",
+            where=broken or self._catalog.workspace,
+            hint="metier lint"
+            if broken
+            else f"did you mean '{near}'?"
+            if near
+            else "metier list agents",
+        )
+
+    def select(
+        self,
+        task: str,
+        limit: int = DEFAULT_LIMIT,
+        *,
+        team: str | None = None,
+        required_capabilities: Sequence[str] = (),
+        exclude: Collection[str] = (),
+    ) -> list[AgentMatch]:
+        return select_agents(
+            self.profiles(),
+            task,
+            limit,
+            team=team,
+            required_capabilities=required_capabilities,
+            exclude=exclude,
+        )
+
+    # Runs
+
+    async def run(
+        self,
+        agent: str,
+        task: str,
+        *,
+        input: Any = None,
+        model: str = "",
+        execution: Execution | None = None,
+        look: Look | None = None,
+    ) -> RunResult:
+        profile = self.require(agent)
+        async with self._servers(profile):
+            runner = Runner(self.store, self, look)
+            return await runner.run(profile, task, input=input, model=model, execution=execution)
+
+    async def resume(self, run_id: str, *, look: Look | None = None) -> RunResult:
+        async with self._servers(AgentProfile.of(self.store.run(run_id).profile)):
+            return await Runner(self.store, self, look).resume(run_id)
+
+    async def fork(
+        self,
+        run_id: str,
+        checkpoint_id: str | None = None,
+        *,
+        input: Any = None,
+        look: Look | None = None,
+    ) -> RunResult:
+        async with self._servers(AgentProfile.of(self.store.run(run_id).profile)):
+            return await Runner(self.store, self, look).fork(run_id, checkpoint_id, input=input)
+
+    def cancel(self, run_id: str) -> bool:
+        """Stop a run, wherever it is at work; whether somebody was at work on it."""
+        return self.store.ask_to_cancel(self.store.run(run_id).run_id)
+
+    def _servers(self, profile: AgentProfile) -> contextlib.AbstractAsyncContextManager[None]:
+        """The MCP servers whose tools the agent, or one that it may delegate to, lists."""
+        profiles = [profile, *self.profiles()] if profile.delegation.to != () else [profile]
+        wanted = {name for one in profiles for name in allowed_tools(one)}
+        return connected(self.tools, self._catalog.config.servers, wanted)
+
+    # What a run asks for
+
+    def model(self, name: str) -> Model:
+        """The model of that name, or the one that the settings name, or the offline one."""
+        settings = self._catalog.config.models
+        return model_for(name or settings.default or "offline", settings=settings.providers)
+
+    def record_outcome(self, provider: str, *, success: bool) -> None:
+        """Add to the history of a provider; one that is gone by now has none."""
+        with contextlib.suppress(NotFoundError):
+            self._catalog.record_outcome(provider, success=success)
+
+    def prepare(self, agent: AgentProfile, step: WorkflowStep, task: str) -> Prepared:
+        """Providers of what the step requires, within the agent's budget, then its abilities."""
+        requires = tuple(dict.fromkeys((*agent.requires, *step.requires)))
+        record: dict[str, Any] = {}
+        skills, tokens = "", 0
+        providers: Sequence[str] = ()
+        if requires:
+            policy = {"selection-mode": "cover"} if len(requires) > 1 else {}
+            resolution = self._catalog.resolve(requires, task, policy=policy, only=agent.skills)
+            self._catalog.keep_report(resolution)
+            record["report"] = resolution.facts.run_id
+            if resolution.unresolved or not resolution.selected:
+                lacking = ", ".join(resolution.unresolved or requires)
+                message = f"nobody provides {lacking} (report {resolution.facts.run_id})"
+                failure = Failure("CAPABILITY_UNRESOLVED", message)
+                return Prepared(record=record, failure=failure)
+            providers = resolution.selected
+            count = self._catalog.count_tokens
+            skills, tokens, left = self._bodies(providers, agent.ability_tokens, count)
+            record |= {"providers": list(providers), "providersLeftOut": left}
+        if step.type != "prompt":
+            return Prepared(record=record, providers=providers)
+        injection = self._catalog.inject(
+            task,
+            agent=agent.agent_id,
+            core=agent.core_abilities,
+            budget=max(0, agent.ability_tokens - tokens),
+            min_signal=LEAST_SIGNAL,
+        )
+        if injection.failed:
+            first = next(one for one in injection.issues if one.is_error)
+            return Prepared(record=record, failure=Failure(first.code, first.message))
+        if injection.injected_abilities or injection.injected_cards or injection.skipped:
+            record["abilities"] = list(injection.injected_abilities)
+            record["cards"] = [one.item.id for one in injection.injected_cards]
+            record["skipped"] = [one.to_json() for one in injection.skipped]
+        if injection.tokens or tokens:
+            record["tokens"] = injection.tokens + tokens
+        text = "\n\n".join(part for part in (injection.text, skills) if part)
+        return Prepared(text, record, providers)
+
+    def _bodies(
+        self, providers: Sequence[str], limit: int, count: CountTokens
+    ) -> tuple[str, int, list[str]]:
+        """The texts of skills between marks, their size, and those that were not handed over."""
+        parts: dict[str, str] = {}
+        for provider in providers:
+            with contextlib.suppress(MetierError):
+                row = self._catalog.row("skill", provider)
+                clean = sanitize_capability_content(self._catalog.document(row).body, row.path)
+                if not clean.rejected:
+                    parts[provider] = as_reference(
+                        clean.text, kind="skill", id=row.name, source=row.path,
+                        sha256=row.sha256, secret=self._secret(),
+                    )  # fmt: skip
+        fitted = fit(
+            list(parts.values()),
+            limit,
+            separator=BETWEEN_REFERENCES,
+            count=count,
+            overflow="skip",
+            start=REFERENCE_PREAMBLE,
+        )
+        names = list(parts)
+        taken = {names[place] for place in fitted.taken}
+        return fitted.text, fitted.tokens, [one for one in providers if one not in taken]

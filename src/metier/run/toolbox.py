@@ -1,0 +1,58 @@
+"""The tools that the settings name: commands, and those of MCP servers."""
+
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, cast
+
+from metier.run.commands import command_tool
+from metier.run.tools import Consent, ToolExecutor
+from metier.values.running import ServerSetting, ToolSettings
+
+
+def toolbox(settings: ToolSettings, workspace: str, consent: Consent) -> ToolExecutor:
+    """An executor with the commands of the settings. Raises `UsageError` for a wrong one."""
+    executor = ToolExecutor(consent=consent)
+    for one in settings.commands:
+        executor.register(
+            command_tool(
+                one.name,
+                one.argv,
+                workspace=workspace,
+                description=one.description,
+                schema=one.schema,
+                folder=one.folder,
+                timeout=one.timeout,
+                stdin=cast(Any, one.stdin),
+                output=cast(Any, one.output),
+                environment=one.environment,
+                raw=one.raw,
+            )
+        )
+    return executor
+
+
+@asynccontextmanager
+async def connected(
+    executor: ToolExecutor, servers: Sequence[ServerSetting], wanted: Collection[str]
+) -> AsyncIterator[None]:
+    """While the block lasts the executor has the tools of the servers that `wanted` names."""
+    async with AsyncExitStack() as stack:
+        for server in servers:
+            if not any(name.startswith(f"{server.name}__") for name in wanted):
+                continue
+            from metier.run.mcp_link import McpServer  # few have servers
+            from metier.run.mcp_tools import mcp_tools
+
+            settings = McpServer(
+                server.command,
+                server.args,
+                server.env,
+                server.folder,
+                server.url,
+                server.headers,
+                server.timeout,
+            )
+            for tool in await stack.enter_async_context(mcp_tools(server.name, settings)):
+                if not executor.is_tool_available(tool.name):
+                    stack.callback(executor.remove, executor.register(tool).name)
+        yield
