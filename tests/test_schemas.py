@@ -6,15 +6,20 @@ from typing import Any
 
 import jsonschema
 import pytest
+import yaml
 
 import metier
 from conftest import Workspace
 from metier import Catalog
 from metier.config import Config
 from metier.core.stems import STOP_WORDS
+from metier.lint import validate_agent
+from metier.parse.agents import parse_agent
 from metier.resolve.aliases import parse_alias_table
 from metier.resolve.builtin import ALIASES, VERSION
 from metier.resolve.reliability import Reliability
+from metier.values.profile_schema import profile_schema
+from reference import check
 
 SCHEMAS = Path(metier.__file__).parent / "schemas"
 EXAMPLE = Path(__file__).parents[1] / "examples" / "workspace"
@@ -27,6 +32,68 @@ def schema(name: str) -> Any:
 @pytest.mark.parametrize("file", sorted(SCHEMAS.glob("*.json")), ids=lambda file: file.name)
 def test_a_schema_is_one(file: Path) -> None:
     jsonschema.Draft202012Validator.check_schema(json.loads(file.read_text()))
+
+
+def test_the_schema_of_profiles_is_made_from_the_tables_of_fields() -> None:
+    check(SCHEMAS / "agent-profile.v1.schema.json", json.dumps(profile_schema(), indent=2) + "\n")
+
+
+def step(**more: Any) -> dict[str, Any]:
+    return {"stepId": "one", "type": "prompt", "config": {"prompt": "Do it."}, **more}
+
+
+PROFILES: list[dict[str, Any]] = [
+    {},
+    {"description": "Says nothing of its id."},
+    {"name": "a", "description": "Called by its other name."},
+    {"bogus": 1},
+    {"agentId": "A"},
+    {"priority": 0},
+    {"priority": 101},
+    {"priority": True},
+    {"temperature": 2.5},
+    {"tags": ["a"] * 21},
+    {"version": "1.0"},
+    {"model": "gpt"},
+    {"model": "openai:gpt-5"},
+    {"abilities": {"core": ["a"], "maxTokens": 1}},
+    {"abilities": {"core": "a"}},
+    {"abilities": {"more": 1}},
+    {"keywords": ["a"], "exampleTasks": ["b"]},
+    {"selectionMetadata": {"agentCategory": "boss"}},
+    {"checkpoint": {"interval": 0, "maximum": 0}},
+    {"delegation": {"maxDepth": 11}},
+    {"workflow": []},
+    {"workflow": [step()]},
+    {"workflow": [step(type="dance")]},
+    {"workflow": [step(config={})]},
+    {"workflow": [step(config={"prompt": "Do it.", "more": 1})]},
+    {"workflow": [step(retryPolicy={"maxAttempts": 11})]},
+    {"workflow": [step(retryPolicy={"retryOn": ["timeout"]})]},
+    {"workflow": [step(compensate={"stepId": "two"})]},
+    {"workflow": [step(type="loop", config={"over": "input", "steps": [step(stepId="in")]})]},
+    {"workflow": [step(type="loop", config={"over": "input", "steps": [{"stepId": "in"}]})]},
+    {"workflow": [step(type="parallel", config={"steps": [], "maxConcurrency": 11})]},
+]
+
+
+@pytest.mark.invariant(id="INV-AGT-001")
+@pytest.mark.parametrize("change", PROFILES, ids=json.dumps)
+def test_an_editor_says_of_a_profile_what_lint_says(change: dict[str, Any]) -> None:
+    profile = {"agentId": "a", "description": "Does it."} | change
+    if "name" in change:
+        del profile["agentId"]
+    text = json.dumps(profile).encode()
+    parsed = parse_agent(text, "agents/a.json")
+    assert parsed.matter is not None
+    found = [*parsed.issues, *validate_agent(parsed.matter.data)]
+    accepted = jsonschema.Draft202012Validator(schema("agent-profile")).is_valid(profile)
+    assert accepted is not any(issue.is_error for issue in found)
+
+
+@pytest.mark.parametrize("file", sorted(EXAMPLE.glob("agents/*.yaml")), ids=lambda file: file.name)
+def test_the_profiles_of_the_example_fit_the_schema(file: Path) -> None:
+    jsonschema.validate(yaml.safe_load(file.read_text()), schema("agent-profile"))
 
 
 @pytest.mark.invariant(id="DCI-SCO-016")

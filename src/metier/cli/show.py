@@ -1,6 +1,7 @@
 """`metier show`"""
 
 from collections.abc import Sequence
+from importlib import resources
 from typing import Any, cast
 
 import click
@@ -11,12 +12,12 @@ from metier.catalog import Catalog
 from metier.cli.session import Session, counted, metier_command, names_from_catalog
 from metier.core.budget import pages
 from metier.core.text import printable
-from metier.errors import UsageError
+from metier.errors import NotFoundError, UsageError
 from metier.inject.abilities import DEFAULT_MAX_TOKENS
 from metier.values.files import KINDS, Kind
 from metier.values.rows import Row
 
-_REFERENCE = "reference"
+_REFERENCE, _SCHEMA = "reference", "schema"
 _SHOWN_ELSEWHERE = frozenset({"id", "abilityId", "agentId", "displayName", "systemPrompt"})
 
 
@@ -26,7 +27,7 @@ def _complete(ctx: click.Context, _parameter: Any, incomplete: str) -> list[Comp
 
 
 @metier_command("show")
-@click.argument("kind", type=click.Choice([*KINDS, _REFERENCE]), metavar="KIND")
+@click.argument("kind", type=click.Choice([*KINDS, _REFERENCE, _SCHEMA]), metavar="KIND")
 @click.argument("wanted", metavar="ID", shell_complete=_complete)
 @click.option("--page", type=click.IntRange(min=1), metavar="N", help="Only page N of its text.")
 @click.option(
@@ -42,13 +43,26 @@ def command(session: Session, kind: str, wanted: str, page: int | None, max_toke
 
     KIND is skill, ability, card or agent. ID is a name, or the full id `name::folder` of a
     skill that another one hides. A text that is too long for a prompt can be read in pages.
-    `reference SYSTEM_ARCHITECTURE.md` shows what is never handed over by itself.
+    `reference SYSTEM_ARCHITECTURE.md` shows what is never handed over by itself; `schema
+    agent-profile` the JSON Schema of a format, for editors.
     """
+    if kind == _SCHEMA:
+        _show_schema(wanted)
+        return
     with session.catalog() as catalog:
         if kind == _REFERENCE:
             _show_reference(session, catalog, wanted, page, max_tokens)
         else:
             _show_document(session, catalog, cast(Kind, kind), wanted, page, max_tokens)
+
+
+def _show_schema(name: str) -> None:
+    folder = resources.files("metier") / "schemas"
+    ending = ".v1.schema.json"
+    known = [one.name.removesuffix(ending) for one in folder.iterdir() if one.name.endswith(ending)]
+    if name not in known:
+        raise NotFoundError(f"no schema is called '{name}'", hint=", ".join(sorted(known)))
+    click.echo((folder / f"{name}{ending}").read_text(encoding="utf-8"), nl=False)
 
 
 def _show_reference(
