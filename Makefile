@@ -28,7 +28,7 @@ format: $(VENV)/.installed-dev
 docs: $(VENV)/.installed-dev
 	METIER_WRITE_DOCS=1 $(BIN)/pytest tests/test_docs.py tests/test_schemas.py tests/cli/test_help.py
 
-bench: $(VENV)/.installed-dev
+bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks
 
 soak: $(VENV)/.installed-dev
@@ -43,6 +43,10 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 
 $(VENV)/.installed-dev: $(VENV)/.installed
 	$(PIP) install --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+$(VENV)/.installed-bench: $(VENV)/.installed-dev
+	$(PIP) install --constraint constraints.txt --editable '.[bench]'
 	@touch $@
 
 clean:

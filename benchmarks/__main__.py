@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 import metier
-from benchmarks import abilities, hooks, providers, refresh, resolve, sanitize, start
+from benchmarks import abilities, hooks, providers, refresh, resolve, runs, sanitize, start
 from benchmarks.measure import Bar
 
 SUITES = {
@@ -23,6 +23,7 @@ SUITES = {
     "resolve": resolve,
     "hooks": hooks,
     "sanitize": sanitize,
+    "runs": runs,
 }
 
 

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from metier.errors import MetierError, NotFoundError, StoreError, UsageError
-from metier.run.store import BLOB, NewRun, RunStore, Write, begun, dumped, kept_once, step_write
+from metier.run.store import NewRun, RunStore, Write, begun, dumped, kept_once, step_write
 from metier.values.agents import Checkpoint
 from metier.values.runs import StepRecord
 
-SAVE_CHECKPOINT = f"INSERT OR REPLACE INTO checkpoint VALUES (?, ?, ?, ?, ?, {BLOB}, {BLOB}, ?, ?)"
+SAVE_CHECKPOINT = "INSERT OR REPLACE INTO checkpoint VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _COLUMNS = (
     "SELECT checkpoint.run, seq, name, step_index, completed,"
     " (SELECT data FROM blob WHERE blob.key = context),"
@@ -137,16 +137,16 @@ class CheckpointStore:
             agent_id=checkpoint.agent_id,
             task="",
             created=_seconds(checkpoint.created_at),
-            request=dict(checkpoint.context),
-            profile={},
+            request=kept_once(dict(checkpoint.context)),
+            profile=kept_once({}),
         )
         key = self._store.new_key()
         self._store.save_now(begun(run, key))
         return key
 
     def _writes(self, checkpoint: Checkpoint, key: int, seq: int) -> Iterable[Write]:
-        context, keep_context = kept_once(dict(checkpoint.context))
-        memory, keep_memory = kept_once([dict(one) for one in checkpoint.memory_snapshot])
+        context = kept_once(dict(checkpoint.context))
+        memory = kept_once([dict(one) for one in checkpoint.memory_snapshot])
         expires = checkpoint.expires_at
         row = (
             key,
@@ -154,12 +154,12 @@ class CheckpointStore:
             checkpoint.checkpoint_id,
             checkpoint.step_index,
             checkpoint.completed_step_id,
-            context,
-            memory,
+            context.key,
+            memory.key,
             _seconds(checkpoint.created_at),
             _seconds(expires) if expires else None,
         )
-        return keep_context, keep_memory, (SAVE_CHECKPOINT, row)
+        return context.write, memory.write, (SAVE_CHECKPOINT, row)
 
     def load(self, checkpoint_id: str, *, now: float | None = None) -> Checkpoint:
         """A record by its id. Raises with CHECKPOINT_NOT_FOUND or CHECKPOINT_EXPIRED."""

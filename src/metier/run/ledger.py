@@ -1,7 +1,7 @@
 """What is kept of a run while it is at work: its steps, their outputs, its checkpoints."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from metier.run.checkpoints import SAVE_CHECKPOINT
@@ -23,12 +23,14 @@ class Ledger:
         store: RunStore,
         key: int,
         order: Sequence[str],
-        request: Mapping[str, Any],
+        context: int,
         settings: CheckpointSettings,
         limits: Limits,
         known: Sequence[StepRecord],
     ) -> None:
-        """`order` are the ids of the workflow's own steps; `known` is what an earlier try left."""
+        """`order` are the ids of the workflow's own steps; `context` is the key of what was asked
+        for; `known` is what an earlier try left.
+        """
         self.store = store
         self.key = key
         self.records = {one.id: one for one in known}
@@ -44,8 +46,8 @@ class Ledger:
         self._successes = 0
         self._prefix = -1
         self._checkpoints: list[int] = []
-        self._context = kept_once(dict(request))[0]
-        self._memory = NO_MEMORY[0]
+        self._context = context
+        self._memory = NO_MEMORY.key
 
     def done(self, key: str) -> StepRecord | None:
         """The record of a step that need not run again."""

@@ -41,9 +41,11 @@ class LiveRun:
         kinds: Mapping[str, Attempt],
         *,
         limits: Limits,
+        context: int,
         known: Sequence[StepRecord] = (),
         look: Look | None = None,
     ) -> None:
+        """`context` is the key under which `run.request` is kept."""
         self.services = services
         self.run = run
         self.profile = profile
@@ -52,7 +54,7 @@ class LiveRun:
         self.look = look
         order = [one.id for one in plan.steps]
         settings = profile.checkpoint
-        self.ledger = Ledger(store, run.key, order, run.request, settings, limits, known)
+        self.ledger = Ledger(store, run.key, order, context, settings, limits, known)
         self.is_wanted_stopped = False
         """Whether somebody asked for the end of this run, and waits for its result."""
         self.tools = allowed_tools(profile)

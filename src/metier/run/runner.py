@@ -13,7 +13,7 @@ from metier.run.kinds import kinds
 from metier.run.live import LiveRun
 from metier.run.owner import this_process
 from metier.run.services import Look, Services, StepFailedError
-from metier.run.store import NewRun, RunStore, begun, step_write
+from metier.run.store import Kept, NewRun, RunStore, begun, kept_once, step_write
 from metier.run.workflow import Group, ReadyStep, ready
 from metier.stamps import new_id
 from metier.values.agents import AgentProfile, Execution, Limits
@@ -63,6 +63,7 @@ class Runner:
         self._live: dict[str, tuple[LiveRun, asyncio.Task[Any] | None]] = {}
         self._beat: asyncio.Task[None] | None = None
         self._plans: dict[int, tuple[AgentProfile, Group]] = {}
+        self._kept: dict[int, tuple[AgentProfile, Kept]] = {}
 
     # For those who want something run
 
@@ -112,8 +113,8 @@ class Runner:
             raise UsageError(f"checkpoint '{checkpoint_id}' is of another run")
         request = dict(run.request) if input is None else {**run.request, "input": input}
         new = NewRun(
-            new_id(), run.agent_id, run.task, time.time(), request, dict(run.profile),
-            forked_from=found.checkpoint_id,
+            new_id(), run.agent_id, run.task, time.time(), kept_once(request),
+            kept_once(run.profile), forked_from=found.checkpoint_id,
         )  # fmt: skip
         key = self._store.new_key()
         restored = [*found.step_outputs, *found.skipped_step_ids]
@@ -145,6 +146,12 @@ class Runner:
             self._plans[id(profile)] = profile, plan
         return plan
 
+    def _profile_kept(self, profile: AgentProfile) -> Kept:
+        known = self._kept.get(id(profile))
+        if known is None or known[0] is not profile:
+            known = self._kept[id(profile)] = profile, kept_once(profile.data)
+        return known[1]
+
     async def _create(
         self,
         profile: AgentProfile,
@@ -154,13 +161,12 @@ class Runner:
         parent: tuple[str, str] = ("", ""),
     ) -> RunRecord:
         asked = {**request, "chain": list(chain.agents), "maxDepth": chain.max_depth}
-        new = NewRun(
-            new_id(), profile.agent_id, task, time.time(), asked, dict(profile.data), *parent
-        )
+        kept = self._profile_kept(profile)
+        new = NewRun(new_id(), profile.agent_id, task, time.time(), kept_once(asked), kept, *parent)
         key = self._store.new_key()
         await self._store.save(begun(new, key, self._owner))
         return RunRecord(
-            new.run_id, new.agent_id, task, "running", new.created, asked, new.profile,
+            new.run_id, new.agent_id, task, "running", new.created, asked, profile.data,
             parent_run=parent[0], parent_step=parent[1], key=key,
         )  # fmt: skip
 
@@ -185,7 +191,7 @@ class Runner:
     ) -> RunResult:
         live = LiveRun(
             self._store, self._services, run, profile, plan, chain, self._kinds,
-            limits=limits, known=known, look=self._look,
+            limits=limits, context=kept_once(run.request).key, known=known, look=self._look,
         )  # fmt: skip
         self._live[run.run_id] = live, asyncio.current_task()
         try:

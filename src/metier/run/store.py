@@ -13,7 +13,7 @@ from metier.database import BUSY_SECONDS, Database, Migration
 from metier.errors import NotFoundError, UsageError
 from metier.run.owner import is_gone
 from metier.values.models import Usage
-from metier.values.runs import Failure, RunRecord, RunState, StepRecord
+from metier.values.runs import NOTHING_USED, Failure, RunRecord, RunState, StepRecord
 
 FILE_NAME = "runs.db"
 LEASE_SECONDS = 15.0
@@ -23,7 +23,7 @@ _TABLES = Migration(
     "runs",
     (
         "CREATE TABLE migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL)",
-        "CREATE TABLE blob (key INTEGER PRIMARY KEY, hash BLOB UNIQUE NOT NULL, data TEXT)",
+        "CREATE TABLE blob (key INTEGER PRIMARY KEY, data TEXT NOT NULL)",
         """
         CREATE TABLE run (
             key INTEGER PRIMARY KEY,
@@ -85,8 +85,7 @@ SAVE_STEP = "INSERT OR REPLACE INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
 _SAVE_RUN = (
     "INSERT INTO run (key, id, agent, task, state, created, request, profile, parent, parent_step,"
     " forked_from, owner, lease)"
-    " VALUES (?, ?, ?, ?, ?, ?, (SELECT key FROM blob WHERE hash = ?),"
-    " (SELECT key FROM blob WHERE hash = ?), ?, ?, ?, ?, ?)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _RUN_COLUMNS = (
     "id, agent, task, state, created, (SELECT data FROM blob WHERE blob.key = request),"
@@ -94,9 +93,15 @@ _RUN_COLUMNS = (
     " forked_from, failure, usage, output, key"
 )
 
-BLOB = "(SELECT key FROM blob WHERE hash = ?)"
 Write = tuple[str, tuple[Any, ...]]
 """A statement and its values."""
+
+
+class Kept(NamedTuple):
+    """A value that is kept once, however often it is needed."""
+
+    key: int
+    write: Write
 
 
 class NewRun(NamedTuple):
@@ -106,8 +111,8 @@ class NewRun(NamedTuple):
     agent_id: str
     task: str
     created: float
-    request: dict[str, Any]
-    profile: dict[str, Any]
+    request: Kept
+    profile: Kept
     parent_run: str = ""
     parent_step: str = ""
     forked_from: str = ""
@@ -122,6 +127,7 @@ class RunStore(Database):
     pragmas: ClassVar[tuple[str, ...]] = (
         "PRAGMA synchronous = FULL",
         "PRAGMA temp_store = MEMORY",
+        "PRAGMA wal_autocheckpoint = 4000",
     )
 
     def __init__(self, connection: sqlite3.Connection, path: str) -> None:
@@ -287,14 +293,12 @@ class RunStore(Database):
 
 def begun(run: NewRun, key: int, owner: str | None = None) -> list[Write]:
     """What writes a run that begins: at work by `owner`, or waiting for somebody."""
-    request, keep_request = kept_once(run.request)
-    profile, keep_profile = kept_once(run.profile)
     row = (
         key, run.run_id, run.agent_id, run.task, "running" if owner else "pending", run.created,
-        request, profile, run.parent_run, run.parent_step, run.forked_from, owner,
+        run.request.key, run.profile.key, run.parent_run, run.parent_step, run.forked_from, owner,
         run.created + LEASE_SECONDS if owner else None,
     )  # fmt: skip
-    return [keep_request, keep_profile, NO_MEMORY[1], (_SAVE_RUN, row)]
+    return [run.request.write, run.profile.write, NO_MEMORY.write, (_SAVE_RUN, row)]
 
 
 def ended(run: RunRecord) -> Write:
@@ -307,7 +311,7 @@ def ended(run: RunRecord) -> Write:
             run.state,
             run.finished,
             failure,
-            dumped(run.usage.to_json()),
+            _usage_text(run.usage),
             dumped(run.output),
             run.key,
         ),
@@ -325,17 +329,23 @@ def step_write(key: int, step: StepRecord) -> Write:
         None if step.input is None else dumped(step.input),
         None if step.output is None else dumped(step.output),
         None if step.failure is None else dumped(step.failure.to_json()),
-        dumped(step.usage.to_json()) if step.usage.requests or step.usage.tool_calls else None,
+        _usage_text(step.usage) if step.usage is not NOTHING_USED else None,
         step.started,
         step.finished,
     )
 
 
-def kept_once(value: Any) -> tuple[bytes, Write]:
-    """The hash under which `value` is kept, and what writes it unless it is there."""
+def kept_once(value: Any) -> Kept:
+    """The key of `value`, a hash of it, and what writes it unless it is there."""
     data = dumped(value)
-    digest = blake2b(data.encode(), digest_size=16).digest()
-    return digest, ("INSERT OR IGNORE INTO blob (hash, data) VALUES (?, ?)", (digest, data))
+    key = int.from_bytes(blake2b(data.encode(), digest_size=8).digest(), signed=True)
+    return Kept(key, ("INSERT OR IGNORE INTO blob VALUES (?, ?)", (key, data)))
+
+
+def _usage_text(usage: Usage) -> str:
+    """As JSON, which a list of numbers is as it stands."""
+    tokens_in, tokens_out, cost, requests, calls = usage
+    return f"[{tokens_in},{tokens_out},{cost!r},{requests},{calls}]"
 
 
 def dumped(value: Any) -> str:
@@ -344,7 +354,6 @@ def dumped(value: Any) -> str:
 
 _encoder = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 NO_MEMORY = kept_once([])
-"""The hash of an empty memory, and what writes it."""
 
 
 def _loaded(text: str | None) -> Any:
@@ -366,7 +375,7 @@ def _run_of(row: tuple[Any, ...]) -> RunRecord:
         parent_step=row[9],
         forked_from=row[10],
         failure=Failure.of(_loaded(row[11])) if row[11] else None,
-        usage=Usage.of(_loaded(row[12]) or {}),
+        usage=Usage(*_loaded(row[12]) or ()),
         output=_loaded(row[13]),
         key=row[14],
     )
@@ -381,7 +390,7 @@ def _step_of(row: tuple[Any, ...]) -> StepRecord:
         input=_loaded(row[4]),
         output=_loaded(row[5]),
         failure=Failure.of(_loaded(row[6])) if row[6] else None,
-        usage=Usage.of(_loaded(row[7]) or {}),
+        usage=Usage(*_loaded(row[7]) or ()),
         started=row[8],
         finished=row[9],
     )

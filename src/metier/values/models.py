@@ -38,16 +38,6 @@ class Usage(NamedTuple):
             "toolCalls": self.tool_calls,
         }
 
-    @classmethod
-    def of(cls, data: Mapping[str, Any]) -> "Usage":
-        return cls(
-            data.get("inputTokens", 0),
-            data.get("outputTokens", 0),
-            data.get("cost", 0.0),
-            data.get("requests", 0),
-            data.get("toolCalls", 0),
-        )
-
 
 class ToolSpec(NamedTuple):
     """A tool as a model sees it."""

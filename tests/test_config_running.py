@@ -1,0 +1,87 @@
+"""The settings for runs: models, tools, MCP servers."""
+
+from pathlib import Path
+
+import pytest
+
+from metier.config import load_config
+from metier.errors import ConfigError
+
+
+def settings(folder: Path, text: str) -> Path:
+    (folder / "metier.toml").write_text(text)
+    return folder
+
+
+def test_without_settings_there_is_nothing_to_call(tmp_path: Path) -> None:
+    config = load_config(str(tmp_path), environ={"HOME": str(tmp_path)})
+    assert (config.models.default, config.tools.commands, config.servers) == ("", (), ())
+
+
+def test_every_setting_is_read(tmp_path: Path) -> None:
+    settings(
+        tmp_path,
+        """
+        [models]
+        default = "local:tiny"
+        [models.local]
+        base-url = "http://127.0.0.1:8080/v1"
+        api-key-env = "LOCAL_KEY"
+        [tools]
+        allow = ["count"]
+        [tools.count]
+        argv = ["wc", "-l", "{file}"]
+        timeout = 5
+        output = "json"
+        raw = ["file"]
+        [mcp.files]
+        command = "files-server"
+        args = ["--read-only"]
+        [mcp.web]
+        url = "http://127.0.0.1:9000/mcp"
+        """,
+    )
+    config = load_config(str(tmp_path), environ={"HOME": str(tmp_path)})
+    assert config.models.default == "local:tiny"
+    assert config.models.providers["local"] == ("http://127.0.0.1:8080/v1", "LOCAL_KEY")
+    assert config.tools.allow == ("count",)
+    (command,) = config.tools.commands
+    assert (command.name, command.argv) == ("count", ("wc", "-l", "{file}"))
+    assert (command.timeout, command.output, command.raw) == (5, "json", ("file",))
+    assert [(one.name, one.command, one.args, one.url) for one in config.servers] == [
+        ("files", "files-server", ("--read-only",), ""),
+        ("web", "", (), "http://127.0.0.1:9000/mcp"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("models = 7", "'models' must be a table"),
+        ("models.default = 7", "'models.default' must be a text"),
+        ("models.x = 7", "'models.x' must be a table"),
+        ("models.x.base-ulr = 'a'", "unknown setting 'models.x.base-ulr'"),
+        ("tools.allow = 'all'", "'tools.allow' must be a list of texts"),
+        ("tools.x = {}", "'tools.x.argv' must be a list of texts"),
+        ("tools.x.argv = []", "'tools.x.argv' must be a list of texts"),
+        ("tools.x = {argv = ['a'], timeout = 0}", "must be a number of seconds above 0"),
+        ("tools.x = {argv = ['a'], timeout = true}", "must be a number of seconds above 0"),
+        ("tools.x = {argv = ['a'], schema = 'b'}", "'tools.x.schema' must be a table"),
+        ("mcp.x = {}", "either 'command' or 'url'"),
+        ("mcp.x = {command = 'a', url = 'b'}", "either 'command' or 'url'"),
+        ("mcp.x = {command = 'a', args = [1]}", "'mcp.x.args' must be a list of texts"),
+    ],
+)
+def test_a_wrong_setting_is_named(text: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config(str(settings(tmp_path, text)), environ={"HOME": str(tmp_path)})
+    assert said in caught.value.message
+    assert caught.value.where.endswith("metier.toml")
+
+
+def test_a_misspelt_setting_gets_the_nearest_one_as_a_hint(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config(
+            str(settings(tmp_path, "mcp.x = {comand = 'a'}")), environ={"HOME": str(tmp_path)}
+        )
+    assert caught.value.hint == "did you mean 'command'?"
