@@ -33,8 +33,8 @@ from metier.values.rows import Row
 from metier.values.runs import Failure, RunResult
 from metier.values.selection import Injection
 
-LEAST_SIGNAL = 1.0
-"""What an ability must say to a task before it is handed to an agent that is at work."""
+LEAST_SIGNAL = 10.0
+"""What an ability must say to a task to be handed to an agent at work: as much as one tag does."""
 
 
 class Knowledge(Protocol):

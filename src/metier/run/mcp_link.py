@@ -65,11 +65,7 @@ class Link:
             if not link._ready.done():
                 await link.close()
         if not link._ready.done():
-            raise MetierError(
-                one_line(f"MCP server '{name}' cannot be reached: {link._reason()}"),
-                code="TOOL_SERVER_FAILED",
-                hint=f"check the settings of '{name}', and try its command or address by hand",
-            )
+            raise unreachable(name, link._reason())
         return link
 
     async def answer(self, asked: Coroutine[Any, Any, T]) -> T:
@@ -131,6 +127,7 @@ class Link:
             args=list(settings.args),
             env=dict(settings.env),
             cwd=settings.folder,
+            encoding_error_handler="replace",  # "strict" leaves every later call without an answer
         )
         reading, writing = os.pipe()
         errors = stack.enter_context(os.fdopen(writing, "w"))
@@ -165,6 +162,14 @@ class _Tail(asyncio.Protocol):
     def last_line(self) -> str:
         lines = self._kept.decode("utf-8", errors="replace").strip().splitlines()
         return lines[-1].strip() if lines else ""
+
+
+def unreachable(name: str, reason: str) -> MetierError:
+    return MetierError(
+        one_line(f"MCP server '{name}' cannot be reached: {reason}"),
+        code="TOOL_SERVER_FAILED",
+        hint=f"check the settings of '{name}', and try its command or address by hand",
+    )
 
 
 def _check(name: str, settings: McpServer) -> None:

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from metier.errors import UsageError
-from metier.run.mcp_link import Link, LinkLostError, McpServer
+from metier.run.mcp_link import Link, LinkLostError, McpServer, unreachable
 from metier.run.tool import Tool, ToolContext, ToolError
 
 if TYPE_CHECKING:
@@ -46,17 +46,13 @@ class _Server:
         self._opening = asyncio.Lock()
 
     async def listed(self) -> "list[types.Tool]":
-        """All tools that it offers, page by page."""
+        """All tools that it offers. Raises `UsageError` or `MetierError`."""
         link = await self._linked()
-        found: list[types.Tool] = []
-        cursor = None
-        for _ in range(_MOST_PAGES):
-            page = await link.answer(link.client.list_tools(cursor=cursor))
-            found += page.tools
-            cursor = page.next_cursor
-            if cursor is None:
-                break
-        return found
+        try:
+            async with asyncio.timeout(self.settings.timeout):
+                return await _pages(link)
+        except Exception as error:  # whatever a server may answer
+            raise unreachable(self.name, f"it does not list its tools: {error}") from None
 
     async def call(self, tool: str, args: dict[str, Any]) -> Any:
         """What a tool gives. Raises `ToolError`."""
@@ -85,6 +81,18 @@ class _Server:
         if self._link is link:
             self._link = None
         await link.close()
+
+
+async def _pages(link: Link) -> "list[types.Tool]":
+    found: list[types.Tool] = []
+    cursor = None
+    for _ in range(_MOST_PAGES):
+        page = await link.answer(link.client.list_tools(cursor=cursor))
+        found += page.tools
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    return found
 
 
 def _tools(server: _Server, found: "Iterable[types.Tool]") -> list[Tool]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from metier.core.frozen import freeze
 from metier.core.nearest import nearest
-from metier.errors import UsageError
+from metier.errors import MetierError, UsageError
 from metier.run.functions import Function, function_tool
 from metier.run.tool import MOST_OUTPUT, Tool, ToolCode, ToolContext, ToolError, one_line
 from metier.run.tool_json import NotJsonError, json_copy
@@ -170,7 +170,7 @@ def _text(error: BaseException) -> str:
         text = str(error)
     except Exception:
         text = "it cannot say what it is"
-    if isinstance(error, ToolError):
+    if isinstance(error, ToolError | MetierError):
         return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 

@@ -1,0 +1,7 @@
+#!/bin/sh
+# Create a tag: here a file, so that the example changes nothing else.
+set -eu
+mkdir -p releases
+sleep "${METIER_EXAMPLE_WAIT:-0}"
+printf '%s\n' "$1" >releases/tag
+printf '{"tag": "releases/tag"}\n'

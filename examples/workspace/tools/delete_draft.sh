@@ -1,0 +1,4 @@
+#!/bin/sh
+set -eu
+rm -f announcements/draft.txt
+printf '{"deleted": true}\n'

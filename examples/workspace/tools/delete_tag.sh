@@ -1,0 +1,4 @@
+#!/bin/sh
+set -eu
+rm -f releases/tag
+printf '{"deleted": true}\n'
