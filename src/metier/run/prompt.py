@@ -30,11 +30,11 @@ async def ask_model(
     messages = [Message("user", prompt)]
     rounds = config.get("maxToolRounds", DEFAULT_TOOL_ROUNDS)
     schema = config.get("outputSchema")
-    for number in range(rounds + 1):
+    for _ in range(rounds + 1):
         request = ModelRequest(
             system=system,
             messages=tuple(messages),
-            tools=tools if number < rounds else (),
+            tools=tools if rounds else (),
             output_schema=schema,
             temperature=profile.data.get("temperature"),
             max_tokens=profile.data.get("maxTokens"),

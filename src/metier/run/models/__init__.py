@@ -1,0 +1,12 @@
+"""Models that answer: by a template, by a script, or a provider's over the network.
+
+Nothing here loads a provider's library before a model is asked.
+"""
+
+from metier.run.models.choose import model_for
+from metier.run.models.offline import OfflineModel
+from metier.run.models.provider import ProviderModel
+from metier.run.models.scripted import ScriptedModel
+from metier.run.models.settings import ProviderSettings
+
+__all__ = ["OfflineModel", "ProviderModel", "ProviderSettings", "ScriptedModel", "model_for"]

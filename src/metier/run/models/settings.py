@@ -1,0 +1,3 @@
+"""How providers of models are reached."""
+
+from metier.values.running import ProviderSettings as ProviderSettings
