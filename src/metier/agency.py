@@ -1,11 +1,12 @@
 """The last third of the flow: select an agent → prepare each step → run → record the outcome."""
 
 import contextlib
+import math
 import os
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from metier.config import Config
 from metier.core.budget import CountTokens, fit
@@ -15,7 +16,6 @@ from metier.errors import MetierError, NotFoundError
 from metier.index.agents import stored_agents
 from metier.index.store import Store
 from metier.inject.sanitize import sanitize_capability_content
-from metier.resolve import Resolution
 from metier.run.checkpoints import CheckpointStore
 from metier.run.models import model_for
 from metier.run.runner import Runner
@@ -32,6 +32,9 @@ from metier.values.models import Model
 from metier.values.rows import Row
 from metier.values.runs import Failure, RunResult
 from metier.values.selection import Injection
+
+if TYPE_CHECKING:
+    from metier.resolve import Resolution
 
 LEAST_SIGNAL = 10.0
 """What an ability must say to a task to be handed to an agent at work: as much as one tag does."""
@@ -55,8 +58,8 @@ class Knowledge(Protocol):
         *,
         policy: Mapping[str, str],
         only: Collection[str] | None,
-    ) -> Resolution: ...
-    def keep_report(self, resolution: Resolution) -> str: ...
+    ) -> "Resolution": ...
+    def keep_report(self, resolution: "Resolution") -> str: ...
     def record_outcome(self, candidate: str, *, success: bool) -> object: ...
     def inject(
         self, messages: str, *, agent: str, core: Sequence[str], budget: int, min_signal: float
@@ -218,7 +221,8 @@ class Agency:
                 return Prepared(record=record, failure=failure)
             providers = resolution.selected
             count = self._catalog.count_tokens
-            skills, tokens, left = self._bodies(providers, agent.ability_tokens, count)
+            room = agent.ability_tokens - self._core_tokens(agent, task)
+            skills, tokens, left = self._bodies(providers, max(0, room), count)
             record |= {"providers": list(providers), "providersLeftOut": left}
         if step.type != "prompt":
             return Prepared(record=record, providers=providers)
@@ -240,6 +244,19 @@ class Agency:
             record["tokens"] = injection.tokens + tokens
         text = "\n\n".join(part for part in (injection.text, skills) if part)
         return Prepared(text, record, providers)
+
+    def _core_tokens(self, agent: AgentProfile, task: str) -> int:
+        """What the core abilities take: they come before everything else."""
+        if not agent.core_abilities:
+            return 0
+        alone = self._catalog.inject(
+            task,
+            agent=agent.agent_id,
+            core=agent.core_abilities,
+            budget=agent.ability_tokens,
+            min_signal=math.inf,
+        )
+        return alone.tokens
 
     def _bodies(
         self, providers: Sequence[str], limit: int, count: CountTokens

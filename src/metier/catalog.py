@@ -10,6 +10,7 @@ from metier.config import STATE_FOLDER, Config, find_workspace, load_config
 from metier.core.nearest import nearest
 from metier.core.paths import is_utf8
 from metier.database import IN_MEMORY
+from metier.discover.roots import roots_for
 from metier.errors import NotFoundError, UsageError
 from metier.index import documents
 from metier.index.refresh import OnProgress, refresh_documents
@@ -119,6 +120,10 @@ class Catalog:
             self.workspace, self.config, self._home, folder
         )
         return read_documents(roots, disabled=self.config.disabled, ordered=False)
+
+    def folders(self) -> list[str]:
+        """Where documents are looked for, whether the folders are there or not."""
+        return [root.path for root in roots_for(self.workspace, self.config, self._home)]
 
     def skills(
         self, *, search: str | None = None, capability: str | None = None, shadowed: bool = False

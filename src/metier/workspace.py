@@ -9,6 +9,11 @@ CATALOG_VERSION = 4
 """How many migrations a catalogue has seen that this program reads."""
 
 
+def mark_of(folder: str) -> str:
+    """Which folder of this machine it is: a copy or a clone of it has another mark."""
+    return str(os.stat(folder).st_ino)
+
+
 def find_workspace(start: str | None = None) -> str:
     """The workspace root: the first folder upwards that holds `.git` or `metier.toml`.
 

@@ -1,4 +1,4 @@
-"""`metier hook install` and `uninstall`: the diff, what was written, and every way to go wrong."""
+"""`metier hook`: the diff, what was written, and every way to call it wrongly."""
 
 import json
 import os
@@ -185,6 +185,9 @@ def test_without_arguments_it_shows_help_that_names_every_host(
         (["install", "codx"], "'codx' is not one of"),
         (["setup", "codex"], "'setup' is not one of"),
         (["install", "codex", "more"], "unexpected extra argument"),
+        (["refresh", "--dry-run"], "'hook refresh' takes no host, no --user and no --dry-run"),
+        (["refresh", "--user"], "'hook refresh' takes no host"),
+        (["refresh", "codex"], "'hook refresh' takes no host"),
     ],
 )
 def test_a_wrong_call_is_one_line_with_a_hint(
@@ -195,6 +198,61 @@ def test_a_wrong_call_is_one_line_with_a_hint(
     assert message in result.err.splitlines()[0]
     assert "hint: " in result.err
     assert files(workspace.root) == []
+    assert not (workspace.root / STATE_FOLDER).exists()
+
+
+def test_an_entry_that_somebody_wrote_counts_as_installed(hook: Hook, workspace: Workspace) -> None:
+    entry = {"type": "command", "command": "timeout 5 metier hook claude-code"}
+    text = json.dumps({"hooks": {"UserPromptSubmit": [{"hooks": [entry]}]}})
+    file = workspace.write(".claude/settings.json", text)
+    told = hook("install", "claude-code").err.splitlines()
+    assert told[0] == "Claude Code: already installed, nothing to do"
+    assert file.read_text() == text
+    assert hook("uninstall", "claude-code").err.splitlines() == [
+        f"wrote {file}",
+        f"kept what was there before in {file}.metier-backup",
+    ]
+
+
+def test_an_entry_that_comes_back_is_told(hook: Hook, workspace: Workspace) -> None:
+    entry = {"type": "command", "command": "/old/metier hook codex"}
+    text = json.dumps({"hooks": {"UserPromptSubmit": [{"hooks": [entry]}]}})
+    file = workspace.write(".codex/hooks.json", text)
+    hook("install", "codex")
+    restored, back, hint = hook("uninstall", "codex").err.splitlines()
+    assert restored == f"restored {file}"
+    assert back == "metier had an entry there before it was installed, which is back now"
+    assert hint == "    hint: to take it out too, once more: metier hook uninstall codex"
+    assert file.read_text() == text
+    hook("uninstall", "codex")
+    assert "metier" not in file.read_text()
+
+
+def test_it_is_said_where_a_link_leads(hook: Hook, workspace: Workspace) -> None:
+    target = workspace.write("shared/claude.json", "{}")
+    link = workspace.root / ".claude" / "settings.json"
+    link.parent.mkdir()
+    link.symlink_to(target)
+    shown = f"{link} (a link to {target})"
+    dry = hook("install", "claude-code", "--dry-run")
+    assert dry.err.splitlines() == ["nothing was written (--dry-run)", shown]
+    assert hook("install", "claude-code").err.startswith(f"wrote {shown}\n")
+    assert hook("uninstall", "claude-code").err == f"restored {shown}\n"
+
+
+def test_a_link_out_of_the_workspace_is_refused(
+    hook: Hook, workspace: Workspace, tmp_path: Path
+) -> None:
+    target = tmp_path / "elsewhere.json"
+    target.write_text('{"secret": 1}')
+    link = workspace.root / ".claude" / "settings.json"
+    link.parent.mkdir()
+    link.symlink_to(target)
+    result = hook("install", "claude-code")
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith(f"error: a link leads out of the workspace, to {target} (USAGE)")
+    assert target.read_text() == '{"secret": 1}'
+    assert files(workspace.root) == [".claude/settings.json"]
 
 
 def test_the_catalogue_that_the_hook_reads_is_there_after_installing(
@@ -284,3 +342,43 @@ def test_the_entry_names_the_script_that_runs(start: list[str], workspace: Works
     data = json.loads((workspace.root / ".claude" / "settings.json").read_text())
     (group,) = data["hooks"]["UserPromptSubmit"]
     assert group["hooks"][0]["command"] == shlex.join([METIER, "hook", "claude-code"])
+
+
+# What stands after the host
+
+
+def run_hook(workspace: Workspace, *more: str) -> Result:
+    """`metier hook codex` as the host runs it, with a prompt that something would fit."""
+    made = subprocess.run(
+        [sys.executable, "-m", "metier", "hook", "codex", *more],
+        input=json.dumps({"prompt": "sql", "cwd": str(workspace.root)}),
+        cwd=workspace.root,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    return Result(made.returncode, made.stdout, made.stderr)
+
+
+@pytest.mark.parametrize("more", [["--root", "/nowhere"], ["--json"], ["gemini"]])
+def test_what_stands_after_the_host_is_refused_and_blocks_no_prompt(
+    more: list[str], hook: Hook, workspace: Workspace
+) -> None:
+    workspace.write("docs/capabilities/a.md", CARD.format("a", "Text."))
+    hook("refresh")
+    assert run_hook(workspace).out
+    result = run_hook(workspace, *more)
+    assert (result.code, result.out) == (0, "")
+    told = f"'metier hook codex' takes nothing else, but was given: {' '.join(more)}"
+    assert result.err == f"error: {told}\nhint: metier hook --help\n"
+    (line,) = (workspace.root / STATE_FOLDER / "hook.log").read_text().splitlines()
+    assert line.endswith(f" codex: {told}")
+
+
+@pytest.mark.parametrize("more", [["-h"], ["--root", "x", "--help"]])
+def test_after_a_host_there_is_help_too(more: list[str], workspace: Workspace) -> None:
+    result = run_hook(workspace, *more)
+    assert result.code == 0
+    assert result.out.startswith("Usage: metier hook ")
+    assert result.err == ""

@@ -205,7 +205,7 @@ def test_a_second_install_writes_nothing(host: str, tmp_path: Path) -> None:
     [
         {"type": "command", "command": "/old/bin/metier hook claude-code", "timeout": 10},
         {"type": "command", "command": "/opt/tools/metier hook claude-code", "timeout": 60},
-        {"type": "command", "command": "metier hook claude-code"},
+        {"type": "command", "command": "metier hook claude-code --root /somewhere"},
     ],
 )
 @pytest.mark.parametrize("indent", [None, 2])
@@ -215,7 +215,8 @@ def test_an_outdated_entry_is_replaced_where_it_stands(
     mine: dict[str, Any] = {"matcher": "", "hooks": [{**old, "statusMessage": "x"}]}
     groups = [OTHER_TOOL, mine, OTHER_TOOL]
     data = {"hooks": {"UserPromptSubmit": groups}, "model": "x"}
-    file = settings(tmp_path, json.dumps(data, indent=indent))
+    before = json.dumps(data, indent=indent)
+    file = settings(tmp_path, before)
     install("claude-code", tmp_path)
     after = json.loads(file.read_text())
     (entry,) = after["hooks"]["UserPromptSubmit"][1].pop("hooks")
@@ -228,7 +229,7 @@ def test_an_outdated_entry_is_replaced_where_it_stands(
     del mine["hooks"]
     assert after == data
     assert ("\n" in file.read_text()) == (indent is not None)
-    assert not file.with_name(file.name + BACKUP).exists()
+    assert file.with_name(file.name + BACKUP).read_text() == before
 
 
 def test_an_entry_in_a_layout_of_its_own_is_left_so(tmp_path: Path) -> None:
@@ -242,7 +243,7 @@ def test_an_entry_in_a_layout_of_its_own_is_left_so(tmp_path: Path) -> None:
 
 
 def test_half_a_surrogate_pair_in_an_entry_survives(tmp_path: Path) -> None:
-    entry = {"command": "metier hook claude-code", "note": "\ud800"}
+    entry = {"command": "/old/metier hook claude-code", "note": "\ud800"}
     data = {"hooks": {"UserPromptSubmit": [{"hooks": [entry]}]}}
     file = settings(tmp_path, json.dumps(data))
     install("claude-code", tmp_path)
@@ -252,7 +253,7 @@ def test_half_a_surrogate_pair_in_an_entry_survives(tmp_path: Path) -> None:
 
 
 def test_of_two_entries_of_metier_one_stays(tmp_path: Path) -> None:
-    entry = {"type": "command", "command": "metier hook gemini"}
+    entry = {"type": "command", "command": "/old/metier hook gemini"}
     groups = [{"hooks": [entry]}, OTHER_TOOL, {"hooks": [entry, *OTHER_TOOL["hooks"]]}]
     file = settings(tmp_path, json.dumps({"hooks": {"BeforeAgent": groups}}), "gemini")
     install("gemini", tmp_path)
@@ -266,12 +267,16 @@ def test_of_two_entries_of_metier_one_stays(tmp_path: Path) -> None:
     [
         ("metier hook codex", True),
         ("'/a b/metier' hook codex", True),
-        ("/x/metier --root /y hook codex", True),
+        ("timeout 5 metier hook codex 2>/dev/null", True),
+        ("cd /x && METIER_CAPABILITIES=monitor /y/metier hook codex || true", True),
+        ("/x/python -P -m metier hook codex", True),
+        ("metier hook codex --json", True),
+        ("/x/metier --root /y hook codex", False),
         ("metier hook claude-code", False),
-        ("metier hook codex --json", False),
+        ("metier hook codex-2", False),
         ("/x/metier-dev hook codex", False),
-        ("echo metier hook codex", False),
         ("metier hook codex; rm x", False),
+        ("metier metier hook", False),
         ("'metier hook codex", False),
         ("hook codex", False),
         ("", False),

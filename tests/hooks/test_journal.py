@@ -165,10 +165,8 @@ def test_a_decision_that_is_switched_off_is_a_row_too(filled: Hooks) -> None:
 
 @pytest.mark.invariant(id="CARD-ROLL-004")
 def test_a_failure_is_a_row_so_that_errors_can_be_counted(filled: Hooks) -> None:
-    filled.settings('scorer = "mine"')
-    filled.prepare()
-    for prompt in (PROMPT, NEUTRAL):
-        filled.run("codex", filled.asked("codex", prompt))
+    filled.run("codex", {**filled.asked("codex"), "prompt": 5})
+    filled.run("codex", filled.asked("codex", NEUTRAL))
     failed = {**ROW["properties"], "mode": {"const": "failed"}, "scorer": {"type": "string"}}
     jsonschema.validate(filled.rows()[0], closed(**{**failed, "error": NAME}))
     jsonschema.validate(filled.rows()[1], ROW)

@@ -30,7 +30,7 @@ from hooks.test_serve import (
     skill_lines,
     transcript,
 )
-from metier.hooks.lightjson import dump, parse
+from metier.hooks.lightjson import dump, parse, quoted_short
 from metier.hooks.store import ReadOnlyCatalogue
 
 HEAVY = frozenset(
@@ -268,6 +268,15 @@ def test_what_is_dumped_is_one_line_of_ascii_that_json_reads(value: Any) -> None
     assert repr(json.loads(text)) == repr(value)
     assert text.isascii()
     assert len(text.splitlines()) == 1
+
+
+@given(JSON)
+def test_what_is_printed_is_one_line_that_json_reads_and_no_longer(value: Any) -> None:
+    text = dump(value, quoted_short)
+    whole = json.dumps(value, ensure_ascii=False).encode(errors="replace").decode()
+    assert repr(json.loads(text)) == repr(json.loads(whole))
+    assert len(text.splitlines()) <= 1
+    assert len(text) <= len(dump(value))
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])

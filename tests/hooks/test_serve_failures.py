@@ -405,10 +405,13 @@ def test_a_mode_that_nobody_knows_hands_nothing_over(filled: Hooks) -> None:
 
 
 @pytest.mark.parametrize("settings", ['scorer = "mine"', 'compare = ["mine", "mine"]'])
-def test_a_scorer_that_hooks_do_not_know_is_logged(settings: str, filled: Hooks) -> None:
+def test_in_place_of_a_scorer_that_hooks_do_not_know_the_usual_one_is_used(
+    settings: str, filled: Hooks
+) -> None:
     filled.settings(settings)
     filled.prepare()
-    assert "mine" in assert_silent(filled, filled.asked("codex"))
+    assert card_ids(filled.text("codex", filled.asked("codex"))) == ["billing"]
+    assert ["'mine'" in line for line in filled.log()] == [True]
 
 
 # The state folder

@@ -401,7 +401,7 @@ def test_a_new_skill_is_named_after_the_refresh_that_a_hook_has_asked_for(filled
     request = filled.asked("codex", "tables in a CSV")
     for _ in range(TRIES):
         lines = skill_lines(filled.text("codex", request))
-        if any(line.startswith("- csv:") for line in lines):
+        if any(line.startswith("- 'csv':") for line in lines):
             break
     else:
         pytest.fail(f"the new skill is not named after {TRIES} requests")

@@ -221,9 +221,11 @@ def test_a_version_that_was_added_goes_unless_it_is_gone(tmp_path: Path) -> None
 @pytest.mark.parametrize("command", ["metier", "/somewhere/else/metier", "'/a b/metier'"])
 def test_an_entry_goes_wherever_its_metier_lies(command: str, tmp_path: Path) -> None:
     entry = {"type": "command", "command": f"{command} hook claude-code"}
-    file = settings(tmp_path, json.dumps({"hooks": {"SessionStart": [{"hooks": [entry]}]}, "a": 1}))
+    before = json.dumps({"hooks": {"SessionStart": [{"hooks": [entry]}]}, "a": 1})
+    file = settings(tmp_path, before)
     uninstall("claude-code", tmp_path)
     assert file.read_text() == '{"a": 1}'
+    assert file.with_name(file.name + BACKUP).read_text() == before
 
 
 def test_groups_of_others_stay_when_our_entry_leaves_them(tmp_path: Path) -> None:

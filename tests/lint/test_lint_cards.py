@@ -102,7 +102,17 @@ def test_a_threshold_outside_0_to_1_is_an_error(threshold: object) -> None:
     assert trigger_codes(confidenceThreshold=threshold) == ["CD602"]
 
 
-@pytest.mark.parametrize("field", ["timeOfDay", "userTier", "environmentType"])
+@pytest.mark.parametrize("times", [[], ["morning"], ["afternoon", "evening", "night"]])
+def test_times_of_day_are_those_that_come(times: list[str]) -> None:
+    assert trigger_codes(timeOfDay=times) == []
+
+
+@pytest.mark.parametrize("times", [["noon"], ["morning", "Night"], [""], "morning", [7]])
+def test_any_other_time_of_day_is_an_error(times: object) -> None:
+    assert trigger_codes(timeOfDay=times) == ["CD602"]
+
+
+@pytest.mark.parametrize("field", ["userTier", "environmentType"])
 def test_the_optional_triggers_are_lists_of_texts(field: str) -> None:
     assert trigger_codes(**{field: ["a"]}) == []
     assert trigger_codes(**{field: "a"}) == ["CD602"]

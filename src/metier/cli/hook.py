@@ -46,19 +46,24 @@ def command(
     Hosts: claude-code, codex, gemini, copilot, cursor, opencode, openclaw.
 
     'install' puts one entry into the host's settings, 'uninstall' takes it out; all else there
-    stays as it is. The diff is printed, and what was there before the first install is kept
-    beside the file. docs/hosts.md says what each host does with it.
+    stays as it is, and so does an entry that you wrote. The diff is printed, and what was there
+    before the first install is kept beside the file. docs/hosts.md says what each host does
+    with it.
 
     'refresh' brings the catalogue up to what hooks need; installing does it too, and a hook
     that finds the catalogue stale has it done behind its back.
 
     'metier hook HOST' is what the host then runs: it reads the host's JSON on standard input,
-    prints the host's JSON or nothing, and always ends with exit code 0.
+    prints the host's JSON or nothing, and always ends with exit code 0. It takes no options:
+    with one it says so on standard error, and does nothing else.
     """
     if action is None:
         click.echo(click.get_current_context().get_help())
         return 2
     if action == "refresh":
+        if host is not None or for_user or dry_run:
+            message = "'hook refresh' takes no host, no --user and no --dry-run"
+            raise UsageError(message, hint="metier hook refresh, in the workspace")
         return _refresh_or_log(session)
     if host is None:
         raise UsageError(f"'hook {action}' takes a host", hint=f"hosts: {', '.join(HOSTS)}")
@@ -71,6 +76,8 @@ def command(
         session.print_json(plan.to_json())
     else:
         _print(session, plan, dry_run)
+    if not plan.installs and not dry_run:
+        _note_entry_before(session, host, for_user)
     if plan.installs and not dry_run:
         _prepare_or_tell(session, for_user)
         if plan.changed and not session.as_json:
@@ -90,6 +97,13 @@ def _note_workspace_above(session: Session) -> None:
             f"warning: this folder counts as a workspace of its own, not as part of {above}"
         )
         session.note(f"    hint: run it there, or put an empty {SETTINGS_FILE} there")
+
+
+def _note_entry_before(session: Session, host: str, for_user: bool) -> None:
+    """Say when what came back has an entry of metier: it stood there before the first install."""
+    if _plan(session, "uninstall", host, for_user).changed:
+        session.note("metier had an entry there before it was installed, which is back now")
+        session.note(f"    hint: to take it out too, once more: metier hook uninstall {host}")
 
 
 def _has_catalogue(folder: str) -> bool:
@@ -162,6 +176,9 @@ def _print(session: Session, plan: Plan, dry_run: bool) -> None:
         session.note(f"{plan.host.title}: {state}, nothing to do")
     elif dry_run:
         session.note("nothing was written (--dry-run)")
+        for change in plan.changes:
+            if change.target != change.path:
+                session.note(_shown(change))
     else:
         for change in plan.changes:
             _note(session, change)
@@ -169,6 +186,12 @@ def _print(session: Session, plan: Plan, dry_run: bool) -> None:
 
 def _note(session: Session, change: Change) -> None:
     if change.action in _DONE:
-        session.note(f"{_DONE[change.action]} {change.path}")
-    if change.backup == "make":
-        session.note(f"kept what was there before in {change.path}{BACKUP}")
+        session.note(f"{_DONE[change.action]} {_shown(change)}")
+        if change.backup == "make":
+            session.note(f"kept what was there before in {change.path}{BACKUP}")
+
+
+def _shown(change: Change) -> str:
+    """`PATH`, or `PATH (a link to REAL)` where another file is written."""
+    is_link = change.target != change.path
+    return f"{change.path} (a link to {change.target})" if is_link else change.path

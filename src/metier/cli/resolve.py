@@ -10,6 +10,7 @@ from typing import NamedTuple
 import click
 
 from metier.catalog import Catalog
+from metier.cli.layout import one_line
 from metier.cli.resolve_view import (
     Found,
     Report,
@@ -21,7 +22,6 @@ from metier.cli.resolve_view import (
     headline,
     matches_of,
     name_of,
-    one_line,
     print_report,
     shown_rows,
     without,

@@ -2,7 +2,6 @@
 
 import shutil
 import sys
-import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from itertools import takewhile
@@ -10,9 +9,9 @@ from typing import Any
 
 import click
 
+from metier.cli.layout import bar, one_line, packed, wrapped
 from metier.cli.session import Session, counted
 from metier.core.names import is_capability_name
-from metier.core.text import printable
 from metier.resolve.choice import TIE_BREAKS
 
 Report = dict[str, Any]
@@ -32,10 +31,7 @@ _NOT_MET = {
     "nothing-resolved": "has nothing of what is required",
     "beyond-max-candidates-hint": "ranks below the max-candidates that it sets itself",
 }
-_BAR = 3  # cells of a full one
-_EIGHTHS = " ▏▎▍▌▋▊▉"
 _MOST_BLOCKS = 20
-_INDENT = "   "
 
 
 def print_report(
@@ -46,7 +42,7 @@ def print_report(
     shown = shown_rows(report, everyone=everyone, most=_MOST_BLOCKS if on_terminal else None)
     width = shutil.get_terminal_size().columns
     for text in headline(report):
-        for line in _wrapped(text, width, "") if on_terminal else [text]:
+        for line in wrapped(text, width, "") if on_terminal else [text]:
             click.echo(line)
     if on_terminal:
         for row in shown:
@@ -62,10 +58,6 @@ def print_report(
         *notes,
     ]:
         session.note(line)
-
-
-def one_line(text: str) -> str:
-    return printable(" ".join(text.split()))
 
 
 def name_of(candidate: str) -> str:
@@ -164,14 +156,14 @@ def block(row: Row, report: Report, width: int) -> list[str]:
     head = f"{row['rank'] or '–':<2} {name}  {row['S_total_final']:.3f}{mark}"
     folder = row["id"].removeprefix(f"{row['name']}::")
     origin = "" if row["source"] == "workspace" else f" (from {row['source']})"
-    parts = [f"{part} {_bar(row[f'S_{part}'])}" for part in _PARTS]
+    parts = [f"{part} {bar(row[f'S_{part}'])}" for part in _PARTS]
     word = "why" if row["id"] in report["diagnostics"]["chosen"] else "why not"
     return [
         head,
-        *_wrapped(f"{folder}{origin}", width),
-        *_packed(parts, width),
-        *(line for text in _changes(row) for line in _wrapped(text, width)),
-        *_wrapped(f"{word}: {reason(row, report).removeprefix('not chosen: ')}", width),
+        *wrapped(f"{folder}{origin}", width),
+        *packed(parts, width),
+        *(line for text in _changes(row) for line in wrapped(text, width)),
+        *wrapped(f"{word}: {reason(row, report).removeprefix('not chosen: ')}", width),
     ]
 
 
@@ -183,35 +175,6 @@ def _cells(row: Row, report: Report) -> list[str]:
         f"{row['penalties']['total']:.2f}" if row["penalties"]["total"] else "",
         f"{'selected: ' if row['selected'] else ''}{reason(row, report)}",
     ]
-
-
-def _bar(value: float) -> str:
-    """`0.50 █▌`"""
-    full, eighths = divmod(round(min(max(value, 0), 1) * _BAR * 8), 8)
-    return f"{value:.2f} {'█' * full}{_EIGHTHS[eighths].strip()}".rstrip()
-
-
-def _packed(parts: Sequence[str], width: int) -> list[str]:
-    """The parts on as few lines as they fit on."""
-    lines = [f"{_INDENT}{parts[0]}"]
-    for part in parts[1:]:
-        if len(lines[-1]) + len(part) + 2 <= width:
-            lines[-1] += f"  {part}"
-        else:
-            lines.append(f"{_INDENT}{part}")
-    return lines
-
-
-def _wrapped(text: str, width: int, indent: str = _INDENT) -> list[str]:
-    """The lines of `text`; a long word is left to the terminal, so that it can be copied."""
-    return textwrap.wrap(
-        one_line(text),
-        max(width, 20),
-        initial_indent=indent,
-        subsequent_indent=f"{indent}  ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
 
 
 def _changes(row: Row) -> list[str]:

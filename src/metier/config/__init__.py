@@ -153,9 +153,14 @@ def _files(workspace: str, file: str | None, environ: Mapping[str, str]) -> Iter
         table = tools.get("metier") if isinstance(tools, dict) else tools
         if table is not None:
             yield project, _flat(table, project)
-    user = os.path.join(_user_folder(environ), "metier", FILE_NAME)
+    user = user_settings(environ)
     if os.path.exists(user):
         yield user, _flat(_toml(user), user)
+
+
+def user_settings(environ: Mapping[str, str] = os.environ) -> str:
+    """The user's own settings file, whether it is there or not."""
+    return os.path.join(_user_folder(environ), "metier", FILE_NAME)
 
 
 def _user_folder(environ: Mapping[str, str]) -> str:

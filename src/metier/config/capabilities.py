@@ -71,7 +71,10 @@ def with_profile(config: CapabilitiesConfig, profile: str) -> CapabilitiesConfig
     if table is None:
         known = ", ".join(sorted({*config.profiles, *PROFILES}))
         raise ConfigError(f"no profile is called '{profile}'", hint=f"there are: {known}")
-    return config._replace(**_read(table, "metier.toml", f"capabilities.profiles.{profile}"))
+    own = _read(table, "metier.toml", f"capabilities.profiles.{profile}")
+    if "max_tokens" in own:
+        own.setdefault("budgets", {})
+    return config._replace(**own)
 
 
 def _read(table: Any, source: str, where: str) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Templates and conditions of workflows: sandboxed Jinja in which an unknown name is an error."""
 
+import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
@@ -22,7 +23,7 @@ class TemplateError(ValueError):
 class _Environment(ImmutableSandboxedEnvironment):
     """Keys of a mapping come before its methods; a product cannot fill the memory."""
 
-    intercepted_binops = frozenset(["*", "**"])
+    intercepted_binops = frozenset(["*", "**", "%"])
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         if isinstance(obj, dict) and attribute in obj:
@@ -32,13 +33,44 @@ class _Environment(ImmutableSandboxedEnvironment):
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
         if operator == "**" and (abs(left) > _LARGEST_POWER or abs(right) > _LARGEST_POWER):
             raise OverflowError("a power is too large")
-        for text, times in ((left, right), (right, left)):
+        if operator == "%" and isinstance(left, str):
+            _check_widths(left)
+        for text, times in ((left, right), (right, left)) if operator == "*" else ():
             if hasattr(text, "__len__") and len(text) * times > LONGEST:
                 raise OverflowError("a product is too long")
         return super().call_binop(context, operator, left, right)
 
+    def call(self, context: Any, obj: Any, *args: Any, **kwargs: Any) -> Any:
+        owner = getattr(obj, "__self__", None)
+        if isinstance(owner, str) and any(
+            isinstance(one, int) and one > LONGEST for one in (*args, *kwargs.values())
+        ):
+            raise OverflowError("a text would be too long")
+        return super().call(context, obj, *args, **kwargs)
+
+    def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
+        wrapped = super().wrap_str_format(value)
+        if wrapped is not None:
+            _check_widths(value.__self__)
+        return wrapped
+
+
+def _check_widths(text: str) -> None:
+    """Raise `OverflowError` when a format asks for a very long text."""
+    if re.search(r"[0-9]{7,}", text):
+        raise OverflowError("a text would be too long")
+
+
+def _centered(text: Any, width: int = 80) -> str:
+    if width > LONGEST:
+        raise OverflowError("a text would be too long")
+    return str(text).center(width)
+
 
 _environment = _Environment(undefined=StrictUndefined, keep_trailing_newline=True)
+
+
+_environment.filters["center"] = _centered
 
 
 def is_template(text: str) -> bool:
@@ -68,8 +100,7 @@ def compiled_expression(text: str) -> Compiled:
 
     def evaluate(names: Names) -> Any:
         value = _run(lambda: expression(**names))
-        if isinstance(value, StrictUndefined):
-            raise TemplateError(value._undefined_message)
+        _check_defined(value)
         return value
 
     return evaluate
@@ -103,7 +134,18 @@ def _only_expression(text: str) -> str | None:
         and len(tree[0].nodes) == 1
         and not isinstance(tree[0].nodes[0], nodes.TemplateData)
     )
-    return inner[2:-2].strip("-+ \t\n") if is_alone else None
+    return inner[2:-2].removeprefix("-").removesuffix("-").strip() if is_alone else None
+
+
+def _check_defined(value: Any) -> None:
+    """Raise `TemplateError` for a value that is not there, or holds one."""
+    if isinstance(value, StrictUndefined):
+        raise TemplateError(value._undefined_message)
+    if isinstance(value, list | tuple):
+        for one in value:
+            _check_defined(one)
+    elif isinstance(value, dict):
+        _check_defined(list(value.values()))
 
 
 class References:
@@ -113,8 +155,10 @@ class References:
         source = f"{{{{ {text} }}}}" if is_expression else text
         if is_expression:
             compiled_expression(text)
+        else:
+            compiled_text(text)
         tree = _checked(lambda: _environment.parse(source))
-        self.names: set[str] = meta.find_undeclared_variables(tree)
+        self.names: set[str] = _checked(lambda: meta.find_undeclared_variables(tree))
         self.steps = {
             step
             for node in tree.find_all((nodes.Getattr, nodes.Getitem))

@@ -18,12 +18,20 @@ _TAIL = 65_536
 """Bytes of a transcript that are read, from its end."""
 
 
+_PROMPT = ("prompt", "initialPrompt", "user_prompt")
+_STARTS = frozenset(["sessionstart", "session_start", "subagentstart", "subagent_start"])
+"""The events that come without a prompt, in any host's spelling."""
+_START_ONLY = ("cursor", "copilot")
+"""Hosts that may ask without naming the event."""
+
+
 class Asked:
     """One request of a host, whatever its spelling."""
 
     def __init__(self, given: dict[str, Any]) -> None:
         self.event = _text(given, "hook_event_name", "hookEventName", "event")
-        self.prompt = _text(given, "prompt", "initialPrompt", "user_prompt")
+        self.prompt = _text(given, *_PROMPT)
+        self._has_prompt = any(isinstance(given.get(name), str) for name in _PROMPT)
         self.folder = _text(given, "cwd", "workspaceRoot") or _first_root(given)
         self.session = _text(given, "session_id", "sessionId", "conversation_id", "conversationId")
         self.agent = _text(given, "agent_type", "agentType", "agent", "agentName")
@@ -32,6 +40,12 @@ class Asked:
         self._transcript = _text(given, "transcript_path", "transcriptPath")
         messages = given.get("messages")
         self._messages = messages[-50:] if isinstance(messages, list) else None
+
+    def check(self, host: str) -> None:
+        """Raise `ValueError` when there is neither a prompt nor the start of a session."""
+        is_start = self.event.lower() in _STARTS or (host in _START_ONLY and not self.event)
+        if not self._has_prompt and not is_start:
+            raise ValueError("there is no prompt")
 
     def conversation_length(self) -> int:
         """About how many characters the whole conversation has."""

@@ -31,6 +31,11 @@ class Change:
     """What happens to the backup beside it."""
 
     @property
+    def target(self) -> str:
+        """The file that is written: where links lead."""
+        return os.path.realpath(self.path)
+
+    @property
     def action(self) -> str:
         """create · change · remove · restore · keep"""
         if self.before == self.after:
@@ -125,7 +130,7 @@ def _lines(text: str | None) -> list[str]:
 
 
 def _write(change: Change) -> None:
-    real = os.path.realpath(change.path)
+    real = change.target
     if change.backup == "make" and change.before is not None:
         write_atomically(change.path + BACKUP, change.before.encode())
         os.chmod(change.path + BACKUP, stat.S_IMODE(os.stat(real).st_mode))

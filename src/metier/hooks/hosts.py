@@ -26,10 +26,14 @@ class Entry(NamedTuple):
     version: int | None = None
     """The version that the file must name, where the host asks for one."""
 
+    @property
+    def kind(self) -> dict[str, Any]:
+        """What every entry must say."""
+        return {"type": "command"} if self.has_type else {}
+
     def value(self, command: Sequence[str]) -> dict[str, Any]:
         """The entry that runs `command`."""
-        kind = {"type": "command"} if self.has_type else {}
-        return {**kind, self.key: shlex.join(command), **self.limits}
+        return {**self.kind, self.key: shlex.join(command), **self.limits}
 
 
 class Host(NamedTuple):
@@ -151,12 +155,32 @@ def place_of(
 
 def is_ours(command: object, host: str) -> bool:
     """Whether a command of a settings file runs `metier hook HOST`, wherever metier lies."""
-    if not isinstance(command, str):
-        return False
+    return _around(command, host) is not None
+
+
+def is_as_installed(command: object, host: str) -> bool:
+    """Whether a command has the form that installing writes: a whole path, nothing around it."""
+    before, after = _around(command, host) or ([], [])
+    return len(before) == 1 and os.path.isabs(before[0]) and not after
+
+
+def is_by_hand(command: object, host: str) -> bool:
+    """Whether somebody wrote a command that runs `metier hook HOST` in another form.
+
+    One that gives it options is none: with options a hook does nothing.
+    """
+    _, after = _around(command, host) or ([], ["-"])
+    has_options = bool(after) and after[0].startswith("-")
+    return not has_options and not is_as_installed(command, host)
+
+
+def _around(command: object, host: str) -> tuple[list[str], list[str]] | None:
+    """The words of a command up to metier, and those after `hook HOST`; None without these."""
     try:
-        words = shlex.split(command)
+        words = shlex.split(command) if isinstance(command, str) else []
     except ValueError:
-        return False
-    return (
-        len(words) > 2 and os.path.basename(words[0]) == "metier" and words[-2:] == ["hook", host]
-    )
+        return None
+    for end, word in enumerate(words, start=1):
+        if os.path.basename(word) == "metier" and words[end : end + 2] == ["hook", host]:
+            return words[:end], words[end + 2 :]
+    return None

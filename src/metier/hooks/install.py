@@ -6,15 +6,26 @@ else keeps its characters, its order and its layout.
 
 import json
 import os
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
-from metier.core.paths import is_utf8
+from metier.core.paths import is_inside, is_utf8
 from metier.errors import MetierError, UsageError
 from metier.hooks import splice
 from metier.hooks.changes import BACKUP, Change, Plan, apply, read
-from metier.hooks.hosts import HOSTS, Entry, Host, Scope, host_named, is_ours, place_of
-from metier.hooks.shims import mark, plugin_files
+from metier.hooks.hosts import (
+    HOSTS,
+    Entry,
+    Host,
+    Scope,
+    host_named,
+    is_as_installed,
+    is_by_hand,
+    is_ours,
+    place_of,
+)
+from metier.hooks.shims import is_unedited, mark, plugin_files
 
 __all__ = ["BACKUP", "HOSTS", "Change", "Plan", "apply", "plan_install", "plan_uninstall"]
 
@@ -31,7 +42,7 @@ def plan_install(
     """What installs the hook of `host`, run as `command` with `hook HOST` after it.
 
     Writes nothing. UsageError when the settings cannot be edited safely: the hint then shows what
-    to add by hand.
+    to add by hand; or when a link would have a project's settings written elsewhere.
     """
     found = host_named(host)
     place = place_of(found, scope, workspace, home, environ or {})
@@ -42,6 +53,8 @@ def plan_install(
         changes = tuple(_plugin_changes(found, place, full))
     else:
         changes = (_settings_change(found, found.entry, place, full),)
+    if scope == "project":
+        _refuse_outside(changes, workspace)
     return Plan(host=found, scope=scope, installs=True, changes=changes)
 
 
@@ -55,16 +68,30 @@ def plan_uninstall(
 ) -> Plan:
     """What takes the hook of `host` out again, wherever the metier that it runs lies.
 
-    When the rest is what was there before the first install, the very bytes come back; a file
-    with nothing else in it goes. Writes nothing.
+    When the rest is what was there before the first install, the very bytes come back, with an
+    entry of metier if there was one; a file that was made for the entry goes. Writes nothing.
+    UsageError as for installing.
     """
     found = host_named(host)
     place = place_of(found, scope, workspace, home, environ or {})
     if found.entry is None:
         changes = tuple(_plugin_removals(found, place))
     else:
-        changes = (_settings_removal(found, place),)
+        changes = (_settings_removal(found, found.entry, place),)
+    if scope == "project":
+        _refuse_outside(changes, workspace)
     return Plan(host=found, scope=scope, installs=False, changes=changes)
+
+
+def _refuse_outside(changes: Sequence[Change], workspace: str) -> None:
+    root = os.path.realpath(workspace)
+    for change in changes:
+        if change.action != "keep" and not is_inside(change.target, root):
+            raise UsageError(
+                f"a link leads out of the workspace, to {change.target}",
+                where=change.path,
+                hint="--user writes your own settings; or put a file in the place of the link",
+            )
 
 
 # Settings in JSON
@@ -76,9 +103,30 @@ def _settings_change(host: Host, entry: Entry, path: str, command: Sequence[str]
     value = entry.value(command)
     data = _parsed(text, path, host, entry, value)
     ours = [place for place in _ours(data, host.name) if place[1] == entry.event]
-    after = _updated(text, ours, value) if ours else _extended(text, data, entry, value)
-    first = before is not None and not ours and not os.path.lexists(path + BACKUP)
-    return Change(path=path, before=before, after=after, backup="make" if first else "keep")
+    new = _updated(host, entry, text, ours, value) if ours else _extended(text, data, entry, value)
+    is_known = before in (None, new) or _is_made_whole(host, entry, data, ours)
+    return Change(path=path, before=before, after=new, backup=_copy(path, is_known))
+
+
+def _copy(path: str, is_known: bool) -> Literal["keep", "make"]:
+    """A file is copied once, unless it is known that install can write all of it again."""
+    return "keep" if is_known or os.path.lexists(path + BACKUP) else "make"
+
+
+def _is_made(host: Host, entry: Entry, data: Any, place: splice.Steps) -> bool:
+    """Whether the entry at `place` is as install writes it, and where."""
+    old = _at(data, place)
+    command = old.get(entry.key)
+    is_there = place[1] == entry.event and is_as_installed(command, host.name)
+    return is_there and bool(old == entry.value(shlex.split(command)))
+
+
+def _is_made_whole(host: Host, entry: Entry, data: Any, ours: Sequence[splice.Steps]) -> bool:
+    """Whether there is nothing but an entry as install writes it."""
+    if len(ours) != 1 or not _is_made(host, entry, data, ours[0]):
+        return False
+    whole = _extended("{}", {}, entry, _at(data, ours[0]))
+    return bool(data == splice.parse(whole))
 
 
 def _parsed(text: str, path: str, host: Host, entry: Entry, value: dict[str, Any]) -> Any:
@@ -136,13 +184,18 @@ def _entries(items: Any) -> Iterator[tuple[tuple[str | int, ...], dict[str, Any]
                 yield (index, "hooks", inner), entry
 
 
-def _updated(text: str, ours: Sequence[splice.Steps], value: dict[str, Any]) -> str:
-    """The first entry of metier as it should be, and no second one."""
+def _updated(
+    host: Host, entry: Entry, text: str, ours: Sequence[splice.Steps], value: dict[str, Any]
+) -> str:
+    """The first entry of metier as it should be, and no second one.
+
+    One that somebody wrote keeps its command, its limits and all else.
+    """
     first, *others = ours
-    for place in reversed(others):
-        text = _removed(text, place)
+    text = _without(text, others)
     old = _at(splice.parse(text), first)
-    new = {**old, **value}
+    by_hand = is_by_hand(old.get(entry.key), host.name)
+    new = {**entry.kind, **old} if by_hand else {**old, **value}
     return text if new == old else splice.replace(text, first, new)
 
 
@@ -172,24 +225,29 @@ def _removed(text: str, place: splice.Steps) -> str:
     return text
 
 
-def _settings_removal(host: Host, path: str) -> Change:
+def _settings_removal(host: Host, entry: Entry, path: str) -> Change:
     before = read(path)
     try:
-        ours = _ours(splice.parse(before or ""), host.name)
+        data = splice.parse(before or "")
     except ValueError as error:
-        hint = f"remove the entry that ends with 'hook {host.name}' by hand"
+        hint = f"remove the entry with 'hook {host.name}' by hand"
         raise UsageError(_not_json(host, error), where=path, hint=hint) from None
+    ours = _ours(data, host.name)
     if before is None or not ours:
         return Change(path=path, before=before, after=before)
-    kept = _backup(path)
-    rest = _pruned(before, ours, None if kept is None else splice.parse(kept))
-    if kept is not None and splice.same(rest, kept):
+    kept = _kept(path)
+    was = None if kept is None else _without(kept, _ours(splice.parse(kept), host.name))
+    rest = _pruned(before, ours, None if was is None else splice.parse(was))
+    is_as_before = was is not None and splice.same(rest, was)
+    if kept is not None and is_as_before and not splice.same(before, kept):
         return Change(path=path, before=before, after=kept, backup="drop")
-    empty = kept is None and splice.parse(rest).keys() <= {"version"}
-    return Change(path=path, before=before, after=None if empty else rest)
+    is_made = all(_is_made(host, entry, data, place) for place in ours)
+    is_empty = is_made and kept is None and splice.parse(rest).keys() <= {"version"}
+    after = None if is_empty else rest
+    return Change(path=path, before=before, after=after, backup=_copy(path, is_made))
 
 
-def _backup(path: str) -> str | None:
+def _kept(path: str) -> str | None:
     """What was there before the first install; None when that is not known."""
     try:
         text = read(path + BACKUP)
@@ -198,10 +256,15 @@ def _backup(path: str) -> str | None:
         return None
 
 
-def _pruned(text: str, ours: Sequence[splice.Steps], was: dict[str, Any] | None) -> str:
-    """Without our entries, nor what they left empty and was not there before them."""
+def _without(text: str, ours: Sequence[splice.Steps]) -> str:
     for place in reversed(ours):
         text = _removed(text, place)
+    return text
+
+
+def _pruned(text: str, ours: Sequence[splice.Steps], was: dict[str, Any] | None) -> str:
+    """Without our entries, nor what they left empty and was not there before them."""
+    text = _without(text, ours)
     old = was or {}
     had = old.get("hooks")
     for event in dict.fromkeys(place[1] for place in ours):
@@ -225,13 +288,35 @@ def _plugin_changes(host: Host, folder: str, command: Sequence[str]) -> Iterator
         if before is not None and mark(host.name) not in before:
             hint = f"move it away, then: metier hook install {host.name}"
             raise UsageError("the file is there and is not metier's", where=path, hint=hint)
-        yield Change(path=path, before=before, after=text)
+        is_known = before is None or is_unedited(host.name, name, before)
+        yield Change(path=path, before=before, after=text, backup=_copy(path, is_known))
 
 
 def _plugin_removals(host: Host, folder: str) -> Iterator[Change]:
-    """Last made, first removed: the folder is empty when the first file goes."""
-    for name in reversed(plugin_files(host.name, [])):
-        path = os.path.join(folder, name)
-        before = read(path)
-        is_made = before is not None and mark(host.name) in before
-        yield Change(path=path, before=before, after=None if is_made else before)
+    """What was there before the first install comes back, or else all that metier made goes.
+
+    Last made, first removed: the folder is empty when the first file goes.
+    """
+    names = list(reversed(plugin_files(host.name, [])))
+    paths = {name: os.path.join(folder, name) for name in names}
+    now = {name: read(path) for name, path in paths.items()}
+    kept = {name: text for name in names if (text := _kept_plugin(host, paths[name], now[name]))}
+    for name, path in paths.items():
+        before = now[name]
+        if name in kept:
+            yield Change(path=path, before=before, after=kept[name], backup="drop")
+        elif kept or before is None or mark(host.name) not in before:
+            yield Change(path=path, before=before, after=before)
+        else:
+            copy = _copy(path, is_unedited(host.name, name, before))
+            yield Change(path=path, before=before, after=None, backup=copy)
+
+
+def _kept_plugin(host: Host, path: str, now: str | None) -> str:
+    """What stood in the place of a file of metier before it was installed anew; empty for none."""
+    try:
+        text = read(path + BACKUP) or ""
+    except MetierError:
+        return ""
+    is_ours = now is not None and mark(host.name) in now
+    return text if is_ours and mark(host.name) in text and text != now else ""

@@ -166,7 +166,7 @@ class Journal:
                 "--root",
                 self._workspace,
             ],
-            os.environ,
+            {**os.environ, "METIER_OFFLINE": "1"},  # a prompt must not make anybody call anywhere
             file_actions=[(os.POSIX_SPAWN_DUP2, nothing, number) for number in (0, 1, 2)],
             setsid=True,
         )
@@ -228,7 +228,8 @@ def _append(path: str, line: str, largest: int, older: str) -> None:
     """Append a line in one write; a file that has grown too large makes room first."""
     if _size_of(path) > largest:
         _make_room(path, older, largest)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o644)
+    how = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
+    descriptor = os.open(path, how, 0o644)
     try:
         os.write(descriptor, f"{line}\n".encode(errors="replace"))
     finally:

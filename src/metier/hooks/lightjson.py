@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from _json import encode_basestring, make_scanner
 from _json import encode_basestring_ascii as quoted
-from _json import make_scanner
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 _SPACE = " \t\n\r"
@@ -53,7 +54,15 @@ def parse(text: str) -> Any:
         raise ValueError("nested too deeply") from None
 
 
-def dump(value: Any) -> str:
+def quoted_short(text: str) -> str:
+    """A text as JSON in which letters of any script stay as they are."""
+    made = encode_basestring(text.encode(errors="replace").decode())
+    for end in ("\x85", "\u2028", "\u2029"):
+        made = made.replace(end, f"\\u{ord(end):04x}")
+    return made
+
+
+def dump(value: Any, quoted: Callable[[str], str] = quoted) -> str:
     """`value`, made of dicts, lists, texts, numbers, flags and None, as JSON in one line."""
     if isinstance(value, str):
         return quoted(value)
@@ -62,5 +71,6 @@ def dump(value: Any) -> str:
     if isinstance(value, int | float):
         return repr(value)
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{quoted(key)}: {dump(one)}" for key, one in value.items()) + "}"
-    return "[" + ", ".join(map(dump, value)) + "]"
+        parts = (f"{quoted(key)}: {dump(one, quoted)}" for key, one in value.items())
+        return "{" + ", ".join(parts) + "}"
+    return "[" + ", ".join(dump(one, quoted) for one in value) + "]"

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import time
+from io import TextIOWrapper
 
-from metier.core.relevance import budget_for, time_of_day
+from metier.core.relevance import SCORERS, budget_for, time_of_day
 from metier.core.render import BETWEEN_REFERENCES, REFERENCE_PREAMBLE, as_reference
 from metier.hooks.asked import LONGEST_INPUT, Asked
 from metier.hooks.cards import MetCard, choose_cards
 from metier.hooks.journal import Journal
-from metier.hooks.lightjson import dump, parse
+from metier.hooks.lightjson import dump, parse, quoted_short
 from metier.hooks.skills import Suggestion, suggest
 from metier.hooks.store import ReadOnlyCatalogue
 from metier.workspace import find_workspace
@@ -42,9 +43,12 @@ def serve(host: str) -> None:
         asked = Asked(_given())
         workspace = find_workspace(asked.folder or None)
         journal.enter(workspace)
+        asked.check(host)
         answer = _Answer(host, asked, workspace, journal)
         text = answer.text()
         if text:
+            if isinstance(sys.stdout, TextIOWrapper):
+                sys.stdout.reconfigure(encoding="utf-8")  # whatever the locale says
             sys.stdout.write(envelope(host, asked.event, text))
             sys.stdout.flush()
         journal.keep(answer.row(text, (time.perf_counter() - started) * 1e3))
@@ -69,11 +73,12 @@ def _given() -> dict[str, Any]:
 def envelope(host: str, event: str, text: str) -> str:
     """An answer in the host's own form."""
     if host == "cursor":
-        return dump({"additional_context": text})
+        return dump({"additional_context": text}, quoted_short)
     if host in ("copilot", "opencode", "openclaw"):
-        return dump({"additionalContext": text})
+        return dump({"additionalContext": text}, quoted_short)
     name = event if event in _EVENTS else _EVENTS[host == "gemini"]
-    return dump({"hookSpecificOutput": {"hookEventName": name, "additionalContext": text}})
+    answer = {"hookSpecificOutput": {"hookEventName": name, "additionalContext": text}}
+    return dump(answer, quoted_short)
 
 
 class _Answer:
@@ -90,6 +95,9 @@ class _Answer:
         self._cards: list[MetCard] = []
         self._skills: list[Suggestion] = []
         self._tokens = 0
+        asked_in = os.path.realpath(asked.folder or os.getcwd())
+        self._folder = "" if asked_in == workspace else workspace
+        """What stands before paths: where the host works in a folder below."""
 
     def fresh_for(self) -> int:
         """The seconds for which the catalogue is fresh; 0 when it was not prepared for hooks."""
@@ -119,11 +127,15 @@ class _Answer:
 
     def _chosen_scorer(self) -> tuple[str, str]:
         """The arm of a comparison, and the scorer that it uses."""
+        arm, scorer = "", self.settings.get("scorer", "spec")
         both = self.settings.get("compare") or []
         if len(both) == 2 and self._asked.session:
             place = int(self._journal.session_hash(self._asked.session), 16) % 2
-            return "AB"[place], both[place]
-        return "", self.settings.get("scorer", "spec")
+            arm, scorer = "AB"[place], both[place]
+        if scorer not in SCORERS:
+            self._journal.note(self._host, f"hooks do not know the scorer '{scorer}'; spec is used")
+            scorer = "spec"
+        return arm, scorer
 
     def text(self) -> str:
         """What the host is to add to the context; empty for nothing."""
@@ -162,7 +174,7 @@ class _Answer:
         length = self._asked.conversation_length()
         table = [(int(least), tokens) for least, tokens in self.settings["budgets"].items()]
         tokens = budget_for(length, self.settings["maxTokens"], table)
-        room = min(tokens * _CHARACTERS_PER_TOKEN, MOST_CHARACTERS)
+        room = tokens * _CHARACTERS_PER_TOKEN
         text, stopped = "", False
         for card in self._cards:
             if card.outcome:
@@ -176,7 +188,7 @@ class _Answer:
             )
             card.tokens = -(-len(part) // _CHARACTERS_PER_TOKEN)
             longer = f"{text}{BETWEEN_REFERENCES}{part}" if text else f"{REFERENCE_PREAMBLE}{part}"
-            if len(longer) <= room and not stopped:
+            if len(longer) <= room and _is_short(longer) and not stopped:
                 text, card.outcome = longer, "injected"
             else:
                 card.outcome = "over-budget"
@@ -187,13 +199,13 @@ class _Answer:
     def _with_skills(self, text: str, secret: bytes, room: int) -> str:
         named = [one for one in self._skills if not one.outcome]
         while named:
-            lines = "\n".join(_line(one) for one in named)
+            lines = "\n".join(_line(one, self._folder) for one in named)
             part = as_reference(
                 f"Skills installed here that may fit this request:\n{lines}",
                 kind="skills", id=str(len(named)), source="metier", secret=secret,
             )  # fmt: skip
             longer = f"{text}{BETWEEN_REFERENCES}{part}" if text else f"{REFERENCE_PREAMBLE}{part}"
-            if len(longer) <= room:
+            if len(longer) <= room and _is_short(longer):
                 for one in named:
                     one.outcome = "injected"
                 text = longer
@@ -230,12 +242,23 @@ class _Answer:
 def _for_agent(settings: dict[str, Any], agent: str) -> dict[str, Any]:
     """The settings with those of the agent's profile over them."""
     profile = settings.get("agents", {}).get(agent) if agent else None
-    return {**settings, **settings["profiles"].get(profile, {})} if profile else settings
+    if not profile:
+        return settings
+    own = settings["profiles"].get(profile, {})
+    if "maxTokens" in own:
+        settings = {**settings, "budgets": {}}
+    return {**settings, **own}
 
 
-def _line(one: Suggestion) -> str:
+def _is_short(text: str) -> bool:
+    """Whether hosts take all of it, as it is printed."""
+    return len(quoted_short(text)) <= MOST_CHARACTERS
+
+
+def _line(one: Suggestion, folder: str) -> str:
     about = " ".join(one.description.split())
     if len(about) > _LONGEST_DESCRIPTION:
         about = f"{about[:_LONGEST_DESCRIPTION]}…"
-    shown = f"- {' '.join(one.name.split())}: {about} ({one.path})".translate(_DEFUSED)
+    where = os.path.join(folder, one.path) if folder and not one.file else one.file or one.path
+    shown = f"- '{' '.join(one.name.split())}': {about} ({where})".translate(_DEFUSED)
     return "".join(char if char.isprintable() else "?" for char in shown)

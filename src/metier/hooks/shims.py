@@ -5,6 +5,7 @@ once for a prompt, waits two seconds at most, and stays silent whatever goes wro
 """
 
 import json
+import re
 from collections.abc import Callable, Sequence
 
 _ASK = """\
@@ -39,6 +40,8 @@ const quietly = (run) => async (...given) => {
   }
 }
 """
+
+_COMMAND = re.compile(r"^const COMMAND = (\[.*\])$", re.MULTILINE)
 
 _OPENCODE = """
 const MOST_SESSIONS = 100
@@ -120,6 +123,16 @@ def mark(host: str) -> str:
 def plugin_files(host: str, command: Sequence[str]) -> dict[str, str]:
     """The files of the plugin for `host`, by name: they run `command`."""
     return _PLUGINS[host](command)
+
+
+def is_unedited(host: str, name: str, text: str) -> bool:
+    """Whether a file of the plugin is as metier makes it, for whichever command."""
+    found = _COMMAND.search(text)
+    try:
+        command = json.loads(found[1]) if found else []
+    except ValueError:
+        return False
+    return plugin_files(host, command).get(name) == text
 
 
 def _script(host: str, body: str, command: Sequence[str]) -> str:

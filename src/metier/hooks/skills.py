@@ -31,10 +31,13 @@ _LOOKED_AT = 60
 class Suggestion:
     """A skill that may be named."""
 
-    def __init__(self, name: str, description: str, path: str, score: float) -> None:
+    def __init__(self, name: str, description: str, path: str, file: str, score: float) -> None:
         self.name = name
         self.description = description
         self.path = path
+        """In the workspace, or behind the label of another root."""
+        self.file = file
+        """Where it really is, if that is elsewhere."""
         self.score = score
         self.outcome = ""
 
@@ -60,14 +63,15 @@ def suggest(
     unit = idf(total, 1) * max(1.0, len(terms) / FEW_TERMS) ** 0.5
     best = sorted(scores, key=lambda key: (-scores[key], key))[: max(_LOOKED_AT, 4 * most)]
     rows = catalogue.rows_for(
-        "SELECT key, name, description, path FROM document JOIN skill_size USING (key)"
+        "SELECT key, name, description, path, iif(source = 'workspace', '', file)"
+        " FROM document JOIN skill_size USING (key)"
         " WHERE state = 'active' AND safe AND key",
         best,
     )
     weights = {stem: idf(total, found) for stem, found in terms}
     suggestions = [
-        Suggestion(name, text, path, round(scores[key] / unit + _bonus(name, weights), 6))
-        for key, name, text, path in rows
+        Suggestion(name, text, path, file, round(scores[key] / unit + _bonus(name, weights), 6))
+        for key, name, text, path, file in rows
     ]
     suggestions.sort(key=lambda one: (-one.score, one.path))
     return _judged(suggestions[: most + 1], most, threshold)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from metier.hooks.lightjson import parse
-from metier.workspace import CATALOG_FILE, CATALOG_VERSION, STATE_FOLDER
+from metier.workspace import CATALOG_FILE, CATALOG_VERSION, STATE_FOLDER, mark_of
 
 try:
     from _sqlite3 import connect  # the package around it would load datetime
@@ -39,6 +39,8 @@ class ReadOnlyCatalogue:
         version = self.rows("PRAGMA user_version")[0][0]
         if version != CATALOG_VERSION:
             raise ValueError(f"the catalogue has version {version}, not {CATALOG_VERSION}")
+        if self.setting("home") != mark_of(folder):
+            raise ValueError("the catalogue was made elsewhere; it is made anew")
 
     def close(self) -> None:
         self._connection.close()

@@ -59,7 +59,7 @@ class StemPostings:
         added = self._added[LABEL]
         for stem in labels:
             added[stem] += (key, 1, len(labels))
-        safe = _is_safe(f"{name} {description}")
+        safe = _is_safe(f"{name} {description} {path}")
         self._sizes.append(Size(key, len(found), len(prose), len(labels), safe))
 
     def remove_all(self) -> None:
@@ -138,16 +138,17 @@ class StemPostings:
         return array(_NUMBER, [number for one in entries for number in one])
 
 
-_SUSPECT = ("gnr", "drgrd", "nwnrucn")
-"""What `_SKELETON` leaves of "ignore", "disregard" and "new instructions"."""
+_SUSPECT = ("gnr", "drgrd", "nwnrucn", "nvvnrucn")
+"""What `_SKELETON` leaves of "ignore", "disregard" and "new instructions", also of "nevv"."""
 
 
-_MARKUP = ("&", "<", "](")
+_MARKUP = ("&", "<", "](", "][")
 _SKELETON = {
     code: chr(code).lower() if chr(code).lower() in "cdfghjkmnpqruvwxyz" else None
     for code in range(128)
 }
-"""Leaves of a text the letters that no digit or sign can stand for."""
+"""Leaves of a text the letters that no digit or sign can stand for, but for g."""
+_LIKE_G = {ord(digit): "g" for digit in "69"}
 
 
 def _is_plain(text: str) -> bool:
@@ -156,9 +157,14 @@ def _is_plain(text: str) -> bool:
     return is_shown and not any(mark in text for mark in _MARKUP)
 
 
+def _is_suspect(text: str) -> bool:
+    skeleton = text.translate(_SKELETON)
+    return any(one in skeleton for one in _SUSPECT)
+
+
 def _is_safe(text: str) -> bool:
     """Whether nothing in `text` overrides instructions; most texts need no close look."""
-    if _is_plain(text) and not any(one in text.translate(_SKELETON) for one in _SUSPECT):
+    if _is_plain(text) and not _is_suspect(text) and not _is_suspect(text.translate(_LIKE_G)):
         return True
     from metier.core.disguise import find_overrides  # few texts need it, and it loads a lot
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from metier.core.budget import CountTokens, count_tokens, fit
 from metier.core.render import BETWEEN_REFERENCES, REFERENCE_PREAMBLE, as_reference
 from metier.inject.sanitize import sanitize_capability_content
+from metier.secret import passing_secret
 from metier.values.capabilities import BootstrapFile, CapabilitiesConfig
 from metier.values.documents import Card
 from metier.values.outcomes import Issue
@@ -16,7 +17,6 @@ from metier.values.selection import Scored, Skipped
 AGENTS_FILE, CAPABILITIES_FILE = "AGENTS.md", "CAPABILITIES.md"
 LOGGER = logging.getLogger("metier.capabilities")
 _DEFAULTS = CapabilitiesConfig()
-_NO_SECRET = b"\0"
 
 
 class CardPart(NamedTuple):
@@ -70,23 +70,25 @@ def inject_capabilities(
     *,
     budget: int | None = None,
     session_type: str = "main",
-    secret: bytes = _NO_SECRET,
+    secret: bytes | None = None,
     count: CountTokens = count_tokens,
 ) -> CapabilityInjection:
     """Put the selected cards into a `CAPABILITIES.md` behind `AGENTS.md`, or first without one.
 
     The given files come back as they were, except that a `CAPABILITIES.md` made by an earlier
     call gives way to the new one. Never raises: a card that cannot be handed over is left out,
-    and if all fails nothing is added. `secret` is what the marks are made with.
+    and if all fails nothing is added. `secret` is what the marks are made with; without one they
+    change with every process.
     """
-    files = list(bootstrap_files)
+    files: list[BootstrapFile] = []
     try:
+        files = list(bootstrap_files)
         if not config.enabled or config.mode == "off":
             return CapabilityInjection(files, NO_CARDS)
-        parts, issues = card_parts(selected, secret)
+        parts, issues = card_parts(selected, passing_secret() if secret is None else secret)
         limit = config.max_tokens if budget is None else budget
         result = fit_cards(parts, max(0, limit), config, count)
-        result = result._replace(issues=[*issues, *result.issues])
+        result = with_rejected(result, issues)
         if is_silent(config, session_type):
             log_cards(result, config, "Would inject")
             return CapabilityInjection(
@@ -136,6 +138,12 @@ def card_parts(
             message = f"card '{name}' is not handed over: {_told(error)}"
             issues.append(Issue("CARD_REJECTED", message, path, hint="metier lint"))
     return parts, issues
+
+
+def with_rejected(result: CardResult, issues: Sequence[Issue]) -> CardResult:
+    """The result with the cards that could not be handed over among those that were left out."""
+    rejected = [Skipped(one.path, "card", "rejected", detail=one.message) for one in issues]
+    return result._replace(issues=[*issues, *result.issues], skipped=[*rejected, *result.skipped])
 
 
 def _handed(card: Card, secret: bytes) -> str:

@@ -2,7 +2,7 @@
 
 import re
 
-from metier.core.disguise import examine
+from metier.core.disguise import examine, find_overrides
 from metier.values.capabilities import Sanitized
 from metier.values.outcomes import Issue
 
@@ -24,7 +24,12 @@ def sanitize_capability_content(text: str, path: str = "") -> Sanitized:
         Issue(one.code, one.message, path, one.line, one.column, one.hint)
         for one in examined.findings
     ]
-    return Sanitized(_opened(examined.text), issues, examined.rejected)
+    in_name = [
+        Issue(one.code, f"in its file name {one.message}", path, hint="rename the file")
+        for one in find_overrides(path)
+    ]
+    rejected = examined.rejected or bool(in_name)
+    return Sanitized("" if rejected else _opened(examined.text), [*in_name, *issues], rejected)
 
 
 def _body_start(text: str) -> int:

@@ -26,7 +26,7 @@ def lint_card(card: Card, matter: Matter) -> list[Issue]:
     for flaw in check_mapping(matter.data, CARD):
         line, column = matter.position(flaw.at)
         issues.append(Issue(_CODES[flaw.problem], flaw.message, card.path, line, column, flaw.hint))
-    unsafe = [*_in_front_matter(card, matter), *_in_body(card, matter)]
+    unsafe = [*_in_name(card), *_in_front_matter(card, matter), *_in_body(card, matter)]
     issues.extend(issue for issue in unsafe if issue.is_error)
     if has_errors(issues):
         return issues
@@ -35,6 +35,12 @@ def lint_card(card: Card, matter: Matter) -> list[Issue]:
         line, column = matter.position(at) if at else (matter.body_line, 1)
         issues.append(Issue(code, message, card.path, line, column, hint))
     return issues
+
+
+def _in_name(card: Card) -> Iterator[Issue]:
+    """What rejects a card by its file's name, which is handed over as its source."""
+    for one in find_overrides(card.path):
+        yield Issue(one.code, f"in the file's name {one.message}", card.path, hint="rename it")
 
 
 def _in_front_matter(card: Card, matter: Matter) -> Iterator[Issue]:

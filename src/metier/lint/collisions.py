@@ -58,10 +58,10 @@ def lint_collisions(subjects: Iterable[Subject]) -> list[Issue]:
 
 
 def _not_named(skills: list[Subject]) -> Iterator[Issue]:
-    """What makes hooks pass over a skill: its name and description as they read them."""
+    """What makes hooks pass over a skill: its name, description and path as they show them."""
     for skill in skills:
-        for one in find_overrides(f"{skill.group} {skill.description}"):
-            hint = "hooks do not name this skill: change its name or description"
+        for one in find_overrides(f"{skill.group} {skill.description} {skill.path}"):
+            hint = "hooks do not name this skill: change its name, description or folder"
             yield Issue(one.code, one.message, skill.path, 1, 1, hint)
 
 

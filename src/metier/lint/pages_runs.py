@@ -26,6 +26,10 @@ RUN_PAGES: dict[str, str] = {
         "The run took longer than seconds under 'limits' in its profile, and everything in it was "
         "stopped. Resume it, or raise the limit."
     ),
+    "STEP_FAILED": (
+        "Something that the step relied on broke in a way that has no code of its own. "
+        "The message says what; if it makes no sense, please report it as a bug."
+    ),
     "STEP_TIMEOUT": (
         "A step took longer than its timeoutMs and was stopped. "
         "Raise the limit, or let it try again with a retryPolicy."

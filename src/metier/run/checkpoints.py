@@ -7,15 +7,15 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from metier.errors import MetierError, NotFoundError, StoreError, UsageError
-from metier.run.store import NewRun, RunStore, Write, begun, dumped, kept_once, step_write
+from metier.run.store import NewRun, RunStore, Write, begun, dumped, kept_once
 from metier.values.agents import Checkpoint
-from metier.values.runs import StepRecord
 
-SAVE_CHECKPOINT = "INSERT OR REPLACE INTO checkpoint VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+SAVE_CHECKPOINT = "INSERT OR REPLACE INTO checkpoint VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _COLUMNS = (
     "SELECT checkpoint.run, seq, name, step_index, completed,"
     " (SELECT data FROM blob WHERE blob.key = context),"
-    " (SELECT data FROM blob WHERE blob.key = memory), checkpoint.created, expires, id, agent"
+    " (SELECT data FROM blob WHERE blob.key = memory), checkpoint.created, expires, id, agent,"
+    " (SELECT data FROM blob WHERE blob.key = outputs)"
     " FROM checkpoint JOIN run ON run.key = checkpoint.run"
 )
 
@@ -110,23 +110,12 @@ class CheckpointStore:
 
     def _save(self, checkpoint: Checkpoint) -> None:
         key = self._key_of_run(checkpoint)
-        known = {one.id: one for one in self._store.steps(key)}
-        seq = 1 + max((one.seq for one in known.values()), default=0)
-        last = self._store.rows("SELECT max(seq) FROM checkpoint WHERE run = ?", (key,))[0][0]
-        seq = max(seq, 1 + (last or 0))
-        changed = [
-            StepRecord(step, "succeeded", seq, 1, output=output)
-            for step, output in checkpoint.step_outputs.items()
-            if step not in known or known[step].output != output
-        ]
-        changed += [
-            StepRecord(step, "skipped", seq)
-            for step in checkpoint.skipped_step_ids
-            if step not in known
-        ]
-        writes = [step_write(key, one) for one in changed]
-        writes += self._writes(checkpoint, key, seq)
-        self._store.save_now(writes)
+        last = self._store.rows(
+            "SELECT max(seq) FROM (SELECT seq FROM checkpoint WHERE run = ?1"
+            " UNION ALL SELECT seq FROM step WHERE run = ?1)",
+            (key,),
+        )[0][0]
+        self._store.save_now(list(self._writes(checkpoint, key, 1 + (last or 0))))
 
     def _key_of_run(self, checkpoint: Checkpoint) -> int:
         found = self._store.rows("SELECT key FROM run WHERE id = ?", (checkpoint.run_id,))
@@ -147,6 +136,8 @@ class CheckpointStore:
     def _writes(self, checkpoint: Checkpoint, key: int, seq: int) -> Iterable[Write]:
         context = kept_once(dict(checkpoint.context))
         memory = kept_once([dict(one) for one in checkpoint.memory_snapshot])
+        own = {"done": dict(checkpoint.step_outputs), "skipped": list(checkpoint.skipped_step_ids)}
+        outputs = kept_once(own)
         expires = checkpoint.expires_at
         row = (
             key,
@@ -158,8 +149,9 @@ class CheckpointStore:
             memory.key,
             _seconds(checkpoint.created_at),
             _seconds(expires) if expires else None,
+            outputs.key,
         )
-        return context.write, memory.write, (SAVE_CHECKPOINT, row)
+        return context.write, memory.write, outputs.write, (SAVE_CHECKPOINT, row)
 
     def load(self, checkpoint_id: str, *, now: float | None = None) -> Checkpoint:
         """A record by its id. Raises with CHECKPOINT_NOT_FOUND or CHECKPOINT_EXPIRED."""
@@ -218,23 +210,28 @@ class CheckpointStore:
         return removed
 
     def _of(self, row: tuple[Any, ...]) -> Checkpoint:
-        key, seq, name, index, completed, context, memory, created, expires, run_id, agent = row
-        steps = [one for one in self._store.steps(key) if 0 < one.seq <= seq]
+        key, seq, name, index, completed, context, memory, created, expires = row[:9]
+        run_id, agent, own = row[9:]
+        outputs = json.loads(own) if own else self._outputs_until(key, seq)
         return Checkpoint(
             checkpoint_id=name or f"{run_id}:{seq}",
             run_id=run_id,
             agent_id=agent,
             step_index=index,
             completed_step_id=completed,
-            step_outputs={
-                one.id: one.output for one in steps if one.state in ("succeeded", "compensated")
-            },
-            skipped_step_ids=tuple(one.id for one in steps if one.state == "skipped"),
+            step_outputs=outputs["done"],
+            skipped_step_ids=tuple(outputs["skipped"]),
             context=json.loads(context),
             memory_snapshot=json.loads(memory),
             created_at=_iso(created),
             expires_at=_iso(expires) if expires is not None else None,
         )
+
+    def _outputs_until(self, key: int, seq: int) -> dict[str, Any]:
+        """What the steps of a run had given when its `seq`-th one ended."""
+        steps = [one for one in self._store.steps(key) if 0 < one.seq <= seq]
+        done = {one.id: one.output for one in steps if one.state in ("succeeded", "compensated")}
+        return {"done": done, "skipped": [one.id for one in steps if one.state == "skipped"]}
 
 
 def _now(given: float | None) -> float:

@@ -1,12 +1,14 @@
 """The six kinds of steps: what each of them does."""
 
-from collections.abc import Collection, Mapping
+import itertools
+from collections.abc import Collection
 from typing import Any
 
 from metier.run.live import Attempt, LiveRun
 from metier.run.prompt import ask_model
-from metier.run.services import Prepared, StepFailedError
+from metier.run.services import StepFailedError
 from metier.run.tool import ToolContext
+from metier.run.undo import roll_back
 from metier.run.workflow import DEFAULT_ITERATIONS, Group, ReadyStep
 from metier.values.agents import ToolResult
 from metier.values.models import Usage
@@ -22,36 +24,33 @@ async def prompt(
     """Ask the model, with what the step needs before the system prompt."""
     key = one.id + suffix
     asked = one.body(names)
-    prepared = await _prepared(live, one, key, asked)
+    prepared = await live.prepared(one, key, asked)
     wanted = one.step.config.get("tools")
     offered = live.services.tools.specs(live.tools if wanted is None else _both(wanted, live.tools))
-    try:
-        answer = await ask_model(
-            live.services.model(live.run.request.get("model") or live.profile.model),
-            live.profile,
-            one.step.config,
-            f"{prepared.text}\n\n{live.profile.system_prompt}".strip(),
-            asked,
-            offered,
-            call=lambda name, args: _call(live, key, name, args, attempt),
-            used=lambda usage: live.ledger.add_usage(key, usage),
-            tell=lambda kind, **data: live.tell(kind, key, **data),
-        )
-    except StepFailedError:
-        _record(live, prepared, success=False)
-        raise
-    _record(live, prepared, success=True)
-    return answer
+    names_offered = [tool.name for tool in offered]
+    calls = itertools.count(1)
+    return await ask_model(
+        live.services.model(live.run.request.get("model") or live.profile.model),
+        live.profile,
+        one.step.config,
+        f"{prepared.text}\n\n{live.profile.system_prompt}".strip(),
+        asked,
+        offered,
+        call=lambda name, args: _call(
+            live, key, name, args, attempt, names_offered, f"/{next(calls)}"
+        ),
+        used=lambda usage: live.ledger.add_usage(key, usage),
+        tell=lambda kind, **data: live.tell(kind, key, **data),
+    )
 
 
 async def tool(
     live: LiveRun, one: ReadyStep, names: dict[str, Any], suffix: str, attempt: int
 ) -> Any:
     key = one.id + suffix
-    prepared = await _prepared(live, one, key, live.run.task) if one.step.requires else None
-    result = await _call(live, key, one.step.config["tool"], one.body(names), attempt)
-    if prepared is not None:
-        _record(live, prepared, success=result.success)
+    if live.requires or one.step.requires:
+        await live.prepared(one, key, live.run.task)
+    result = await _call(live, key, one.step.config["tool"], one.body(names), attempt, live.tools)
     if not result.success:
         raise StepFailedError(_of_tool(result))
     return result.output
@@ -78,13 +77,12 @@ async def loop(
     config, group = one.step.config, one.groups["steps"]
     most = config.get("maxIterations", DEFAULT_ITERATIONS)
     items = _items(one, names, most)
-    called = config.get("as") or "item"
+    for inner_step in one.walk():
+        live.ledger.seen.pop(inner_step.id, None)  # what an earlier attempt has left
     turns: list[Any] = []
     while items is None or len(turns) < len(items):
         turn = len(turns)
-        inner = {**names, "index": turn}
-        if items is not None:
-            inner["item"] = inner[called] = items[turn]
+        inner = live.names_of_turn(one, names, turn, items)
         if one.test is not None and not one.test(inner):
             break
         if turn >= most:
@@ -112,8 +110,8 @@ async def _children(live: LiveRun, group: Group, names: dict[str, Any], suffix: 
     failure = await live.group(group, names, suffix)
     if failure is not None:
         if group.strategy == "rollback":
-            await live.roll_back(group, suffix)
-        raise StepFailedError(failure._replace(retryable=failure.retryable))
+            await roll_back(live, group, suffix)
+        raise StepFailedError(failure)
     records = {one.id: live.ledger.records.get(one.id + suffix) for one in group.steps}
     return {
         step: record.output
@@ -125,32 +123,21 @@ async def _children(live: LiveRun, group: Group, names: dict[str, Any], suffix: 
 # What steps share
 
 
-async def _prepared(live: LiveRun, one: ReadyStep, key: str, task: str) -> Prepared:
-    """What the step is handed: what it was handed before, if it was."""
-    kept = live.ledger.records[key].input
-    if isinstance(kept, Mapping):
-        record = {name: value for name, value in kept.items() if name != "text"}
-        return Prepared(kept["text"], record, tuple(record.get("providers") or ()))
-    prepared = live.services.prepare(live.profile, one.step, task)
-    if prepared.failure is not None:
-        raise StepFailedError(prepared.failure)
-    if prepared.text or prepared.record:
-        await live.ledger.keep_input(key, prepared)
-        live.tell("step.prepared", key, **prepared.record)
-    return prepared
-
-
-def _record(live: LiveRun, prepared: Prepared, *, success: bool) -> None:
-    for one in prepared.providers:
-        live.services.record_outcome(one, success=success)
-
-
-async def _call(live: LiveRun, key: str, name: str, args: Any, attempt: int) -> ToolResult:
+async def _call(
+    live: LiveRun,
+    key: str,
+    name: str,
+    args: Any,
+    attempt: int,
+    allow: Collection[str],
+    which: str = "",
+) -> ToolResult:
+    """Call a tool; `which` tells the calls of one step apart."""
     run = live.run
-    context = ToolContext(run.run_id, key, run.agent_id, attempt, f"{run.run_id}/{key}")
+    context = ToolContext(run.run_id, key, run.agent_id, attempt, f"{run.run_id}/{key}{which}")
     if live.look is not None:
         live.tell("tool.called", key, tool=name)
-    result = await live.services.tools.execute(name, args, context=context, allow=live.tools)
+    result = await live.services.tools.execute(name, args, context=context, allow=allow)
     live.ledger.add_usage(key, _ONE_TOOL_CALL)
     if live.look is not None:
         said = {"error": result.error, "errorCode": result.error_code} if result.error else {}

@@ -1,18 +1,19 @@
 """What is kept of a run while it is at work: its steps, their outputs, its checkpoints."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from metier.run.checkpoints import SAVE_CHECKPOINT
-from metier.run.services import Prepared, RunStoppedError
+from metier.run.services import RunStoppedError
 from metier.run.store import NO_MEMORY, RunStore, Write, kept_once
 from metier.run.workflow import ReadyStep
 from metier.values.agents import CheckpointSettings, Limits
 from metier.values.models import Usage
 from metier.values.runs import DONE, Failure, StepRecord
 
-_PRUNED_AT_ONCE = 10
+_SEQUENCES = "SELECT seq FROM checkpoint WHERE run = ? ORDER BY seq"
 
 
 class Ledger:
@@ -38,14 +39,18 @@ class Ledger:
         """What templates see of steps."""
         self.memory: dict[str, Any] = {}
         self.usage = Usage()
+        for one in known:
+            self.usage = self.usage.plus(one.usage)
         self.limits = limits
+        self._is_undoing = False
+        self.has_undone = False
         self._order = order
         self._settings = settings
         self._seq = max((one.seq for one in known), default=0)
         self._begun = 0
         self._successes = 0
         self._prefix = -1
-        self._checkpoints: list[int] = []
+        self._checkpoints = [seq for (seq,) in store.rows(_SEQUENCES, (key,))] if known else []
         self._context = context
         self._memory = NO_MEMORY.key
 
@@ -81,9 +86,20 @@ class Ledger:
         self.records[record.id] = record
         self.store.note(self.key, record)
 
-    async def keep_input(self, key: str, prepared: Prepared) -> None:
+    @contextmanager
+    def undoing(self) -> Iterator[None]:
+        """While steps only undo others no limit stops them, and no checkpoint is written."""
+        before = self.limits, self._is_undoing
+        self.limits, self._is_undoing = Limits(), True
+        try:
+            yield
+        finally:
+            self.limits, self._is_undoing = before
+            self.has_undone = True
+
+    async def keep_input(self, key: str, handed: dict[str, Any]) -> None:
         """Put on the disk what a step is handed, before it is sent."""
-        record = self.records[key]._replace(input={"text": prepared.text, **prepared.record})
+        record = self.records[key]._replace(input=handed)
         self.records[key] = record
         await self.store.save([self.store.step(self.key, record)])
 
@@ -114,14 +130,18 @@ class Ledger:
     def ending(self) -> list[Write]:
         """The last checkpoint of a run that ends in an orderly way, if one is due."""
         ended = [one for one in self.records.values() if one.state == "succeeded"]
-        if not (self._settings.enabled and ended):
+        if not (self._settings.enabled and ended) or self.has_undone:
             return []
         latest = max(ended, key=lambda one: one.seq)
         writes = [] if self._seq in self._checkpoints else self._checkpoint(latest.id)
         return [*writes, *self._pruning()]
 
+    def is_checkpoint(self, seq: int) -> bool:
+        """Whether a full record was written with the step that ended as that one."""
+        return seq in self._checkpoints
+
     def _is_checkpoint_due(self, one: ReadyStep) -> bool:
-        if not self._settings.enabled or one.step.checkpoint is False:
+        if not self._settings.enabled or self._is_undoing or one.step.checkpoint is False:
             return False
         every = max(1, self._settings.interval)
         return one.step.checkpoint is True or self._successes % every == 0
@@ -137,12 +157,10 @@ class Ledger:
         self._checkpoints.append(self._seq)
         row = (
             self.key, self._seq, None, self._prefix, completed, self._context, self._memory,
-            now, expires,
+            now, expires, None,
         )  # fmt: skip
         writes.append((SAVE_CHECKPOINT, row))
-        if len(self._checkpoints) >= self._settings.maximum + _PRUNED_AT_ONCE:
-            writes += self._pruning()
-        return writes
+        return [*writes, *self._pruning()]
 
     def _pruning(self) -> list[Write]:
         if len(self._checkpoints) <= self._settings.maximum:

@@ -1,15 +1,18 @@
 """One run at work: groups of steps, and each step with its attempts."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from metier.core.templates import TemplateError
+from metier.errors import MetierError, StoreError
 from metier.run.delegation import DelegationChain
 from metier.run.ledger import Ledger
-from metier.run.services import Look, RunStoppedError, Services, StepFailedError
+from metier.run.services import Look, Prepared, RunStoppedError, Services, StepFailedError
 from metier.run.store import RunStore, Write, ended
+from metier.run.undo import roll_back
 from metier.run.workflow import Group, ReadyStep, allowed_tools
 from metier.values.agents import AgentProfile, Limits
 from metier.values.runs import (
@@ -57,6 +60,7 @@ class LiveRun:
         self.ledger = Ledger(store, run.key, order, context, settings, limits, known)
         self.is_wanted_stopped = False
         """Whether somebody asked for the end of this run, and waits for its result."""
+        self.requires = profile.requires
         self.tools = allowed_tools(profile)
         """The tools that the agent may call."""
         self._kinds = kinds
@@ -75,11 +79,14 @@ class LiveRun:
 
     def tell(self, kind: str, step: str = "", **data: Any) -> None:
         if self.look is not None:
-            self.look(Event(kind, self.run.run_id, time.time(), step, data))
+            with contextlib.suppress(Exception):  # who looks on cannot stop a run
+                self.look(Event(kind, self.run.run_id, time.time(), step, data))
 
     async def execute(self) -> RunResult:
         """Run to the end; what came of it. Cancelling the task cancels the run."""
-        self.tell("run.started", agent=self.run.agent_id, task=self.run.task)
+        above = {"parentRunId": self.run.parent_run, "parentStepId": self.run.parent_step}
+        said = above if self.run.parent_run else {}
+        self.tell("run.started", agent=self.run.agent_id, task=self.run.task, **said)
         seconds = self.ledger.limits.seconds
         try:
             async with asyncio.timeout(seconds):
@@ -89,18 +96,22 @@ class LiveRun:
         except RunStoppedError as error:
             failure = error.failure
         except asyncio.CancelledError:
-            return self._cancelled()
+            return self._cancelled("cancelled")
         state: RunState = "failed" if failure else "succeeded"
         if failure is not None and self.plan.strategy == "rollback":
-            complete = await self.roll_back(self.plan)
+            try:
+                complete = await roll_back(self, self.plan)
+            except asyncio.CancelledError:
+                return self._cancelled("rollback_incomplete")
             state = "rolled_back" if complete else "rollback_incomplete"
         await self.ledger.store.save(self._ending(state, failure))
         return self.result()
 
-    def _cancelled(self) -> RunResult:
+    def _cancelled(self, state: RunState) -> RunResult:
         """Keep the end of a cancelled run; the task goes on only if that was asked for."""
         failure = Failure("RUN_CANCELLED", "the run was cancelled")
-        self.ledger.store.save_now(self._ending("cancelled", failure))
+        self.ledger.store.flush()
+        self.ledger.store.save_now(self._ending(state, failure))
         task = asyncio.current_task()
         if not self.is_wanted_stopped or task is None:
             raise asyncio.CancelledError
@@ -209,7 +220,7 @@ class LiveRun:
             self._scopes[key] = names
         known = ledger.done(key)
         if known is not None:
-            self._restore(one, known)
+            self.restore(one, known, names, suffix)
             return None
         ledger.count()
         started = time.time()
@@ -222,10 +233,35 @@ class LiveRun:
             await self._end(one, StepRecord(key, "failed", failure=failure, started=started))
             return failure
         before = ledger.records.get(key)
-        handed = before.input if before is not None else None
-        ledger.note(StepRecord(key, "running", input=handed, started=started))
+        fresh = StepRecord(key, "running", started=started)
+        if before is not None:
+            fresh = fresh._replace(input=before.input, usage=before.usage)
+        ledger.note(fresh)
         self.tell("step.started", key, type=one.kind)
-        return await self._attempts(one, names, suffix)
+        failure_or_none = await self._attempts(one, names, suffix)
+        self._record_outcome(key, success=failure_or_none is None)
+        return failure_or_none
+
+    def _record_outcome(self, key: str, *, success: bool) -> None:
+        """Add how the step ended to the history of those who provided for it."""
+        handed = self.ledger.records[key].input
+        providers = handed.get("providers") if isinstance(handed, dict) else None
+        for one in providers or ():
+            with contextlib.suppress(Exception):  # a record that cannot be kept stops no run
+                self.services.record_outcome(one, success=success)
+
+    async def prepared(self, one: ReadyStep, key: str, task: str) -> Prepared:
+        """What the step is handed: what it was handed before, if it was."""
+        kept = self.ledger.records[key].input
+        if isinstance(kept, dict) and "refused" not in kept:
+            return Prepared(kept["text"], kept, tuple(kept.get("providers") or ()))
+        prepared = self.services.prepare(self.profile, one.step, task)
+        refused = {"refused": prepared.failure.code} if prepared.failure is not None else {}
+        await self.ledger.keep_input(key, {**prepared.record, **refused, "text": prepared.text})
+        self.tell("step.prepared", key, **prepared.record)
+        if prepared.failure is not None:
+            raise StepFailedError(prepared.failure)
+        return prepared
 
     async def _attempts(self, one: ReadyStep, names: dict[str, Any], suffix: str) -> Failure | None:
         key, policy = one.id + suffix, one.step.retry
@@ -258,11 +294,23 @@ class LiveRun:
             self._remember(one, output)
         except StepFailedError as error:
             return error.failure
+        except RunStoppedError as error:
+            record = self.ledger.records[key]
+            stopped = record._replace(state="failed", failure=error.failure, attempts=attempt)
+            self.ledger.note(stopped._replace(finished=time.time()))
+            raise
+        except StoreError:
+            raise
+        except MetierError as error:
+            return Failure(error.code, error.message)
         except TemplateError as error:
             return Failure("EXPRESSION_FAILED", f"'{key}': {error}")
         except TimeoutError:
             message = f"'{key}' took over {one.timeout or 0:g} seconds"
             return Failure("STEP_TIMEOUT", message, kind="timeout", retryable=True)
+        except Exception as error:  # a model, a service: whatever breaks is a failure of the step
+            said = " ".join(str(error).split())[:300]
+            return Failure("STEP_FAILED", f"'{key}': {type(error).__name__}: {said}")
         record = self.ledger.records[key]
         await self._end(one, record._replace(state="succeeded", output=output, attempts=attempt))
         return None
@@ -282,48 +330,54 @@ class LiveRun:
             said = record.failure.to_json() if record.failure else None
             took = record.duration_ms
             self.tell(f"step.{record.state}", record.id, durationMs=took, error=said)
+            if self.ledger.is_checkpoint(record.seq):
+                checkpoint = f"{self.run.run_id}:{record.seq}"
+                self.tell("checkpoint.saved", record.id, checkpointId=checkpoint)
 
     def _remember(self, one: ReadyStep, output: Any) -> None:
         """Keep what the step gives under the names that it is told to."""
         names = one.step.outputs
+        found: dict[str, Any] = {}
         for name in names:
             if isinstance(output, dict) and name in output:
-                self.ledger.memory[name] = output[name]
+                found[name] = output[name]
             elif len(names) == 1:
-                self.ledger.memory[name] = output
+                found[name] = output
             else:
                 message = f"its output has no '{name}'"
                 raise StepFailedError(Failure("STEP_OUTPUT_MISSING", message))
+        self.ledger.memory.update(found)
 
-    def _restore(self, one: ReadyStep, known: StepRecord) -> None:
+    def restore(
+        self, one: ReadyStep, known: StepRecord, names: dict[str, Any], suffix: str
+    ) -> None:
+        """Make known again what a step gave that is done, and all inside it."""
+        turns = [(names, suffix)]
+        if one.kind == "loop" and isinstance(known.output, list):
+            turns = [
+                (self.names_of_turn(one, names, turn), f"{suffix}[{turn}]")
+                for turn in range(len(known.output))
+            ]
+        for inner, inner_suffix in turns:
+            for child in (child for group in one.groups.values() for child in group.steps):
+                record = self.ledger.done(child.id + inner_suffix)
+                if record is not None:
+                    if inner_suffix:
+                        self._scopes[record.id] = inner
+                    self.restore(child, record, inner, inner_suffix)
         self.ledger.show(one.id, known)
         if known.state == "succeeded":
             self._remember(one, known.output)
 
-    # Undoing
-
-    async def roll_back(self, group: Group, suffix: str = "") -> bool:
-        """Undo what succeeded in `group`, the latest first; whether all of it could be undone."""
-        inside = {one.id: one for step in group.steps for one in step.walk()}
-        succeeded = [one for one in self.ledger.in_order() if one.state == "succeeded"]
-        complete = True
-        for record in reversed(succeeded):
-            name, _, turn = record.id.partition("[")
-            one = inside.get(name)
-            if one is None or not (f"[{turn}" if turn else "").startswith(suffix):
-                continue
-            complete = await self._undo(one, record) and complete
-        return complete
-
-    async def _undo(self, one: ReadyStep, record: StepRecord) -> bool:
-        if one.compensate is None:
-            return bool(one.groups)  # its steps are undone one by one
-        suffix = record.id.removeprefix(one.id)
-        failure = await self.step(one.compensate, self.names(record.id), suffix)
-        if failure is None:
-            self.ledger.note(record._replace(state="compensated"))
-            self.tell("step.compensated", record.id)
-        return failure is None
+    def names_of_turn(
+        self, one: ReadyStep, names: dict[str, Any], turn: int, items: Any = None
+    ) -> dict[str, Any]:
+        """What the steps of one turn of a loop see; `items` is what it goes over."""
+        inner = {**names, "index": turn}
+        if one.over is not None:
+            given = one.over(names) if items is None else items
+            inner["item"] = inner[one.step.config.get("as") or "item"] = given[turn]
+        return inner
 
 
 async def _stop(running: Mapping["asyncio.Task[Failure | None]", ReadyStep]) -> None:

@@ -30,7 +30,7 @@ async def ask_model(
     messages = [Message("user", prompt)]
     rounds = config.get("maxToolRounds", DEFAULT_TOOL_ROUNDS)
     schema = config.get("outputSchema")
-    for _ in range(rounds + 1):
+    for number in range(rounds + 1):
         request = ModelRequest(
             system=system,
             messages=tuple(messages),
@@ -44,6 +44,8 @@ async def ask_model(
         used(reply.usage)
         if not reply.tool_calls:
             return reply.text if schema is None else _value(reply, schema)
+        if number == rounds:
+            break
         messages.append(Message("assistant", reply.text, tool_calls=reply.tool_calls))
         for one in reply.tool_calls:
             result = await call(one.name, one.args)
@@ -58,7 +60,7 @@ async def _reply(model: Model, request: ModelRequest, tell: Callable[..., None])
     try:
         reply = await model.respond(request)
     except ModelError as error:
-        tell("model.failed", model=model.name, error=error.message, kind=error.kind)
+        tell("model.failed", model=model.name, error=error.message, errorKind=error.kind)
         failure = Failure(error.code, error.message, error.kind, retryable=bool(error.kind))
         raise StepFailedError(failure) from error
     tell("model.answered", model=model.name, usage=reply.usage.to_json())
@@ -69,13 +71,20 @@ def _value(reply: ModelReply, schema: Mapping[str, Any]) -> Any:
     """The answer as a value that fits the schema."""
     from jsonschema import exceptions, validators  # only who asks for a schema needs it
 
-    value = reply.data
+    value, is_retryable = reply.data, True
     try:
         if value is None:
             value = json.loads(reply.text)
+        json.dumps(value, allow_nan=False)
         validators.validator_for(schema)(schema).validate(value)
+        return value
     except (ValueError, exceptions.ValidationError) as error:
-        reason = getattr(error, "message", str(error)).splitlines()[0][:200]
-        message = f"the answer does not fit the schema: {reason}"
-        raise StepFailedError(Failure("MODEL_OUTPUT_INVALID", message, retryable=True)) from None
-    return value
+        reason = f"the answer does not fit the schema: {_first_line(error)}"
+    except Exception as error:  # whatever is wrong with the schema itself
+        reason, is_retryable = f"the outputSchema cannot be used: {_first_line(error)}", False
+    raise StepFailedError(Failure("MODEL_OUTPUT_INVALID", reason, retryable=is_retryable))
+
+
+def _first_line(error: Exception) -> str:
+    said = str(getattr(error, "message", "") or error) or type(error).__name__
+    return said.splitlines()[0][:200]

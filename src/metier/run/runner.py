@@ -13,13 +13,18 @@ from metier.run.kinds import kinds
 from metier.run.live import LiveRun
 from metier.run.owner import this_process
 from metier.run.services import Look, Services, StepFailedError
-from metier.run.store import Kept, NewRun, RunStore, begun, kept_once, step_write
+from metier.run.store import Kept, NewRun, RunStore, begun, ended, kept_once, step_write
 from metier.run.workflow import Group, ReadyStep, ready
 from metier.stamps import new_id
 from metier.values.agents import AgentProfile, Execution, Limits
-from metier.values.runs import Failure, RunRecord, RunResult, StepRecord
+from metier.values.models import Usage
+from metier.values.runs import DONE, NOTHING_USED, Failure, RunRecord, RunResult, StepRecord
 
 HEARTBEAT_SECONDS = 1.0
+_OWNER = this_process()
+_AT_WORK: set[tuple[str, str, str]] = set()
+"""The runs that this process executes: their file, who it is, their id."""
+_NO_CHAIN = DelegationChain(("",))
 
 
 class DelegationResult(NamedTuple):
@@ -58,10 +63,11 @@ class Runner:
         self._store = store
         self._services = services
         self._look = look
-        self._owner = this_process()
+        self._owner = _OWNER
         self._kinds = kinds(self._delegate_step)
         self._live: dict[str, tuple[LiveRun, asyncio.Task[Any] | None]] = {}
         self._beat: asyncio.Task[None] | None = None
+        self._count = 0
         self._plans: dict[int, tuple[AgentProfile, Group]] = {}
         self._kept: dict[int, tuple[AgentProfile, Kept]] = {}
 
@@ -89,7 +95,7 @@ class Runner:
         """Go on with a run where it stopped; one that has succeeded is told again."""
         run = self._store.run(run_id)
         if run.state == "succeeded":
-            return RunResult(run, self._store.steps(run.key), {})
+            return self._told_again(run)
         if run.state != "running" and not run.is_resumable:
             raise UsageError(
                 f"run '{run.run_id}' is {run.state}: it cannot go on",
@@ -117,10 +123,14 @@ class Runner:
             kept_once(run.profile), forked_from=found.checkpoint_id,
         )  # fmt: skip
         key = self._store.new_key()
-        restored = [*found.step_outputs, *found.skipped_step_ids]
-        kept = {one.id: one for one in self._store.steps(run.key) if one.id in restored}
+        known = {one.id: one for one in self._store.steps(run.key)}
+        restored = [
+            known[one]
+            for one in (*found.step_outputs, *found.skipped_step_ids)
+            if one in known and known[one].state in DONE
+        ]
         steps = [
-            kept[one]._replace(seq=number, state=_restored_state(kept[one]))
+            one._replace(seq=number, usage=NOTHING_USED)
             for number, one in enumerate(restored, start=1)
         ]
         self._store.save_now([*begun(new, key), *(step_write(key, one) for one in steps)])
@@ -161,24 +171,48 @@ class Runner:
         parent: tuple[str, str] = ("", ""),
     ) -> RunRecord:
         asked = {**request, "chain": list(chain.agents), "maxDepth": chain.max_depth}
+        task = task.encode(errors="replace").decode()
         kept = self._profile_kept(profile)
         new = NewRun(new_id(), profile.agent_id, task, time.time(), kept_once(asked), kept, *parent)
         key = self._store.new_key()
-        await self._store.save(begun(new, key, self._owner))
-        return RunRecord(
+        run = RunRecord(
             new.run_id, new.agent_id, task, "running", new.created, asked, profile.data,
             parent_run=parent[0], parent_step=parent[1], key=key,
         )  # fmt: skip
+        try:
+            await self._store.save(begun(new, key, self._owner))
+        except asyncio.CancelledError:
+            self._store.flush()
+            failure = Failure("RUN_CANCELLED", "the run was cancelled before it began")
+            self._store.save_now([ended(run._replace(state="cancelled", failure=failure))])
+            raise
+        return run
 
-    async def _go_on(self, run: RunRecord) -> RunResult:
+    async def _go_on(self, run: RunRecord, limits: Limits | None = None) -> RunResult:
         profile = AgentProfile.of(run.profile)
         chain = DelegationChain(tuple(run.request["chain"]), run.request["maxDepth"])
-        plan = ready(profile, run.request.get("execution"))
+        plan = self._plan_of(run, profile)
+        if (self._store.path, self._owner, run.run_id) in _AT_WORK:
+            raise UsageError(f"run '{run.run_id}' is at work here already", code="RUN_BUSY")
         self._store.claim(run.run_id, self._owner, time.time())
         run = run._replace(state="running", failure=None, finished=None)
         known = self._store.steps(run.key)
         with self._at_work():
-            return await self._execute(run, profile, plan, chain, profile.limits, known)
+            return await self._execute(run, profile, plan, chain, limits or profile.limits, known)
+
+    def _told_again(self, run: RunRecord) -> RunResult:
+        """The result of a run that has succeeded."""
+        profile = AgentProfile.of(run.profile)
+        known = self._store.steps(run.key)
+        live = self._live_run(run, profile, self._plan_of(run, profile), _NO_CHAIN, Limits(), known)
+        for one in live.plan.steps:
+            record = live.ledger.done(one.id)
+            if record is not None:
+                live.restore(one, record, live.names(), "")
+        return RunResult(run, known, dict(live.ledger.memory))
+
+    def _plan_of(self, run: RunRecord, profile: AgentProfile) -> Group:
+        return ready(profile, run.request.get("execution"))
 
     async def _execute(
         self,
@@ -189,27 +223,43 @@ class Runner:
         limits: Limits,
         known: Sequence[StepRecord] = (),
     ) -> RunResult:
-        live = LiveRun(
-            self._store, self._services, run, profile, plan, chain, self._kinds,
-            limits=limits, context=kept_once(run.request).key, known=known, look=self._look,
-        )  # fmt: skip
+        live = self._live_run(run, profile, plan, chain, limits, known)
+        mark = self._store.path, self._owner, run.run_id
         self._live[run.run_id] = live, asyncio.current_task()
+        _AT_WORK.add(mark)
         try:
             return await live.execute()
         finally:
+            _AT_WORK.discard(mark)
             del self._live[run.run_id]
+
+    def _live_run(
+        self,
+        run: RunRecord,
+        profile: AgentProfile,
+        plan: Group,
+        chain: DelegationChain,
+        limits: Limits,
+        known: Sequence[StepRecord],
+    ) -> LiveRun:
+        return LiveRun(
+            self._store, self._services, run, profile, plan, chain, self._kinds,
+            limits=limits, context=kept_once(run.request).key, known=known, look=self._look,
+        )  # fmt: skip
 
     @contextlib.contextmanager
     def _at_work(self) -> Iterator[None]:
         """Count a run, so that those at work together are saved together."""
         self._store.live += 1
+        self._count += 1
         if self._beat is None:
             self._beat = asyncio.create_task(self._keep_alive())
         try:
             yield
         finally:
             self._store.live -= 1
-            if not self._store.live and self._beat is not None:
+            self._count -= 1
+            if not self._count and self._beat is not None:
                 self._beat.cancel()
                 self._beat = None
 
@@ -229,6 +279,8 @@ class Runner:
     ) -> Any:
         key = one.id + suffix
         asked = one.body(names)
+        if live.requires or one.step.requires:
+            await live.prepared(one, key, str(asked["task"]))
         target = one.step.config["targetAgent"]
         live.tell("delegation.started", key, to=target)
         result = await self.delegate(live, key, target, str(asked["task"]), asked.get("input"))
@@ -256,15 +308,20 @@ class Runner:
         own = profile.delegation
         below = chain.extend(target, own.max_depth if own.states_depth else None)
         started = time.monotonic()
+        before = self._begun_by(live, step, target)
+        counted = before.usage if before is not None else NOTHING_USED
         try:
             limit = settings.timeout_ms / 1e3 if settings.timeout_ms else None
             async with asyncio.timeout(limit):
-                child = await self._child(live, step, profile, task, input, below)
+                child = await self._child(live, step, profile, task, input, below, before)
         except TimeoutError:
             message = f"'{target}' took over {limit or 0:g} seconds"
+            stopped = self._begun_by(live, step, target)
+            if stopped is not None:
+                live.ledger.add_usage(step, stopped.usage.minus(counted))
             return _refused(target, "DELEGATION_TIMEOUT", message, chain, retryable=True)
         took = (time.monotonic() - started) * 1e3
-        live.ledger.add_usage(step, child.usage)
+        live.ledger.add_usage(step, child.usage.minus(counted))
         if child.success:
             return DelegationResult(
                 True, target, child.output, "", "", took, below.depth, child.run_id
@@ -275,6 +332,12 @@ class Runner:
             "DELEGATION_FAILED", took, below.depth, child.run_id, bool(why and why.retryable),
         )  # fmt: skip
 
+    def _begun_by(self, live: LiveRun, step: str, agent_id: str) -> RunRecord | None:
+        """The run that a step has delegated to already."""
+        children = self._store.children(live.run.run_id)
+        own = [one for one in children if (one.parent_step, one.agent_id) == (step, agent_id)]
+        return own[-1] if own else None
+
     async def _child(
         self,
         live: LiveRun,
@@ -283,16 +346,14 @@ class Runner:
         task: str,
         input: Any,
         chain: DelegationChain,
+        before: RunRecord | None,
     ) -> RunResult:
         """Run the delegate, or go on with the run that this step began before."""
         parent = live.run.run_id, step
-        before = [
-            one
-            for one in self._store.children(live.run.run_id)
-            if one.parent_step == step and one.agent_id == profile.agent_id
-        ]
-        if before and (before[-1].state == "succeeded" or before[-1].is_resumable):
-            return await self.resume(before[-1].run_id)
+        if before is not None and before.state == "succeeded":
+            return self._told_again(before)
+        if before is not None and (before.state == "running" or before.is_resumable):
+            return await self._go_on(before, _within(profile.limits, live, before.usage))
         request = {"input": input, "model": live.run.request.get("model"), "execution": None}
         run = await self._create(profile, task, request, chain, parent)
         limits = _within(profile.limits, live)
@@ -307,9 +368,12 @@ def _refused(
     )
 
 
-def _within(limits: Limits, live: LiveRun) -> Limits:
-    """A delegate's limits: its own, and no more tokens and cost than its caller has left."""
-    left, used = live.ledger.limits, live.ledger.usage
+def _within(limits: Limits, live: LiveRun, counted: Usage = NOTHING_USED) -> Limits:
+    """A delegate's limits: its own, and no more tokens and cost than its caller has left.
+
+    `counted` is what the delegate has used before, which its caller has counted already.
+    """
+    left, used = live.ledger.limits, live.ledger.usage.minus(counted)
     return limits._replace(
         tokens=_least(limits.tokens, left.tokens, used.tokens),
         cost=_least(limits.cost, left.cost, used.cost),
@@ -319,7 +383,3 @@ def _within(limits: Limits, live: LiveRun) -> Limits:
 def _least(own: Any, limit: Any, used: Any) -> Any:
     left = None if limit is None else max(0, limit - used)
     return min((one for one in (own, left) if one is not None), default=None)
-
-
-def _restored_state(step: StepRecord) -> Any:
-    return "skipped" if step.state == "skipped" else "succeeded"

@@ -9,9 +9,10 @@ from hashlib import blake2b
 from threading import RLock
 from typing import Any, ClassVar, NamedTuple
 
-from metier.database import BUSY_SECONDS, Database, Migration
+from metier.database import BUSY_SECONDS, Database
 from metier.errors import NotFoundError, UsageError
 from metier.run.owner import is_gone
+from metier.run.tables import TABLES
 from metier.values.models import Usage
 from metier.values.runs import NOTHING_USED, Failure, RunRecord, RunState, StepRecord
 
@@ -19,68 +20,6 @@ FILE_NAME = "runs.db"
 LEASE_SECONDS = 15.0
 INTERRUPTED = Failure("RUN_INTERRUPTED", "its process ended before the run did")
 
-_TABLES = Migration(
-    "runs",
-    (
-        "CREATE TABLE migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL)",
-        "CREATE TABLE blob (key INTEGER PRIMARY KEY, data TEXT NOT NULL)",
-        """
-        CREATE TABLE run (
-            key INTEGER PRIMARY KEY,
-            id TEXT UNIQUE NOT NULL,
-            agent TEXT NOT NULL,
-            task TEXT NOT NULL,
-            state TEXT NOT NULL,
-            created REAL NOT NULL,
-            finished REAL,
-            request INTEGER NOT NULL REFERENCES blob,
-            profile INTEGER NOT NULL REFERENCES blob,
-            parent TEXT NOT NULL DEFAULT '',
-            parent_step TEXT NOT NULL DEFAULT '',
-            forked_from TEXT NOT NULL DEFAULT '',
-            failure TEXT,
-            usage TEXT,
-            output TEXT,
-            owner TEXT,
-            lease REAL,
-            cancel INTEGER NOT NULL DEFAULT 0
-        )
-        """,
-        "CREATE INDEX run_state ON run (state)",
-        "CREATE INDEX run_parent ON run (parent) WHERE parent != ''",
-        """
-        CREATE TABLE step (
-            run INTEGER NOT NULL,
-            id TEXT NOT NULL,
-            seq INTEGER NOT NULL,
-            state TEXT NOT NULL,
-            attempts INTEGER NOT NULL,
-            input TEXT,
-            output TEXT,
-            failure TEXT,
-            usage TEXT,
-            started REAL NOT NULL,
-            finished REAL,
-            PRIMARY KEY (run, id)
-        ) WITHOUT ROWID
-        """,
-        """
-        CREATE TABLE checkpoint (
-            run INTEGER NOT NULL,
-            seq INTEGER NOT NULL,
-            name TEXT,
-            step_index INTEGER NOT NULL,
-            completed TEXT NOT NULL,
-            context INTEGER NOT NULL REFERENCES blob,
-            memory INTEGER NOT NULL REFERENCES blob,
-            created REAL NOT NULL,
-            expires REAL,
-            PRIMARY KEY (run, seq)
-        ) WITHOUT ROWID
-        """,
-        "CREATE UNIQUE INDEX checkpoint_name ON checkpoint (name) WHERE name IS NOT NULL",
-    ),
-)
 SAVE_STEP = "INSERT OR REPLACE INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _SAVE_RUN = (
     "INSERT INTO run (key, id, agent, task, state, created, request, profile, parent, parent_step,"
@@ -123,7 +62,7 @@ class RunStore(Database):
 
     called = "the record of runs"
     rebuilt_by = "move the file away; the runs in it are lost"
-    migrations = (_TABLES,)
+    migrations = (TABLES,)
     pragmas: ClassVar[tuple[str, ...]] = (
         "PRAGMA synchronous = FULL",
         "PRAGMA temp_store = MEMORY",
@@ -181,6 +120,8 @@ class RunStore(Database):
 
     def _save_all(self) -> None:
         waiting, self._waiting = self._waiting, []
+        if not waiting:
+            return
         by_statement = {SAVE_STEP: self._take_noted()}
         for writes, _ in waiting:
             for statement, values in writes:
@@ -189,14 +130,30 @@ class RunStore(Database):
             with self._lock, self.transaction() as connection:
                 for statement, rows in by_statement.items():
                     connection.executemany(statement, rows)
-        except Exception as error:
-            for _, future in waiting:
-                if not future.done():
-                    future.set_exception(error)
+        except Exception:
+            self._save_one_by_one(waiting)
             return
         for _, future in waiting:
             if not future.done():
                 future.set_result(None)
+
+    def _save_one_by_one(
+        self, waiting: Sequence[tuple[Sequence[Write], asyncio.Future[None]]]
+    ) -> None:
+        """What one run cannot save does not keep the others from it."""
+        for writes, future in waiting:
+            try:
+                self.save_now(writes)
+                if not future.done():
+                    future.set_result(None)
+            except Exception as error:
+                if not future.done():
+                    future.set_exception(error)
+
+    def flush(self) -> None:
+        """Write at once what waits to be written."""
+        if self._waiting:
+            self._save_all()
 
     # Runs
 
@@ -264,12 +221,14 @@ class RunStore(Database):
             raise NotFoundError(f"no run is called '{run_id}'", hint="metier runs list")
         return _run_of(found[0])
 
-    def runs(self, *, state: str | None = None, limit: int = 50) -> list[RunRecord]:
-        """The latest runs, newest first; delegated ones are among them."""
+    def runs(
+        self, *, state: str | None = None, limit: int = 50, delegated: bool = True
+    ) -> list[RunRecord]:
+        """The latest runs, newest first; `delegated` ones are among them or not."""
         found = self.rows(
             f"SELECT {_RUN_COLUMNS} FROM run WHERE (?1 IS NULL OR state = ?1)"
-            " ORDER BY created DESC, id DESC LIMIT ?2",
-            (state, limit),
+            " AND (?3 OR parent = '') ORDER BY created DESC, id DESC LIMIT ?2",
+            (state, limit, delegated),
         )
         return [_run_of(row) for row in found]
 

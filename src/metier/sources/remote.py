@@ -1,6 +1,7 @@
 """A card behind an address."""
 
 import hashlib
+import os
 import re
 import time
 from contextlib import suppress
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 MOST_REDIRECTS = 5
 _PIN = re.compile(r"[0-9a-f]{64}\Z")
+OFFLINE = "METIER_OFFLINE"
+"""The environment variable that keeps remote sources from being fetched."""
 
 
 class RemoteSource:
@@ -52,6 +55,8 @@ class RemoteSource:
         where = shown_address(self.location)
         if not _PIN.match(self._pin):
             raise SourceError("'sha256' must be 64 hexadecimal digits", where=where)
+        if os.environ.get(OFFLINE):
+            raise SourceError("it is not fetched here", where=where, hint="metier refresh")
         data = _fetch(self.location, self._limit, self._context)
         if len(data) > LARGEST:
             raise SourceError(f"it has more than {LARGEST} bytes: nothing was taken", where=where)

@@ -99,7 +99,9 @@ CARD = {
                 type="list", items=Field(type="text", choices=("main", "isolated"))
             ),
             "confidenceThreshold": Field(type="number", least=0, most=1),
-            "timeOfDay": texts(None, None),
+            "timeOfDay": Field(
+                type="list", items=text(choices=("morning", "afternoon", "evening", "night"))
+            ),
             "userTier": texts(None, None),
             "environmentType": texts(None, None),
         },

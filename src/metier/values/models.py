@@ -29,6 +29,15 @@ class Usage(NamedTuple):
             self.tool_calls + other.tool_calls,
         )
 
+    def minus(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.input_tokens - other.input_tokens,
+            self.output_tokens - other.output_tokens,
+            self.cost - other.cost,
+            self.requests - other.requests,
+            self.tool_calls - other.tool_calls,
+        )
+
     def to_json(self) -> dict[str, Any]:
         return {
             "inputTokens": self.input_tokens,

@@ -1,0 +1,43 @@
+"""Text that fits: one line, lines broken between words, small bars."""
+
+import textwrap
+from collections.abc import Sequence
+
+from metier.core.text import printable
+
+_BAR = 3  # cells of a full one
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+_INDENT = "   "
+
+
+def one_line(text: str) -> str:
+    return printable(" ".join(text.split()))
+
+
+def bar(value: float) -> str:
+    """`0.50 █▌`"""
+    full, eighths = divmod(round(min(max(value, 0), 1) * _BAR * 8), 8)
+    return f"{value:.2f} {'█' * full}{_EIGHTHS[eighths].strip()}".rstrip()
+
+
+def packed(parts: Sequence[str], width: int) -> list[str]:
+    """The parts on as few lines as they fit on."""
+    lines = [f"{_INDENT}{parts[0]}"]
+    for part in parts[1:]:
+        if len(lines[-1]) + len(part) + 2 <= width:
+            lines[-1] += f"  {part}"
+        else:
+            lines.append(f"{_INDENT}{part}")
+    return lines
+
+
+def wrapped(text: str, width: int, indent: str = _INDENT) -> list[str]:
+    """The lines of `text`; a long word is left to the terminal, so that it can be copied."""
+    return textwrap.wrap(
+        one_line(text),
+        max(width, 20),
+        initial_indent=indent,
+        subsequent_indent=f"{indent}  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -1,0 +1,334 @@
+"""`metier run`"""
+
+import asyncio
+import json
+import shlex
+import signal
+import sys
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple, NoReturn
+
+import click
+
+from metier.catalog import Catalog
+from metier.cli.run_live import TURNS, Progress, progress
+from metier.cli.run_view import note_wrapped, print_output, state_in_words, summary
+from metier.cli.session import Session, complete_names, metier_command
+from metier.core.nearest import nearest
+from metier.errors import MetierError, UsageError
+from metier.run.services import Look
+from metier.run.telemetry import spans
+from metier.run.workflow import allowed_tools
+from metier.values.agents import AgentProfile, Execution
+from metier.values.runs import Event, RunResult
+
+CANCELLED, PIPE_CLOSED = 130, 141
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_INPUT_HINT = """--input '{"name": "value"}', --input @FILE, or --input - for standard input"""
+
+Begin = Callable[[Look], Coroutine[Any, Any, RunResult]]
+"""Begins a run, or goes on with one; the look is told what happens."""
+
+
+def input_option(function: Any) -> Any:
+    return click.option(
+        "--input",
+        "given",
+        metavar="JSON|@FILE|-",
+        help="What the templates of the workflow see as `input`.",
+    )(function)
+
+
+def run_options(function: Any) -> Any:
+    """The options of everything that runs an agent."""
+    for option in (
+        click.option("--events", is_flag=True, help="Print what happens as lines of JSON."),
+        click.option(
+            "--allow-tool",
+            "allowed",
+            metavar="NAME",
+            multiple=True,
+            help="Consent to a command of the settings; repeat it.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+@metier_command("run")
+@click.argument("agent", shell_complete=complete_names("agent"))
+@click.argument("task")
+@input_option
+@click.option("--model", metavar="NAME", default="", help="provider:model, or offline.")
+@click.option(
+    "--execution",
+    type=click.Choice(["sequential", "parallel"]),
+    help="Overrides the profile's.",
+)
+@run_options
+def command(
+    session: Session,
+    agent: str,
+    task: str,
+    given: str | None,
+    model: str,
+    execution: Execution | None,
+    allowed: tuple[str, ...],
+    events: bool,
+) -> int:
+    """Run an agent on a task; every step that ends is kept, so a run that stops can go on.
+
+    The output goes to standard output, progress to standard error. With --events standard
+    output has one JSON object a line: what happens, and at last the result.
+
+    Ctrl-C cancels the run, and 'metier runs resume' goes on with it; a second Ctrl-C ends the
+    program at once. Exit code 1 when the run failed, 130 when it was cancelled.
+    """
+    if not task.strip():
+        raise UsageError("the task is empty", hint="metier run AGENT 'what to do'")
+    value = read_input(given)
+    with session.catalog() as catalog:
+        profile = catalog.agency.require(agent)
+        consent(session, catalog, allowed, profile)
+        if model:
+            catalog.agency.model(model)  # a wrong name is told before anything runs
+
+        def begin(look: Look) -> Coroutine[Any, Any, RunResult]:
+            return catalog.run(
+                agent, task, input=value, model=model, execution=execution, look=look
+            )
+
+        return Attended(session, catalog, events).finish(begin)
+
+
+# What is given
+
+
+def read_input(given: str | None) -> Any:
+    """The value of `--input`. Raises `UsageError` for what is no JSON or cannot be read."""
+    if given is None:
+        return None
+    where = "standard input" if given == "-" else given[1:] if given.startswith("@") else ""
+    text = _text_of(given, where)
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except RecursionError:
+        problem = "it is nested too deeply"
+    except ValueError as error:
+        problem = str(error)
+    raise UsageError(f"the input is not JSON: {problem}", where=where, hint=_INPUT_HINT)
+
+
+def _text_of(given: str, where: str) -> str:
+    if not where:
+        return given
+    try:
+        if given == "-":
+            return sys.stdin.buffer.read().decode("utf-8-sig")
+        with open(where, encoding="utf-8-sig") as file:
+            return file.read()
+    except OSError as error:
+        problem = f"cannot be read: {error.strerror}"
+    except UnicodeDecodeError:
+        problem = "is not UTF-8"
+    except ValueError:
+        problem = "cannot be read: this is no name of a file"
+    raise UsageError(f"the input {problem}", where=where, hint=_INPUT_HINT)
+
+
+def _no_constant(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON number")
+
+
+def consent(
+    session: Session, catalog: Catalog, allowed: Sequence[str], profile: AgentProfile
+) -> None:
+    """Let the commands run that somebody allows; say which of the agent's may not.
+
+    Raises `UsageError` for a name that no command and no server of the settings has.
+    """
+    commands = [one.name for one in catalog.config.tools.commands]
+    servers = [one.name for one in catalog.config.servers]
+    for name in allowed:
+        if name not in commands and not any(name.startswith(f"{one}__") for one in servers):
+            near = nearest(name, commands)
+            hint = f"did you mean '{near}'?" if near else f"commands: {', '.join(commands) or '-'}"
+            raise UsageError(f"the settings have no tool '{name}'", hint=hint)
+    catalog.agency.consent.update(allowed)
+    tools = [name for one in _involved(profile, catalog) for name in allowed_tools(one)]
+    missing = [
+        name
+        for name in dict.fromkeys(tools)
+        if name in commands and name not in catalog.agency.consent
+    ]
+    if missing:
+        options = " ".join(f"--allow-tool {name}" for name in missing)
+        session.note("warning: steps will fail that call commands without consent")
+        session.note(f"hint: {options}")
+
+
+def _involved(profile: AgentProfile, catalog: Catalog) -> list[AgentProfile]:
+    """The agent, those that its steps delegate to, and theirs."""
+    known = {one.agent_id: one for one in catalog.agency.profiles()}
+    found = {profile.agent_id: profile}
+    for one in (reached := [profile]):
+        for target in _delegates(one.data.get("workflow") or ()):
+            if target in known and target not in found:
+                found[target] = known[target]
+                reached.append(known[target])
+    return reached
+
+
+def _delegates(steps: Sequence[Any]) -> list[str]:
+    """The agents that steps, and those inside them, delegate to."""
+    targets: list[str] = []
+    for step in steps:
+        config = step["config"]
+        targets += [config["targetAgent"]] if step["type"] == "delegate" else []
+        for key in ("then", "else", "steps"):
+            targets += _delegates(config.get(key) or ())
+    return targets
+
+
+# While it runs
+
+
+class Attended(NamedTuple):
+    """A run that somebody waits for: shown while it lasts, cancelled by a signal."""
+
+    session: Session
+    catalog: Catalog
+    events: bool
+
+    def finish(self, begin: Begin) -> int:
+        """Run to the end, and say what came of it; the exit code."""
+        with progress(self.session, is_shown=not self.events) as shown:
+            result = asyncio.run(self._run(begin, shown))
+        return self.tell(result)
+
+    async def _run(self, begin: Begin, shown: Progress) -> RunResult:
+        begun: list[str] = []
+        traced = spans()
+
+        def look(event: Event) -> None:
+            if not begun:
+                begun.append(event.run_id)
+            if traced is not None:
+                traced(event)
+            if self.events:
+                self._print_event(event.to_json(), task.cancel)
+            with suppress(OSError):  # a terminal that is gone is no reason to fail
+                shown.show(event)
+
+        def cancel() -> None:
+            task.cancel()
+            shown.note("cancelling; Ctrl-C again stops at once")
+            if begun and self.catalog.is_kept:
+                shown.note(f"to go on later: {runs_command(self.session, 'resume', begun[0])}")
+
+        loop = asyncio.get_running_loop()
+        task = asyncio.ensure_future(begin(look))
+        clock = asyncio.ensure_future(_ticking(shown.tick))
+        with _on_signal(lambda: loop.call_soon_threadsafe(cancel)):
+            try:
+                return await task
+            except asyncio.CancelledError:
+                if not begun:
+                    raise KeyboardInterrupt from None
+            finally:
+                clock.cancel()
+        store = self.catalog.agency.store
+        run = store.run(begun[0])
+        return RunResult(run, store.steps(run.key), {})
+
+    def _print_event(self, event: dict[str, Any], stop: Callable[[], object]) -> None:
+        """A line of JSON; when nobody reads on, there is no need to go on."""
+        try:
+            click.echo(json.dumps(event, ensure_ascii=False))
+        except BrokenPipeError:
+            stop()
+
+    # What came of it
+
+    def tell(self, result: RunResult) -> int:
+        """The output on standard output, a summary beside it; the exit code."""
+        session = self.session
+        if self.events:
+            self._print_event({"event": "result", **result_json(result)}, lambda: None)
+        elif session.as_json:
+            session.print_json(result_json(result))
+        elif result.success:
+            print_output(result.output)
+        note_wrapped(session, summary(result.run, result.steps))
+        if not self.catalog.is_kept:
+            session.note("warning: the run is not kept: nothing can be written here")
+        if _was_cancelled(result):
+            if result.run.is_resumable:
+                self._note("to go on", "resume", result)
+            return CANCELLED
+        self._note("to see more", "show", result)
+        if result.success or session.as_json or self.events:
+            return int(not result.success)
+        raise self._failure(result)
+
+    def _note(self, why: str, action: str, result: RunResult) -> None:
+        if self.catalog.is_kept:
+            self.session.note(f"{why}: {runs_command(self.session, action, result.run_id)}")
+
+    def _failure(self, result: RunResult) -> MetierError:
+        failure = result.run.failure
+        goes_on = result.run.is_resumable and self.catalog.is_kept
+        return MetierError(
+            failure.message if failure else f"the run is {state_in_words(result.state)}",
+            code=failure.code if failure else None,
+            where=f"step {failure.step}" if failure and failure.step else "",
+            hint=f"to go on: {runs_command(self.session, 'resume', result.run_id)}"
+            if goes_on
+            else "",
+        )
+
+
+def _was_cancelled(result: RunResult) -> bool:
+    """Also when that happened while it was undoing what it had done."""
+    failure = result.run.failure
+    return result.state == "cancelled" or (failure is not None and failure.code == "RUN_CANCELLED")
+
+
+def result_json(result: RunResult) -> dict[str, Any]:
+    return {"schemaVersion": "1", **result.to_json()}
+
+
+def runs_command(session: Session, action: str, run_id: str) -> str:
+    root = f" --root {shlex.quote(session.root)}" if session.root else ""
+    return f"metier runs {action} {run_id}{root}"
+
+
+async def _ticking(tick: Callable[[], object]) -> None:
+    while True:
+        await asyncio.sleep(1 / TURNS)
+        with suppress(OSError):
+            tick()
+
+
+@contextmanager
+def _on_signal(cancel: Callable[[], object]) -> Iterator[None]:
+    """The first signal calls `cancel`, the second ends the process, whatever it is doing.
+
+    A signal that is ignored stays so: it is what `nohup` asks for.
+    """
+    before = {one: signal.getsignal(one) for one in _SIGNALS}
+
+    def first(_number: int, _frame: Any) -> None:
+        for one in heeded:
+            signal.signal(one, signal.SIG_DFL)
+        cancel()
+
+    heeded = [one for one in _SIGNALS if before[one] not in (signal.SIG_IGN, None)]
+    for one in heeded:
+        signal.signal(one, first)
+    try:
+        yield
+    finally:
+        for one in heeded:
+            signal.signal(one, before[one])

@@ -1,0 +1,262 @@
+"""What a run does now: lines that change on a terminal, plain lines elsewhere."""
+
+import os
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from metier.cli.layout import one_line
+from metier.cli.run_view import COLOURS, duration
+from metier.cli.session import Session, counted
+from metier.core.text import printable
+from metier.values.runs import Event
+
+if TYPE_CHECKING:
+    from rich.console import Console, OverflowMethod, RenderableType
+    from rich.text import Text
+
+MARKS = {"succeeded": "✓", "failed": "✗", "skipped": "–", "compensated": "↺"}
+_ENDS = ("succeeded", "failed", "skipped", "blocked", "cancelled", "compensated")
+_SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+TURNS = 10
+"""Pictures a second."""
+_LONGEST_TEXT = 2_000
+"""Characters of a streamed answer that are remembered."""
+_TEXT_LINES = 3
+"""Lines of a streamed answer that are shown, when only one is coming."""
+
+
+class AtWork:
+    """A step at work."""
+
+    def __init__(self, label: str, started: float) -> None:
+        self.label = label
+        self.started = started
+        self.attempt = 1
+        self.doing = ""
+        self.text = ""
+        """The end of what the model says."""
+        self.tokens = 0
+
+
+class Told(NamedTuple):
+    """Something that stays on the screen: a step that ended or is tried again, a run that began."""
+
+    label: str
+    state: str
+    """How it ended; `retried` or `started` when it did not."""
+    words: str
+    is_echo: bool = False
+    """Whether it only repeats what was told, or will be."""
+
+    def line(self) -> str:
+        """`collect: succeeded, 0.3 s`"""
+        said = "" if self.state == "retried" else self.state
+        return f"{self.label}: {', '.join(one for one in (said, self.words) if one)}"
+
+
+class Board:
+    """The steps at work, kept up to date by the events of a run and its delegates."""
+
+    def __init__(self) -> None:
+        self.at_work: dict[tuple[str, str], AtWork] = {}
+        self._above: dict[str, str] = {}
+        """By run: the label of the step that it belongs to, as the beginning of a label."""
+
+    def take(self, event: Event) -> Told | None:
+        """Note what happened; what is to be told for good."""
+        topic, _, what = event.kind.partition(".")
+        if topic == "run" and what == "started":
+            parent = event.data.get("parentRunId") or "", event.data.get("parentStepId") or ""
+            self._above[event.run_id] = f"{self._label(*parent)} › " if parent[0] else ""
+            if not parent[0]:
+                return Told(f"run {event.run_id}", "started", one_line(event.data["agent"]))
+        elif topic == "step":
+            return self._step(event, what)
+        else:
+            one = self.at_work.get((event.run_id, event.step_id))
+            if one is not None:
+                _follow(one, event)
+        return None
+
+    def _label(self, run_id: str, step_id: str) -> str:
+        return self._above.get(run_id, "") + one_line(step_id)
+
+    def _step(self, event: Event, what: str) -> Told | None:
+        key = event.run_id, event.step_id
+        label = self._label(*key)
+        if what == "started":
+            self.at_work[key] = AtWork(label, event.at)
+        elif what == "retried":
+            one = self.at_work.setdefault(key, AtWork(label, event.at))
+            one.attempt, one.text = event.data["attempt"] + 1, ""
+            one.doing = "waits"
+            again = f"try {event.data['attempt']} failed, again in {duration(event.data['wait'])}"
+            return Told(label, "retried", f"{again}: {_error(event.data)}", is_echo=True)
+        elif what in _ENDS:
+            before = self.at_work.pop(key, None)
+            return Told(label, what, _how_it_went(event, before), _is_of_another(event))
+        return None
+
+
+def _how_it_went(event: Event, before: AtWork | None) -> str:
+    took = event.data.get("durationMs")
+    facts = [duration(took / 1e3) if took is not None and event.kind != "step.skipped" else ""]
+    if before is not None:
+        facts.append(f"{before.attempt} tries" if before.attempt > 1 else "")
+        facts.append(counted(before.tokens, "token") if before.tokens else "")
+    told = ", ".join(one for one in facts if one)
+    error = _error(event.data)
+    return f"{told}: {error}" if told and error else told or error
+
+
+def _error(data: Mapping[str, Any]) -> str:
+    failure = data.get("error")
+    return one_line(f"{failure['message']} ({failure['code']})") if failure else ""
+
+
+def _is_of_another(event: Event) -> bool:
+    """Whether a step failed because one inside it did, or one of its delegate."""
+    failure = event.data.get("error") or {}
+    return failure.get("code") == "DELEGATION_FAILED" or failure.get("step", "") not in (
+        "",
+        event.step_id,
+    )
+
+
+def _follow(one: AtWork, event: Event) -> None:
+    """What the model, the tool or the delegate of a step does."""
+    data = event.data
+    if event.kind == "model.asked":
+        one.doing, one.text = f"asks {one_line(data['model'])}", ""
+    elif event.kind == "model.text":
+        one.text = (one.text + data["text"])[-_LONGEST_TEXT:]
+    elif event.kind == "model.answered":
+        usage = data["usage"]
+        one.tokens += usage["inputTokens"] + usage["outputTokens"]
+        one.doing = ""
+    elif event.kind == "tool.called":
+        one.doing, one.text = f"calls {one_line(data['tool'])}", ""
+    elif event.kind == "tool.returned":
+        one.doing = ""
+    elif event.kind == "delegation.started":
+        one.doing = f"→ {one_line(data['to'])}"
+
+
+# Where it is shown
+
+
+class Progress(NamedTuple):
+    """Shows on standard error what happens."""
+
+    show: Callable[[Event], None]
+    note: Callable[[str], None]
+    """Says something in between."""
+    tick: Callable[[], object]
+    """Lets time pass: to be called `TURNS` times a second, by whoever calls the others."""
+
+
+@contextmanager
+def progress(session: Session, *, is_shown: bool = True) -> Iterator[Progress]:
+    """As long as the block lasts, on a terminal the steps at work stand below all else."""
+    if session.quiet or not is_shown:
+        yield Progress(lambda _event: None, session.note, lambda: None)
+    elif sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
+        with _on_terminal() as shown:
+            yield shown
+    else:
+        yield Progress(_plainly(session), session.note, lambda: None)
+
+
+def _plainly(session: Session) -> Callable[[Event], None]:
+    board = Board()
+
+    def show(event: Event) -> None:
+        told = board.take(event)
+        if told is not None:
+            session.note(told.line())
+
+    return show
+
+
+@contextmanager
+def _on_terminal() -> Iterator[Progress]:
+    """What ended scrolls up, what is at work stays below and changes."""
+    from rich.console import Console  # costs more than most commands
+    from rich.live import Live
+    from rich.text import Text
+
+    board = Board()
+    console = Console(
+        stderr=True,
+        color_system=None if os.environ.get("NO_COLOR") else "auto",
+        highlight=False,
+        markup=False,
+    )
+
+    def show(event: Event) -> None:
+        told = board.take(event)
+        if told is not None:
+            overflow: OverflowMethod = "ellipsis" if told.is_echo else "fold"
+            console.print(_permanent(told), no_wrap=told.is_echo, overflow=overflow)
+
+    def note(text: str) -> None:
+        console.show_cursor()  # a second Ctrl-C leaves no time for it
+        console.print(Text(printable(text)))
+
+    with Live(
+        get_renderable=lambda: picture(board, console),
+        console=console,
+        auto_refresh=False,  # its thread would draw between two lines of ours
+        transient=True,
+        redirect_stdout=False,
+    ) as live:
+        yield Progress(show, note, live.refresh)
+
+
+def _permanent(told: Told) -> "Text":
+    """`✓ collect  0.3 s`; only what succeeded and failed has no word for it."""
+    from rich.text import Text
+
+    is_plain = told.state in ("succeeded", "failed")
+    said = "" if is_plain or told.state in ("retried", "started") else told.state
+    line = Text(f"{MARKS.get(told.state, '·')} ", style=COLOURS.get(told.state, "dim"))
+    line.append(told.label, style="" if is_plain else "dim")
+    words = ", ".join(one for one in (said, told.words) if one)
+    return line.append(f"  {words}", style="" if told.state == "failed" else "dim")
+
+
+def picture(board: Board, console: "Console") -> "RenderableType":
+    """A line for each step at work, as many as fit, and what models say."""
+    from rich.console import Group
+    from rich.text import Text
+
+    steps = list(board.at_work.values())
+    now, width = time.time(), console.width
+    most = max(1, console.height // 2 - 2)
+    talking = sum(bool(one.text) for one in steps)
+    lines = []
+    for one in steps[-most:]:
+        facts = [duration(max(0.0, now - one.started)), one.doing]
+        facts.append(f"try {one.attempt}" if one.attempt > 1 else "")
+        line = Text(_SPINNER[int(now * TURNS) % len(_SPINNER)], style="cyan")
+        line.append(f" {one.label}", style="bold")
+        line.append("  " + "  ".join(fact for fact in facts if fact), style="dim")
+        lines.append(line)
+        rows = _TEXT_LINES if talking == 1 else 1
+        lines += [Text(f"    {row}", style="dim") for row in _last_rows(one.text, width - 6, rows)]
+    if len(steps) > most:
+        lines.insert(0, Text(f"  … and {len(steps) - most} more at work", style="dim"))
+    for line in lines:
+        line.no_wrap, line.overflow = True, "ellipsis"
+    return Group(*lines)
+
+
+def _last_rows(text: str, width: int, rows: int) -> list[str]:
+    """The last rows of a text as it would be set; wide characters are cut later."""
+    shown = [printable(line).replace("\t", " ") for line in text.splitlines() if line.strip()]
+    wrapped = [row for line in shown[-rows:] for row in textwrap.wrap(line, max(width, 10))]
+    return wrapped[-rows:]

@@ -1,0 +1,325 @@
+"""What people see of runs: facts, steps, delegated runs, checkpoints."""
+
+import json
+import shutil
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple, get_args
+
+import click
+
+from metier.cli.layout import one_line, wrapped
+from metier.cli.session import Session, counted
+from metier.core.text import printable
+from metier.values.agents import Checkpoint
+from metier.values.models import Usage
+from metier.values.runs import DONE, RunRecord, StepRecord, StepState
+
+COLOURS = {
+    "succeeded": "green",
+    "failed": "red",
+    "rolled_back": "red",
+    "rollback_incomplete": "red",
+    "cancelled": "yellow",
+    "pending": "yellow",
+    "running": "cyan",
+}
+_LONGEST_OUTPUT = 800
+"""Characters of an output that `runs steps` shows."""
+_MOST_LINES = 12
+
+
+class Family(NamedTuple):
+    """A run with those that it delegated to, and theirs."""
+
+    run: RunRecord
+    children: Sequence["Family"]
+
+    @classmethod
+    def of(cls, run: RunRecord, children: Callable[[str], Sequence[RunRecord]]) -> "Family":
+        return cls(run, [cls.of(one, children) for one in children(run.run_id)])
+
+    def to_json(self) -> dict[str, Any]:
+        return {**self.run.to_json(), "children": [one.to_json() for one in self.children]}
+
+
+# Words and figures
+
+
+def duration(seconds: float | None) -> str:
+    """`30 ms`, `2.3 s`, `1 min 5 s`; nothing for what has no end."""
+    if seconds is None:
+        return ""
+    if seconds < 0.9995:
+        return f"{max(seconds, 0) * 1e3:.0f} ms"
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def moment(at: float) -> str:
+    """A moment in the time of this place."""
+    return datetime.fromtimestamp(at).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def tokens(usage: Usage) -> str:
+    return counted(usage.tokens, "token") if usage.tokens else ""
+
+
+def cost(usage: Usage) -> str:
+    """In dollars; nothing where no price is known."""
+    if not usage.cost:
+        return ""
+    return f"${usage.cost:.2f}" if usage.cost >= 1 else f"${usage.cost:.4f}"
+
+
+def state_in_words(state: str) -> str:
+    return state.replace("_", " ")
+
+
+def styled(state: str) -> str:
+    return click.style(state_in_words(state), fg=COLOURS.get(state))
+
+
+def run_seconds(run: RunRecord) -> float | None:
+    return run.finished - run.created if run.finished else None
+
+
+def summary(run: RunRecord, steps: Sequence[StepRecord]) -> str:
+    """`run ID succeeded: 8 steps, 1,204 tokens, $0.0123, 2.3 s`"""
+    facts = [_steps_in_words(steps), tokens(run.usage), cost(run.usage), duration(run_seconds(run))]
+    told = ", ".join(one for one in facts if one)
+    return f"run {run.run_id} {state_in_words(run.state)}: {told}"
+
+
+def _steps_in_words(steps: Sequence[StepRecord]) -> str:
+    """`8 steps`, `8 steps (1 skipped)`, `8 steps (5 succeeded, 1 failed, 2 blocked)`."""
+    states = Counter(one.state for one in steps)
+    if set(states) <= set(DONE):
+        states.pop("succeeded", None)
+    each = ", ".join(f"{states[one]} {one}" for one in get_args(StepState) if states[one])
+    return f"{counted(len(steps), 'step')}{f' ({each})' if each else ''}"
+
+
+def output_text(output: Any) -> str:
+    """An output as people read it: a text as it is, anything else as JSON."""
+    if output is None:
+        return ""
+    return output if isinstance(output, str) else json.dumps(output, indent=2, ensure_ascii=False)
+
+
+def print_output(output: Any) -> None:
+    """The output of a run; on a terminal nothing in it is obeyed."""
+    text = output_text(output)
+    if text:
+        click.echo(printable(text) if sys.stdout.isatty() else text)
+
+
+def bounded(text: str) -> str:
+    """As much of a long text as one looks at, and how much is left out."""
+    lines = printable(text).splitlines()
+    shown = "\n".join(lines[:_MOST_LINES])[:_LONGEST_OUTPUT].rstrip()
+    left = len(printable(text).rstrip()) - len(shown)
+    return shown if left <= 0 else f"{shown}\n… {counted(left, 'more character')} (--json has all)"
+
+
+def note_wrapped(session: Session, text: str) -> None:
+    """A line beside the data, broken between words on a terminal."""
+    if sys.stderr.isatty():
+        text = "\n".join(wrapped(text, shutil.get_terminal_size().columns, ""))
+    session.note(text)
+
+
+def _lines(text: str) -> list[str]:
+    """The text for standard output: on a terminal broken between words, elsewhere one line."""
+    if not sys.stdout.isatty():
+        return [one_line(text)]
+    return wrapped(text, shutil.get_terminal_size().columns, "")
+
+
+def _print_wrapped(title: str, text: str, colour: str | None = None) -> None:
+    """`title: text`"""
+    lines = _lines(f"{title}: {text}")
+    styled = click.style(f"{title}:", fg=colour, bold=True)
+    click.echo("\n".join([f"{styled}{lines[0].removeprefix(f'{title}:')}", *lines[1:]]))
+
+
+# Lists of runs
+
+
+def print_runs(session: Session, runs: Sequence[RunRecord]) -> None:
+    """On a terminal ids are whole, and the rest is short; elsewhere all is there."""
+    if sys.stdout.isatty():
+        now = time.time()
+        rows = [
+            [one.run_id, state_in_words(one.state), _ago(now - one.created), _about(one)]
+            for one in runs
+        ]
+        session.print_table(["run", "state", "ago", "what"], rows)
+        return
+    columns = ["run", "state", "agent", "began", "took", "parent", "task"]
+    session.print_table(columns, [_cells(one) for one in runs], heading=True)
+
+
+def _about(run: RunRecord) -> str:
+    return f"{'↳ ' if run.parent_run else ''}{run.agent_id}: {run.task}"
+
+
+def _cells(run: RunRecord) -> list[str]:
+    took = duration(run_seconds(run))
+    began = moment(run.created)
+    return [run.run_id, run.state, run.agent_id, began, took, run.parent_run, run.task]
+
+
+def _ago(seconds: float) -> str:
+    """`5 s`, `3 min`, `2 h`, `4 d`"""
+    for size, word in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{int(seconds // size)} {word}"
+    return f"{max(0, int(seconds))} s"
+
+
+# One run
+
+
+def print_run(
+    session: Session,
+    family: Family,
+    steps: Sequence[StepRecord],
+    checkpoints: Sequence[Checkpoint],
+) -> None:
+    """Facts, error, steps, what they were handed, delegated runs, checkpoints."""
+    run = family.run
+    for name, value in _facts(run):
+        _print_wrapped(name, value)
+    click.echo(f"{click.style('state:', bold=True)} {styled(run.state)}")
+    if run.failure:
+        step = f", step {run.failure.step}" if run.failure.step else ""
+        _print_wrapped("error", f"{run.failure.message} ({run.failure.code}{step})", "red")
+    print_steps(session, steps)
+    _print_section("handed over", [line for one in steps for line in _handed(one)])
+    _print_section("delegated", [line for one in family.children for line in _tree(one)])
+    _print_section("checkpoints", [_checkpoint(one) for one in checkpoints])
+
+
+def _facts(run: RunRecord) -> list[tuple[str, str]]:
+    facts = [("run", run.run_id), ("agent", run.agent_id), ("task", run.task)]
+    asked = run.request
+    if asked.get("input") is not None:
+        facts.append(("input", json.dumps(asked["input"], ensure_ascii=False)[:_LONGEST_OUTPUT]))
+    facts += [(key, str(asked[key])) for key in ("model", "execution") if asked.get(key)]
+    took = duration(run_seconds(run))
+    facts.append(("began", moment(run.created) + (f", took {took}" if took else "")))
+    if run.parent_run:
+        facts.append(("delegated by", f"step {run.parent_step} of {run.parent_run}"))
+    if run.forked_from:
+        facts.append(("forked from", run.forked_from))
+    used = usage_in_words(run.usage)
+    return [*facts, ("used", used)] if used else facts
+
+
+def usage_in_words(usage: Usage) -> str:
+    """`1,000 tokens in, 204 out, 3 requests, 5 tool calls, $0.0123`"""
+    facts = [
+        f"{counted(usage.input_tokens, 'token')} in, {usage.output_tokens:,} out"
+        if usage.tokens
+        else "",
+        counted(usage.requests, "request") if usage.requests else "",
+        counted(usage.tool_calls, "tool call") if usage.tool_calls else "",
+        cost(usage),
+    ]
+    return ", ".join(one for one in facts if one)
+
+
+def print_steps(session: Session, steps: Sequence[StepRecord]) -> None:
+    """A table; on a terminal without the columns that are empty."""
+    if steps:
+        click.echo()
+    columns = ["step", "state", "tries", "took", "tokens", "cost", "error"]
+    rows = [_step_cells(one) for one in steps]
+    if sys.stdout.isatty():
+        kept = [at for at, _ in enumerate(columns) if any(row[at] for row in rows)]
+        columns, rows = [columns[at] for at in kept], [[row[at] for at in kept] for row in rows]
+    session.print_table(columns, rows, heading=True)
+
+
+def _step_cells(one: StepRecord) -> list[str]:
+    return [
+        one.id,
+        one.state,
+        str(one.attempts or ""),
+        _step_took(one),
+        f"{one.usage.tokens:,}" if one.usage.tokens else "",
+        cost(one.usage),
+        f"{one.failure.code}: {one.failure.message}" if one.failure else "",
+    ]
+
+
+def _step_took(one: StepRecord) -> str:
+    """How long a step took that did something."""
+    if one.duration_ms is None or one.state == "skipped":
+        return ""
+    return duration(one.duration_ms / 1e3)
+
+
+def print_outputs(steps: Sequence[StepRecord]) -> None:
+    """Each step with what it gave."""
+    for place, one in enumerate(steps):
+        parts = one.state, _step_took(one), tokens(one.usage)
+        facts = ", ".join(part for part in parts if part)
+        head = f"{click.style(one_line(one.id), bold=True)} ({facts})"
+        click.echo(f"\n{head}" if place else head)
+        if one.failure:
+            click.echo(f"  {one_line(f'{one.failure.message} ({one.failure.code})')}")
+        for line in bounded(output_text(one.output)).splitlines():
+            click.echo(f"  {line}".rstrip())
+
+
+def _print_section(title: str, lines: Sequence[str]) -> None:
+    if lines:
+        click.echo(f"\n{click.style(title, bold=True)}")
+        for line in lines:
+            click.echo(line)
+
+
+def _handed(step: StepRecord) -> list[str]:
+    """What was prepared for a step: `number: abilities a, b; providers x; report 2026…`."""
+    if not isinstance(step.input, Mapping):
+        return []
+    facts = []
+    for key in ("abilities", "cards", "providers"):
+        if step.input.get(key):
+            facts.append(f"{key} {', '.join(map(str, step.input[key]))}")
+    for key, words in (("providersLeftOut", "too long:"), ("report", "report")):
+        value = step.input.get(key)
+        if value:
+            facts.append(f"{words} {', '.join(value) if isinstance(value, list) else value}")
+    if step.input.get("tokens"):
+        facts.append(counted(step.input["tokens"], "token"))
+    return _lines(f"{step.id}: {'; '.join(facts)}") if facts else []
+
+
+def _tree(family: Family) -> list[str]:
+    """`review → reviewer  succeeded  1.2 s  RUN`, and below it those of that run."""
+    run = family.run
+    took = duration(run_seconds(run))
+    why = f"({run.failure.code})" if run.failure else ""
+    facts = "  ".join(one for one in (styled(run.state), why, took, run.run_id) if one)
+    lines = [f"{one_line(f'{run.parent_step} → {run.agent_id}')}  {facts}"]
+    inner = [_tree(one) for one in family.children]
+    for place, (first, *others) in enumerate(inner, start=1):
+        is_last = place == len(inner)
+        lines.append(f"{'└' if is_last else '├'} {first}")
+        lines += [f"{' ' if is_last else '│'} {other}" for other in others]
+    return lines
+
+
+def _checkpoint(one: Checkpoint) -> str:
+    at = moment(datetime.fromisoformat(one.created_at).timestamp())
+    return one_line(f"{one.checkpoint_id}  after {one.completed_step_id}, {at}")

@@ -1,0 +1,35 @@
+"""Taking back what a group of steps has done."""
+
+from typing import TYPE_CHECKING
+
+from metier.run.workflow import Group, ReadyStep
+from metier.values.runs import StepRecord
+
+if TYPE_CHECKING:
+    from metier.run.live import LiveRun
+
+
+async def roll_back(live: "LiveRun", group: Group, suffix: str = "") -> bool:
+    """Undo what succeeded in `group`, the latest first; whether all of it could be undone."""
+    inside = {one.id: one for step in group.steps for one in step.walk()}
+    succeeded = [one for one in live.ledger.in_order() if one.state == "succeeded"]
+    complete = True
+    with live.ledger.undoing():
+        for record in reversed(succeeded):
+            name, bracket, turn = record.id.partition("[")
+            one = inside.get(name)
+            if one is not None and f"{bracket}{turn}".startswith(suffix):
+                complete = await _undo(live, one, record) and complete
+    return complete
+
+
+async def _undo(live: "LiveRun", one: ReadyStep, record: StepRecord) -> bool:
+    if one.compensate is None:
+        return bool(one.groups)  # its steps are undone one by one
+    suffix = record.id.removeprefix(one.id)
+    live.ledger.records.pop(one.compensate.id + suffix, None)  # of an earlier time
+    failure = await live.step(one.compensate, live.names(record.id), suffix)
+    if failure is None:
+        live.ledger.note(record._replace(state="compensated"))
+        live.tell("step.compensated", record.id)
+    return failure is None

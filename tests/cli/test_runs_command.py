@@ -1,0 +1,345 @@
+"""`metier runs`: lists, one run from all sides, resuming, forking, and what is refused."""
+
+import ctypes
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli.run_workspace import Agents, agents, delegate, follows, prompt, tool
+from cli.test_errors import WITHOUT_PRIVILEGES
+
+__all__ = ["agents"]
+
+
+def run_id_of(agents: Agents, *arguments: str) -> str:
+    """The id of a run that is made."""
+    made: str = json.loads(agents.metier("run", *arguments, "--json").stdout)["runId"]
+    return made
+
+
+@pytest.fixture
+def family(agents: Agents) -> Agents:
+    """An agent that delegates to one that delegates to one that fails."""
+    agents.agent("leaf", tool("a"), tool("bad", "fail"))
+    agents.agent("middle", delegate("down", "leaf"))
+    agents.agent("top", tool("begin"), delegate("start", "middle"))
+    agents.agent("fine", tool("one"), prompt("two", outputs=["said"]))
+    return agents
+
+
+# Lists
+
+
+def test_no_runs_are_no_error(agents: Agents) -> None:
+    for command in (("runs",), ("runs", "list")):
+        finished = agents.metier(*command)
+        assert (finished.returncode, finished.stdout) == (0, "")
+        assert finished.stderr.splitlines() == [
+            "there is no run yet",
+            "hint: metier run AGENT TASK",
+        ]
+    assert agents.runs("list") == []
+
+
+def test_the_newest_run_comes_first_and_delegated_ones_only_when_asked(family: Agents) -> None:
+    first = run_id_of(family, "fine", "x")
+    second = run_id_of(family, "top", "x")
+    listed = family.runs("list")
+    follows("runs", listed)
+    assert [one["runId"] for one in listed] == [second, first]
+    everyone = family.runs("list", "--all")
+    follows("runs", everyone)
+    assert [one["agentId"] for one in everyone] == ["leaf", "middle", "top", "fine"]
+
+
+def test_a_list_can_be_of_one_state_and_be_cut(family: Agents) -> None:
+    for agent in ("fine", "top", "fine"):
+        family.metier("run", agent, "x")
+    assert [one["agentId"] for one in family.runs("list", "--state", "failed")] == ["top"]
+    cut = family.metier("runs", "list", "--limit", "2")
+    assert len(cut.stdout.splitlines()) == 3
+    assert cut.stderr == "there are more: --limit 4\n"
+
+
+# One run
+
+
+def test_show_tells_error_delegates_steps_and_checkpoints(family: Agents) -> None:
+    run_id = run_id_of(family, "top", "x")
+    finished = family.metier("runs", "show", run_id)
+    lines = finished.stdout.splitlines()
+    assert lines[:3] == [f"run: {run_id}", "agent: top", "task: x"]
+    assert "state: failed" in lines
+    error = next(line for line in lines if line.startswith("error: "))
+    assert error.endswith("it is broken (DELEGATION_FAILED, step start)")
+    assert any(line.startswith("begin\tsucceeded\t1\t") for line in lines)
+    middle, leaf = lines[lines.index("delegated") + 1 :][:2]
+    assert middle.startswith("start → middle  failed  (DELEGATION_FAILED)  ")
+    assert leaf.startswith("└ down → leaf  failed  (TOOL_EXECUTION_ERROR)  ")
+    assert lines[lines.index("checkpoints") + 1].startswith(f"{run_id}:1 after begin, ")
+    assert finished.stderr.splitlines()[-1] == f"to go on: metier runs resume {run_id}"
+
+
+def test_show_as_json_has_the_whole_tree_and_follows_the_schema(family: Agents) -> None:
+    shown = family.runs("show", run_id_of(family, "top", "x", "--input", '{"a": 1}'))
+    follows("run", shown)
+    assert shown["input"] == {"a": 1}
+    assert [one["completedStepId"] for one in shown["checkpoints"]][:1] == ["begin"]
+    (middle,) = shown["children"]
+    (leaf,) = middle["children"]
+    assert (middle["parentStepId"], leaf["agentId"], leaf["children"]) == ("start", "leaf", [])
+
+
+def test_show_names_what_a_step_was_handed(agents: Agents) -> None:
+    agents.skill("notes", extra="metadata:\n  capabilities: [release-notes]", body="Write notes.")
+    agents.write("abilities/style.md", "---\ntags: [ann]\n---\nWrite plainly.\n")
+    agents.agent("writer", prompt("write", "Write for {{ task }}", requires=["release-notes"]))
+    run_id = run_id_of(agents, "writer", "ann")
+    lines = agents.metier("runs", "show", run_id).stdout.splitlines()
+    handed = lines[lines.index("handed over") + 1]
+    assert handed.startswith("write: abilities style; providers notes::skills/notes; report 2")
+    report = handed.split("report ")[1].split(";")[0]
+    assert agents.metier("report", "show", report).returncode == 0
+
+
+def test_usage_is_shown_per_step_and_in_all(family: Agents) -> None:
+    run_id = run_id_of(family, "fine", "x")
+    lines = family.metier("runs", "show", run_id).stdout.splitlines()
+    used = next(line for line in lines if line.startswith("used: "))
+    assert " in, " in used
+    assert used.endswith(" out, 1 request, 1 tool call")
+    two = next(line.split("\t") for line in lines if line.startswith("two\t"))
+    assert int(two[4]) > 0
+
+
+def test_steps_prints_what_each_gave_within_bounds(agents: Agents) -> None:
+    agents.agent("talker", tool("short", "say", given={"text": "hi"}), tool("long", "say", given={
+        "text": "{{ 'word ' * 1000 }}"}))  # fmt: skip
+    run_id = run_id_of(agents, "talker", "x")
+    finished = agents.metier("runs", "steps", run_id)
+    lines = finished.stdout.splitlines()
+    assert lines[0].startswith("short (succeeded, ")
+    assert lines[1] == "  hi"
+    assert lines[-1].endswith(" more characters (--json has all)")
+    assert len(finished.stdout) < 1_500
+    steps = agents.runs("steps", run_id)
+    follows("run-steps", steps)
+    assert len(steps[1]["output"]) > 4_000
+
+
+def test_a_run_is_found_by_its_beginning_or_as_the_last_that_was_begun(family: Agents) -> None:
+    first = run_id_of(family, "fine", "x")
+    assert family.runs("show", first[:-2])["runId"] == first
+    last = run_id_of(family, "top", "x")
+    assert family.runs("show", "last")["runId"] == last, "not one that was delegated"
+
+
+def test_no_run_and_more_than_one_are_told_apart(family: Agents) -> None:
+    none = family.metier("runs", "show", "last")
+    assert (none.returncode, none.stdout) == (1, "")
+    assert none.stderr.splitlines()[0] == "error: there is no run yet (NOT_FOUND)"
+    family.metier("run", "fine", "x")
+    family.metier("run", "fine", "x")
+    unknown = family.metier("runs", "show", "nope")
+    assert unknown.stderr.splitlines() == [
+        "error: no run is called 'nope' (NOT_FOUND)",
+        "hint: metier runs list",
+    ]
+    several = family.metier("runs", "show", "2")
+    assert several.returncode == 1
+    assert several.stderr.startswith("error: several runs begin with '2' (NOT_FOUND)\nhint: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("show",), "'runs show' takes a run"),
+        (("list", "x"), "'runs list' takes no run"),
+        (("show", "x", "--state", "failed"), "--state is for 'runs list'"),
+        (("list", "--checkpoint", "1"), "--checkpoint is for 'runs fork'"),
+        (("resume", "x", "--input", "1"), "--input is for 'runs fork'"),
+        (("show", "x", "--events"), "--events is for 'runs resume and fork'"),
+    ],
+)
+def test_options_that_do_not_fit_the_action_are_refused(
+    agents: Agents, arguments: tuple[str, ...], message: str
+) -> None:
+    finished = agents.metier("runs", *arguments)
+    assert (finished.returncode, finished.stdout) == (2, "")
+    error, hint = finished.stderr.splitlines()
+    assert error == f"error: {message} (USAGE)"
+    assert hint.startswith("hint: metier runs ")
+
+
+# Going on
+
+
+def test_resume_does_what_is_left_and_nothing_twice(agents: Agents) -> None:
+    agents.agent("three", tool("a"), tool("g", "guarded"), tool("c"))
+    run_id = run_id_of(agents, "three", "x")
+    assert agents.calls() == ["a"]
+    finished = agents.metier("runs", "resume", "last", "--allow-tool", "guarded")
+    assert (finished.returncode, finished.stdout) == (0, "c\n")
+    assert finished.stderr.splitlines()[0] == f"resuming {run_id}: 1 step kept"
+    assert agents.calls() == ["a", "c"]
+
+
+def test_resuming_a_run_that_succeeded_tells_its_output_again(family: Agents) -> None:
+    run_id = run_id_of(family, "fine", "x")
+    finished = family.metier("runs", "resume", run_id)
+    assert finished.returncode == 0
+    assert finished.stdout.startswith("[offline model]")
+    assert "has succeeded already" in finished.stderr
+    assert family.calls() == ["one"]
+
+
+def test_a_run_that_was_rolled_back_cannot_be_resumed(agents: Agents) -> None:
+    agents.agent(
+        "undone",
+        tool("made", compensate=tool("unmade")),
+        tool("bad", "fail"),
+        failureStrategy="rollback",
+    )
+    run_id = run_id_of(agents, "undone", "x")
+    finished = agents.metier("runs", "resume", run_id)
+    assert finished.returncode == 2
+    assert "(RUN_NOT_RESUMABLE)" in finished.stderr
+
+
+def test_resume_as_json_and_as_events_is_like_a_run(agents: Agents) -> None:
+    agents.agent("two", tool("a"), tool("g", "guarded"))
+    agents.metier("run", "two", "x")
+    failed = agents.metier("runs", "resume", "last", "--json")
+    assert failed.returncode == 1
+    follows("run", json.loads(failed.stdout))
+    lines = agents.metier("runs", "resume", "last", "--events", "--allow-tool", "guarded").stdout
+    events = [json.loads(line) for line in lines.splitlines()]
+    for one in events:
+        follows("event", one)
+    assert (events[0]["event"], events[-1]["state"]) == ("run.started", "succeeded")
+
+
+def test_fork_begins_at_a_checkpoint_with_another_input(agents: Agents) -> None:
+    agents.agent("two", tool("a"), tool("b", "say", given={"text": "{{ input.word }}"}))
+    first = run_id_of(agents, "two", "x", "--input", '{"word": "old"}')
+    forked = agents.metier(
+        "runs", "fork", first, "--checkpoint", "1", "--input", '{"word": "new"}', "--json"
+    )
+    result = json.loads(forked.stdout)
+    follows("run", result)
+    assert (result["output"], result["forkedFrom"]) == ("new", f"{first}:1")
+    assert result["runId"] != first
+    assert agents.calls() == ["a"], "it is restored"
+
+
+@pytest.mark.parametrize("checkpoint", ["99", "nope"])
+def test_a_checkpoint_that_is_not_there_says_where_they_are_listed(
+    agents: Agents, checkpoint: str
+) -> None:
+    agents.agent("one", tool("a"))
+    run_id = run_id_of(agents, "one", "x")
+    finished = agents.metier("runs", "fork", run_id, "--checkpoint", checkpoint)
+    error, hint = finished.stderr.splitlines()
+    assert finished.returncode == 1
+    assert error.endswith("(CHECKPOINT_NOT_FOUND)")
+    assert hint == f"hint: metier runs show {run_id} lists them"
+
+
+def test_a_run_without_checkpoints_cannot_be_forked(agents: Agents) -> None:
+    agents.agent("bare", tool("a"), checkpoint={"enabled": False})
+    finished = agents.metier("runs", "fork", run_id_of(agents, "bare", "x"))
+    error, hint = finished.stderr.splitlines()
+    assert finished.returncode == 1
+    assert error.endswith("has no checkpoint (CHECKPOINT_NOT_FOUND)")
+    assert hint == "hint: begin anew: metier run bare TASK"
+
+
+def test_a_run_that_has_ended_cannot_be_cancelled(family: Agents) -> None:
+    run_id = run_id_of(family, "fine", "x")
+    finished = family.metier("runs", "cancel", run_id)
+    assert (finished.returncode, finished.stdout) == (2, "")
+    assert finished.stderr.splitlines()[0] == (
+        f"error: run '{run_id}' has ended: it is succeeded (USAGE)"
+    )
+
+
+# Files
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "prctl"), reason="root may do everything here")
+def test_where_nothing_can_be_written_a_run_is_not_kept_and_says_so(agents: Agents) -> None:
+    agents.agent("fine", tool("a", "say", given={"text": "done"}))
+    agents.root.chmod(0o555)
+    try:
+        finished = subprocess.run(
+            [sys.executable, "-c", WITHOUT_PRIVILEGES, "run", "fine", "x"],
+            cwd=agents.root,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    finally:
+        agents.root.chmod(0o755)
+    assert (finished.returncode, finished.stdout) == (0, "done\n")
+    assert "warning: the run is not kept: nothing can be written here" in finished.stderr
+    assert "metier runs" not in finished.stderr
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "prctl"), reason="root may do everything here")
+def test_a_record_that_cannot_be_written_can_be_read_and_nothing_more(family: Agents) -> None:
+    run_id = run_id_of(family, "fine", "x")
+    record = family.root / ".metier" / "runs.db"
+    os.chmod(record, 0o444)
+
+    def unprivileged(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-c", WITHOUT_PRIVILEGES, *arguments],
+            cwd=family.root,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+
+    assert run_id in unprivileged("runs", "list").stdout
+    refused = unprivileged("run", "fine", "x")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr.splitlines() == [
+        "error: the record of runs cannot be written (STORE_READ_ONLY)",
+        f"  {record.resolve()}",
+        "hint: check that you may write there",
+    ]
+
+
+@pytest.mark.slow
+def test_a_record_that_another_process_holds_is_one_line(family: Agents) -> None:
+    family.metier("run", "fine", "x")
+    record = family.root / ".metier" / "runs.db"
+    holder = sqlite3.connect(record, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    try:
+        finished = family.metier("runs", "list")
+    finally:
+        holder.close()
+    assert finished.returncode == 1
+    assert finished.stderr.splitlines() == [
+        "error: another process holds the record of runs (STORE_LOCKED)",
+        f"  {record.resolve()}",
+        "hint: try again when it has finished",
+    ]
+
+
+def test_runs_of_a_newer_program_are_left_alone(family: Agents, tmp_path: Path) -> None:
+    family.metier("run", "fine", "x")
+    record = sqlite3.connect(family.root / ".metier" / "runs.db")
+    record.execute("PRAGMA user_version = 99")
+    record.close()
+    finished = family.metier("runs")
+    assert finished.returncode == 1
+    assert "(STORE_NEWER)" in finished.stderr.splitlines()[0]

@@ -1,0 +1,76 @@
+"""A process that runs plans by chance until it is killed: `python -m run.killed FOLDER SEED`.
+
+Each tool writes its step to a side file when it begins, and each acknowledgement is written there
+too, after the store has given it; a second life resumes what the first one left.
+"""
+
+import asyncio
+import os
+import random
+import sys
+import time
+from typing import Any
+
+from metier.run.store import RunStore
+from metier.run.tool import ToolContext
+from metier.values.agents import AgentProfile
+from metier.values.runs import Event
+from run.random_plans import Plans, digest
+from run.world import Data, World, agent, delegate, do
+
+AT_ONCE = 3
+KID = agent(do("k1"), do("k2"), do("k3"), agent_id="kid")
+
+
+def profiles(seed: int) -> list[AgentProfile]:
+    """What a process with that seed runs side by side."""
+    by = random.Random(seed)
+    made = [Plans(by, failing=by.random() < 0.3).profile() for _ in range(AT_ONCE)]
+    return [*made, agent(do("before"), delegate("d", "kid"), do("after"))]
+
+
+class Life:
+    """One life of the process."""
+
+    def __init__(self, folder: str, seed: int) -> None:
+        self._seed = seed
+        self._side = os.open(
+            os.path.join(folder, "side.txt"), os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        )
+        self._by = random.Random(time.time_ns())
+        self.world = World(KID, act=self._work)
+        self.world.store = RunStore.open(os.path.join(folder, "runs.db"))
+        self.freed = self.world.store.recover(time.time())
+
+    def say(self, *words: str) -> None:
+        os.write(self._side, f"{' '.join(words)}\n".encode())
+
+    async def _work(self, args: Data, context: ToolContext) -> Any:
+        self.say("begun", context.run_id, context.step_id)
+        await asyncio.sleep(self._by.random() * 0.004)
+        return await digest(args, context)
+
+    def _look(self, event: Event) -> None:
+        if event.kind in ("step.succeeded", "step.skipped"):
+            self.say("acknowledged", event.run_id, event.step_id)
+        if event.kind == "run.finished":
+            self.say("finished", event.run_id, str(event.data["state"]))
+
+    async def run(self) -> None:
+        """Begin runs, or go on with those that are not over, until all are."""
+        runner = self.world.runner(self._look)
+        roots = [one for one in self.world.store.runs(limit=1_000) if not one.parent_run]
+        self.say("alive", *(one.run_id for one in roots))
+        if roots:
+            again = [one for one in roots if one.state == "pending"]
+            await asyncio.gather(*(runner.resume(one.run_id) for one in again))
+            started = {one.request["input"] for one in roots}
+        else:
+            started = set()
+        todo = [one for one in enumerate(profiles(self._seed)) if one[0] not in started]
+        await asyncio.gather(*(runner.run(one, "t", input=number) for number, one in todo))
+        self.say("done")
+
+
+if __name__ == "__main__":
+    asyncio.run(Life(sys.argv[1], int(sys.argv[2])).run())

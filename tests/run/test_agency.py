@@ -1,0 +1,393 @@
+"""Agents of a catalogue at work: abilities, cards and skills before the prompt, all in one run."""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import Workspace
+from metier.catalog import Catalog
+from metier.core.budget import count_tokens
+from metier.errors import NotFoundError, UsageError
+from metier.run.functions import schema_tool
+from metier.run.models import ScriptedModel
+from metier.run.store import FILE_NAME
+from metier.values.models import Model, ModelRequest
+from metier.values.runs import RunResult, StepRecord
+from run.world import Data, do, prompt
+
+TASK = "review the migration"
+
+
+class Office:
+    """A workspace whose agents are run with a scripted model."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        workspace.write("metier.toml", "")
+        self.model = ScriptedModel([f"answer {number}" for number in range(20)])
+        self.models: list[str] = []
+        self._catalog: Catalog | None = None
+
+    @property
+    def catalog(self) -> Catalog:
+        """Opened with the first question."""
+        if self._catalog is None:
+            self._catalog = Catalog.open(self.workspace.root)
+            self._catalog.refresh()
+            self._catalog.agency.model = self._named  # type: ignore[method-assign]
+        return self._catalog
+
+    def _named(self, name: str) -> Model:
+        self.models.append(name)
+        return self.model
+
+    def close(self) -> None:
+        if self._catalog is not None:
+            self._catalog.close()
+
+    def ability(self, name: str, content: str = "", *front: str) -> str:
+        lines = "".join(f"{line}\n" for line in front)
+        text = content or f"Knowledge of {name}."
+        self.workspace.write(
+            f"abilities/{name}.md", f"---\nabilityId: {name}\n{lines}---\n{text}\n"
+        )
+        return text
+
+    def agent(self, *steps: Data, **data: Any) -> None:
+        profile = {"agentId": "worker", "description": "Works.", "systemPrompt": "BASE", **data}
+        if steps:
+            profile["workflow"] = list(steps)
+        self.workspace.write("agents/worker.json", json.dumps(profile))
+
+    def skill(self, name: str, capability: str, body: str = "") -> None:
+        self.workspace.skill(
+            name,
+            f"Does {capability} well. Use it for {capability}.",
+            extra=f"capabilities: [{capability}]",
+            body=body or f"How to do {capability} by {name}.",
+        )
+
+    def run(self, task: str = TASK, **more: Any) -> RunResult:
+        return self.catalog.run_sync("worker", task, **more)
+
+    @property
+    def request(self) -> ModelRequest:
+        """The only thing that was sent."""
+        (request,) = self.model.requests
+        return request
+
+
+@pytest.fixture
+def office(workspace: Workspace) -> Iterator[Office]:
+    made = Office(workspace)
+    yield made
+    made.close()
+
+
+def handed(result: RunResult) -> Data:
+    (step,) = result.steps
+    found: Data = step.input
+    return found
+
+
+def code(result: RunResult) -> str:
+    return result.run.failure.code if result.run.failure else ""
+
+
+# Abilities
+
+
+@pytest.mark.invariant(id="INV-AGT-ABL-001")
+def test_ability_text_reaches_the_model_before_the_system_prompt_of_the_same_call(
+    office: Office,
+) -> None:
+    text = office.ability("migrations", "", "tags: [migration]")
+    office.agent(prompt("p", "{{ task }}"))
+    result = office.run()
+    assert office.request.system == f"{text}\n\nBASE"
+    assert office.request.messages[0].text == TASK
+    assert handed(result)["abilities"] == ["migrations"]
+    assert handed(result)["text"] == text
+
+
+@pytest.mark.invariant(id="INV-AGT-ABL-002")
+def test_core_abilities_come_first_in_their_order_whatever_matches(office: Office) -> None:
+    office.ability(
+        "best", "All about migration review.", "tags: [migration, review]", "priority: 100"
+    )
+    office.ability("weak", "Nothing that fits.", "priority: 1")
+    office.ability("off", "Not enabled.", "enabled: false")
+    office.ability("elsewhere", "For others.", "applicableTo: [other]")
+    office.agent(prompt("p", "{{ task }}"), abilities={"core": ["elsewhere", "weak", "off"]})
+    result = office.run()
+    assert handed(result)["abilities"] == ["elsewhere", "weak", "off", "best"]
+    places = [
+        office.request.system.index(text)
+        for text in ("For others.", "Nothing that fits.", "Not enabled.", "All about", "BASE")
+    ]
+    assert places == sorted(places)
+
+
+def test_an_ability_that_says_nothing_to_the_task_is_not_handed_over(office: Office) -> None:
+    office.ability("other", "Cooking.", "priority: 100")
+    office.agent(prompt("p", "{{ task }}"))
+    office.run()
+    assert office.request.system == "BASE"
+
+
+@pytest.mark.invariant(id="INV-AGT-ABL-002")
+def test_a_core_ability_that_is_not_there_fails_the_step_unsent(office: Office) -> None:
+    office.agent(prompt("p"), abilities={"core": ["gone"]})
+    assert code(office.run()) == "ABILITY_NOT_FOUND"
+    assert office.model.requests == []
+
+
+@pytest.mark.invariant(id="INV-AGT-ABL-002")
+@pytest.mark.invariant(id="INV-AGT-ABL-003")
+def test_a_core_that_does_not_fit_fails_the_step_unsent(office: Office) -> None:
+    office.ability("core", "x" * 400)
+    office.agent(prompt("p"), abilities={"core": ["core"], "maxTokens": 99})
+    assert code(office.run()) == "ABILITY_TOKEN_LIMIT_EXCEEDED"
+    assert office.model.requests == []
+
+
+@pytest.mark.invariant(id="INV-AGT-ABL-003")
+@pytest.mark.parametrize("most", [60, 120, 10_000])
+def test_what_is_handed_over_keeps_to_the_budget_and_tells_what_was_left_out(
+    office: Office, most: int
+) -> None:
+    for number in range(5):
+        office.ability(f"a{number}", "migration " * 18, "tags: [migration]")
+    office.agent(prompt("p", "{{ task }}"), abilities={"maxTokens": most})
+    result = office.run()
+    text = office.request.system.removesuffix("\n\nBASE")
+    assert count_tokens(text) <= most
+    found = handed(result)
+    assert found["tokens"] == count_tokens(text)
+    left_out = {one["id"] for one in found["skipped"]}
+    assert {*found["abilities"], *left_out} == {f"a{number}" for number in range(5)}
+    assert len(found["abilities"]) == {60: 1, 120: 2, 10_000: 5}[most]
+
+
+@pytest.mark.invariant(id="INV-AGT-ABL-003")
+def test_the_budget_is_10_000_tokens_unless_the_profile_says_otherwise(office: Office) -> None:
+    for number in range(4):
+        office.ability(f"a{number}", f"migration {number} " * 999, "tags: [migration]")
+    office.agent(prompt("p", "{{ task }}"))
+    assert office.catalog.agency.require("worker").ability_tokens == 10_000
+    result = office.run()
+    assert len(handed(result)["abilities"]) == 3
+    assert 7_000 < handed(result)["tokens"] <= 10_000
+
+
+def test_each_step_is_prepared_for_what_it_asks(office: Office) -> None:
+    office.ability("one", "About apples.", "tags: [apples]")
+    office.ability("two", "About pears.", "tags: [pears]")
+    office.agent(prompt("p", "Sort the apples."), prompt("q", "Sort the pears."))
+    office.run()
+    first, second = office.model.requests
+    assert ("apples" in first.system, "pears" in first.system) == (True, False)
+    assert ("apples" in second.system, "pears" in second.system) == (False, True)
+
+
+# Skills
+
+
+def test_the_skill_that_provides_what_is_required_is_handed_over_between_marks(
+    office: Office,
+) -> None:
+    office.skill("checker", "data-review", "Read it twice.")
+    office.skill("other", "cooking")
+    office.agent(prompt("p", "{{ task }}", requires=["data-review"]))
+    result = office.run()
+    system = office.request.system
+    assert "Read it twice." in system
+    assert "cooking" not in system
+    before, _, after = system.partition("Read it twice.")
+    assert "skills/checker" in before
+    assert after.rstrip().endswith("BASE")
+    assert system.index("Read it twice.") < system.index("BASE")
+    assert handed(result)["providers"] == ["checker::skills/checker"]
+
+
+def test_a_skill_cannot_close_its_own_marks(office: Office) -> None:
+    office.skill("checker", "data-review", "Read it.")
+    office.agent(prompt("p", "{{ task }}", requires=["data-review"]))
+    office.run()
+    system = office.request.system
+    mark = next(line for line in system.splitlines() if "checker" in line)
+    office.workspace.skill(
+        "checker", "Does data-review well.", extra="capabilities: [data-review]", body=f"{mark}\nX"
+    )
+    office.catalog.refresh()
+    office.run()
+    assert office.model.requests[1].system.count(mark) <= 1
+
+
+def test_the_report_is_kept_and_named_and_the_outcome_is_recorded(office: Office) -> None:
+    office.skill("checker", "data-review")
+    office.agent(prompt("p", "{{ task }}", requires=["data-review"]))
+    result = office.run()
+    report = office.catalog.report(handed(result)["report"])
+    assert report["selected"] == ["checker::skills/checker"]
+    again = office.catalog.record_outcome("checker::skills/checker", success=False)
+    assert again.samples == {"checker::skills/checker": 2}
+    assert again.rates == {"checker::skills/checker": 0.5}
+
+
+@pytest.mark.parametrize("where", ["step", "profile"])
+def test_what_nobody_provides_fails_the_step_unsent_with_its_report(
+    office: Office, where: str
+) -> None:
+    office.skill("other", "cooking")
+    step = prompt("p", **({"requires": ["data-review"]} if where == "step" else {}))
+    office.agent(step, **({"requires": ["data-review"]} if where == "profile" else {}))
+    result = office.run()
+    assert code(result) == "CAPABILITY_UNRESOLVED"
+    assert result.run.failure is not None
+    assert "data-review" in result.run.failure.message
+    (report,) = office.catalog.run_ids()
+    assert report in result.run.failure.message
+    assert office.model.requests == []
+
+
+def test_the_step_that_failed_for_want_of_a_provider_names_its_report(office: Office) -> None:
+    office.agent(prompt("p", requires=["data-review"]))
+    result = office.run()
+    assert handed(result)["report"] == office.catalog.run_ids()[0]
+
+
+def test_only_skills_that_the_profile_lists_may_serve(office: Office) -> None:
+    office.skill("alpha", "data-review", "By alpha.")
+    office.skill("beta", "data-review", "By beta.")
+    office.agent(prompt("p", requires=["data-review"]), skills=["beta"])
+    office.run()
+    assert "By beta." in office.request.system
+    assert "By alpha." not in office.request.system
+    office.agent(prompt("p", requires=["data-review"]), skills=[])
+    office.catalog.refresh()
+    assert code(office.run()) == "CAPABILITY_UNRESOLVED"
+
+
+def test_several_requirements_are_covered_by_several_skills(office: Office) -> None:
+    office.skill("alpha", "data-review", "By alpha.")
+    office.skill("beta", "release-notes", "By beta.")
+    office.agent(prompt("p", requires=["release-notes"]), requires=["data-review"])
+    result = office.run()
+    assert set(handed(result)["providers"]) == {"alpha::skills/alpha", "beta::skills/beta"}
+    assert "By alpha." in office.request.system
+    assert "By beta." in office.request.system
+
+
+def test_core_abilities_come_before_skills_in_the_budget(office: Office) -> None:
+    office.ability("core", "c" * 400)
+    office.skill("checker", "data-review", "s" * 1_000)
+    office.agent(
+        prompt("p", requires=["data-review"]), abilities={"core": ["core"], "maxTokens": 400}
+    )
+    result = office.run()
+    assert code(result) == ""
+    assert "c" * 400 in office.request.system
+
+
+def test_what_does_not_fit_of_the_skills_is_told(office: Office) -> None:
+    office.skill("checker", "data-review", "s" * 4_000)
+    office.agent(prompt("p", requires=["data-review"]), abilities={"maxTokens": 200})
+    result = office.run()
+    assert handed(result)["providersLeftOut"] == ["checker::skills/checker"]
+    assert office.request.system == "BASE"
+
+
+def test_a_resumed_step_gets_the_text_of_before_though_files_have_changed(office: Office) -> None:
+    office.ability("migrations", "OLD migration text.", "tags: [migration]")
+    office.skill("checker", "data-review", "OLD skill text.")
+    office.agent(
+        prompt("p", "{{ task }}", requires=["data-review"], outputSchema={"type": "integer"})
+    )
+    result = office.run()
+    assert code(result) == "MODEL_OUTPUT_INVALID"
+    office.ability("migrations", "NEW migration text.", "tags: [migration]")
+    office.skill("checker", "data-review", "NEW skill text.")
+    office.catalog.refresh()
+    asyncio.run(office.catalog.resume(result.run_id))
+    first, second = office.model.requests
+    assert first.system == second.system
+    assert "OLD" in second.system
+    assert len(office.catalog.run_ids()) == 1
+
+
+# The flow
+
+
+def test_a_run_by_name_is_kept_beside_the_catalogue(office: Office) -> None:
+    office.agent()
+    result = office.run("hello", input={"x": 1})
+    assert (result.state, result.output) == ("succeeded", "answer 0")
+    folder = Path(office.catalog.store.path).parent
+    assert (folder / FILE_NAME).is_file()
+    with Catalog.open(office.workspace.root) as other:
+        kept: StepRecord = other.agency.store.steps(other.agency.store.run(result.run_id).key)[0]
+        assert kept.output == "answer 0"
+
+
+def test_the_bundled_agent_runs_without_any_file(office: Office) -> None:
+    result = office.catalog.run_sync("standard", "hello")
+    assert result.success
+    assert "careful assistant" in office.request.system
+
+
+def test_an_agent_that_is_not_there_is_not_found_and_nothing_is_begun(office: Office) -> None:
+    office.agent()
+    with pytest.raises(NotFoundError) as raised:
+        office.catalog.run_sync("wroker", "hello")
+    assert "'worker'" in raised.value.hint
+    assert office.catalog.agency.store.runs() == []
+
+
+def test_select_then_run_then_fork(office: Office) -> None:
+    office.workspace.write(
+        "agents/other.yaml", "agentId: other\ndescription: d\nkeywords: [cooking]\n"
+    )
+    office.agent(do("a"), do("b"), keywords=["migration"])
+    catalog = office.catalog
+
+    async def do_it(args: Data) -> Any:
+        return args
+
+    catalog.agency.tools.register(schema_tool("do", {}, do_it))
+    best, *_ = catalog.select_agents(TASK)
+    result = catalog.run_sync(best.agent_id, TASK)
+    assert (best.agent_id, result.state) == ("worker", "succeeded")
+    (first, _) = catalog.agency.checkpoints.list(result.run_id)
+    forked = asyncio.run(catalog.agency.fork(result.run_id, first.checkpoint_id, input=[1]))
+    assert forked.success
+    assert forked.run.forked_from == first.checkpoint_id
+
+
+def test_standard_is_always_selectable_in_a_catalogue(office: Office) -> None:
+    found = office.catalog.select_agents("anything at all", exclude=["standard"], team="none")
+    assert [(one.agent_id, one.confidence) for one in found] == [("standard", 0.5)]
+
+
+def test_a_catalogue_in_memory_keeps_runs_in_memory(office: Office) -> None:
+    office.agent()
+    config = office.catalog.config
+    with Catalog.in_memory(office.workspace.root, config=config) as catalog:
+        catalog.refresh()
+        result = catalog.run_sync("worker", "hello", model="offline")
+        assert result.success
+        assert catalog.agency.store.runs()[0].run_id == result.run_id
+
+
+def test_a_model_that_is_none_leaves_no_run_at_work(workspace: Workspace) -> None:
+    workspace.write("metier.toml", "")
+    with Catalog.open(workspace.root) as catalog:
+        catalog.refresh()
+        with contextlib.suppress(UsageError):
+            catalog.run_sync("standard", "hello", model="nonsense")
+        assert [one.state for one in catalog.agency.store.runs()] in ([], ["failed"])

@@ -1,0 +1,162 @@
+"""Runs whose process died: set free, resumed by one process at a time, nothing done twice."""
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from metier.errors import StoreError, UsageError
+from metier.run.owner import is_gone, this_process
+from metier.run.store import LEASE_SECONDS, RunStore
+from metier.run.tool import ToolContext
+from metier.values.agents import AgentProfile
+from metier.values.runs import RunResult
+from run.random_plans import FAR_AWAY, CrashedError, DyingStore
+from run.world import BROKEN, Data, World, agent, delegate, do, outputs
+
+
+@pytest.fixture
+def far_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes look like those of another machine, of which only the lease is known."""
+    monkeypatch.setattr("metier.run.runner._OWNER", FAR_AWAY)
+
+
+class Lives:
+    """A world whose process dies after so many commits, and lives again."""
+
+    def __init__(self, folder: Path, *profiles: AgentProfile) -> None:
+        self.path = str(folder / "runs.db")
+        self.world = World(*profiles)
+
+    def run_until(self, commits: int, profile: AgentProfile) -> None:
+        store = DyingStore.open(self.path)
+        store.commits, store.most = 0, commits
+        self.world.store = store
+        with pytest.raises(CrashedError):
+            self.world.run(profile)
+        store.close()
+        self.world.store = RunStore.open(self.path)
+
+    def resume(self) -> RunResult:
+        store = self.world.store
+        root = next(one for one in store.runs() if not one.parent_run)
+        return self.world.resume(root.run_id)
+
+
+def test_a_run_whose_process_is_gone_is_set_free_and_says_so(
+    tmp_path: Path, far_away: None
+) -> None:
+    lives = Lives(tmp_path)
+    lives.run_until(2, agent(do("a"), do("b")))
+    store = lives.world.store
+    (run,) = store.runs()
+    assert run.state == "running"
+    assert store.recover(time.time()) == []
+    assert store.recover(time.time() + LEASE_SECONDS + 1) == [run.run_id]
+    (run,) = store.runs()
+    assert run.failure is not None
+    assert (run.state, run.failure.code, run.is_resumable) == ("pending", "RUN_INTERRUPTED", True)
+    assert lives.resume().success
+    assert lives.world.calls == ["a", "b", "b"]
+
+
+def test_a_crash_in_a_rollback_leaves_nothing_done_and_not_undone(
+    tmp_path: Path, far_away: None
+) -> None:
+    lives = Lives(tmp_path)
+    lives.world.acts["bad"] = BROKEN
+    steps = [do(name, compensate=do(f"undo_{name}")) for name in "abc"]
+    profile = agent(*steps, do("bad"), failureStrategy="rollback")
+    for commits in range(5, 9):
+        lives.world.calls.clear()
+        lives.path = str(tmp_path / f"{commits}.db")
+        lives.run_until(commits, profile)
+        lives.world.store.recover(time.time() + 1_000)
+        lives.resume()
+        calls = lives.world.calls
+        for name in "abc":
+            last = max(place for place, one in enumerate(calls) if one.endswith(name))
+            assert calls[last] == f"undo_{name}", (commits, calls)
+
+
+def test_a_delegate_goes_on_after_a_crash_though_nobody_set_the_runs_free(
+    tmp_path: Path, far_away: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lives = Lives(tmp_path, agent(do("x"), do("y"), agent_id="kid"))
+    lives.run_until(3, agent(delegate("d", "kid")))
+    assert [one.state for one in lives.world.store.runs()] == ["running", "running"]
+    monkeypatch.setattr("metier.run.store.is_gone", lambda *_: True)
+    assert lives.resume().success
+    assert lives.world.calls == ["x", "y", "y"]
+    assert len(lives.world.store.runs()) == 2
+
+
+def test_a_run_that_ended_with_an_error_of_the_store_can_be_resumed_in_the_same_process() -> None:
+    world = World()
+    store = DyingStore.in_memory()
+    store.most = store.commits + 2
+    world.store = store
+    with pytest.raises((CrashedError, StoreError)):
+        world.run(agent(do("a"), do("b")))
+    store.most = None
+    assert world.resume(store.runs()[0].run_id).success
+
+
+# One at a time
+
+
+def test_a_run_that_is_at_work_elsewhere_cannot_be_resumed() -> None:
+    world = World()
+
+    async def main() -> RunResult:
+        release = asyncio.Event()
+
+        async def wait(_args: Data, _context: ToolContext) -> str:
+            await release.wait()
+            return "done"
+
+        world.acts["a"] = wait
+        task = asyncio.create_task(world.runner().run(agent(do("a")), "t"))
+        await World.pause()
+        with pytest.raises(UsageError, match="is at work") as raised:
+            await world.runner().resume(world.store.runs()[0].run_id)
+        assert raised.value.code == "RUN_BUSY"
+        release.set()
+        return await task
+
+    assert outputs(asyncio.run(main())) == {"a": "done"}
+    assert world.calls == ["a"]
+
+
+def test_a_run_that_is_being_resumed_cannot_be_resumed_by_the_same_runner() -> None:
+    world = World()
+    world.acts["b"] = BROKEN
+    result = world.run(agent(do("a"), do("b")))
+
+    async def slowly(_args: Data, _context: ToolContext) -> None:
+        await World.pause()
+
+    world.acts["b"] = slowly
+
+    async def main() -> list[Any]:
+        runner = world.runner()
+        both = [runner.resume(result.run_id) for _ in range(2)]
+        return list(await asyncio.gather(*both, return_exceptions=True))
+
+    first, second = asyncio.run(main())
+    assert first.success
+    assert isinstance(second, UsageError)
+    assert world.calls == ["a", "b", "b"]
+
+
+def test_this_process_lives_and_one_that_began_at_another_time_does_not() -> None:
+    owner = this_process()
+    host, pid, started, _ = owner.rsplit("/", 3)
+    assert not is_gone(owner, 0.0, 1e12)
+    assert is_gone(f"{host}/{pid}/{int(started) - 1}/x", 1e12, 0.0)
+    assert is_gone(f"{host}/{2**22 + 1}/{started}/x", 1e12, 0.0)
+    assert is_gone(None, None, 0.0)
+    assert is_gone(FAR_AWAY, 10.0, 10.5)
+    assert not is_gone(FAR_AWAY, 10.0, 9.5)

@@ -1,0 +1,415 @@
+"""Prompt steps: what is sent, when tools are called, what an answer must be, what goes wrong."""
+
+import json
+from typing import Any
+
+import pytest
+
+from metier.errors import ModelError
+from metier.run.functions import schema_tool
+from metier.run.models import OfflineModel, ScriptedModel
+from metier.run.services import Prepared
+from metier.run.tool import ToolContext
+from metier.values.models import ModelReply, ToolCall, Usage
+from metier.values.runs import Event, Failure, RunResult
+from run.world import (
+    BROKEN,
+    Data,
+    World,
+    agent,
+    choose,
+    delegate,
+    do,
+    loop,
+    parallel,
+    prompt,
+    states,
+)
+
+PROVIDERS = ("one::skills/one", "two::skills/two")
+
+
+def handed(text: str = "KNOWLEDGE", **record: Any) -> Prepared:
+    return Prepared(text, record, tuple(record.get("providers", ())))
+
+
+def calls(*args: Any, name: str = "do") -> ModelReply:
+    """A reply that wants tools called, one for each of the arguments."""
+    wanted = [ToolCall(f"call-{number}", name, one) for number, one in enumerate(args)]
+    return ModelReply("", tool_calls=wanted)
+
+
+# What is sent
+
+
+@pytest.mark.invariant(id="INV-AGT-ABL-001")
+def test_what_is_handed_over_stands_before_the_system_prompt_of_the_one_call() -> None:
+    model = ScriptedModel(["said"])
+    world = World(model=model)
+    world.prepared = lambda _agent, _step, _task: handed()
+    world.run(agent(prompt("p", "do {{ input }}"), systemPrompt="BASE"), input="it")
+    (request,) = model.requests
+    assert request.system == "KNOWLEDGE\n\nBASE"
+    assert [(one.role, one.text) for one in request.messages] == [("user", "do it")]
+
+
+@pytest.mark.invariant(id="INV-AGT-ABL-001")
+def test_nothing_is_handed_over_once_the_prompt_was_sent() -> None:
+    asked: list[str] = []
+    model = ScriptedModel([calls({}), calls({}), "said"])
+    world = World(model=model)
+
+    def prepare(_agent: Any, _step: Any, task: str) -> Prepared:
+        assert len(model.requests) == 0
+        asked.append(task)
+        return handed()
+
+    world.prepared = prepare
+    world.run(agent(prompt("p", "ask"), tools=["do"]))
+    assert asked == ["ask"]
+    assert [one.system for one in model.requests] == ["KNOWLEDGE"] * 3
+
+
+def test_without_anything_to_hand_over_the_system_prompt_stands_alone() -> None:
+    model = ScriptedModel(["said", "said"])
+    World(model=model).run(agent(prompt("p"), systemPrompt="BASE"))
+    World(model=model).run(agent(prompt("p")))
+    assert [one.system for one in model.requests] == ["BASE", ""]
+
+
+def test_temperature_and_length_of_the_profile_are_sent() -> None:
+    model = ScriptedModel(["said"])
+    World(model=model).run(agent(prompt("p"), temperature=0.5, maxTokens=77))
+    assert (model.requests[0].temperature, model.requests[0].max_tokens) == (0.5, 77)
+
+
+def test_the_model_is_that_of_the_call_else_of_the_profile_else_the_default() -> None:
+    world = World()
+    world.run(agent(prompt("p"), model="a:b"), model="c:d")
+    world.run(agent(prompt("p"), model="a:b"))
+    world.run(agent(prompt("p")))
+    assert world.models == ["c:d", "a:b", ""]
+
+
+def test_the_offline_model_says_what_it_is() -> None:
+    result = World(model=OfflineModel()).run(agent(prompt("p", "{{ task }}")), "hello")
+    assert "[offline model]" in result.output
+    assert "Asked: hello" in result.output
+
+
+# What is kept of it
+
+
+def test_what_was_handed_over_is_kept_with_the_step_and_told() -> None:
+    world = World(model=ScriptedModel(["said"]))
+    world.prepared = lambda _agent, _step, _task: handed("TEXT", abilities=["x"], report="r1")
+    events: list[Event] = []
+    result = world.run(agent(prompt("p")), look=events.append)
+    kept = world.store.steps(result.run.key)[0].input
+    assert kept == {"text": "TEXT", "abilities": ["x"], "report": "r1"}
+    (said,) = [one.data for one in events if one.kind == "step.prepared"]
+    assert said == {"abilities": ["x"], "report": "r1"}
+
+
+def test_what_is_handed_over_is_on_the_disk_before_it_is_sent() -> None:
+    kept: list[Any] = []
+    world = World()
+
+    def look(_request: Any) -> str:
+        kept.extend(one.input for one in world.store.steps(world.store.runs()[0].key))
+        return "said"
+
+    world._model = ScriptedModel([look])
+    world.prepared = lambda _agent, _step, _task: handed("TEXT")
+    world.run(agent(prompt("p")))
+    assert kept == [{"text": "TEXT"}]
+
+
+def test_a_resumed_step_sees_what_it_saw() -> None:
+    model = ScriptedModel([ModelReply("not JSON"), "[1]"])
+    world = World(model=model)
+    texts = iter(["FIRST", "SECOND"])
+    world.prepared = lambda _agent, _step, _task: handed(next(texts), providers=list(PROVIDERS))
+    result = world.run(agent(prompt("p", outputSchema={"type": "array"})))
+    assert result.state == "failed"
+    assert world.resume(result.run_id).output == [1]
+    assert [one.system for one in model.requests] == ["FIRST", "FIRST"]
+    assert world.outcomes[-2:] == [(one, True) for one in PROVIDERS]
+
+
+def test_a_resumed_step_that_was_handed_nothing_is_handed_nothing() -> None:
+    model = ScriptedModel([ModelReply("not JSON"), "[1]"])
+    world = World(model=model)
+    texts = iter(["", "SECOND"])
+    world.prepared = lambda _agent, _step, _task: handed(next(texts))
+    result = world.run(agent(prompt("p", outputSchema={"type": "array"})))
+    world.resume(result.run_id)
+    assert [one.system for one in model.requests] == ["", ""]
+
+
+def test_each_turn_of_a_loop_is_prepared_by_itself() -> None:
+    world = World(model=ScriptedModel(["a", "b"]))
+    world.prepared = lambda _agent, _step, task: handed(f"for {task}")
+    result = world.run(agent(loop("l", "[1, 2]", prompt("p", "say {{ item }}"))))
+    kept = {one.id: one.input for one in world.store.steps(result.run.key)}
+    assert (kept["p[0]"], kept["p[1]"]) == ({"text": "for say 1"}, {"text": "for say 2"})
+
+
+@pytest.mark.invariant(id="INV-AGT-ABL-002")
+@pytest.mark.parametrize("code", ["CAPABILITY_UNRESOLVED", "ABILITY_TOKEN_LIMIT_EXCEEDED"])
+def test_a_step_that_cannot_be_prepared_fails_before_anything_is_sent(code: str) -> None:
+    model = ScriptedModel(["said"])
+    world = World(model=model)
+    world.prepared = lambda _agent, _step, _task: Prepared(failure=Failure(code, "why"))
+    result = world.run(agent(prompt("p"), do("b", "p")))
+    assert result.run.failure is not None
+    assert (result.run.failure.code, result.run.failure.step) == (code, "p")
+    assert model.requests == []
+    assert states(result) == {"p": "failed", "b": "blocked"}
+
+
+# Outcomes
+
+
+@pytest.mark.parametrize("success", [True, False])
+def test_how_the_step_ended_is_recorded_for_every_provider(success: bool) -> None:
+    schema = {"type": "integer"}
+    world = World(model=ScriptedModel(["1" if success else "x"]))
+    world.prepared = lambda _agent, _step, _task: handed(providers=list(PROVIDERS))
+    world.run(agent(prompt("p", outputSchema=schema)))
+    assert world.outcomes == [(one, success) for one in PROVIDERS]
+
+
+@pytest.mark.parametrize("success", [True, False])
+def test_a_tool_step_records_its_outcome_too(success: bool) -> None:
+    world = World()
+    world.acts["a"] = 1 if success else BROKEN
+    world.prepared = lambda _agent, _step, _task: handed("", providers=list(PROVIDERS))
+    world.run(agent(do("a", requires=["x"])))
+    assert world.outcomes == [(one, success) for one in PROVIDERS]
+
+
+def test_a_step_that_succeeds_at_its_second_attempt_is_one_success() -> None:
+    world = World(model=ScriptedModel(["x", "1"]))
+    world.prepared = lambda _agent, _step, _task: handed(providers=list(PROVIDERS[:1]))
+    retry = {"maxAttempts": 2, "backoffMs": 100}
+    world.run(agent(prompt("p", outputSchema={"type": "integer"}, retryPolicy=retry)))
+    assert world.outcomes == [(PROVIDERS[0], True)]
+
+
+def test_what_the_profile_or_the_step_requires_is_prepared_for_every_type_of_step() -> None:
+    world = World(agent(do("k"), agent_id="kid"))
+    prepared: list[str] = []
+
+    def prepare(_agent: Any, step: Any, _task: str) -> Prepared:
+        prepared.append(step.step_id)
+        return Prepared()
+
+    world.prepared = prepare
+    world.run(agent(do("a"), loop("l", "[1]", do("b")), delegate("d", "kid"), requires=["x"]))
+    assert {"a", "b", "d"} <= set(prepared)
+
+
+CONTAINERS = {
+    "loop": loop("c", "[1]", do("i"), requires=["x"]),
+    "parallel": parallel("c", do("i"), requires=["x"]),
+    "conditional": choose("c", "true", [do("i")], requires=["x"]),
+}
+
+
+@pytest.mark.parametrize("step", CONTAINERS.values(), ids=list(CONTAINERS))
+def test_a_container_that_requires_what_nobody_provides_fails(step: Data) -> None:
+    world = World()
+    refused = Prepared(failure=Failure("CAPABILITY_UNRESOLVED", "why"))
+    world.prepared = lambda _agent, one, _task: refused if one.requires else Prepared()
+    result = world.run(agent(step))
+    assert (result.state, world.calls) == ("failed", [])
+
+
+# Tools
+
+
+def test_the_model_calls_the_agent_s_tools_and_sees_what_they_gave() -> None:
+    model = ScriptedModel([calls({"n": 1}, {"n": 2}), "said"])
+    world = World(model=model)
+    world.acts["p"] = iter([{"got": 1}, BROKEN])
+    result = world.run(agent(prompt("p"), tools=["do"]))
+    assert (result.output, world.calls) == ("said", ["p", "p"])
+    _, second = model.requests
+    user, assistant, one, two = second.messages
+    assert (user.role, assistant.role) == ("user", "assistant")
+    assert [one.name for one in assistant.tool_calls] == ["do", "do"]
+    assert (one.role, one.call_id, one.tool_name) == ("tool", "call-0", "do")
+    assert json.loads(one.text)["output"] == {"got": 1}
+    assert json.loads(two.text)["errorCode"] == "TOOL_EXECUTION_ERROR"
+    assert (result.usage.requests, result.usage.tool_calls) == (2, 2)
+
+
+async def nothing(_args: Data) -> None:
+    """Do nothing."""
+
+
+@pytest.mark.parametrize(
+    ("of_step", "of_agent", "offered"),
+    [
+        (None, ["read", "write"], ["read", "write"]),
+        (["write", "do"], ["read", "write"], ["write"]),
+        ([], ["read", "write"], []),
+        (None, None, []),
+        (None, [], []),
+        (["read"], ["gone"], []),
+    ],
+)
+def test_only_tools_of_the_agent_that_the_step_names_are_offered(
+    of_step: list[str] | None, of_agent: list[str] | None, offered: list[str]
+) -> None:
+    model = ScriptedModel(["said"])
+    world = World(model=model)
+    for name in ("read", "write"):
+        world.tools.register(schema_tool(name, {}, nothing))
+    step = prompt("p", **({} if of_step is None else {"tools": of_step}))
+    more: Data = {} if of_agent is None else {"tools": of_agent}
+    world.run(agent(step, **more))
+    assert [one.name for one in model.requests[0].tools] == offered
+
+
+def test_a_tool_that_the_agent_may_not_call_is_refused_as_a_value() -> None:
+    model = ScriptedModel([calls({}), "said"])
+    world = World(model=model)
+    result = world.run(agent(prompt("p"), tools=["other"]))
+    assert (result.output, world.calls) == ("said", [])
+    assert "TOOL_PERMISSION_DENIED" in model.requests[1].messages[-1].text
+
+
+def test_a_tool_that_the_step_does_not_list_is_refused_as_a_value() -> None:
+    world = World(model=ScriptedModel([calls({}), "said"]))
+    world.run(agent(prompt("p", tools=[]), tools=["do"]))
+    assert world.calls == []
+
+
+def test_a_call_that_is_malformed_is_a_value_for_the_model() -> None:
+    model = ScriptedModel([calls("no JSON"), calls({}, name="gone"), "said"])
+    world = World(model=model)
+    result = world.run(agent(prompt("p"), tools=["do"]))
+    assert (result.output, world.calls) == ("said", [])
+    assert "TOOL_VALIDATION_ERROR" in model.requests[1].messages[-1].text
+    assert "TOOL_NOT_FOUND" in model.requests[2].messages[-1].text
+
+
+@pytest.mark.parametrize(("rounds", "success"), [(2, False), (3, True), (None, True)])
+def test_the_rounds_of_tool_calls_are_bounded(rounds: int | None, success: bool) -> None:
+    model = ScriptedModel([calls({}), calls({}), calls({}), "said"])
+    world = World(model=model)
+    more: Data = {} if rounds is None else {"maxToolRounds": rounds}
+    result = world.run(agent(prompt("p", **more), tools=["do"]))
+    assert result.success == success
+    if not success:
+        assert result.run.failure is not None
+        assert result.run.failure.code == "MODEL_TOOL_ROUNDS_EXCEEDED"
+        assert len(model.requests) == 3
+
+
+def test_the_rounds_are_8_unless_the_step_says_otherwise() -> None:
+    model = ScriptedModel([*[calls({})] * 20])
+    result = World(model=model).run(agent(prompt("p"), tools=["do"]))
+    assert result.run.failure is not None
+    assert (result.run.failure.code, len(model.requests)) == ("MODEL_TOOL_ROUNDS_EXCEEDED", 9)
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 2])
+def test_no_tool_is_called_beyond_the_rounds(rounds: int) -> None:
+    world = World(model=ScriptedModel([calls({})] * 4))
+    world.run(agent(prompt("p", maxToolRounds=rounds), tools=["do"]))
+    assert len(world.calls) == rounds
+
+
+def test_a_tool_of_a_model_knows_its_step_and_attempt() -> None:
+    world = World(model=ScriptedModel([calls({}), "said"]))
+    contexts: list[ToolContext] = world.contexts
+    result = world.run(agent(prompt("p"), tools=["do"]))
+    assert [(one.run_id, one.step_id, one.attempt) for one in contexts] == [(result.run_id, "p", 1)]
+
+
+def test_two_calls_of_a_model_are_two_pieces_of_work() -> None:
+    world = World(model=ScriptedModel([calls({"to": "ann"}, {"to": "bob"}), "said"]))
+    world.run(agent(prompt("p"), tools=["do"]))
+    assert len({one.idempotency_key for one in world.contexts}) == 2
+
+
+@pytest.mark.parametrize(("again", "keys"), [("ann", 1), ("bob", 2)])
+def test_the_same_call_in_the_next_attempt_is_the_same_work_and_another_is_not(
+    again: str, keys: int
+) -> None:
+    model = ScriptedModel([calls({"to": "ann"}), "no JSON", calls({"to": again}), "[1]"])
+    world = World(model=model)
+    retry = {"maxAttempts": 2, "backoffMs": 100}
+    step = prompt("p", outputSchema={"type": "array"}, retryPolicy=retry)
+    assert world.run(agent(step, tools=["do"])).success
+    assert len({one.idempotency_key for one in world.contexts}) == keys
+
+
+# Answers
+
+
+SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+
+
+@pytest.mark.parametrize("answer", ['{"n": 1}', '```json\n{"n": 1}\n```'])
+def test_an_answer_under_a_schema_is_a_value(answer: str) -> None:
+    model = ScriptedModel([answer])
+    result = World(model=model).run(agent(prompt("p", outputSchema=SCHEMA, outputs=["n"])))
+    assert (result.output, result.outputs) == ({"n": 1}, {"n": 1})
+    assert model.requests[0].output_schema == SCHEMA
+
+
+@pytest.mark.parametrize("answer", ["", "text", '{"n": "x"}', "{}", "[1]", '{"n": 1'])
+def test_an_answer_that_does_not_fit_its_schema_fails_and_may_be_tried_again(answer: str) -> None:
+    retry = {"maxAttempts": 2, "backoffMs": 100}
+    world = World(model=ScriptedModel([answer, '{"n": 2}']))
+    assert world.run(agent(prompt("p", outputSchema=SCHEMA, retryPolicy=retry))).output == {"n": 2}
+    result = World(model=ScriptedModel([answer])).run(agent(prompt("p", outputSchema=SCHEMA)))
+    assert result.run.failure is not None
+    assert result.run.failure.code == "MODEL_OUTPUT_INVALID"
+    assert len(result.run.failure.message.splitlines()) == 1
+
+
+def outcome(model: ScriptedModel, *steps: Data) -> RunResult:
+    return World(agent(do("k"), agent_id="kid"), model=model).run(agent(*steps))
+
+
+def test_an_answer_that_is_no_json_is_a_failure() -> None:
+    result = outcome(ScriptedModel(["[NaN]"]), prompt("p", outputSchema={}))
+    assert result.state == "failed"
+
+
+@pytest.mark.parametrize(
+    "schema", [{"type": "text"}, {"type": "string", "pattern": "("}, {"$ref": "#/gone"}]
+)
+def test_a_schema_that_is_none_is_a_failure_or_an_error_of_the_profile(schema: Data) -> None:
+    result = outcome(ScriptedModel(['"x"']), prompt("p", outputSchema=schema))
+    assert result.state == "failed"
+
+
+# Errors
+
+
+@pytest.mark.parametrize("kind", ["timeout", "rateLimit", "serverError", "networkError", ""])
+def test_an_error_of_the_model_is_a_failure_of_its_kind(kind: str) -> None:
+    events: list[Event] = []
+    model = ScriptedModel([ModelError("it is busy", kind=kind, code="MODEL_BUSY")])
+    result = World(model=model).run(agent(prompt("p")), look=events.append)
+    failure = result.run.failure
+    assert failure is not None
+    assert (failure.code, failure.message, failure.kind) == ("MODEL_BUSY", "it is busy", kind)
+    assert failure.retryable == bool(kind)
+    assert "model.failed" in [one.kind for one in events]
+
+
+def test_what_the_model_did_is_told() -> None:
+    events: list[Event] = []
+    model = ScriptedModel([ModelReply("said", usage=Usage(1, 2, requests=1))], name="test:x")
+    World(model=model).run(agent(prompt("p")), look=events.append)
+    told = {one.kind: one.data for one in events if one.kind.startswith("model.")}
+    assert list(told) == ["model.asked", "model.text", "model.answered"]
+    assert told["model.answered"]["usage"]["outputTokens"] == 2
+    assert told["model.text"]["text"] == "said"

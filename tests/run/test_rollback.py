@@ -1,0 +1,271 @@
+"""Rollback: what had succeeded is undone, the latest first, and what could not be is told."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metier.errors import UsageError
+from metier.run.checkpoints import CheckpointStore
+from metier.run.tool import ToolContext
+from metier.values.agents import AgentProfile
+from run.world import (
+    BROKEN,
+    RETRYABLE,
+    Data,
+    World,
+    agent,
+    choose,
+    delegate,
+    do,
+    forever,
+    loop,
+    parallel,
+    states,
+)
+
+
+def undone(step_id: str, *depends: str, **more: Any) -> Data:
+    """A step with a compensation."""
+    return do(step_id, *depends, compensate=do(f"undo_{step_id}"), **more)
+
+
+def rollback(*steps: Data, **more: Any) -> AgentProfile:
+    return agent(*steps, failureStrategy="rollback", **more)
+
+
+@pytest.mark.invariant(id="INV-PE-003")
+def test_in_order_what_succeeded_is_undone_the_latest_first_and_not_what_failed() -> None:
+    world = World()
+    world.acts["c"] = BROKEN
+    result = world.run(rollback(undone("a"), undone("b"), undone("c"), undone("d"), do("e", "c")))
+    assert world.calls == ["a", "b", "c", "undo_b", "undo_a"]
+    assert result.state == "rolled_back"
+    assert states(result) == {
+        "a": "compensated",
+        "b": "compensated",
+        "c": "failed",
+        "d": "cancelled",
+        "e": "blocked",
+        "undo_b": "succeeded",
+        "undo_a": "succeeded",
+    }
+    assert world.kept(result.run) == states(result)
+    assert result.run.failure is not None
+    assert result.run.failure.step == "c"
+
+
+@pytest.mark.invariant(id="INV-PE-003")
+def test_in_parallel_the_order_of_completion_counts() -> None:
+    world = World()
+    turn = asyncio.Event()
+
+    async def first(_args: Data, _context: ToolContext) -> None:
+        await turn.wait()
+
+    async def second(_args: Data, _context: ToolContext) -> None:
+        turn.set()
+
+    world.acts |= {"a": first, "b": second, "bad": BROKEN, "hang": forever}
+    steps = [undone("a"), undone("b"), undone("hang"), do("bad", "a", "b")]
+    result = world.run(rollback(*steps, execution="parallel"))
+    assert [one for one in world.calls if one.startswith("undo")] == ["undo_a", "undo_b"]
+    assert states(result)["hang"] == "cancelled"
+    assert result.state == "rolled_back"
+
+
+def test_a_run_without_a_failure_undoes_nothing() -> None:
+    world = World()
+    result = world.run(rollback(undone("a"), undone("b", condition="false")))
+    assert (result.state, world.calls) == ("succeeded", ["a"])
+
+
+def test_other_strategies_undo_nothing() -> None:
+    for strategy in ("failFast", "continueOnError"):
+        world = World()
+        world.acts["b"] = BROKEN
+        result = world.run(agent(undone("a"), do("b"), failureStrategy=strategy))
+        assert (result.state, world.calls) == ("failed", ["a", "b"])
+
+
+def test_skipped_steps_need_no_compensation() -> None:
+    world = World()
+    world.acts["b"] = BROKEN
+    result = world.run(rollback(do("a", condition="false"), do("b")))
+    assert (result.state, world.calls) == ("rolled_back", ["b"])
+
+
+def test_a_succeeded_step_without_compensation_makes_it_incomplete_and_the_others_go_on() -> None:
+    world = World()
+    world.acts["d"] = BROKEN
+    result = world.run(rollback(undone("a"), do("b"), undone("c"), do("d")))
+    assert world.calls == ["a", "b", "c", "d", "undo_c", "undo_a"]
+    assert result.state == "rollback_incomplete"
+    assert states(result) == {
+        "a": "compensated",
+        "b": "succeeded",
+        "c": "compensated",
+        "d": "failed",
+        "undo_a": "succeeded",
+        "undo_c": "succeeded",
+    }
+
+
+def test_a_failing_compensation_makes_it_incomplete_and_the_others_go_on() -> None:
+    world = World()
+    world.acts |= {"c": BROKEN, "undo_b": BROKEN}
+    result = world.run(rollback(undone("a"), undone("b"), do("c")))
+    assert world.calls == ["a", "b", "c", "undo_b", "undo_a"]
+    assert result.state == "rollback_incomplete"
+    found = states(result)
+    assert (found["a"], found["b"], found["undo_b"]) == ("compensated", "succeeded", "failed")
+    assert result.run.failure is not None
+    assert result.run.failure.step == "c"
+
+
+def test_a_compensation_has_attempts_and_sees_outputs() -> None:
+    world = World()
+    world.acts |= {"a": {"id": 7}, "b": BROKEN, "undo": iter([RETRYABLE, "gone"])}
+    undo = do("undo", input={"id": "{{ steps.a.output.id }}"})
+    undo["retryPolicy"] = {"maxAttempts": 2, "backoffMs": 100}
+    result = world.run(rollback(do("a", compensate=undo), do("b")))
+    assert (result.state, world.given["undo"]) == ("rolled_back", {"id": 7})
+    assert world.calls == ["a", "b", "undo", "undo"]
+
+
+def test_steps_inside_containers_are_undone_one_by_one() -> None:
+    world = World()
+    world.acts["z"] = BROKEN
+    undo = do("undo_row", input={"item": "{{ item }}", "index": "{{ index }}"})
+    profile = rollback(
+        loop("l", "['x', 'y']", do("row", compensate=undo)),
+        choose("c", "true", [undone("t")]),
+        parallel("g", undone("p")),
+        do("z"),
+    )
+    result = world.run(profile)
+    undoing = [one for one in world.calls if one.startswith("undo")]
+    assert undoing == ["undo_p", "undo_t", "undo_row[1]", "undo_row[0]"]
+    assert world.given["undo_row[0]"] == {"item": "x", "index": 0}
+    assert world.given["undo_row[1]"] == {"item": "y", "index": 1}
+    assert result.state == "rolled_back"
+    assert states(result)["row[1]"] == "compensated"
+
+
+def test_a_container_with_a_step_that_cannot_be_undone_is_incomplete() -> None:
+    world = World()
+    world.acts["z"] = BROKEN
+    result = world.run(rollback(parallel("g", do("p"), undone("q")), do("z")))
+    assert result.state == "rollback_incomplete"
+    assert "undo_q" in world.calls
+
+
+def test_what_succeeded_in_the_container_that_failed_is_undone_too() -> None:
+    world = World()
+    world.acts["s[1]"] = BROKEN
+    profile = rollback(undone("a"), loop("l", "[1, 2]", undone("t"), undone("s")))
+    result = world.run(profile)
+    undoing = [one for one in world.calls if one.startswith("undo")]
+    assert undoing == ["undo_t[1]", "undo_s[0]", "undo_t[0]", "undo_a"]
+    assert result.state == "rolled_back"
+
+
+def test_a_delegation_is_undone_by_its_own_compensation() -> None:
+    world = World(agent(do("k"), agent_id="kid"))
+    world.acts["b"] = BROKEN
+    result = world.run(rollback(delegate("d", "kid", compensate=do("recall")), do("b")))
+    assert (world.calls, result.state) == (["k", "b", "recall"], "rolled_back")
+
+
+def test_a_group_with_rollback_undoes_itself_and_the_run_goes_on_as_it_says() -> None:
+    world = World()
+    world.acts["y"] = BROKEN
+    group = parallel("g", undone("x"), do("y", "x"), failureStrategy="rollback")
+    result = world.run(agent(undone("a"), group, do("b"), failureStrategy="continueOnError"))
+    assert world.calls == ["a", "x", "y", "undo_x", "b"]
+    assert states(result) == {
+        "a": "succeeded",
+        "x": "compensated",
+        "y": "failed",
+        "undo_x": "succeeded",
+        "g": "failed",
+        "b": "succeeded",
+    }
+    assert result.state == "failed"
+
+
+def test_a_group_in_a_turn_undoes_only_its_own_turn() -> None:
+    world = World()
+    world.acts["y[1]"] = BROKEN
+    group = parallel("g", undone("x"), do("y", "x"), failureStrategy="rollback")
+    result = world.run(agent(loop("l", "[1, 2]", group)))
+    assert [one for one in world.calls if one.startswith("undo")] == ["undo_x[1]"]
+    found = states(result)
+    assert (found["x[0]"], found["x[1]"]) == ("succeeded", "compensated")
+
+
+def test_a_group_that_is_tried_again_is_undone_again() -> None:
+    world = World()
+    world.acts["y"] = RETRYABLE
+    group = parallel("g", undone("x"), do("y", "x"), failureStrategy="rollback")
+    group["retryPolicy"] = {"maxAttempts": 2, "backoffMs": 100}
+    world.run(agent(group))
+    assert world.calls == ["x", "y", "undo_x", "x", "y", "undo_x"]
+
+
+# Afterwards
+
+
+@pytest.mark.parametrize("strategy", ["complete", "incomplete"])
+def test_a_rolled_back_run_cannot_be_resumed(strategy: str) -> None:
+    world = World()
+    world.acts["b"] = BROKEN
+    first = undone("a") if strategy == "complete" else do("a")
+    result = world.run(rollback(first, do("b")))
+    calls = list(world.calls)
+    with pytest.raises(UsageError, match="it cannot go on") as raised:
+        world.resume(result.run_id)
+    assert (raised.value.code, raised.value.hint) == (
+        "RUN_NOT_RESUMABLE",
+        f"metier runs fork {result.run_id}",
+    )
+    assert world.calls == calls
+    assert world.store.run(result.run_id).state == result.state
+
+
+def test_a_fork_of_a_rolled_back_run_does_again_what_was_undone() -> None:
+    world = World()
+    world.acts["b"] = iter([BROKEN, "fine"])
+    result = world.run(rollback(undone("a"), do("b")))
+    assert world.calls == ["a", "b", "undo_a"]
+    forked = world.fork(result.run_id)
+    assert forked.success
+    assert world.calls == ["a", "b", "undo_a", "a", "b"]
+
+
+def test_compensations_write_no_checkpoints() -> None:
+    world = World()
+    world.acts["b"] = BROKEN
+    result = world.run(rollback(undone("a"), do("b")))
+    records = CheckpointStore(world.store).list(result.run_id)
+    assert {one.completed_step_id for one in records} == {"a"}
+
+
+@settings(max_examples=40)
+@given(st.lists(st.booleans(), min_size=1, max_size=5), st.integers(0, 4))
+def test_every_succeeded_step_is_undone_exactly_once_whatever_fails(
+    have_undo: list[bool], fails_at: int
+) -> None:
+    world = World()
+    names = [f"s{number}" for number in range(len(have_undo))]
+    steps = [undone(name) if has else do(name) for name, has in zip(names, have_undo, strict=True)]
+    steps.insert(min(fails_at, len(steps)), do("bad"))
+    world.acts["bad"] = BROKEN
+    result = world.run(rollback(*steps))
+    before = names[: min(fails_at, len(names))]
+    expected = [f"undo_{one}" for one in reversed(before) if have_undo[names.index(one)]]
+    assert world.calls == [*before, "bad", *expected]
+    complete = all(have_undo[: len(before)])
+    assert result.state == ("rolled_back" if complete else "rollback_incomplete")

@@ -1,0 +1,300 @@
+"""Templates and conditions: strict names, values as they are, no way out of the sandbox."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metier.core.templates import (
+    LONGEST,
+    References,
+    TemplateError,
+    compiled_expression,
+    compiled_text,
+    compiled_value,
+)
+from metier.lint import lint_document, validate_agent
+from metier.parse.kinds import parse_document
+from run.world import choose, delegate, do, loop, parallel, prompt
+
+NAMES: dict[str, Any] = {"input": {"items": [1, 2], "none": None}, "task": "go", "steps": {}}
+
+
+def text(template: str, **names: Any) -> Any:
+    return compiled_text(template)({**NAMES, **names})
+
+
+def value(template: Any, **names: Any) -> Any:
+    return compiled_value(template)({**NAMES, **names})
+
+
+def expression(template: str, **names: Any) -> Any:
+    return compiled_expression(template)({**NAMES, **names})
+
+
+# Names
+
+
+@pytest.mark.parametrize("name", ["nothing", "input.nothing", "steps.a.output", "input.none.deep"])
+def test_a_name_that_is_not_there_is_an_error(name: str) -> None:
+    with pytest.raises(TemplateError):
+        text(f"{{{{ {name} }}}}")
+    with pytest.raises(TemplateError):
+        expression(name)
+    with pytest.raises(TemplateError):
+        expression(f"{name} == 1")
+    with pytest.raises(TemplateError):
+        value({"deep": [f"{{{{ {name} }}}}"]})
+
+
+@pytest.mark.parametrize("inside", ["[input.nothing]", "{'a': input.nothing}"])
+def test_a_name_that_is_not_there_is_an_error_also_inside_a_value(inside: str) -> None:
+    with pytest.raises(TemplateError):
+        expression(inside)
+
+
+def test_default_and_is_defined_work_on_names_that_are_not_there() -> None:
+    assert text("{{ input.nothing | default('-') }}") == "-"
+    assert expression("input.nothing is defined") is False
+    assert expression("input.items is defined") is True
+    assert expression("nothing | default(3)") == 3
+    assert text("{% if input.nothing is defined %}yes{% else %}no{% endif %}") == "no"
+
+
+def test_a_key_of_a_mapping_comes_before_its_methods() -> None:
+    assert expression("input.items") == [1, 2]
+    assert text("{{ input.values }}", input={"values": 3}) == "3"
+    assert expression("input.keys() | list") == ["items", "none"]
+
+
+# Values
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+        max_leaves=5,
+    )
+)
+def test_a_text_that_is_one_place_becomes_the_value_itself(given: Any) -> None:
+    assert value("{{ input }}", input=given) == given
+    assert value(" {{ input }}\n", input=given) == given
+    assert value({"a": ["{{ input }}"]}, input=given) == {"a": [given]}
+
+
+def test_every_other_text_is_filled() -> None:
+    assert value("{{ task }}!") == "go!"
+    assert value("{{ task }}{{ task }}") == "gogo"
+    assert value("{{ task }} {{ task }}") == "go go"
+    assert value("{% if task %}{{ task }}{% endif %}") == "go"
+    assert value("plain }} text") == "plain }} text"
+    assert value(["{{ task }}", 7, None, {"k": "a{{ task }}"}]) == ["go", 7, None, {"k": "ago"}]
+    assert value("a\n{{ task }}\n") == "a\ngo\n"
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [
+        ("{{ 1 + 2 }}", 3),
+        ("{{- task -}}", "go"),
+        ("{{ input['items'][1] }}", 2),
+        ("{{ {'a': 1} }}", {"a": 1}),
+        ("{{ '}}' }}", "}}"),
+        ("{{ not task }}", False),
+        ("{{ -5 }}", -5),
+        ("{{ -input['items'][0] }}", -1),
+        ("{{- -5 -}}", -5),
+        ("{{ + 5 }}", 5),
+    ],
+)
+def test_an_expression_in_a_place_keeps_its_type(template: str, expected: Any) -> None:
+    found = value(template)
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+# The sandbox
+
+ESCAPES = [
+    "''.__class__",
+    "().__class__.__mro__",
+    "input.__init__.__globals__",
+    "input['__class__']",
+    "('' | attr('__class__'))",
+    "'{0.__class__}'.format(input)",
+    "'{x.__class__}'.format_map({'x': input})",
+    "range.__self__",
+    "cycler.__init__.__globals__",
+    "lipsum.__globals__['os']",
+    "task.__doc__.__len__()",
+    "input['items'] | map(attribute='__class__') | join",
+]
+
+
+@pytest.mark.parametrize("attempt", ESCAPES)
+def test_there_is_no_way_to_the_inside_of_objects(attempt: str) -> None:
+    with pytest.raises(TemplateError):
+        expression(attempt)
+    with pytest.raises(TemplateError):
+        text(f"{{{{ {attempt} }}}}")
+
+
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        "input['items'].append(3)",
+        "input['items'].clear()",
+        "input.update({'a': 1})",
+        "input.pop('items')",
+        "input.setdefault('x', 1)",
+    ],
+)
+def test_what_a_template_sees_cannot_be_changed_by_it(attempt: str) -> None:
+    names = {"input": {"items": [1, 2]}}
+    with pytest.raises(TemplateError):
+        compiled_expression(attempt)(names)
+    assert names == {"input": {"items": [1, 2]}}
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{% include 'x' %}",
+        "{% import 'x' as y %}",
+        "{% extends 'x' %}",
+        "{% from 'x' import y %}",
+    ],
+)
+def test_a_template_reads_no_other_file(template: str) -> None:
+    with pytest.raises(TemplateError):
+        text(template)
+
+
+# Bounds
+
+
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        f"'x' * {LONGEST + 1}",
+        f"{LONGEST + 1} * 'x'",
+        f"[1] * {LONGEST + 1}",
+        "2 ** 10001",
+        "10001 ** 2",
+        "range(1000000000) | list",
+        *(
+            pytest.param(
+                one,
+                marks=pytest.mark.xfail(strict=True, reason="only products and powers are bounded"),
+            )
+            for one in (
+                f"'x'.ljust({LONGEST + 1})",
+                f"'x' | center({LONGEST + 1})",
+                f"'%{LONGEST + 1}d' % 1",
+                f"'{{:{LONGEST + 1}}}'.format(1)",
+            )
+        ),
+    ],
+)
+def test_a_value_that_is_too_large_is_an_error(attempt: str) -> None:
+    with pytest.raises(TemplateError):
+        expression(attempt)
+
+
+def test_a_product_at_the_bound_is_made() -> None:
+    assert len(expression(f"'x' * {LONGEST}")) == LONGEST
+    assert text(f"{{{{ 'x' * {LONGEST} }}}}") == "x" * LONGEST
+
+
+def test_a_rendered_text_has_a_bound() -> None:
+    half = LONGEST // 2
+    assert len(text(f"{{{{ 'x' * {half} }}}}" * 2)) == LONGEST
+    with pytest.raises(TemplateError, match=f"the limit is {LONGEST}"):
+        text(f"{{{{ 'x' * {half} }}}}" * 2 + "!")
+
+
+@pytest.mark.parametrize("wrong", ["1 / 0", "'a' + 1", "input.items.deep", "task()", "1 | nope"])
+def test_whatever_goes_wrong_is_one_error_of_one_line(wrong: str) -> None:
+    with pytest.raises(TemplateError) as raised:
+        expression(wrong)
+    assert str(raised.value)
+    assert len(str(raised.value).splitlines()) == 1
+
+
+# Found at load
+
+BAD_TEMPLATES = ["{{ input.", "{% if task %}", "{% for %}", "{{ 1 +* 2 }}", "{{ task }", "{% x %}"]
+BAD_EXPRESSIONS = ["input.", "1 +", "a b", "input == ", "}} {{", "task | nope"]
+
+
+def everywhere(template: str, condition: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """A step for each place in which a template or an expression may stand."""
+    yield "prompt", prompt("s", template)
+    yield "tool input", do("s", input={"a": [{"b": template}]})
+    yield "delegate task", delegate("s", "other", task=template)
+    yield "delegate input", delegate("s", "other", input=[template])
+    yield "compensate", do("s", compensate=do("u", input={"a": template}))
+    yield "nested", parallel("s", loop("l", "input", prompt("i", template)))
+    yield "condition", do("s", condition=condition)
+    yield "conditional", choose("s", condition, [do("i")])
+    yield "loop over", loop("s", condition, do("i"))
+    yield "loop while", loop("s", None, do("i"), while_=condition)
+
+
+def findings(step: dict[str, Any]) -> list[str]:
+    data = {"agentId": "a", "description": "d", "workflow": [step]}
+    return [issue.code for issue in validate_agent(data)]
+
+
+def test_a_bad_template_or_condition_is_an_error_of_the_profile_wherever_it_stands() -> None:
+    assert [findings(step) for _, step in everywhere("{{ task }}", "task")] == [[]] * 10
+    for bad_text, bad_expression in zip(BAD_TEMPLATES, BAD_EXPRESSIONS, strict=True):
+        for place, step in everywhere(bad_text, bad_expression):
+            assert findings(step) == ["AG707"], (place, bad_text, bad_expression)
+
+
+@pytest.mark.parametrize("template", ["{{ task | nope }}", "{{ task is nope }}"])
+def test_a_filter_or_test_that_nobody_has_is_an_error_of_the_profile(template: str) -> None:
+    assert findings(prompt("s", template)) == ["AG707"]
+
+
+def test_a_name_or_step_that_will_not_be_there_is_found_at_load() -> None:
+    for place, step in everywhere("{{ nothing }}", "nothing"):
+        assert findings(step) == ["AG707"], place
+    for place, step in everywhere("{{ steps.x.output }}", "steps['x'].output"):
+        assert findings(step) == ["AG707"], place
+
+
+def test_names_of_a_loop_are_known_inside_it_only() -> None:
+    inside = prompt("i", "{{ item }} {{ index }} {{ row }}")
+    assert findings(loop("s", "input", inside, as_="row")) == []
+    assert findings(parallel("s", inside)) == ["AG707"] * 3
+    assert findings(loop("s", "item", do("i"))) == ["AG707"]
+
+
+def test_a_bad_expression_has_its_line_and_leaves_the_profile_out() -> None:
+    source = """\
+agentId: a
+description: d
+workflow:
+  - stepId: one
+    type: prompt
+    condition: "input."
+    config:
+      prompt: "{{ nothing }}"
+"""
+    parsed = parse_document("agent", source.encode(), "agents/a.yaml")
+    issues = lint_document(parsed)
+    assert [(one.code, one.line) for one in issues] == [("AG707", 6), ("AG707", 8)]
+    assert all(one.is_error for one in issues)
+
+
+def test_what_a_template_speaks_of_is_known() -> None:
+    spoken_of = References("{{ steps.a.output }} {{ steps['b'].state }} {{ task }}")
+    assert spoken_of.steps == {"a", "b"}
+    assert spoken_of.names == {"steps", "task"}
+    own = References("{% set steps = 1 %}{% for item in input %}{{ item }}{% endfor %}")
+    assert own.names == {"input"}
