@@ -127,6 +127,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.index.agents",
         "index",
+        "built",
     ),
     Invariant(
         "INV-AGT-002",
@@ -135,6 +136,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.index.agents",
         "index",
+        "built",
     ),
     Invariant(
         "INV-AGT-003",
@@ -143,6 +145,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.run.runner",
         "run",
+        "built",
     ),
     Invariant(
         "INV-CP-001",
@@ -151,6 +154,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.run.checkpoints",
         "run",
+        "built",
     ),
     Invariant(
         "INV-CP-002",
@@ -159,6 +163,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.run.checkpoints",
         "run",
+        "built",
     ),
     Invariant(
         "INV-DT-001",
@@ -167,6 +172,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.run.delegation",
         "run",
+        "built",
     ),
     Invariant(
         "INV-DT-002",
@@ -175,6 +181,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.run.delegation",
         "run",
+        "built",
     ),
     Invariant(
         "INV-TOOL-001",
@@ -183,6 +190,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.run.tools",
         "run",
+        "built",
     ),
     Invariant(
         "INV-TOOL-002",
@@ -190,6 +198,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.values.agents",
         "run",
+        "built",
     ),
     Invariant(
         "INV-TOOL-003",
@@ -198,6 +207,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.run.tools",
         "run",
+        "built",
     ),
     Invariant(
         "INV-PE-001",
@@ -206,6 +216,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.run.runner",
         "run",
+        "built",
     ),
     Invariant(
         "INV-PE-002",
@@ -214,6 +225,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.run.plan",
         "run",
+        "built",
     ),
     Invariant(
         "INV-PE-003",
@@ -222,14 +234,16 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.run.runner",
         "run",
+        "built",
     ),
     Invariant(
         "INV-AGT-ABL-001",
         "Ability text is put before the system prompt while the prompt is prepared; nothing is "
         "added once it has been sent.",
         2,
-        "metier.run.steps",
+        "metier.agency",
         "run",
+        "built",
     ),
     Invariant(
         "INV-AGT-ABL-002",
@@ -238,6 +252,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.inject.abilities",
         "inject",
+        "built",
     ),
     Invariant(
         "INV-AGT-ABL-003",
@@ -246,6 +261,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.inject.abilities",
         "inject",
+        "built",
     ),
     Invariant(
         "INV-AGT-SEL-001",
@@ -254,6 +270,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.select.agents",
         "select",
+        "built",
     ),
     Invariant(
         "INV-AGT-SEL-002",
@@ -261,6 +278,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.select.agents",
         "select",
+        "built",
     ),
     Invariant(
         "INV-AGT-SEL-003",
@@ -268,6 +286,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.select.agents",
         "select",
+        "built",
     ),
     Invariant(
         "INV-AGT-SEL-004",
@@ -276,6 +295,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.select.agents",
         "select",
+        "built",
     ),
     Invariant(
         "INV-AGT-SEL-005",
@@ -284,6 +304,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.select.agents",
         "select",
+        "built",
     ),
     Invariant(
         "INV-AGT-SEL-006",
@@ -292,6 +313,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.select.agents",
         "select",
+        "built",
     ),
     # Spec 3: capability index
     Invariant(

@@ -205,6 +205,14 @@ def test_an_edited_plugin_that_goes_leaves_a_copy(host: str, tmp_path: Path) -> 
     assert not uninstall(host, tmp_path).changed
 
 
+def test_a_copy_that_equals_the_plugin_does_not_hinder(tmp_path: Path) -> None:
+    file = edited("opencode", tmp_path)
+    backup_of(file).write_bytes(file.read_bytes())
+    uninstall("opencode", tmp_path)
+    assert not file.exists()
+    assert backup_of(file).exists()
+
+
 def test_a_copy_of_somebody_else_is_never_put_in_the_place_of_a_plugin(tmp_path: Path) -> None:
     install("opencode", tmp_path)
     file = tmp_path / ".opencode" / "plugins" / "metier.js"

@@ -21,6 +21,7 @@ from metier.values.runs import RunResult, StepRecord
 from run.world import Data, do, prompt
 
 TASK = "review the migration"
+JOINED = pytest.mark.xfail(strict=True, reason="the blank line between both is not counted")
 
 
 class Office:
@@ -293,6 +294,35 @@ def test_core_abilities_come_before_skills_in_the_budget(office: Office) -> None
     result = office.run()
     assert code(result) == ""
     assert "c" * 400 in office.request.system
+
+
+@pytest.mark.xfail(strict=True, reason="skills come before all abilities but the core")
+def test_abilities_come_before_skills_in_the_budget(office: Office) -> None:
+    office.ability("migrations", "a" * 400, "tags: [migration]")
+    office.skill("checker", "data-review", "s" * 1_000)
+    office.agent(prompt("p", "{{ task }}", requires=["data-review"]), abilities={"maxTokens": 420})
+    result = office.run()
+    assert handed(result)["abilities"] == ["migrations"]
+    assert handed(result)["providersLeftOut"] == ["checker::skills/checker"]
+
+
+@pytest.mark.invariant(id="INV-AGT-ABL-003")
+@pytest.mark.parametrize(
+    "more", [0, pytest.param(1, marks=JOINED), pytest.param(2, marks=JOINED), 3]
+)
+def test_abilities_and_skills_together_keep_to_the_budget(office: Office, more: int) -> None:
+    office.ability("core", "c" * 40)
+    office.skill("checker", "data-review", "Read it." + "." * more)
+    step = prompt("p", "{{ task }}", requires=["data-review"])
+    office.agent(step, abilities={"core": ["core"]})
+    whole = handed(office.run())["tokens"]
+    for number, most in enumerate(range(whole - 3, whole + 3), start=1):
+        office.agent(step, abilities={"core": ["core"], "maxTokens": most})
+        office.catalog.refresh()
+        found = handed(office.run())
+        text = office.model.requests[number].system.removesuffix("\n\nBASE")
+        assert count_tokens(text) <= most
+        assert found["tokens"] == count_tokens(text)
 
 
 def test_what_does_not_fit_of_the_skills_is_told(office: Office) -> None:

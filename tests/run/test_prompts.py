@@ -217,6 +217,7 @@ CONTAINERS = {
 }
 
 
+@pytest.mark.xfail(strict=True, reason="what a container requires is not looked at")
 @pytest.mark.parametrize("step", CONTAINERS.values(), ids=list(CONTAINERS))
 def test_a_container_that_requires_what_nobody_provides_fails(step: Data) -> None:
     world = World()
@@ -336,7 +337,17 @@ def test_two_calls_of_a_model_are_two_pieces_of_work() -> None:
     assert len({one.idempotency_key for one in world.contexts}) == 2
 
 
-@pytest.mark.parametrize(("again", "keys"), [("ann", 1), ("bob", 2)])
+@pytest.mark.parametrize(
+    ("again", "keys"),
+    [
+        ("ann", 1),
+        pytest.param(
+            "bob",
+            2,
+            marks=pytest.mark.xfail(strict=True, reason="calls are only numbered"),
+        ),
+    ],
+)
 def test_the_same_call_in_the_next_attempt_is_the_same_work_and_another_is_not(
     again: str, keys: int
 ) -> None:

@@ -3,6 +3,7 @@
 import os
 import shlex
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -14,6 +15,9 @@ from metier.errors import NotFoundError
 
 _TASK = "Review the Python pull request"
 _QUESTION = "Which changelog goes with the release tag? Is there a report?"
+_RELEASE = "prepare release 4.12.0"
+_KILLED_AFTER = "notes"
+"""The step of the release after which its process is killed."""
 _STEPS: tuple[tuple[str, Sequence[str]], ...] = (
     ("Find everything: one command, no set-up.", ("refresh",)),
     ("These are the skills of a small team.", ("list", "skills")),
@@ -35,6 +39,13 @@ _STEPS: tuple[tuple[str, Sequence[str]], ...] = (
         "A capability card comes when its keywords do; the scores of the others are shown.",
         ("inject", "--task", _QUESTION, "--min-signal", "60", "--explain"),
     ),
+    ("Which agent is this task for?", ("select", _RELEASE, "--explain")),
+    (
+        "It runs: steps in parallel, skills by rule, delegates. Then its process is killed.",
+        ("run", "release-manager", _RELEASE, "--input", '{"since": "v4.11"}'),
+    ),
+    ("Nothing that was acknowledged is lost.", ("runs", "list")),
+    ("It goes on where it was.", ("runs", "resume", "last")),
     (
         "In the host that you have, with every prompt: this is what would change.",
         ("hook", "install", "claude-code", "--dry-run"),
@@ -54,13 +65,34 @@ def command() -> int:
             for title, arguments in _STEPS:
                 click.echo(click.style(f"\n# {title}", fg="cyan", bold=True))
                 click.echo(click.style(f"$ metier {shlex.join(arguments)}", bold=True))
-                if run(arguments) > 1:
+                if arguments[0] == "run":
+                    _run_and_kill(arguments)
+                elif run(arguments) > 1:
                     return 1
                 if not sys.stdout.isatty() and arguments[0] == "inject":
                     click.echo()  # its text ends where it ends
     click.echo(click.style("\nNow yours: cd into a folder with skills, then", fg="cyan", bold=True))
     click.echo(click.style("$ metier init", bold=True))
     return 0
+
+
+def _run_and_kill(arguments: Sequence[str]) -> None:
+    """Run a command in a process of its own, and kill that in the middle of its work."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "metier", *arguments],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "METIER_EXAMPLE_WAIT": "2"},
+    )
+    assert process.stderr is not None
+    with process.stderr:
+        for line in process.stderr:
+            click.echo(line, nl=False)
+            if line.startswith(f"{_KILLED_AFTER}:"):
+                process.kill()
+                click.echo(click.style("(killed with kill -9)", fg="red"))
+                break
+    process.wait()
 
 
 def _example() -> str:

@@ -1,15 +1,23 @@
 """Taking back what a group of steps has done."""
 
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
+from metier.run.ledger import Ledger
 from metier.run.workflow import Group, ReadyStep
-from metier.values.runs import StepRecord
-
-if TYPE_CHECKING:
-    from metier.run.live import LiveRun
+from metier.values.runs import Failure, StepRecord
 
 
-async def roll_back(live: "LiveRun", group: Group, suffix: str = "") -> bool:
+class Undoing(Protocol):
+    """A run at work, as far as it takes to undo its steps."""
+
+    ledger: Ledger
+
+    def names(self, key: str) -> dict[str, Any]: ...
+    def tell(self, kind: str, step: str) -> None: ...
+    async def step(self, one: ReadyStep, names: dict[str, Any], suffix: str) -> Failure | None: ...
+
+
+async def roll_back(live: Undoing, group: Group, suffix: str = "") -> bool:
     """Undo what succeeded in `group`, the latest first; whether all of it could be undone."""
     inside = {one.id: one for step in group.steps for one in step.walk()}
     succeeded = [one for one in live.ledger.in_order() if one.state == "succeeded"]
@@ -23,7 +31,7 @@ async def roll_back(live: "LiveRun", group: Group, suffix: str = "") -> bool:
     return complete
 
 
-async def _undo(live: "LiveRun", one: ReadyStep, record: StepRecord) -> bool:
+async def _undo(live: Undoing, one: ReadyStep, record: StepRecord) -> bool:
     if one.compensate is None:
         return bool(one.groups)  # its steps are undone one by one
     suffix = record.id.removeprefix(one.id)
