@@ -195,6 +195,9 @@ def test_resuming_a_run_that_succeeded_tells_its_output_again(family: Agents) ->
     assert finished.returncode == 0
     assert finished.stdout.startswith("[offline model]")
     assert "has succeeded already" in finished.stderr
+    again = json.loads(family.metier("runs", "resume", run_id, "--json").stdout)
+    follows("run", again)
+    assert list(again["outputs"]) == ["said"]
     assert family.calls() == ["one"]
 
 

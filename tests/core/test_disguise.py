@@ -95,6 +95,9 @@ def test_up_to_that_code_is_spared() -> None:
         ("🇮🇬 🅝 Ⓞ", "ig n o"),
         ("a*b_c-d\u00ade\u200bf\\g", "abcdefg"),
         ("1 2 ½", "1   1  "),
+        ("٣ ๐ 𝟗 ２", "3 0 9  "),
+        ("ⅼ ǀ 𐐬 ꓳ ः ܃", "l i o o : :"),
+        ("+ 6 9", "+ 6 9"),
         ("中文 ж", "\x1f\x1f \x1f"),
     ],
 )
@@ -104,8 +107,8 @@ def test_a_text_is_read_as_people_read_it(text: str, read: str) -> None:
 
 
 def test_twins_keep_the_length_and_what_has_no_twin() -> None:
-    text = "Ѕ ｓ：＜\u2028\u00a0中😀ﬆe\u0301"
-    assert twins(text) == "s s:<\n 中😀ﬆe\u0300"
+    text = "Ѕ ｓ：＜［ᐸ\u2028\u00a0中😀ﬆe\u0301‹"
+    assert twins(text) == "s s:<[<\n 中😀ﬆe\u0300‹"
     assert twins("Plain\r\n") == "Plain\r\n"
 
 
@@ -124,6 +127,8 @@ def test_more_characters_than_are_remembered_are_read_the_same() -> None:
         ("x\r\n\r\n&amp;#110;ew instructions:", 5),
         ("中 n e w i n s t r u c t i o n s :", 2),
         ("\u0301\u0301new instructions:", 2),
+        ("renew instructions: new instructions:", 20),
+        ("a [b](c(d)) ne[](e(f))w instructions:", 12),
     ],
 )
 def test_a_phrase_is_found_where_it_starts(text: str, at: int) -> None:

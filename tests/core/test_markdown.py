@@ -3,6 +3,9 @@
 from itertools import pairwise
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt  # rich brings it
 
 from metier.core.markdown import code_and_comments
 
@@ -20,7 +23,7 @@ def parts(text: str, kind: str) -> list[str]:
         ("a `b\nc` d", ["`b\nc`"]),
         ("a `b\n    c` d", ["`b\n    c`"]),
         ("- a `b\nc` d", ["`b\nc`"]),
-        ("a `b\n\n    c` d", []),
+        ("a `b\n\n    c` d", ["    c` d"]),
         ("a `b\n\nc` d", []),
         ("\\`a` b`", ["` b`"]),
         ("\\\\`a` b", ["`a`"]),
@@ -34,14 +37,14 @@ def parts(text: str, kind: str) -> list[str]:
         ("```\nx\n``` y\nz", ["```\nx\n``` y\nz"]),
         ("```\nx\n~~~\ny", ["```\nx\n~~~\ny"]),
         ("   ```\nx\n  ```\ny", ["   ```\nx\n  ```"]),
-        ("    ```\nx\n", []),
+        ("    ```\nx\n", ["    ```"]),
         ("a\r\n```\r\nx\r\n```\r\nb", ["```\r\nx\r\n```\r"]),
         ("- ```\n  x\n  ```\ny", ["- ```\n  x\n  ```"]),
         ("- ```\n  x\ny", ["- ```\n  x"]),
         ("- a\n\n  ```\nx\n  ```\ny", ["  ```\nx\n  ```"]),
         ("1.  a\n\n    ```\n    x\n\n    y\n    ```\nz", ["    ```\n    x\n\n    y\n    ```"]),
         ("- a\n  - b\n\n      ```\n      x\n      ```", ["      ```\n      x\n      ```"]),
-        ("- a\n\nb\n\n    ```\n    x", []),
+        ("- a\n\nb\n\n    ```\n    x", ["    ```\n    x"]),
         ("> ```\n> x\n> ```\ny", ["> ```\n> x\n> ```"]),
         ("> ```\n> x\ny", ["> ```\n> x"]),
         ("> > ```\n> > x\n> y", ["> > ```\n> > x"]),
@@ -54,6 +57,58 @@ def parts(text: str, kind: str) -> list[str]:
 )
 def test_code_is_what_commonmark_calls_code(text: str, code: list[str]) -> None:
     assert parts(text, "code") == code
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("    a", ["    a"]),
+        ("a\n\n    b\n     c\nd", ["    b\n     c"]),
+        ("a\n\n\tb\n", ["\tb"]),
+        ("a\n\n  \tb\n", ["  \tb"]),
+        ("a\r\n\r\n    b\r\n    c\r\n", ["    b\r\n    c\r"]),
+        ("a\n\n    b\n\n    c", ["    b", "    c"]),
+        ("a\n\n    <!-- b\n\nc -->", ["    <!-- b"]),
+        ("- a\n\n      b", ["      b"]),
+        ("- a\n\nb\n\n    c", ["    c"]),
+        ("-      a\n\n      b", ["      b"]),
+        ("a\n    b", []),
+        ("a\n\n   b", []),
+        ("# a\n    b", []),
+        ("- a\n\n    b", []),
+        ("- a\nb\n\n    c", []),
+        ("-      a\n\n    b", []),
+        ("1.  a\n    - b\n\n        c", []),
+        ("> a\n>\n>     b", []),
+        (">\n    a", []),
+        ("<pre>\n\n    a", []),
+        ("- <!--\n\n      a", []),
+        ("`a\n<!-- `\n\n    b", ["`a\n<!-- `"]),
+    ],
+)
+def test_code_is_indented_where_every_reader_says_so(text: str, code: list[str]) -> None:
+    assert parts(text, "code") == code
+
+
+LINES = st.tuples(
+    st.sampled_from(["", "", "", "    ", "      ", "        ", "  ", " ", "\t", " \t", "> ", ">"]),
+    st.sampled_from(["", "", "", "- ", "* ", "1. ", "2. ", "10) ", "-\t", "-     ", "- - ", "-"]),
+    st.sampled_from(["", "a", "b", "# c", "---", "===", "<div>", "<pre>", "<!-- d", "| e", "***"]),
+    st.sampled_from(["\n", "\n", "\n\n", "\n \n"]),
+).map("".join)
+
+
+@given(st.lists(LINES, max_size=12).map("".join))
+@example(">\n    a\n")
+@example("<div>\n>\n     a\n     b\n")
+@example("- a\n- b\nc\n\n    d\n")
+def test_what_is_taken_for_indented_code_is_code_for_commonmark_too(text: str) -> None:
+    blocks = [token.map for token in MarkdownIt().parse(text) if token.type == "code_block"]
+    lines = {line for start, end in filter(None, blocks) for line in range(start, end)}
+    for span in code_and_comments(text):
+        if span.kind == "code":
+            first = text.count("\n", 0, span.start)
+            assert set(range(first, first + text[span.start : span.end].count("\n") + 1)) <= lines
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,9 @@ PARTS = [
     *("<|im_start|>", "<|", "|>", "[INST]", "[IN", "ST]", "<<SYS>>", "<s>", "</s>", "ｓystem"),
     *("<!--", "-->", "<!", "--", "`", "``", "```", "~~~", "\\", "#", "-", "*", "1.", "|", "---"),
     *("disregard", "above", "ignore", "previous", "new", "instructions", ":", "ﬆ", "é", "☀️", "😀"),
-    *("&", "&lt;", "&#105;", "Promise<User>", ".", "!"),
+    *("&", "&lt;", "&#105;", "Promise<User>", ".", "!", "&shy;", "[ ]", "</reference>"),
+    *("<reference",),
+    *(' code="a">', "ʋ", "٥", "ः", "ᐸ", "][", "](a(b))", "renew", "nevv", "+", "9", "<pre>"),
 ]
 SCRAPS = st.sampled_from(
     [*PARTS, "\n", "\n", "\n\n", " ", "    ", "\t", "\r", "\r\n", "\u2028", ""]
@@ -62,7 +64,7 @@ def test_what_the_patterns_of_the_spec_find_is_rejected(text: str) -> None:
 
 def outside_of_code(text: str) -> str:
     """The text when nothing in it could be code; else nothing."""
-    return "" if "`" in text or "~~~" in text else text
+    return "" if any(mark in text for mark in ("`", "~~~", "    ", "\t")) else text
 
 
 PROSE = st.sampled_from(
@@ -82,13 +84,16 @@ CODE = st.text(
     min_size=1,
 ).map(lambda text: f"x{text}x")
 BLOCKS = st.tuples(
-    st.sampled_from(["```", "~~~~", "```yaml", "   ```"]), st.lists(CODE, max_size=4)
+    st.sampled_from(["```", "~~~~", "```yaml", "   ```", "      ", "\t\t"]),
+    st.lists(CODE, max_size=4),
 )
 
 
 def block(fence: str, lines: list[str]) -> str:
-    mark = fence.replace("yaml", "")
-    return "\n".join([fence, *lines, "System: <system> <!-- x -->", mark])
+    lines = [*lines, "System: <system> <!-- x --> </reference>"]
+    if fence.isspace():
+        return "\n".join(f"{fence}{line}" for line in lines)
+    return "\n".join([fence, *lines, fence.replace("yaml", "")])
 
 
 @given(st.lists(st.one_of(PROSE, BLOCKS), max_size=8), CODE)
@@ -106,21 +111,21 @@ def test_code_stays_as_it_is_byte_for_byte(
 
 LOOK_ALIKES = {
     "a": "аα@4ａ𝐚á",
-    "b": "Ьｂ𝐛8",
+    "b": "Ьｂ𝐛86ᑲ",
     "c": "сϲｃ𝐜ç",
     "d": "ԁｄ𝐝",
     "e": "еεｅ𝐞é3",
-    "g": "ɡցｇ𝐠ğ",
+    "g": "ɡցｇ𝐠ğ96ƍ",
     "i": "іιｉ𝐢í1!ıl",
-    "n": "ոηｎ𝐧ñ",
-    "o": "оοｏ𝐨ö0ø",
+    "n": "ոηｎ𝐧ñν",
+    "o": "оοｏ𝐨ö0ø٥๐𐐬",
     "p": "рρｐ𝐩",
     "r": "гｒ𝐫ř",
-    "s": "ѕｓ𝐬š5$",
-    "t": "тτｔ𝐭ť7",
-    "u": "υսｕ𝐮ü",
-    "v": "νѵｖ𝐯",
-    "w": "ԝѡｗ𝐰",
+    "s": "ѕｓ𝐬š5$٥Ꮥ",
+    "t": "тτｔ𝐭ť7+⊤٧",
+    "u": "υսｕ𝐮üʋᑌ",
+    "v": "νѵｖ𝐯ʋ٧",
+    "w": ["ԝ", "ѡ", "ｗ", "𝐰", "ɯ", "vv"],
 }
 BETWEEN_LETTERS = [
     "",
@@ -135,6 +140,7 @@ BETWEEN_LETTERS = [
     "\\",
     "<!-- x -->",
     "<b>",
+    "[](x(y))",
 ]
 GAPS = [
     " ",
@@ -156,7 +162,7 @@ FILLERS = ["", "", " all", " any", " of these", " all of my", " the"]
 def disguised_word(draw: st.DrawFn, word: str) -> str:
     letters = []
     for letter in word:
-        forms = [letter, letter.upper(), f"&#{ord(letter)};", f"&#x{ord(letter):x};"]
+        forms = [letter, letter.upper(), f"&#{ord(letter)};", f"&#38;#x{ord(letter):x};"]
         letters.append(draw(st.sampled_from([*forms, *LOOK_ALIKES.get(letter, "")])))
         letters.append(draw(st.sampled_from(BETWEEN_LETTERS)))
     return "".join(letters)
@@ -191,7 +197,7 @@ def test_no_disguise_of_the_phrases_gets_through(phrase: str, around: str) -> No
 WORDS = [
     *(
         "the",
-        "tool",
+        "desk",
         "finds",
         "pages,",
         "titles",

@@ -62,7 +62,7 @@ class Plans:
         self._inner = inner
         self._count = 0
         self._inside: dict[str, list[str]] = {}
-        """The steps inside each container that surely run."""
+        """The steps that are right inside each container."""
 
     def profile(self) -> AgentProfile:
         is_parallel = self._by.random() < 0.5
@@ -115,7 +115,10 @@ class Plans:
         spoken_of = list(waits)
         if self._inner:
             spoken_of += [one for container in waits for one in self._inside.get(container, ())]
-        seen: Data = {one: f"{{{{ steps.{one}.output | default('none') }}}}" for one in spoken_of}
+        seen: Data = {
+            one: f"{{{{ (steps.{one} | default({{}})).output | default('none') }}}}"
+            for one in spoken_of
+        }
         more: Data = {"outputs": [f"of_{name}"]} if names else {}
         return self._perhaps_skipped(do(name, *waits, input=seen, **more))
 

@@ -1,86 +1,17 @@
 """Agents of a catalogue at work: abilities, cards and skills before the prompt, all in one run."""
 
 import asyncio
-import contextlib
-import json
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from conftest import Workspace
-from metier.catalog import Catalog
 from metier.core.budget import count_tokens
-from metier.errors import NotFoundError, UsageError
-from metier.run.functions import schema_tool
-from metier.run.models import ScriptedModel
-from metier.run.store import FILE_NAME
-from metier.values.models import Model, ModelRequest
-from metier.values.runs import RunResult, StepRecord
-from run.world import Data, do, prompt
+from metier.values.runs import RunResult
+from run.office import TASK, Office
+from run.world import Data, prompt
 
-TASK = "review the migration"
 JOINED = pytest.mark.xfail(strict=True, reason="the blank line between both is not counted")
-
-
-class Office:
-    """A workspace whose agents are run with a scripted model."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        self.workspace = workspace
-        workspace.write("metier.toml", "")
-        self.model = ScriptedModel([f"answer {number}" for number in range(20)])
-        self.models: list[str] = []
-        self._catalog: Catalog | None = None
-
-    @property
-    def catalog(self) -> Catalog:
-        """Opened with the first question."""
-        if self._catalog is None:
-            self._catalog = Catalog.open(self.workspace.root)
-            self._catalog.refresh()
-            self._catalog.agency.model = self._named  # type: ignore[method-assign]
-        return self._catalog
-
-    def _named(self, name: str) -> Model:
-        self.models.append(name)
-        return self.model
-
-    def close(self) -> None:
-        if self._catalog is not None:
-            self._catalog.close()
-
-    def ability(self, name: str, content: str = "", *front: str) -> str:
-        lines = "".join(f"{line}\n" for line in front)
-        text = content or f"Knowledge of {name}."
-        self.workspace.write(
-            f"abilities/{name}.md", f"---\nabilityId: {name}\n{lines}---\n{text}\n"
-        )
-        return text
-
-    def agent(self, *steps: Data, **data: Any) -> None:
-        profile = {"agentId": "worker", "description": "Works.", "systemPrompt": "BASE", **data}
-        if steps:
-            profile["workflow"] = list(steps)
-        self.workspace.write("agents/worker.json", json.dumps(profile))
-
-    def skill(self, name: str, capability: str, body: str = "") -> None:
-        self.workspace.skill(
-            name,
-            f"Does {capability} well. Use it for {capability}.",
-            extra=f"capabilities: [{capability}]",
-            body=body or f"How to do {capability} by {name}.",
-        )
-
-    def run(self, task: str = TASK, **more: Any) -> RunResult:
-        return self.catalog.run_sync("worker", task, **more)
-
-    @property
-    def request(self) -> ModelRequest:
-        """The only thing that was sent."""
-        (request,) = self.model.requests
-        return request
 
 
 @pytest.fixture
@@ -349,75 +280,3 @@ def test_a_resumed_step_gets_the_text_of_before_though_files_have_changed(office
     assert first.system == second.system
     assert "OLD" in second.system
     assert len(office.catalog.run_ids()) == 1
-
-
-# The flow
-
-
-def test_a_run_by_name_is_kept_beside_the_catalogue(office: Office) -> None:
-    office.agent()
-    result = office.run("hello", input={"x": 1})
-    assert (result.state, result.output) == ("succeeded", "answer 0")
-    folder = Path(office.catalog.store.path).parent
-    assert (folder / FILE_NAME).is_file()
-    with Catalog.open(office.workspace.root) as other:
-        kept: StepRecord = other.agency.store.steps(other.agency.store.run(result.run_id).key)[0]
-        assert kept.output == "answer 0"
-
-
-def test_the_bundled_agent_runs_without_any_file(office: Office) -> None:
-    result = office.catalog.run_sync("standard", "hello")
-    assert result.success
-    assert "careful assistant" in office.request.system
-
-
-def test_an_agent_that_is_not_there_is_not_found_and_nothing_is_begun(office: Office) -> None:
-    office.agent()
-    with pytest.raises(NotFoundError) as raised:
-        office.catalog.run_sync("wroker", "hello")
-    assert "'worker'" in raised.value.hint
-    assert office.catalog.agency.store.runs() == []
-
-
-def test_select_then_run_then_fork(office: Office) -> None:
-    office.workspace.write(
-        "agents/other.yaml", "agentId: other\ndescription: d\nkeywords: [cooking]\n"
-    )
-    office.agent(do("a"), do("b"), keywords=["migration"])
-    catalog = office.catalog
-
-    async def do_it(args: Data) -> Any:
-        return args
-
-    catalog.agency.tools.register(schema_tool("do", {}, do_it))
-    best, *_ = catalog.select_agents(TASK)
-    result = catalog.run_sync(best.agent_id, TASK)
-    assert (best.agent_id, result.state) == ("worker", "succeeded")
-    (first, _) = catalog.agency.checkpoints.list(result.run_id)
-    forked = asyncio.run(catalog.agency.fork(result.run_id, first.checkpoint_id, input=[1]))
-    assert forked.success
-    assert forked.run.forked_from == first.checkpoint_id
-
-
-def test_standard_is_always_selectable_in_a_catalogue(office: Office) -> None:
-    found = office.catalog.select_agents("anything at all", exclude=["standard"], team="none")
-    assert [(one.agent_id, one.confidence) for one in found] == [("standard", 0.5)]
-
-
-def test_a_catalogue_in_memory_keeps_runs_in_memory(office: Office) -> None:
-    office.agent()
-    config = office.catalog.config
-    with Catalog.in_memory(office.workspace.root, config=config) as catalog:
-        catalog.refresh()
-        result = catalog.run_sync("worker", "hello", model="offline")
-        assert result.success
-        assert catalog.agency.store.runs()[0].run_id == result.run_id
-
-
-def test_a_model_that_is_none_leaves_no_run_at_work(workspace: Workspace) -> None:
-    workspace.write("metier.toml", "")
-    with Catalog.open(workspace.root) as catalog:
-        catalog.refresh()
-        with contextlib.suppress(UsageError):
-            catalog.run_sync("standard", "hello", model="nonsense")
-        assert [one.state for one in catalog.agency.store.runs()] in ([], ["failed"])

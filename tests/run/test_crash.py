@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from conftest import Workspace
+from metier.catalog import Catalog
 from metier.errors import StoreError, UsageError
 from metier.run.owner import is_gone, this_process
 from metier.run.store import LEASE_SECONDS, RunStore
@@ -81,6 +83,22 @@ def test_a_crash_in_a_rollback_leaves_nothing_done_and_not_undone(
             assert calls[last] == f"undo_{name}", (commits, calls)
 
 
+@pytest.mark.xfail(strict=True, reason="that a step was undone is saved after its compensation")
+def test_a_compensation_that_was_acknowledged_is_not_done_again(
+    tmp_path: Path, far_away: None
+) -> None:
+    lives = Lives(tmp_path)
+    lives.world.acts["bad"] = BROKEN
+    step = do("a", compensate=do("undo"))
+    lives.run_until(4, agent(step, do("bad"), failureStrategy="rollback"))
+    assert lives.world.calls == ["a", "bad", "undo"]
+    assert lives.world.kept(lives.world.store.runs()[0])["undo"] == "succeeded"
+    lives.world.store.recover(time.time() + 1_000)
+    lives.resume()
+    calls = lives.world.calls
+    assert calls.count("undo") <= calls.count("a"), calls
+
+
 def test_a_delegate_goes_on_after_a_crash_though_nobody_set_the_runs_free(
     tmp_path: Path, far_away: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,6 +120,23 @@ def test_a_run_that_ended_with_an_error_of_the_store_can_be_resumed_in_the_same_
         world.run(agent(do("a"), do("b")))
     store.most = None
     assert world.resume(store.runs()[0].run_id).success
+
+
+def test_opening_a_catalogue_sets_the_runs_of_dead_processes_free(workspace: Workspace) -> None:
+    workspace.write("metier.toml", "")
+    host, pid, started, _ = this_process().rsplit("/", 3)
+    owners = [f"{host}/{pid}/{int(started) - 1}/x", f"{host}/{pid}/{started}/y"]
+    with Catalog.open(workspace.root) as catalog:
+        catalog.refresh()
+        results = [catalog.run_sync("standard", "t", model="offline") for _ in owners]
+        store = catalog.agency.store
+        back = "UPDATE run SET state = 'running', owner = ?, lease = 1e12 WHERE id = ?"
+        store.save_now(
+            [(back, (owner, one.run_id)) for owner, one in zip(owners, results, strict=True)]
+        )
+    with Catalog.open(workspace.root) as catalog:
+        states = [catalog.agency.store.run(one.run_id).state for one in results]
+    assert states == ["pending", "running"]
 
 
 # One at a time

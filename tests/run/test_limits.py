@@ -99,7 +99,7 @@ def test_the_time_of_a_run_ends_it_with_everything_in_flight() -> None:
     world = World()
     world.acts = {"b": forever, "c": forever}
     group = parallel("g", do("b"), do("c"))
-    result = world.run(agent(do("a"), group, do("d"), limits={"seconds": 0.01}))
+    result = world.run(agent(do("a"), group, do("d"), limits={"seconds": 0.2}))
     assert result.run.failure is not None
     assert (result.state, result.run.failure.code) == ("failed", "RUN_TIMEOUT")
     kept = world.kept(result.run)
@@ -120,7 +120,7 @@ def test_a_run_whose_time_is_over_is_rolled_back() -> None:
     world = World()
     world.acts["b"] = forever
     steps = [do("a", compensate=do("undo")), do("b"), do("c")]
-    limits = {"seconds": 0.01}
+    limits = {"seconds": 0.2}
     result = world.run(agent(*steps, failureStrategy="rollback", limits=limits))
     assert (result.state, world.calls) == ("rolled_back", ["a", "b", "undo"])
 

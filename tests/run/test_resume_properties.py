@@ -1,6 +1,7 @@
 """A run that crashed anywhere, once or often, and was resumed ends like one that did not crash."""
 
 import asyncio
+import os
 import random
 import time
 from collections.abc import Sequence
@@ -8,16 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import Phase, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from metier.run.checkpoints import CheckpointStore, resume_context
 from metier.run.store import RunStore
+from metier.run.tool import ToolContext
 from metier.values.agents import AgentProfile
 from metier.values.runs import DONE, RunResult
 from run.random_plans import FAR_AWAY, CrashedError, DyingStore, Plans, digest, facts
-from run.world import World
+from run.world import Data, World, agent, choose, do, loop, parallel
 
+MORE = 10 if os.environ.get("METIER_SOAK") else 1
 SEEDS = st.randoms(use_true_random=False)
 CRASHES = st.lists(st.integers(1, 12), min_size=1, max_size=3)
 
@@ -30,13 +33,12 @@ class Trial:
         self.folder = folder
         self.calls: list[list[str]] = []
         """What was called, by life of the process."""
-        self.ended_before_the_last_life = False
 
     def uninterrupted(self) -> RunResult:
         return self._world(RunStore.in_memory()).run(self.profile, "t", input=[1])
 
     def crashed(self, crashes: Sequence[int], *, at_once: bool) -> dict[str, Any]:
-        """What came of a run whose process died so often; memory only while it still had one."""
+        """What came of a run whose process died so often."""
         path = str(self.folder / f"{time.monotonic_ns()}.db")
         result = None
         for most in [*crashes, None]:
@@ -59,8 +61,8 @@ class Trial:
         store.commits, store.most, store.at_once = 0, most, at_once
         world = self._world(store)
         try:
-            if runs and runs[0].state == "succeeded":
-                self.ended_before_the_last_life = True
+            if runs and runs[0].state == "rolled_back":
+                return RunResult(runs[0], store.steps(runs[0].key), {})
             if runs:
                 return world.resume(runs[0].run_id)
             return world.run(self.profile, "t", input=[1])
@@ -71,7 +73,8 @@ class Trial:
             assert acknowledged.isdisjoint(world.calls), "an acknowledged step ran again"
 
     def _acknowledged(self, store: RunStore) -> set[str]:
-        return {one.id for run in store.runs() for one in store.steps(run.key) if one.state in DONE}
+        steps = [one for run in store.runs() for one in store.steps(run.key)]
+        return {one.id for one in steps if one.state in DONE and not one.id.startswith("undo_")}
 
     def _world(self, store: RunStore) -> World:
         world = World(act=digest)
@@ -93,31 +96,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.invariant(id="INV-CP-002")
-@settings(max_examples=60)
-@given(SEEDS, CRASHES, st.booleans(), st.booleans())
+@settings(max_examples=60 * MORE)
+@given(SEEDS, CRASHES, st.booleans(), st.booleans(), st.booleans())
 def test_a_resumed_run_ends_like_an_uninterrupted_one_and_repeats_nothing(
-    folder: Path, by: random.Random, crashes: list[int], at_once: bool, failing: bool
+    folder: Path, by: random.Random, crashes: list[int], at_once: bool, failing: bool, inner: bool
 ) -> None:
-    trial = Trial(Plans(by, failing=failing).profile(), folder)
+    trial = Trial(Plans(by, failing=failing, inner=inner).profile(), folder)
     expected = facts(trial.uninterrupted())
-    found = trial.crashed(crashes, at_once=at_once)
-    if trial.ended_before_the_last_life:
-        expected["memory"] = {}
-    assert found == expected
-
-
-@settings(max_examples=60, phases=[Phase.generate])
-@given(SEEDS, CRASHES)
-def test_what_steps_inside_containers_gave_is_restored_too(
-    folder: Path, by: random.Random, crashes: list[int]
-) -> None:
-    trial = Trial(Plans(by, inner=True).profile(), folder)
-    expected = facts(trial.uninterrupted())
-    assert trial.crashed(crashes, at_once=False) == expected
+    assert trial.crashed(crashes, at_once=at_once) == expected
 
 
 @pytest.mark.invariant(id="INV-CP-002")
-@settings(max_examples=30)
+@settings(max_examples=30 * MORE)
 @given(SEEDS, st.integers(0, 20))
 def test_a_fork_from_any_checkpoint_goes_on_after_it_and_ends_the_same(
     by: random.Random, which: int
@@ -139,7 +129,7 @@ def test_a_fork_from_any_checkpoint_goes_on_after_it_and_ends_the_same(
     assert going_on.resume_from_step == len(top) or top[going_on.resume_from_step] not in done
 
 
-@settings(max_examples=25)
+@settings(max_examples=25 * MORE)
 @given(SEEDS, st.integers(1, 10), st.integers(2, 4))
 def test_runs_that_were_saved_together_crash_and_go_on_together(
     folder: Path, by: random.Random, most: int, count: int
@@ -174,3 +164,86 @@ def test_runs_that_were_saved_together_crash_and_go_on_together(
         assert facts(found)["steps"] == expected[run.request["input"]]
         assert done.isdisjoint(after.calls)
     after.store.close()
+
+
+@settings(max_examples=60 * MORE)
+@given(SEEDS, st.integers(0, 60), st.booleans())
+def test_whenever_a_run_is_cancelled_it_can_go_on_to_the_same_end(
+    by: random.Random, turns: int, beside_another: bool
+) -> None:
+    profile = Plans(by, inner=True).profile()
+    expected = facts(World(act=digest).run(profile, "t", input=[1]))
+    assert expected["state"] == "succeeded"
+    world = World(act=slowly)
+
+    async def main() -> str:
+        runner = world.runner()
+        other = asyncio.create_task(runner.run(profile, "other")) if beside_another else None
+        task = asyncio.create_task(runner.run(profile, "this", input=[1]))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        mine = [one.run_id for one in world.store.runs() if one.task == "this"]
+        if mine and not task.done():
+            runner.cancel(mine[0])
+        else:
+            task.cancel()
+        await asyncio.gather(task, *([other] if other else []), return_exceptions=True)
+        return mine[0] if mine else ""
+
+    run_id = asyncio.run(main())
+    assert world.store.runs(state="running") == []
+    if not run_id:
+        return
+    run = world.store.run(run_id)
+    assert run.state in ("cancelled", "succeeded")
+    done = {one.id for one in world.store.steps(run.key) if one.state in DONE}
+    world.calls.clear()
+    assert facts(world.resume(run_id)) == expected
+    assert done.isdisjoint(world.calls)
+
+
+async def slowly(args: Data, context: ToolContext) -> str:
+    """As `digest`, but not at once."""
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    return await digest(args, context)
+
+
+def undone(name: str) -> Data:
+    return do(name, compensate=do(f"undo_{name}", input={"of": f"{{{{ steps.{name}.output }}}}"}))
+
+
+@st.composite
+def rollbacks(draw: st.DrawFn) -> AgentProfile:
+    """Profiles of which one step fails, and everything before it can be undone."""
+    steps: list[Data] = []
+    for number in range(draw(st.integers(1, 3))):
+        kind = draw(st.sampled_from(["leaf", "loop", "parallel", "branch"]))
+        inner = [undone(f"s{number}"), undone(f"t{number}")]
+        made = {
+            "leaf": inner[:1],
+            "loop": [loop(f"c{number}", "[1, 2]", *inner)],
+            "parallel": [parallel(f"c{number}", *inner)],
+            "branch": [choose(f"c{number}", "true", inner)],
+        }
+        steps += made[kind]
+    steps.insert(draw(st.integers(1, len(steps))), do("bad"))
+    return agent(*steps, failureStrategy="rollback")
+
+
+@settings(max_examples=40 * MORE)
+@given(rollbacks(), CRASHES, st.booleans())
+def test_wherever_a_run_crashes_that_is_to_be_undone_all_of_it_is_undone_in_the_end(
+    folder: Path, profile: AgentProfile, crashes: list[int], at_once: bool
+) -> None:
+    trial = Trial(profile, folder)
+    expected = facts(trial.uninterrupted())
+    found = trial.crashed(crashes, at_once=at_once)
+    calls = [one for life in trial.calls for one in life]
+    for name in {one for one in calls if not one.startswith(("undo_", "bad"))}:
+        last = max(place for place, one in enumerate(calls) if one == name)
+        assert f"undo_{name}" in calls[last:], (name, calls)
+    assert found["state"] == expected["state"] == "rolled_back"
+    assert {name: state for name, (state, _) in found["steps"].items()} == {
+        name: state for name, (state, _) in expected["steps"].items()
+    }

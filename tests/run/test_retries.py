@@ -217,7 +217,7 @@ def test_a_step_over_its_time_is_stopped_and_failed() -> None:
     failure = result.run.failure
     assert failure is not None
     assert (failure.code, failure.kind, failure.retryable) == ("STEP_TIMEOUT", "timeout", True)
-    assert "0.01 seconds" in failure.message
+    assert "0.2 seconds" in failure.message
 
 
 def test_each_attempt_has_the_whole_time_and_a_time_out_may_be_retried(waits: list[float]) -> None:

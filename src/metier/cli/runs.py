@@ -1,5 +1,6 @@
 """`metier runs`"""
 
+import asyncio
 import time
 from collections.abc import Coroutine
 from contextlib import AbstractContextManager
@@ -212,7 +213,7 @@ def _resume(attended: Attended, run: RunRecord) -> int:
     steps = agency.store.steps(run.key)
     if run.state == "succeeded":
         session.note(f"run {run.run_id} has succeeded already; this is what it gave")
-        return attended.tell(RunResult(run, steps, {}))
+        return attended.tell(asyncio.run(agency.resume(run.run_id)))
     if run.state == "running":
         raise UsageError(
             f"run '{run.run_id}' is at work in another process",

@@ -30,6 +30,7 @@ _HINTS = {
 _DEFUSED = {
     "role": "'{}:' looks like the start of another speaker's turn and is handed over as '[{}]:'",
     "tag": "'{}' looks like the tag of a role and is not handed over",
+    "mark": "'{}' looks like a mark around what is handed over and is left out",
     "token": "'{}' is a token of chat templates and is defused",
 }
 

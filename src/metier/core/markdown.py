@@ -1,7 +1,9 @@
 """Which parts of a Markdown text are code, and which are HTML comments.
 
 Fenced blocks (also in lists and quotes, also unclosed ones) and inline code as CommonMark has
-them. Every character is looked at a fixed number of times, whatever the text.
+them; of indented code what is certain: after an empty line, four columns into the innermost list
+item that may be open, in no quote and in no text with raw HTML blocks. Every character is looked
+at a fixed number of times, whatever the text.
 """
 
 import re
@@ -14,13 +16,20 @@ _SPECIAL = re.compile(r"^(?=[ \t>#|`~+*0-9\n-])", re.MULTILINE)
 """The start of a line that may be more than text of a paragraph."""
 _INDENT = re.compile(r"[ \t]*")
 _QUOTE = re.compile(r" {0,3}> ?")
+_COMMENT_LINE = re.compile(r"\n {0,3}<!--")
 _MARK = re.compile(
     r"(?P<item>(?:[-+*]|[0-9]{1,9}[.)])(?:[ \t]+|(?=\n|\Z)))"
     r"|(?P<fence>`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,})"
     r"|(?P<block>#{1,6}(?=[ \t\n]|\Z)|\|)"
 )
 """What makes a line more than text: a list mark, a fence, a heading, a row of a table."""
-_MAY_HOLD_SPANS = re.compile(r"`|~~~|<!--")
+_MAY_HOLD_SPANS = re.compile(r"`|~~~|<!--|(?:^|[\r\n]) {0,3}[ \t]")
+_RAW_HTML = re.compile(
+    r"^[ \t>*+.)0-9-]*<(?:pre|script|style|textarea|\?|![A-Z\[])"
+    r"|^[ \t]*[>*+0-9-][ \t>*+.)0-9-]*<!--",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""The start of a block that goes on beyond empty lines, but for a comment that starts a line."""
 _TOKEN = re.compile(r"`+|(?P<line>^[ \t]*)?<!--", re.MULTILINE)
 _WIDTH_OF_TAB = 4
 _DEEPEST_FENCE = 3
@@ -59,7 +68,9 @@ class _Line(NamedTuple):
     blank: bool
     """Whether it and, outside of quotes, the lines up to `at` are empty."""
     is_code: bool = False
-    """Whether it is code by its indentation."""
+    """Whether it looks like code by its indentation."""
+    certainly: bool = False
+    """Whether it is code by its indentation for every reader."""
     fence: str = ""
     """The mark of the fence that it opens."""
 
@@ -67,11 +78,16 @@ class _Line(NamedTuple):
     def plain(self) -> bool:
         return not self.quotes and not self.is_code
 
+    @property
+    def ends_paragraphs(self) -> bool:
+        """Whether the next line goes on with no paragraph, whatever it starts with."""
+        return self.certainly or (self.blank and not self.quotes)
+
     def parts_from(self, before: "_Line") -> bool:
         """Whether it does not go on with the paragraph of the line before."""
         if self.blank or self.starts_block or self.quotes != before.quotes:
             return True
-        return self.is_code != before.is_code
+        return (self.is_code, self.certainly) != (before.is_code, before.certainly)
 
 
 _PLAIN = _Line(0, 0, 0, False, False)
@@ -84,25 +100,35 @@ def code_and_comments(text: str) -> list[Span]:
     return _Scanner(text.replace("\r\n", " \n").replace("\r", "\n")).scan()
 
 
+def _column_behind(blanks: str, column: int) -> int:
+    """The column behind blanks and tabs that start at `column`."""
+    offset = column % _WIDTH_OF_TAB
+    return column - offset + len((" " * offset + blanks).expandtabs(_WIDTH_OF_TAB))
+
+
 class _Scanner:
     def __init__(self, text: str) -> None:
         self.text = text
         self.spans: list[Span] = []
         self.items: list[int] = []
         """Columns at which the open list items have their text, outermost first."""
+        self.maybe_items: set[int] = set()
+        """Columns at which all items have their text that may be open, also by lazy lines."""
+        self.is_doubtful = _RAW_HTML.search(text) is not None
+        """Whether readers may not agree on which lines from here on are paragraphs."""
 
     def scan(self) -> list[Span]:
         at = paragraph = 0
         before = _Line(0, 0, 0, False, True)
         while at < len(self.text):
-            if before.plain and (plain := self._past_plain_lines(at)) > at:
+            if before.plain and (plain := self._past_plain_lines(at, before)) > at:
                 before, at = _PLAIN, plain
                 continue
             line = self._line(at, before)
             if not line.fence and not line.parts_from(before):
                 before, at = line, self._next(at)
                 continue
-            end = self._inline(paragraph, at)
+            end = self._block(paragraph, at, before)
             if end > at:  # a comment goes on beyond the paragraph
                 before, at, paragraph = _PLAIN, end, end
                 continue
@@ -111,15 +137,24 @@ class _Scanner:
                 at = paragraph = self._fenced(self._fence(at, line))
             else:
                 paragraph, at = at, self._next(line.at)
-        self._inline(paragraph, len(self.text))
+        self._block(paragraph, len(self.text), before)
         return self.spans
 
-    def _past_plain_lines(self, at: int) -> int:
+    def _block(self, start: int, end: int, last: _Line) -> int:
+        """Note what is in one block of lines; its end, or that of a comment that goes beyond it."""
+        if not last.certainly:
+            return self._inline(start, end)
+        self.spans.append(Span(start, end - (self.text[end - 1] == "\n"), "code"))
+        return end
+
+    def _past_plain_lines(self, at: int, before: _Line) -> int:
         """Where the next line stands that may be more than text of a paragraph."""
         special = _SPECIAL.search(self.text, at)
         end = special.start() if special is not None else len(self.text)
         if end > at:
             self.items.clear()
+            if before.blank:
+                self.maybe_items.clear()
         return end
 
     def _next(self, at: int) -> int:
@@ -135,11 +170,20 @@ class _Scanner:
         at, column = self._indented(at)
         while self.items and column < self.items[-1]:
             self.items.pop()
+        certain = not quotes and not self.is_doubtful and before.ends_paragraphs
+        if before.ends_paragraphs:
+            self.maybe_items = {item for item in self.maybe_items if item <= column}
         if column - self._inside > _DEEPEST_FENCE and (before.blank or before.is_code):
-            return _Line(at, quotes, column, False, False, is_code=True)
+            certain &= column - max(self.maybe_items, default=0) > _DEEPEST_FENCE
+            return _Line(at, quotes, column, False, False, is_code=True, certainly=certain)
         starts_block = False
+        maybe = column
         while (mark := _MARK.match(self.text, at)) is not None and mark.lastgroup == "item":
             starts_block = True
+            sign = len(mark[0].rstrip())
+            self.maybe_items.add(maybe + sign + 1)
+            maybe = _column_behind(mark[0][sign:], maybe + sign)
+            self.maybe_items.add(maybe)
             column += mark.end() - at
             at = mark.end()
             self.items.append(column)
@@ -169,7 +213,7 @@ class _Scanner:
         """Behind the blanks that a line starts with, and how many columns they fill."""
         indent = _INDENT.match(self.text, at)
         assert indent is not None  # it may be empty
-        return indent.end(), len(indent[0].expandtabs(_WIDTH_OF_TAB))
+        return indent.end(), _column_behind(indent[0], 0)
 
     def _fence(self, start: int, line: _Line) -> _Fence:
         opens_line = line.at - start == line.column <= _DEEPEST_FENCE
@@ -228,6 +272,7 @@ class _Scanner:
         end = runs.closing(token.end(), token.end() - start)
         if end:
             self.spans.append(Span(start, end, "code"))
+            self.is_doubtful |= _COMMENT_LINE.search(self.text, start, end) is not None
         return end
 
     def _is_escaped(self, at: int) -> bool:
