@@ -107,7 +107,8 @@ class Plans:
             return choose(
                 name, self._by.choice(["true", "false"]), inner, [self._leaf([], names=False)]
             )
-        return parallel(name, *inner, maxConcurrency=self._by.randint(1, 3))
+        how = "continueOnError" if self._failing else "failFast"  # else: whoever is first decides
+        return parallel(name, *inner, maxConcurrency=self._by.randint(1, 3), failureStrategy=how)
 
     def _leaf(self, waits: list[str], *, names: bool) -> Data:
         is_bad = self._failing and self._by.random() < 0.25

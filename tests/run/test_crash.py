@@ -186,6 +186,26 @@ def test_a_run_that_is_being_resumed_cannot_be_resumed_by_the_same_runner() -> N
     assert world.calls == ["a", "b", "b"]
 
 
+def test_a_run_belongs_to_the_process_that_claimed_it_until_its_lease_is_over() -> None:
+    world = World()
+    world.acts["b"] = iter([BROKEN, 1])
+    run_id = world.run(agent(do("a"), do("b"))).run_id
+    now = time.time()
+    world.store.claim(run_id, FAR_AWAY, now)
+    for other in ("elsewhere/1//y", this_process()):
+        with pytest.raises(UsageError) as raised:
+            world.store.claim(run_id, other, now + 1)
+        assert raised.value.code == "RUN_BUSY"
+    with pytest.raises(UsageError, match="is at work in another process"):
+        world.resume(run_id)
+    assert world.calls == ["a", "b"]
+    world.store.renew(FAR_AWAY, now + LEASE_SECONDS)
+    with pytest.raises(UsageError):
+        world.store.claim(run_id, this_process(), now + LEASE_SECONDS + 1)
+    world.store.claim(run_id, this_process(), now + 2 * LEASE_SECONDS + 1)
+    assert world.store.run(run_id).state == "running"
+
+
 def test_this_process_lives_and_one_that_began_at_another_time_does_not() -> None:
     owner = this_process()
     host, pid, started, _ = owner.rsplit("/", 3)
