@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from metier.hooks.store import ReadOnlyCatalogue
 
-_START, _GRAM = 2, 4
+_GRAM = 4
 _COLUMNS = "key, id, priority, threshold, facts FROM card"
 
 
@@ -116,7 +116,9 @@ def _keys_met(catalogue: ReadOnlyCatalogue, text: str) -> set[int]:
 
     Keywords are kept by their first two characters; most others are ruled out by their first four.
     """
-    starts = {text[at : at + size] for size in (1, _START) for at in range(len(text) - size + 1)}
+    if not catalogue.rows("SELECT 1 FROM card LIMIT 1"):
+        return set()
+    starts = {*text, *(one + two for one, two in set(zip(text, text[1:], strict=False)))}
     grams = {text[at : at + _GRAM] for at in range(len(text) - _GRAM + 1)}
     keys: set[int] = set()
     for (lines,) in catalogue.rows_for("SELECT keywords FROM card_keyword WHERE start", starts):
