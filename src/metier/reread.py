@@ -1,18 +1,21 @@
 """Documents read again from their files, when more is wanted than the catalogue keeps."""
 
 import os
+from typing import TYPE_CHECKING
 
 from metier.errors import NotFoundError
 from metier.scan import read_documents
-from metier.values.documents import Document
 from metier.values.files import Entry, Found
 from metier.values.rows import Row
+
+if TYPE_CHECKING:  # loading them takes a while, and most commands read none again
+    from metier.values.documents import Document
 
 DEEP_REFERENCE = "SYSTEM_ARCHITECTURE.md"
 LARGEST_REFERENCE = 1_048_576
 
 
-def read_document(row: Row) -> Document:
+def read_document(row: Row) -> "Document":
     """The whole document behind a row. Raises `NotFoundError`."""
     entry = read_again(row)
     if entry.document is None:

@@ -204,7 +204,7 @@ class Resolver:
             raise UsageError("there is no such alias table", where=runtime)
         files = [(runtime, "runtime", runtime)] if runtime is not None else []
         own = os.path.join(self._workspace, ALIAS_FILE)
-        if os.path.exists(own):
+        if os.access(own, os.F_OK):
             files.append((own, "workspace", ALIAS_FILE))
         tables: list[AliasTable] = []
         issues: list[Issue] = []

@@ -256,7 +256,10 @@ for number in range(50):
 
 
 def together(
-    commands: list[list[str]], given: bytes = b"", env: dict[str, str] | None = None
+    commands: list[list[str]],
+    given: bytes = b"",
+    env: dict[str, str] | None = None,
+    folder: Path | None = None,
 ) -> None:
     """Run processes at once; each must end well."""
     running = [
@@ -265,6 +268,7 @@ def together(
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             env={**os.environ, **(env or {})},
+            cwd=folder,
         )
         for command in commands
     ]
@@ -319,7 +323,8 @@ def test_20_hooks_at_once_log_20_rows(filled: Hooks) -> None:
 
 
 def test_20_failures_at_once_log_20_lines(filled: Hooks) -> None:
-    together([[sys.executable, "-m", "metier", "hook", "codex"]] * 20, b"{", filled.environ)
+    command = [sys.executable, "-m", "metier", "hook", "codex"]
+    together([command] * 20, b"{", filled.environ, filled.home)
     assert len(filled.user_log()) == 20
     assert all(" codex: " in line for line in filled.user_log())
 

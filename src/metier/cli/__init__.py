@@ -2,7 +2,6 @@
 
 import os
 import sys
-import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -124,6 +123,8 @@ def run(arguments: Sequence[str]) -> int:
         return STOPPED
     except Exception as error:
         if _is_verbose(arguments):
+            import traceback
+
             traceback.print_exc()
         if isinstance(error, UnicodeEncodeError) and not all(map(is_utf8, arguments)):
             error = UsageError("an argument is not UTF-8", hint="metier --help")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from metier.core.relevance import (
     SCORERS,
     folded_text,
@@ -118,7 +120,7 @@ def _keys_met(catalogue: ReadOnlyCatalogue, text: str) -> set[int]:
     """
     if not catalogue.rows("SELECT 1 FROM card LIMIT 1"):
         return set()
-    starts = {*text, *(one + two for one, two in set(zip(text, text[1:], strict=False)))}
+    starts = {*text, *(one + two for one, two in set(pairwise(text)))}
     grams = {text[at : at + _GRAM] for at in range(len(text) - _GRAM + 1)}
     keys: set[int] = set()
     for (lines,) in catalogue.rows_for("SELECT keywords FROM card_keyword WHERE start", starts):

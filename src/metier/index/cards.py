@@ -7,22 +7,25 @@ import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from metier.core.registry import Registry
 from metier.index.store import Store
-from metier.values.documents import Card
+
+if TYPE_CHECKING:  # loading it takes a while, and most commands change no card
+    from metier.values.documents import Card
 
 _START = 2
 """Keywords are kept by their first so many characters."""
 
 
-class CardRegistry(Registry[Card]):
+class CardRegistry(Registry["Card"]):
     """Cards by id; of two with one id the first counts."""
 
     def __init__(self) -> None:
         super().__init__(lambda card: card.id, on_duplicate="keep-first")
 
-    def list(self) -> Sequence[Card]:
+    def list(self) -> Sequence["Card"]:
         """By falling priority, then id."""
         return sorted(self, key=lambda card: (-card.priority, card.id))
 
@@ -35,7 +38,7 @@ class CardRows:
         self._rows: list[tuple[object, ...]] = []
         self._is_changed = False
 
-    def add(self, key: int, card: Card, text: str) -> None:
+    def add(self, key: int, card: "Card", text: str) -> None:
         """Note a card; `text` is what is handed over of it."""
         self._is_changed = True
         facts = {
@@ -89,8 +92,10 @@ def _in_one_line(keyword: str) -> str:
     return escaped.replace("\n", "\\n")
 
 
-def stored_cards(store: Store) -> list[Card]:
+def stored_cards(store: Store) -> "list[Card]":
     """The cards that count, by id, without their text."""
+    from metier.values.documents import Card
+
     cards = []
     for key, path, sha256, description, priority, threshold, facts_json, data_json in store.rows(
         "SELECT id, path, sha256, description, priority, threshold, facts, data"

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metier.core.names import is_capability_name
-from metier.core.stems import stems
 from metier.resolve.aliases import AliasTables
 from metier.resolve.pool import Pool
 from metier.resolve.scoring import MATCH_SCORES
-from metier.resolve.words import NOWHERE, Floats, Places
+from metier.resolve.words import NOWHERE, Floats, Places, stems_of_capability
 from metier.values.contracts import Mode
 
 KINDS = ("none", "provisional", "fuzzy", "alias", "exact")
@@ -119,7 +118,7 @@ class _Found:
         """Candidates with nothing but words, if all words of the capability are among them."""
         if not self._claims.has_prose:
             return
-        places = self._pool.prose.with_all(stems(required))
+        places = self._pool.prose.with_all(stems_of_capability(required))
         if len(places):
             places = places[self._claims.prose[places]]
             self._places.append(places)

@@ -92,7 +92,7 @@ class Reliability:
         return data["candidates"], ""
 
     def _can_write(self) -> bool:
-        there = next((one for one in self._folders if os.path.isdir(one)), "")
+        there = next((one for one in self._folders if os.access(one, os.F_OK)), "")
         return os.access(there, os.W_OK)
 
     @staticmethod

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +22,7 @@ from metier.resolve.scoring import (
     rounded,
     skill_score,
 )
-from metier.resolve.words import Floats, contained, distinct, sums
+from metier.resolve.words import Floats, contained, distinct, stems_of_capability, sums
 from metier.values.contracts import Mode
 
 Mask = NDArray[np.bool_]
@@ -75,7 +74,7 @@ class Scores:
             self._pool.prose.look_up(self._query)
             self._pool.labels.look_up(self._query)
         if "deltas" not in self.__dict__ and self._question.with_divergence:
-            claimed = [stem for name in self.matches.names for stem in _stems(name)]
+            claimed = [stem for name in self.matches.names for stem in stems_of_capability(name)]
             self._pool.prose.look_up(claimed)
             self._pool.labels.look_up(claimed)
 
@@ -257,7 +256,8 @@ def _claimed_stems(
     """The stems of the matching names; pairs of a row and the number of a stem, each once."""
     numbers: dict[str, int] = {}
     by_name = [
-        [numbers.setdefault(stem, len(numbers)) for stem in _stems(name)] for name in claims.names
+        [numbers.setdefault(stem, len(numbers)) for stem in stems_of_capability(name)]
+        for name in claims.names
     ]
     counts = np.array([len(one) for one in by_name], dtype=np.intp)
     starts = counts.cumsum() - counts
@@ -269,8 +269,3 @@ def _claimed_stems(
     size = max(1, len(numbers))
     member, stem = np.divmod(distinct(members * size + wanted), size)
     return list(numbers), member, stem
-
-
-@lru_cache(maxsize=20_000)
-def _stems(name: str) -> tuple[str, ...]:
-    return tuple(stems(name))

@@ -4,10 +4,13 @@ from abc import ABC, abstractmethod
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from metier.core.stems import stems
 
 Floats: TypeAlias = NDArray[np.float64]
 Places: TypeAlias = NDArray[np.intp]
@@ -153,6 +156,11 @@ class WordsOnDemand(Words):
         places, counts = places[kept], counts[kept]
         order = np.argsort(places)
         return places[order], counts[order]
+
+
+@lru_cache(maxsize=20_000)
+def stems_of_capability(name: str) -> tuple[str, ...]:
+    return tuple(stems(name))
 
 
 def contained(wanted: Places, places: Places) -> NDArray[np.bool_]:
