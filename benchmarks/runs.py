@@ -1,6 +1,7 @@
 """Durable steps: against plain SQLite with one full commit a step, and against LangGraph."""
 
 import asyncio
+import gc
 import os
 import sqlite3
 import tempfile
@@ -18,7 +19,7 @@ from metier.run.tools import ToolExecutor
 from metier.values.agents import AgentProfile, WorkflowStep
 from metier.values.models import Model
 
-STEPS_ALONE, RUNS, STEPS = 200, 200, 10
+STEPS_ALONE, RUNS, STEPS = 1_000, 200, 10
 LANGGRAPH_RUNS = 10
 ROUNDS = 9
 ALONE_BAR, TOGETHER_BAR, LANGGRAPH_BAR, GROWTH_BAR = 0.7, 5.0, 5.0, 1024.0
@@ -39,10 +40,12 @@ def bars(_scratch: Path) -> Iterator[Bar]:
 
 def _speed(folder: Path) -> Iterator[Bar]:
     langgraph = _langgraph(folder)
+    gc.collect()
+    gc.freeze()  # what others have loaded is not looked through while steps run
     rows = [
         (
             _rate(lambda: _plain(folder), STEPS_ALONE),
-            _rate(lambda: _runs(folder, 2, STEPS_ALONE // 2, together=False), STEPS_ALONE),
+            _rate(lambda: _runs(folder, STEPS_ALONE // 100, 100, together=False), STEPS_ALONE),
             _rate(lambda: _runs(folder, RUNS, STEPS, together=True), RUNS * STEPS),
             _rate(langgraph, LANGGRAPH_RUNS * STEPS) if langgraph else Rate(0.0, 0.0),
         )

@@ -108,7 +108,6 @@ def test_the_latest_is_the_one_saved_last_and_each_keeps_its_own_outputs(
     assert len(store.list("run-1")) == min(2, len(saved))
 
 
-@pytest.mark.xfail(strict=True, reason="the next record of the run takes its place")
 def test_a_record_of_one_s_own_is_not_overwritten_by_the_run() -> None:
     world = World()
     world.acts["b"] = iter([BROKEN, 1])

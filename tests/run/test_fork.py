@@ -170,8 +170,8 @@ def test_a_checkpoint_of_another_run_is_refused() -> None:
 def test_an_expired_checkpoint_is_refused() -> None:
     world = World()
     result, records = begun(world)
-    long_past = time.time() - 1
-    world.store.save_now([("UPDATE checkpoint SET expires = ?", (long_past,))])
+    long_past = time.time() - 10 * 86_400
+    world.store.save_now([("UPDATE step SET finished = ?", (long_past,))])
     with pytest.raises(MetierError) as raised:
         world.fork(result.run_id, records[0].checkpoint_id)
     assert raised.value.code == "CHECKPOINT_EXPIRED"

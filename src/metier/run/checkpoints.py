@@ -10,14 +10,25 @@ from metier.errors import MetierError, NotFoundError, StoreError, UsageError
 from metier.run.store import NewRun, RunStore, Write, begun, dumped, kept_once
 from metier.values.agents import Checkpoint
 
-SAVE_CHECKPOINT = "INSERT OR REPLACE INTO checkpoint VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_SAVE = "INSERT OR REPLACE INTO checkpoint VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _COLUMNS = (
     "SELECT checkpoint.run, seq, name, step_index, completed,"
     " (SELECT data FROM blob WHERE blob.key = context),"
     " (SELECT data FROM blob WHERE blob.key = memory), checkpoint.created, expires, id, agent,"
-    " (SELECT data FROM blob WHERE blob.key = outputs)"
-    " FROM checkpoint JOIN run ON run.key = checkpoint.run"
+    " (SELECT data FROM blob WHERE blob.key = outputs),"
+    " ifnull((SELECT json_extract(data, '$.checkpoint.maximum') FROM blob"
+    " WHERE blob.key = profile), 10)"
+    " FROM any_checkpoint AS checkpoint JOIN run ON run.key = checkpoint.run"
 )
+_NEWER = "SELECT count(*) FROM any_checkpoint WHERE run = ? AND seq > ? AND name = ''"
+_FORGET = (
+    "DELETE FROM checkpoint WHERE (run, seq) IN ({which})",
+    "UPDATE step SET step_index = NULL, memory = NULL"
+    " WHERE step_index IS NOT NULL AND (run, seq) IN ({which})",
+)
+_UNTIL = "SELECT run, seq FROM any_checkpoint WHERE run = ? AND seq <= ?"
+_EXPIRED = "SELECT run, seq FROM any_checkpoint WHERE expires <= ?"
+_NEWEST = "SELECT seq FROM any_checkpoint WHERE run = ? ORDER BY seq DESC LIMIT 1 OFFSET ?"
 
 
 class ResumeContext(NamedTuple):
@@ -151,16 +162,16 @@ class CheckpointStore:
             _seconds(expires) if expires else None,
             outputs.key,
         )
-        return context.write, memory.write, outputs.write, (SAVE_CHECKPOINT, row)
+        return context.write, memory.write, outputs.write, (_SAVE, row)
 
     def load(self, checkpoint_id: str, *, now: float | None = None) -> Checkpoint:
         """A record by its id. Raises with CHECKPOINT_NOT_FOUND or CHECKPOINT_EXPIRED."""
         run_id, _, seq = checkpoint_id.rpartition(":")
         found = self._store.rows(f"{_COLUMNS} WHERE name = ?", (checkpoint_id,))
         if not found and seq.isdecimal() and len(seq) < 18:
-            sql = f"{_COLUMNS} WHERE id = ? AND seq = ? AND name IS NULL"
+            sql = f"{_COLUMNS} WHERE id = ? AND seq = ? AND name = ''"
             found = self._store.rows(sql, (run_id, int(seq)))
-        if not found:
+        if not found or self._is_beyond(found[0]):
             raise NotFoundError(
                 f"no checkpoint is called '{checkpoint_id}'", code="CHECKPOINT_NOT_FOUND"
             )
@@ -183,10 +194,16 @@ class CheckpointStore:
         return [self._of(row) for row in self._rows_of(run_id, now)]
 
     def _rows_of(self, run_id: str, now: float | None) -> builtins.list[tuple[Any, ...]]:
-        return self._store.rows(
+        found = self._store.rows(
             f"{_COLUMNS} WHERE id = ? AND (expires IS NULL OR expires > ?) ORDER BY seq",
             (run_id, _now(now)),
         )
+        return [row for row in found if not self._is_beyond(row)]
+
+    def _is_beyond(self, row: tuple[Any, ...]) -> bool:
+        """Whether as many newer ones count as a run may have; those saved by hand always do."""
+        key, seq, name, *_, most = row
+        return not name and int(self._store.rows(_NEWER, (key, seq))[0][0]) >= most
 
     def prune(
         self,
@@ -196,22 +213,22 @@ class CheckpointStore:
         now: float | None = None,
     ) -> int:
         """Remove what has expired and, of one run, all but the `maximum` newest; how many."""
+        removed = 0
         with self._store.transaction() as connection:
-            removed = connection.execute(
-                "DELETE FROM checkpoint WHERE expires IS NOT NULL AND expires <= ?", (_now(now),)
-            ).rowcount
+            for forget in _FORGET:
+                which = forget.format(which=_EXPIRED)
+                removed += connection.execute(which, (_now(now),)).rowcount
             if run_id is not None and maximum is not None:
-                removed += connection.execute(
-                    "DELETE FROM checkpoint WHERE run = (SELECT key FROM run WHERE id = ?1)"
-                    " AND seq NOT IN (SELECT seq FROM checkpoint WHERE run ="
-                    " (SELECT key FROM run WHERE id = ?1) ORDER BY seq DESC LIMIT ?2)",
-                    (run_id, maximum),
-                ).rowcount
+                key = self._store.run(run_id).key
+                for (seq,) in self._store.rows(_NEWEST, (key, maximum)):
+                    for forget in _FORGET:
+                        which = forget.format(which=_UNTIL)
+                        removed += connection.execute(which, (key, seq)).rowcount
         return removed
 
     def _of(self, row: tuple[Any, ...]) -> Checkpoint:
         key, seq, name, index, completed, context, memory, created, expires = row[:9]
-        run_id, agent, own = row[9:]
+        run_id, agent, own = row[9:12]
         outputs = json.loads(own) if own else self._outputs_until(key, seq)
         return Checkpoint(
             checkpoint_id=name or f"{run_id}:{seq}",

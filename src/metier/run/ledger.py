@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from metier.run.checkpoints import SAVE_CHECKPOINT
 from metier.run.services import RunStoppedError
 from metier.run.store import NO_MEMORY, RunStore, Write, kept_once
 from metier.run.workflow import ReadyStep
@@ -13,7 +12,11 @@ from metier.values.agents import CheckpointSettings, Limits
 from metier.values.models import Usage
 from metier.values.runs import DONE, Failure, StepRecord
 
-_SEQUENCES = "SELECT seq FROM checkpoint WHERE run = ? ORDER BY seq"
+_SAVE_LAST = (
+    "INSERT OR REPLACE INTO checkpoint"
+    " SELECT key, ?, '', ?, ?, request, ?, ?, ?, NULL FROM run WHERE key = ?"
+)
+_LATEST = "SELECT max(seq) FROM any_checkpoint WHERE run = ?"
 
 
 class Ledger:
@@ -24,14 +27,11 @@ class Ledger:
         store: RunStore,
         key: int,
         order: Sequence[str],
-        context: int,
         settings: CheckpointSettings,
         limits: Limits,
         known: Sequence[StepRecord],
     ) -> None:
-        """`order` are the ids of the workflow's own steps; `context` is the key of what was asked
-        for; `known` is what an earlier try left.
-        """
+        """`order` are the ids of the workflow's own steps; `known` is what an earlier try left."""
         self.store = store
         self.key = key
         self.records = {one.id: one for one in known}
@@ -50,8 +50,7 @@ class Ledger:
         self._begun = 0
         self._successes = 0
         self._prefix = -1
-        self._checkpoints = [seq for (seq,) in store.rows(_SEQUENCES, (key,))] if known else []
-        self._context = context
+        self._latest_checkpoint = store.rows(_LATEST, (key,))[0][0] if known else None
         self._memory = NO_MEMORY.key
 
     def done(self, key: str) -> StepRecord | None:
@@ -70,8 +69,7 @@ class Ledger:
 
     def add_usage(self, key: str, usage: Usage) -> None:
         """Count what a step has used. Raises when the run may use no more."""
-        record = self.records[key]
-        self.records[key] = record._replace(usage=record.usage.plus(usage))
+        self.records[key] = self.records[key].using(usage)
         self.usage = self.usage.plus(usage)
         self._check("tokens", self.usage.tokens, self.limits.tokens, key)
         self._check("cost", self.usage.cost, self.limits.cost, key)
@@ -106,15 +104,18 @@ class Ledger:
     async def end(self, one: ReadyStep, record: StepRecord) -> StepRecord:
         """Acknowledge the end of a step: it is on the disk when this returns."""
         self._seq += 1
-        record = record._replace(seq=self._seq, finished=time.time())
+        record = record.at(self._seq, time.time())
         self.records[record.id] = record
         self.show(one.id, record)
-        writes = [self.store.step(self.key, record)]
         if record.state == "succeeded":
             self._successes += 1
-            if self._is_checkpoint_due(one):
-                writes += self._checkpoint(record.id)
-        await self.store.save(writes)
+        if record.state == "succeeded" and self._is_checkpoint_due(one):
+            memory = self._kept_memory()
+            self._latest_checkpoint = self._seq
+            place = self._prefix, self._memory
+            await self.store.save([*memory, self.store.step(self.key, record, place)])
+        else:
+            await self.store.save([self.store.step(self.key, record)])
         return record
 
     def show(self, step_id: str, record: StepRecord) -> None:
@@ -132,13 +133,18 @@ class Ledger:
         ended = [one for one in self.records.values() if one.state == "succeeded"]
         if not (self._settings.enabled and ended) or self.has_undone:
             return []
+        if self._latest_checkpoint == self._seq:
+            return []
         latest = max(ended, key=lambda one: one.seq)
-        writes = [] if self._seq in self._checkpoints else self._checkpoint(latest.id)
-        return [*writes, *self._pruning()]
+        memory, now = self._kept_memory(), time.time()
+        self._latest_checkpoint = self._seq
+        expires = now + self._settings.retention_hours * 3600
+        row = (self._seq, self._prefix, latest.id, self._memory, now, expires, self.key)
+        return [*memory, (_SAVE_LAST, row)]
 
     def is_checkpoint(self, seq: int) -> bool:
-        """Whether a full record was written with the step that ended as that one."""
-        return seq in self._checkpoints
+        """Whether the latest checkpoint is that of the step that ended as that one."""
+        return seq == self._latest_checkpoint
 
     def _is_checkpoint_due(self, one: ReadyStep) -> bool:
         if not self._settings.enabled or self._is_undoing or one.step.checkpoint is False:
@@ -146,25 +152,10 @@ class Ledger:
         every = max(1, self._settings.interval)
         return one.step.checkpoint is True or self._successes % every == 0
 
-    def _checkpoint(self, completed: str) -> list[Write]:
-        writes: list[Write] = []
-        if self.memory:
-            snapshot = [{"key": key, "value": value} for key, value in self.memory.items()]
-            self._memory, keep = kept_once(snapshot)
-            writes.append(keep)
-        now = time.time()
-        expires = now + self._settings.retention_hours * 3600
-        self._checkpoints.append(self._seq)
-        row = (
-            self.key, self._seq, None, self._prefix, completed, self._context, self._memory,
-            now, expires, None,
-        )  # fmt: skip
-        writes.append((SAVE_CHECKPOINT, row))
-        return [*writes, *self._pruning()]
-
-    def _pruning(self) -> list[Write]:
-        if len(self._checkpoints) <= self._settings.maximum:
+    def _kept_memory(self) -> list[Write]:
+        """What writes the memory as it is now, if there is any."""
+        if not self.memory:
             return []
-        self._checkpoints = self._checkpoints[-self._settings.maximum :]
-        oldest = "DELETE FROM checkpoint WHERE run = ? AND seq < ?"
-        return [(oldest, (self.key, self._checkpoints[0]))]
+        snapshot = [{"key": key, "value": value} for key, value in self.memory.items()]
+        self._memory, keep = kept_once(snapshot)
+        return [keep]

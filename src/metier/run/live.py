@@ -13,7 +13,7 @@ from metier.run.ledger import Ledger
 from metier.run.services import Look, Prepared, RunStoppedError, Services, StepFailedError
 from metier.run.store import RunStore, Write, ended
 from metier.run.undo import roll_back
-from metier.run.workflow import Group, ReadyStep, allowed_tools
+from metier.run.workflow import Group, ReadyStep, Workflow
 from metier.values.agents import AgentProfile, Limits
 from metier.values.runs import (
     Event,
@@ -39,16 +39,14 @@ class LiveRun:
         services: Services,
         run: RunRecord,
         profile: AgentProfile,
-        plan: Group,
+        plan: Workflow,
         chain: DelegationChain,
         kinds: Mapping[str, Attempt],
         *,
         limits: Limits,
-        context: int,
         known: Sequence[StepRecord] = (),
         look: Look | None = None,
     ) -> None:
-        """`context` is the key under which `run.request` is kept."""
         self.services = services
         self.run = run
         self.profile = profile
@@ -57,11 +55,11 @@ class LiveRun:
         self.look = look
         order = [one.id for one in plan.steps]
         settings = profile.checkpoint
-        self.ledger = Ledger(store, run.key, order, context, settings, limits, known)
+        self.ledger = Ledger(store, run.key, order, settings, limits, known)
         self.is_wanted_stopped = False
         """Whether somebody asked for the end of this run, and waits for its result."""
         self.requires = profile.requires
-        self.tools = allowed_tools(profile)
+        self.tools = plan.tools
         """The tools that the agent may call."""
         self._kinds = kinds
         self._scopes: dict[str, dict[str, Any]] = {}
@@ -277,7 +275,7 @@ class LiveRun:
             return None
         failure = failure._replace(step=failure.step or key)
         record = self.ledger.records[key]
-        await self._end(one, record._replace(state="failed", failure=failure, attempts=attempt))
+        await self._end(one, record.ended("failed", attempt, failure=failure))
         return failure
 
     async def _attempt(
@@ -296,7 +294,7 @@ class LiveRun:
             return error.failure
         except RunStoppedError as error:
             record = self.ledger.records[key]
-            stopped = record._replace(state="failed", failure=error.failure, attempts=attempt)
+            stopped = record.ended("failed", attempt, failure=error.failure)
             self.ledger.note(stopped._replace(finished=time.time()))
             raise
         except StoreError:
@@ -312,7 +310,7 @@ class LiveRun:
             said = " ".join(str(error).split())[:300]
             return Failure("STEP_FAILED", f"'{key}': {type(error).__name__}: {said}")
         record = self.ledger.records[key]
-        await self._end(one, record._replace(state="succeeded", output=output, attempts=attempt))
+        await self._end(one, record.ended("succeeded", attempt, output=output))
         return None
 
     async def _interruptible(self, key: str, work: Any) -> Any:

@@ -14,7 +14,7 @@ from metier.run.live import LiveRun
 from metier.run.owner import this_process
 from metier.run.services import Look, Services, StepFailedError
 from metier.run.store import Kept, NewRun, RunStore, begun, ended, kept_once, step_write
-from metier.run.workflow import Group, ReadyStep, ready
+from metier.run.workflow import ReadyStep, Workflow, ready
 from metier.stamps import new_id
 from metier.values.agents import AgentProfile, Execution, Limits
 from metier.values.models import Usage
@@ -68,7 +68,7 @@ class Runner:
         self._live: dict[str, tuple[LiveRun, asyncio.Task[Any] | None]] = {}
         self._beat: asyncio.Task[None] | None = None
         self._count = 0
-        self._plans: dict[int, tuple[AgentProfile, Group]] = {}
+        self._plans: dict[int, tuple[AgentProfile, Workflow]] = {}
         self._kept: dict[int, tuple[AgentProfile, Kept]] = {}
 
     # For those who want something run
@@ -147,7 +147,7 @@ class Runner:
 
     # Inside
 
-    def _plan(self, profile: AgentProfile, execution: Execution | None) -> Group:
+    def _plan(self, profile: AgentProfile, execution: Execution | None) -> Workflow:
         known = self._plans.get(id(profile))
         if known is not None and known[0] is profile and execution is None:
             return known[1]
@@ -211,14 +211,14 @@ class Runner:
                 live.restore(one, record, live.names(), "")
         return RunResult(run, known, dict(live.ledger.memory))
 
-    def _plan_of(self, run: RunRecord, profile: AgentProfile) -> Group:
+    def _plan_of(self, run: RunRecord, profile: AgentProfile) -> Workflow:
         return ready(profile, run.request.get("execution"))
 
     async def _execute(
         self,
         run: RunRecord,
         profile: AgentProfile,
-        plan: Group,
+        plan: Workflow,
         chain: DelegationChain,
         limits: Limits,
         known: Sequence[StepRecord] = (),
@@ -237,14 +237,14 @@ class Runner:
         self,
         run: RunRecord,
         profile: AgentProfile,
-        plan: Group,
+        plan: Workflow,
         chain: DelegationChain,
         limits: Limits,
         known: Sequence[StepRecord],
     ) -> LiveRun:
         return LiveRun(
             self._store, self._services, run, profile, plan, chain, self._kinds,
-            limits=limits, context=kept_once(run.request).key, known=known, look=self._look,
+            limits=limits, known=known, look=self._look,
         )  # fmt: skip
 
     @contextlib.contextmanager

@@ -1,6 +1,7 @@
 """The record of runs: one SQLite file in which every acknowledged step is on the disk."""
 
 import asyncio
+import contextlib
 import json
 import sqlite3
 import time
@@ -10,7 +11,7 @@ from threading import RLock
 from typing import Any, ClassVar, NamedTuple
 
 from metier.database import BUSY_SECONDS, Database
-from metier.errors import NotFoundError, UsageError
+from metier.errors import NotFoundError, StoreError, UsageError
 from metier.run.owner import is_gone
 from metier.run.tables import TABLES
 from metier.values.models import Usage
@@ -18,9 +19,20 @@ from metier.values.runs import NOTHING_USED, Failure, RunRecord, RunState, StepR
 
 FILE_NAME = "runs.db"
 LEASE_SECONDS = 15.0
+LOG_COMMITS = 64
 INTERRUPTED = Failure("RUN_INTERRUPTED", "its process ended before the run did")
 
-SAVE_STEP = "INSERT OR REPLACE INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+SAVE_STEP = (
+    "INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT DO UPDATE SET"
+    " step_index = iif(seq = excluded.seq, ifnull(excluded.step_index, step_index),"
+    " excluded.step_index),"
+    " memory = iif(seq = excluded.seq, ifnull(excluded.memory, memory), excluded.memory),"
+    " seq = excluded.seq, state = excluded.state, attempts = excluded.attempts,"
+    " input = excluded.input, output = excluded.output, failure = excluded.failure,"
+    " usage = excluded.usage, started = excluded.started, finished = excluded.finished"
+)
+"""What a step says of its checkpoint stays as long as its place among the steps does."""
 _SAVE_RUN = (
     "INSERT INTO run (key, id, agent, task, state, created, request, profile, parent, parent_step,"
     " forked_from, owner, lease)"
@@ -34,6 +46,9 @@ _RUN_COLUMNS = (
 
 Write = tuple[str, tuple[Any, ...]]
 """A statement and its values."""
+Place = tuple[int | None, int | None]
+"""Of a checkpoint: the last of the workflow's steps before which all are done, its memory's key."""
+NO_PLACE: Place = (None, None)
 
 
 class Kept(NamedTuple):
@@ -75,6 +90,7 @@ class RunStore(Database):
         """Runs at work through this object."""
         self._lock = RLock()
         self._last_key = 0
+        self._saved_alone = 0
         self._noted: dict[tuple[int, str], StepRecord] = {}
         self._waiting: list[tuple[Sequence[Write], asyncio.Future[None]]] = []
 
@@ -90,15 +106,16 @@ class RunStore(Database):
         """Have a step written with what is saved next, unless it changes before; nobody waits."""
         self._noted[key, step.id] = step
 
-    def step(self, key: int, step: StepRecord) -> Write:
+    def step(self, key: int, step: StepRecord, checkpoint: Place = NO_PLACE) -> Write:
         """What writes a step of the run with that key, in place of what was noted of it."""
         self._noted.pop((key, step.id), None)
-        return step_write(key, step)
+        return step_write(key, step, checkpoint)
 
     async def save(self, writes: Sequence[Write]) -> None:
         """Return when these are on the disk. Those of many runs go there together."""
         if self.live < 2 and not self._waiting:
             self.save_now(writes)
+            self._reuse_log()
             return
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
@@ -113,6 +130,13 @@ class RunStore(Database):
             connection.executemany(SAVE_STEP, self._take_noted())
             for statement, values in writes:
                 connection.execute(statement, values)
+
+    def _reuse_log(self) -> None:
+        """Begin SQLite's log anew now and then: overwriting it costs less than lengthening it."""
+        self._saved_alone += 1
+        if self._saved_alone % LOG_COMMITS == 0:
+            with contextlib.suppress(StoreError):  # somebody else is at it
+                self.rows("PRAGMA wal_checkpoint(PASSIVE)")
 
     def _take_noted(self) -> list[tuple[Any, ...]]:
         noted, self._noted = self._noted, {}
@@ -277,7 +301,7 @@ def ended(run: RunRecord) -> Write:
     )
 
 
-def step_write(key: int, step: StepRecord) -> Write:
+def step_write(key: int, step: StepRecord, checkpoint: Place = NO_PLACE) -> Write:
     """What writes a step of the run with that key."""
     return SAVE_STEP, (
         key,
@@ -291,6 +315,7 @@ def step_write(key: int, step: StepRecord) -> Write:
         _usage_text(step.usage) if step.usage is not NOTHING_USED else None,
         step.started,
         step.finished,
+        *checkpoint,
     )
 
 

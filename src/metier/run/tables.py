@@ -1,4 +1,8 @@
-"""The tables of the record of runs."""
+"""The tables of the record of runs.
+
+A checkpoint that goes with the end of a step is a part of that step's row (`step_index`, `memory`):
+one row a step is all that is written. Others, saved by hand or at the end of a run, have their own.
+"""
 
 from metier.database import Migration
 
@@ -44,6 +48,8 @@ TABLES = Migration(
             usage TEXT,
             started REAL NOT NULL,
             finished REAL,
+            step_index INTEGER,
+            memory INTEGER REFERENCES blob,
             PRIMARY KEY (run, id)
         ) WITHOUT ROWID
         """,
@@ -51,7 +57,7 @@ TABLES = Migration(
         CREATE TABLE checkpoint (
             run INTEGER NOT NULL,
             seq INTEGER NOT NULL,
-            name TEXT,
+            name TEXT NOT NULL,
             step_index INTEGER NOT NULL,
             completed TEXT NOT NULL,
             context INTEGER NOT NULL REFERENCES blob,
@@ -59,9 +65,25 @@ TABLES = Migration(
             created REAL NOT NULL,
             expires REAL,
             outputs INTEGER REFERENCES blob,
-            PRIMARY KEY (run, seq)
+            PRIMARY KEY (run, seq, name)
         ) WITHOUT ROWID
         """,
-        "CREATE UNIQUE INDEX checkpoint_name ON checkpoint (name) WHERE name IS NOT NULL",
+        "CREATE UNIQUE INDEX checkpoint_name ON checkpoint (name) WHERE name != ''",
+        """
+        CREATE VIEW any_checkpoint AS
+        SELECT run, seq, name, step_index, completed, context, memory, created, expires, outputs
+        FROM checkpoint
+        UNION ALL
+        SELECT
+            step.run, step.seq, '', step.step_index, step.id, run.request, step.memory,
+            step.finished,
+            step.finished
+                + 3600 * coalesce(json_extract(blob.data, '$.checkpoint.retentionHours'), 24),
+            NULL
+        FROM step
+        JOIN run ON run.key = step.run
+        JOIN blob ON blob.key = run.profile
+        WHERE step.step_index IS NOT NULL
+        """,
     ),
 )

@@ -96,13 +96,21 @@ def _inner(step: WorkflowStep, key: str) -> Group:
     )
 
 
-def ready(profile: AgentProfile, execution: Execution | None = None) -> Group:
+class Workflow(Group):
+    """All steps of a profile."""
+
+    def __init__(self, profile: AgentProfile, execution: Execution) -> None:
+        limit = profile.max_concurrency if execution == "parallel" else 1
+        super().__init__(profile.workflow, execution, limit, profile.failure_strategy)
+        self.tools = allowed_tools(profile)
+
+
+def ready(profile: AgentProfile, execution: Execution | None = None) -> Workflow:
     """The workflow of a profile. Raises `UsageError` for an order that cannot be."""
     how = execution or profile.execution
     if how not in ("sequential", "parallel"):
         raise UsageError(f"'{how}' is no execution", hint="sequential or parallel")
-    limit = profile.max_concurrency if how == "parallel" else 1
-    return Group(profile.workflow, how, limit, profile.failure_strategy)
+    return Workflow(profile, how)
 
 
 def allowed_tools(profile: AgentProfile) -> Collection[str]:

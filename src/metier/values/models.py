@@ -21,6 +21,8 @@ class Usage(NamedTuple):
         return self.input_tokens + self.output_tokens
 
     def plus(self, other: "Usage") -> "Usage":
+        if not any(self):
+            return other
         return Usage(
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,

@@ -87,6 +87,34 @@ class StepRecord(NamedTuple):
             "durationMs": self.duration_ms,
         }
 
+    def using(self, more: Usage) -> "StepRecord":
+        """This record with what the step has used since."""
+        return StepRecord(
+            self.id, self.state, self.seq, self.attempts, self.input, self.output, self.failure,
+            self.usage.plus(more), self.started, self.finished,
+        )  # fmt: skip
+
+    def ended(
+        self,
+        state: StepState,
+        attempts: int = 0,
+        *,
+        output: Any = None,
+        failure: Failure | None = None,
+    ) -> "StepRecord":
+        """This record of a step that came to an end."""
+        return StepRecord(
+            self.id, state, self.seq, attempts, self.input, output, failure, self.usage,
+            self.started, self.finished,
+        )  # fmt: skip
+
+    def at(self, seq: int, finished: float) -> "StepRecord":
+        """This record with its place among those that ended, and when it did."""
+        return StepRecord(
+            self.id, self.state, seq, self.attempts, self.input, self.output, self.failure,
+            self.usage, self.started, finished,
+        )  # fmt: skip
+
     @property
     def duration_ms(self) -> float | None:
         return round((self.finished - self.started) * 1e3, 1) if self.finished else None
