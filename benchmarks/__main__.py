@@ -5,6 +5,7 @@
 
 import argparse
 import compileall
+import gc
 import platform
 import sqlite3
 import sys
@@ -36,6 +37,8 @@ def main() -> int:
     compileall.compile_dir(str(Path(metier.__file__).parent), quiet=1)
     with tempfile.TemporaryDirectory(prefix="metier-bench-") as scratch:
         for name in options.suites or SUITES:
+            gc.collect()
+            gc.freeze()  # what other suites left is not looked through in this one
             for bar in SUITES[name].bars(Path(scratch)):
                 print(_line(bar), flush=True)
                 results.append(bar)
