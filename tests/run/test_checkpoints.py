@@ -237,8 +237,8 @@ def undoing_groups(count: int) -> tuple[World, list[Data]]:
     [
         (1, 1),
         (2, 1),
-        pytest.param(1, 9, marks=pytest.mark.xfail(strict=True, reason="no record at the end")),
-        pytest.param(3, 1, marks=pytest.mark.xfail(strict=True, reason="it never ends undoing")),
+        (1, 9),
+        (3, 1),
     ],
 )
 def test_a_group_that_undoes_itself_does_not_keep_others_from_their_records(

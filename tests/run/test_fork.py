@@ -119,9 +119,6 @@ def test_names_are_remembered_in_a_fork() -> None:
     assert (world.given["b"], forked.outputs) == ({"m": "a"}, {"x": "a"})
 
 
-@pytest.mark.xfail(
-    strict=True, reason="outputs are taken from the steps of the run, not the checkpoint"
-)
 @pytest.mark.invariant(id="INV-CP-001")
 def test_a_fork_goes_on_with_what_the_checkpoint_itself_holds() -> None:
     world = World()

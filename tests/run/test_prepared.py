@@ -149,7 +149,6 @@ CONTAINERS = {
 }
 
 
-@pytest.mark.xfail(strict=True, reason="what a container requires is not looked at")
 @pytest.mark.parametrize("step", CONTAINERS.values(), ids=list(CONTAINERS))
 def test_a_container_that_requires_what_nobody_provides_fails(step: Data) -> None:
     world = World()

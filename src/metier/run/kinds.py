@@ -60,6 +60,7 @@ async def conditional(
     live: LiveRun, one: ReadyStep, names: dict[str, Any], suffix: str, _attempt: int
 ) -> Any:
     assert one.test is not None
+    await _required(live, one, suffix)
     branch = one.groups["then" if one.test(names) else "else"]
     return await _children(live, branch, names, suffix)
 
@@ -67,6 +68,7 @@ async def conditional(
 async def parallel(
     live: LiveRun, one: ReadyStep, names: dict[str, Any], suffix: str, _attempt: int
 ) -> Any:
+    await _required(live, one, suffix)
     return await _children(live, one.groups["steps"], names, suffix)
 
 
@@ -75,6 +77,7 @@ async def loop(
 ) -> Any:
     """One turn for each item, or as long as the condition holds; what each turn gave."""
     config, group = one.step.config, one.groups["steps"]
+    await _required(live, one, suffix)
     most = config.get("maxIterations", DEFAULT_ITERATIONS)
     items = _items(one, names, most)
     for inner_step in one.walk():
@@ -103,6 +106,12 @@ def _items(one: ReadyStep, names: dict[str, Any], most: int) -> list[Any] | None
         message = f"{len(items)} items, at most {most} turns"
         raise StepFailedError(Failure("LOOP_LIMIT_EXCEEDED", message))
     return list(items)
+
+
+async def _required(live: LiveRun, one: ReadyStep, suffix: str) -> None:
+    """See to it that what a step with steps inside requires is provided."""
+    if one.step.requires:
+        await live.prepared(one, one.id + suffix, live.run.task)
 
 
 async def _children(live: LiveRun, group: Group, names: dict[str, Any], suffix: str) -> Any:

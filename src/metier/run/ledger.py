@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from metier.run.services import RunStoppedError
@@ -17,6 +18,19 @@ _SAVE_LAST = (
     " SELECT key, ?, '', ?, ?, request, ?, ?, ?, NULL FROM run WHERE key = ?"
 )
 _LATEST = "SELECT max(seq) FROM any_checkpoint WHERE run = ?"
+
+
+_IS_UNDOING: ContextVar[bool] = ContextVar("is_undoing", default=False)
+
+
+@contextmanager
+def undoing() -> Iterator[None]:
+    """While steps only undo others no limit stops them, and no checkpoint is written."""
+    before = _IS_UNDOING.set(True)
+    try:
+        yield
+    finally:
+        _IS_UNDOING.reset(before)
 
 
 class Ledger:
@@ -42,8 +56,9 @@ class Ledger:
         for one in known:
             self.usage = self.usage.plus(one.usage)
         self.limits = limits
-        self._is_undoing = False
         self.has_undone = False
+        """Whether the whole run was taken back."""
+        self._undone_with: dict[str, StepRecord] = {}
         self._order = order
         self._settings = settings
         self._seq = max((one.seq for one in known), default=0)
@@ -75,7 +90,7 @@ class Ledger:
         self._check("cost", self.usage.cost, self.limits.cost, key)
 
     def _check(self, name: str, used: float, limit: float | None, step: str) -> None:
-        if limit is not None and used > limit:
+        if limit is not None and used > limit and not _IS_UNDOING.get():
             message = f"{name}: {used:g} used, the limit is {limit:g}"
             raise RunStoppedError(Failure("RUN_LIMIT_EXCEEDED", message, step=step))
 
@@ -84,16 +99,9 @@ class Ledger:
         self.records[record.id] = record
         self.store.note(self.key, record)
 
-    @contextmanager
-    def undoing(self) -> Iterator[None]:
-        """While steps only undo others no limit stops them, and no checkpoint is written."""
-        before = self.limits, self._is_undoing
-        self.limits, self._is_undoing = Limits(), True
-        try:
-            yield
-        finally:
-            self.limits, self._is_undoing = before
-            self.has_undone = True
+    def undone_with(self, key: str, record: StepRecord) -> None:
+        """Have a step kept as undone in the moment in which its compensation is."""
+        self._undone_with[key] = record._replace(state="compensated")
 
     async def keep_input(self, key: str, handed: dict[str, Any]) -> None:
         """Put on the disk what a step is handed, before it is sent."""
@@ -109,6 +117,8 @@ class Ledger:
         self.show(one.id, record)
         if record.state == "succeeded":
             self._successes += 1
+            if record.id in self._undone_with:
+                self.note(self._undone_with.pop(record.id))
         if record.state == "succeeded" and self._is_checkpoint_due(one):
             memory = self._kept_memory()
             self._latest_checkpoint = self._seq
@@ -147,7 +157,7 @@ class Ledger:
         return seq == self._latest_checkpoint
 
     def _is_checkpoint_due(self, one: ReadyStep) -> bool:
-        if not self._settings.enabled or self._is_undoing or one.step.checkpoint is False:
+        if not self._settings.enabled or _IS_UNDOING.get() or one.step.checkpoint is False:
             return False
         every = max(1, self._settings.interval)
         return one.step.checkpoint is True or self._successes % every == 0

@@ -97,6 +97,7 @@ class LiveRun:
             return self._cancelled("cancelled")
         state: RunState = "failed" if failure else "succeeded"
         if failure is not None and self.plan.strategy == "rollback":
+            self.ledger.has_undone = True
             try:
                 complete = await roll_back(self, self.plan)
             except asyncio.CancelledError:

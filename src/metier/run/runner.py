@@ -124,11 +124,14 @@ class Runner:
         )  # fmt: skip
         key = self._store.new_key()
         known = {one.id: one for one in self._store.steps(run.key)}
-        restored = [
-            known[one]
-            for one in (*found.step_outputs, *found.skipped_step_ids)
-            if one in known and known[one].state in DONE
+        now = time.time()
+        given = [
+            known.get(one, StepRecord(one, "succeeded", started=now))._replace(output=output)
+            for one, output in found.step_outputs.items()
+            if one not in known or known[one].state in DONE
         ]
+        skipped = [known[one] for one in found.skipped_step_ids if one in known]
+        restored = [*given, *skipped]
         steps = [
             one._replace(seq=number, usage=NOTHING_USED)
             for number, one in enumerate(restored, start=1)

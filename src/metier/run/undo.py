@@ -2,7 +2,7 @@
 
 from typing import Any, Protocol
 
-from metier.run.ledger import Ledger
+from metier.run.ledger import Ledger, undoing
 from metier.run.workflow import Group, ReadyStep
 from metier.values.runs import Failure, StepRecord
 
@@ -22,7 +22,7 @@ async def roll_back(live: Undoing, group: Group, suffix: str = "") -> bool:
     inside = {one.id: one for step in group.steps for one in step.walk()}
     succeeded = [one for one in live.ledger.in_order() if one.state == "succeeded"]
     complete = True
-    with live.ledger.undoing():
+    with undoing():
         for record in reversed(succeeded):
             name, bracket, turn = record.id.partition("[")
             one = inside.get(name)
@@ -35,9 +35,10 @@ async def _undo(live: Undoing, one: ReadyStep, record: StepRecord) -> bool:
     if one.compensate is None:
         return bool(one.groups)  # its steps are undone one by one
     suffix = record.id.removeprefix(one.id)
-    live.ledger.records.pop(one.compensate.id + suffix, None)  # of an earlier time
+    undo = one.compensate.id + suffix
+    live.ledger.records.pop(undo, None)  # of an earlier time
+    live.ledger.undone_with(undo, record)
     failure = await live.step(one.compensate, live.names(record.id), suffix)
     if failure is None:
-        live.ledger.note(record._replace(state="compensated"))
         live.tell("step.compensated", record.id)
     return failure is None
