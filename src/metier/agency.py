@@ -12,7 +12,7 @@ from metier.config import Config
 from metier.core.budget import CountTokens, fit
 from metier.core.nearest import nearest
 from metier.core.render import BETWEEN_REFERENCES, REFERENCE_PREAMBLE, as_reference
-from metier.errors import MetierError, NotFoundError
+from metier.errors import MetierError, NotFoundError, UsageError
 from metier.index.agents import stored_agents
 from metier.index.store import Store
 from metier.inject.sanitize import sanitize_capability_content
@@ -36,6 +36,7 @@ from metier.values.selection import Injection
 if TYPE_CHECKING:
     from metier.resolve import Resolution
 
+_BETWEEN = "\n\n"
 LEAST_SIGNAL = 10.0
 """What an ability must say to a task to be handed to an agent at work: as much as one tag does."""
 
@@ -162,6 +163,10 @@ class Agency:
         look: Look | None = None,
     ) -> RunResult:
         profile = self.require(agent)
+        if not profile.enabled:
+            raise UsageError(
+                f"agent '{agent}' is disabled", where=profile.path, hint="set enabled: true in it"
+            )
         async with self._servers(profile):
             runner = Runner(self.store, self, look)
             return await runner.run(profile, task, input=input, model=model, execution=execution)
@@ -207,7 +212,8 @@ class Agency:
         """Providers of what the step requires, within the agent's budget, then its abilities."""
         requires = tuple(dict.fromkeys((*agent.requires, *step.requires)))
         record: dict[str, Any] = {}
-        skills, tokens = "", 0
+        count = self._catalog.count_tokens
+        skills = ""
         providers: Sequence[str] = ()
         if requires:
             policy = {"selection-mode": "cover"} if len(requires) > 1 else {}
@@ -220,9 +226,8 @@ class Agency:
                 failure = Failure("CAPABILITY_UNRESOLVED", message)
                 return Prepared(record=record, failure=failure)
             providers = resolution.selected
-            count = self._catalog.count_tokens
             room = agent.ability_tokens - self._core_tokens(agent, task)
-            skills, tokens, left = self._bodies(providers, max(0, room), count)
+            skills, left = self._bodies(providers, max(0, room), count)
             record |= {"providers": list(providers), "providersLeftOut": left}
         if step.type != "prompt":
             return Prepared(record=record, providers=providers)
@@ -230,7 +235,7 @@ class Agency:
             task,
             agent=agent.agent_id,
             core=agent.core_abilities,
-            budget=max(0, agent.ability_tokens - tokens),
+            budget=max(0, agent.ability_tokens - (count(_BETWEEN + skills) if skills else 0)),
             min_signal=LEAST_SIGNAL,
         )
         if injection.failed:
@@ -240,9 +245,9 @@ class Agency:
             record["abilities"] = list(injection.injected_abilities)
             record["cards"] = [one.item.id for one in injection.injected_cards]
             record["skipped"] = [one.to_json() for one in injection.skipped]
-        if injection.tokens or tokens:
-            record["tokens"] = injection.tokens + tokens
-        text = "\n\n".join(part for part in (injection.text, skills) if part)
+        text = _BETWEEN.join(part for part in (injection.text, skills) if part)
+        if text:
+            record["tokens"] = count(text)
         return Prepared(text, record, providers)
 
     def _core_tokens(self, agent: AgentProfile, task: str) -> int:
@@ -256,12 +261,12 @@ class Agency:
             budget=agent.ability_tokens,
             min_signal=math.inf,
         )
-        return alone.tokens
+        return self._catalog.count_tokens(alone.text + _BETWEEN) if alone.text else 0
 
     def _bodies(
         self, providers: Sequence[str], limit: int, count: CountTokens
-    ) -> tuple[str, int, list[str]]:
-        """The texts of skills between marks, their size, and those that were not handed over."""
+    ) -> tuple[str, list[str]]:
+        """The texts of skills between marks, and those that were not handed over."""
         parts: dict[str, str] = {}
         for provider in providers:
             with contextlib.suppress(MetierError):
@@ -282,4 +287,4 @@ class Agency:
         )
         names = list(parts)
         taken = {names[place] for place in fitted.taken}
-        return fitted.text, fitted.tokens, [one for one in providers if one not in taken]
+        return fitted.text, [one for one in providers if one not in taken]

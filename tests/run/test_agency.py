@@ -11,8 +11,6 @@ from metier.values.runs import RunResult
 from run.office import TASK, Office
 from run.world import Data, prompt
 
-JOINED = pytest.mark.xfail(strict=True, reason="the blank line between both is not counted")
-
 
 @pytest.fixture
 def office(workspace: Workspace) -> Iterator[Office]:
@@ -227,20 +225,19 @@ def test_core_abilities_come_before_skills_in_the_budget(office: Office) -> None
     assert "c" * 400 in office.request.system
 
 
-@pytest.mark.xfail(strict=True, reason="skills come before all abilities but the core")
-def test_abilities_come_before_skills_in_the_budget(office: Office) -> None:
+def test_what_a_step_requires_comes_before_abilities_that_only_fit_the_task(
+    office: Office,
+) -> None:
     office.ability("migrations", "a" * 400, "tags: [migration]")
     office.skill("checker", "data-review", "s" * 1_000)
     office.agent(prompt("p", "{{ task }}", requires=["data-review"]), abilities={"maxTokens": 420})
-    result = office.run()
-    assert handed(result)["abilities"] == ["migrations"]
-    assert handed(result)["providersLeftOut"] == ["checker::skills/checker"]
+    found = handed(office.run())
+    assert (found["abilities"], found["providersLeftOut"]) == ([], [])
+    assert "s" * 1_000 in office.request.system
 
 
 @pytest.mark.invariant(id="INV-AGT-ABL-003")
-@pytest.mark.parametrize(
-    "more", [0, pytest.param(1, marks=JOINED), pytest.param(2, marks=JOINED), 3]
-)
+@pytest.mark.parametrize("more", range(4))
 def test_abilities_and_skills_together_keep_to_the_budget(office: Office, more: int) -> None:
     office.ability("core", "c" * 40)
     office.skill("checker", "data-review", "Read it." + "." * more)

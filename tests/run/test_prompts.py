@@ -204,11 +204,7 @@ def test_two_calls_of_a_model_are_two_pieces_of_work() -> None:
     ("again", "keys"),
     [
         ("ann", 1),
-        pytest.param(
-            "bob",
-            2,
-            marks=pytest.mark.xfail(strict=True, reason="calls are only numbered"),
-        ),
+        ("bob", 2),
     ],
 )
 def test_the_same_call_in_the_next_attempt_is_the_same_work_and_another_is_not(

@@ -202,9 +202,6 @@ LATE = {
 }
 
 
-@pytest.mark.xfail(
-    strict=True, reason="steps are restored in the order of the list: resume() raises"
-)
 @pytest.mark.parametrize("steps", LATE.values(), ids=list(LATE))
 def test_what_is_restored_may_stand_before_what_it_depends_on(steps: list[Data]) -> None:
     world = World()

@@ -1,16 +1,12 @@
 """Templates and conditions of workflows: sandboxed Jinja in which an unknown name is an error."""
 
-import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
 from jinja2 import StrictUndefined, TemplateSyntaxError, meta, nodes
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-LONGEST = 1_000_000
-"""Characters that a rendered text, or a text made in an expression, may have."""
-_LARGEST_POWER = 10_000
+from metier.core.bounded_jinja import LONGEST, BoundedEnvironment
 
 Names = Mapping[str, Any]
 Compiled = Callable[[Names], Any]
@@ -20,57 +16,7 @@ class TemplateError(ValueError):
     """A template that cannot be read, or that failed; the message is one line."""
 
 
-class _Environment(ImmutableSandboxedEnvironment):
-    """Keys of a mapping come before its methods; a product cannot fill the memory."""
-
-    intercepted_binops = frozenset(["*", "**", "%"])
-
-    def getattr(self, obj: Any, attribute: str) -> Any:
-        if isinstance(obj, dict) and attribute in obj:
-            return obj[attribute]
-        return super().getattr(obj, attribute)
-
-    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-        if operator == "**" and (abs(left) > _LARGEST_POWER or abs(right) > _LARGEST_POWER):
-            raise OverflowError("a power is too large")
-        if operator == "%" and isinstance(left, str):
-            _check_widths(left)
-        for text, times in ((left, right), (right, left)) if operator == "*" else ():
-            if hasattr(text, "__len__") and len(text) * times > LONGEST:
-                raise OverflowError("a product is too long")
-        return super().call_binop(context, operator, left, right)
-
-    def call(self, context: Any, obj: Any, *args: Any, **kwargs: Any) -> Any:
-        owner = getattr(obj, "__self__", None)
-        if isinstance(owner, str) and any(
-            isinstance(one, int) and one > LONGEST for one in (*args, *kwargs.values())
-        ):
-            raise OverflowError("a text would be too long")
-        return super().call(context, obj, *args, **kwargs)
-
-    def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
-        wrapped = super().wrap_str_format(value)
-        if wrapped is not None:
-            _check_widths(value.__self__)
-        return wrapped
-
-
-def _check_widths(text: str) -> None:
-    """Raise `OverflowError` when a format asks for a very long text."""
-    if re.search(r"[0-9]{7,}", text):
-        raise OverflowError("a text would be too long")
-
-
-def _centered(text: Any, width: int = 80) -> str:
-    if width > LONGEST:
-        raise OverflowError("a text would be too long")
-    return str(text).center(width)
-
-
-_environment = _Environment(undefined=StrictUndefined, keep_trailing_newline=True)
-
-
-_environment.filters["center"] = _centered
+_environment = BoundedEnvironment()
 
 
 def is_template(text: str) -> bool:

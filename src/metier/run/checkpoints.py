@@ -2,10 +2,11 @@
 
 import builtins
 import json
+import time
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from metier.core.moments import iso_moment, seconds_of
 from metier.errors import MetierError, NotFoundError, StoreError, UsageError
 from metier.run.store import NewRun, RunStore, Write, begun, dumped, kept_once
 from metier.values.agents import Checkpoint
@@ -136,7 +137,7 @@ class CheckpointStore:
             run_id=checkpoint.run_id,
             agent_id=checkpoint.agent_id,
             task="",
-            created=_seconds(checkpoint.created_at),
+            created=seconds_of(checkpoint.created_at),
             request=kept_once(dict(checkpoint.context)),
             profile=kept_once({}),
         )
@@ -158,8 +159,8 @@ class CheckpointStore:
             checkpoint.completed_step_id,
             context.key,
             memory.key,
-            _seconds(checkpoint.created_at),
-            _seconds(expires) if expires else None,
+            seconds_of(checkpoint.created_at),
+            seconds_of(expires) if expires else None,
             outputs.key,
         )
         return context.write, memory.write, outputs.write, (_SAVE, row)
@@ -240,8 +241,8 @@ class CheckpointStore:
             skipped_step_ids=tuple(outputs["skipped"]),
             context=json.loads(context),
             memory_snapshot=json.loads(memory),
-            created_at=_iso(created),
-            expires_at=_iso(expires) if expires is not None else None,
+            created_at=iso_moment(created),
+            expires_at=iso_moment(expires) if expires is not None else None,
         )
 
     def _outputs_until(self, key: int, seq: int) -> dict[str, Any]:
@@ -252,21 +253,12 @@ class CheckpointStore:
 
 
 def _now(given: float | None) -> float:
-    return datetime.now(UTC).timestamp() if given is None else given
+    return time.time() if given is None else given
 
 
 def _is_moment(text: str) -> bool:
     try:
-        _seconds(text)
+        seconds_of(text)
     except (TypeError, ValueError):
         return False
     return True
-
-
-def _iso(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
-
-
-def _seconds(text: str) -> float:
-    moment = datetime.fromisoformat(text)
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

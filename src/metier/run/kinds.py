@@ -1,7 +1,9 @@
 """The six kinds of steps: what each of them does."""
 
 import itertools
+import json
 from collections.abc import Collection
+from hashlib import blake2b
 from typing import Any
 
 from metier.run.live import Attempt, LiveRun
@@ -37,7 +39,7 @@ async def prompt(
         asked,
         offered,
         call=lambda name, args: _call(
-            live, key, name, args, attempt, names_offered, f"/{next(calls)}"
+            live, key, name, args, attempt, names_offered, _which(next(calls), name, args)
         ),
         used=lambda usage: live.ledger.add_usage(key, usage),
         tell=lambda kind, **data: live.tell(kind, key, **data),
@@ -152,6 +154,12 @@ async def _call(
         said = {"error": result.error, "errorCode": result.error_code} if result.error else {}
         live.tell("tool.returned", key, tool=name, success=result.success, **said)
     return result
+
+
+def _which(number: int, name: str, args: Any) -> str:
+    """Tells the calls of a model in one step apart: the same in every attempt is the same work."""
+    said = json.dumps([name, args], sort_keys=True, default=repr)
+    return f"/{number}-{blake2b(said.encode(), digest_size=4).hexdigest()}"
 
 
 def _both(wanted: Collection[str], allowed: Collection[str]) -> list[str]:

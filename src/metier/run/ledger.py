@@ -67,6 +67,8 @@ class Ledger:
         self._prefix = -1
         self._latest_checkpoint = store.rows(_LATEST, (key,))[0][0] if known else None
         self._memory = NO_MEMORY.key
+        self.last_checkpoint: StepRecord | None = None
+        """The step after which a checkpoint was written when the run ended, with its place."""
 
     def done(self, key: str) -> StepRecord | None:
         """The record of a step that need not run again."""
@@ -148,6 +150,7 @@ class Ledger:
         latest = max(ended, key=lambda one: one.seq)
         memory, now = self._kept_memory(), time.time()
         self._latest_checkpoint = self._seq
+        self.last_checkpoint = latest._replace(seq=self._seq)
         expires = now + self._settings.retention_hours * 3600
         row = (self._seq, self._prefix, latest.id, self._memory, now, expires, self.key)
         return [*memory, (_SAVE_LAST, row)]

@@ -10,6 +10,7 @@ from metier.core.templates import TemplateError
 from metier.errors import MetierError, StoreError
 from metier.run.delegation import DelegationChain
 from metier.run.ledger import Ledger
+from metier.run.restored import restore
 from metier.run.services import Look, Prepared, RunStoppedError, Services, StepFailedError
 from metier.run.store import RunStore, Write, ended
 from metier.run.undo import roll_back
@@ -62,12 +63,12 @@ class LiveRun:
         self.tools = plan.tools
         """The tools that the agent may call."""
         self._kinds = kinds
-        self._scopes: dict[str, dict[str, Any]] = {}
+        self.scopes: dict[str, dict[str, Any]] = {}
         """The names that a step in a loop sees, by its full id: what undoes it needs them."""
 
     def names(self, key: str = "") -> dict[str, Any]:
         """What the templates of a step may speak of."""
-        return self._scopes.get(key) or {
+        return self.scopes.get(key) or {
             "input": self.run.request.get("input"),
             "task": self.run.task,
             "steps": self.ledger.seen,
@@ -104,6 +105,7 @@ class LiveRun:
                 return self._cancelled("rollback_incomplete")
             state = "rolled_back" if complete else "rollback_incomplete"
         await self.ledger.store.save(self._ending(state, failure))
+        self._tell_end()
         return self.result()
 
     def _cancelled(self, state: RunState) -> RunResult:
@@ -111,6 +113,7 @@ class LiveRun:
         failure = Failure("RUN_CANCELLED", "the run was cancelled")
         self.ledger.store.flush()
         self.ledger.store.save_now(self._ending(state, failure))
+        self._tell_end()
         task = asyncio.current_task()
         if not self.is_wanted_stopped or task is None:
             raise asyncio.CancelledError
@@ -127,9 +130,19 @@ class LiveRun:
             usage=self.ledger.usage,
             output=outputs[-1] if outputs else None,
         )
-        said = failure.to_json() if failure else None
-        self.tell("run.finished", state=state, error=said, usage=self.run.usage.to_json())
         return [ended(self.run), *self.ledger.ending()]
+
+    def _tell_end(self) -> None:
+        last = self.ledger.last_checkpoint
+        if last is not None:
+            self.tell("checkpoint.saved", last.id, checkpointId=f"{self.run.run_id}:{last.seq}")
+        failure = self.run.failure
+        self.tell(
+            "run.finished",
+            state=self.run.state,
+            error=failure.to_json() if failure else None,
+            usage=self.run.usage.to_json(),
+        )
 
     def result(self) -> RunResult:
         return RunResult(self.run, self.ledger.in_order(), dict(self.ledger.memory))
@@ -216,10 +229,10 @@ class LiveRun:
         key = one.id + suffix
         ledger = self.ledger
         if suffix:
-            self._scopes[key] = names
+            self.scopes[key] = names
         known = ledger.done(key)
         if known is not None:
-            self.restore(one, known, names, suffix)
+            restore(self, one, known, names, suffix)
             return None
         ledger.count()
         started = time.time()
@@ -290,7 +303,7 @@ class LiveRun:
             else:
                 async with asyncio.timeout(one.timeout):
                     output = await self._interruptible(key, work)
-            self._remember(one, output)
+            self.remember(one, output)
         except StepFailedError as error:
             return error.failure
         except RunStoppedError as error:
@@ -333,7 +346,7 @@ class LiveRun:
                 checkpoint = f"{self.run.run_id}:{record.seq}"
                 self.tell("checkpoint.saved", record.id, checkpointId=checkpoint)
 
-    def _remember(self, one: ReadyStep, output: Any) -> None:
+    def remember(self, one: ReadyStep, output: Any) -> None:
         """Keep what the step gives under the names that it is told to."""
         names = one.step.outputs
         found: dict[str, Any] = {}
@@ -346,27 +359,6 @@ class LiveRun:
                 message = f"its output has no '{name}'"
                 raise StepFailedError(Failure("STEP_OUTPUT_MISSING", message))
         self.ledger.memory.update(found)
-
-    def restore(
-        self, one: ReadyStep, known: StepRecord, names: dict[str, Any], suffix: str
-    ) -> None:
-        """Make known again what a step gave that is done, and all inside it."""
-        turns = [(names, suffix)]
-        if one.kind == "loop" and isinstance(known.output, list):
-            turns = [
-                (self.names_of_turn(one, names, turn), f"{suffix}[{turn}]")
-                for turn in range(len(known.output))
-            ]
-        for inner, inner_suffix in turns:
-            for child in (child for group in one.groups.values() for child in group.steps):
-                record = self.ledger.done(child.id + inner_suffix)
-                if record is not None:
-                    if inner_suffix:
-                        self._scopes[record.id] = inner
-                    self.restore(child, record, inner, inner_suffix)
-        self.ledger.show(one.id, known)
-        if known.state == "succeeded":
-            self._remember(one, known.output)
 
     def names_of_turn(
         self, one: ReadyStep, names: dict[str, Any], turn: int, items: Any = None

@@ -12,6 +12,7 @@ from metier.run.delegation import DelegationChain
 from metier.run.kinds import kinds
 from metier.run.live import LiveRun
 from metier.run.owner import this_process
+from metier.run.restored import ended_steps, restore
 from metier.run.services import Look, Services, StepFailedError
 from metier.run.store import Kept, NewRun, RunStore, begun, ended, kept_once, step_write
 from metier.run.workflow import ReadyStep, Workflow, ready
@@ -208,10 +209,8 @@ class Runner:
         profile = AgentProfile.of(run.profile)
         known = self._store.steps(run.key)
         live = self._live_run(run, profile, self._plan_of(run, profile), _NO_CHAIN, Limits(), known)
-        for one in live.plan.steps:
-            record = live.ledger.done(one.id)
-            if record is not None:
-                live.restore(one, record, live.names(), "")
+        for one, record in ended_steps(live.ledger, live.plan.steps):
+            restore(live, one, record, live.names(), "")
         return RunResult(run, known, dict(live.ledger.memory))
 
     def _plan_of(self, run: RunRecord, profile: AgentProfile) -> Workflow:

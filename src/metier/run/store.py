@@ -5,10 +5,10 @@ import contextlib
 import json
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from threading import RLock
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from metier.database import BUSY_SECONDS, Database
 from metier.errors import NotFoundError, StoreError, UsageError
@@ -44,6 +44,7 @@ _RUN_COLUMNS = (
     " forked_from, failure, usage, output, key"
 )
 
+R = TypeVar("R")
 Write = tuple[str, tuple[Any, ...]]
 """A statement and its values."""
 Place = tuple[int | None, int | None]
@@ -243,7 +244,7 @@ class RunStore(Database):
             found = self.rows(f"SELECT {_RUN_COLUMNS} FROM run WHERE id GLOB ? LIMIT 2", (pattern,))
         if len(found) != 1:
             raise NotFoundError(f"no run is called '{run_id}'", hint="metier runs list")
-        return _run_of(found[0])
+        return self._read(_run_of, found[0])
 
     def runs(
         self, *, state: str | None = None, limit: int = 50, delegated: bool = True
@@ -254,7 +255,7 @@ class RunStore(Database):
             " AND (?3 OR parent = '') ORDER BY created DESC, id DESC LIMIT ?2",
             (state, limit, delegated),
         )
-        return [_run_of(row) for row in found]
+        return [self._read(_run_of, row) for row in found]
 
     def children(self, run_id: str) -> list[RunRecord]:
         """The runs that a run has delegated to, in their order."""
@@ -262,7 +263,7 @@ class RunStore(Database):
             f"SELECT {_RUN_COLUMNS} FROM run WHERE parent = ? AND parent != '' ORDER BY created",
             (run_id,),
         )
-        return [_run_of(row) for row in found]
+        return [self._read(_run_of, row) for row in found]
 
     def steps(self, key: int) -> list[StepRecord]:
         """The steps of a run that began, in the order in which they ended."""
@@ -271,7 +272,14 @@ class RunStore(Database):
             " FROM step WHERE run = ? ORDER BY seq = 0, seq, started, id",
             (key,),
         )
-        return [_step_of(row) for row in found]
+        return [self._read(_step_of, row) for row in found]
+
+    def _read(self, read: Callable[[tuple[Any, ...]], R], row: tuple[Any, ...]) -> R:
+        """What a row holds. Raises `StoreError` when that makes no sense."""
+        try:
+            return read(row)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise self._named(sqlite3.SQLITE_CORRUPT, self.path, error) from error
 
 
 def begun(run: NewRun, key: int, owner: str | None = None) -> list[Write]:

@@ -53,6 +53,6 @@ async def connected(
                 server.timeout,
             )
             for tool in await stack.enter_async_context(mcp_tools(server.name, settings)):
-                if not executor.is_tool_available(tool.name):
-                    stack.callback(executor.remove, executor.register(tool).name)
+                if executor.lend(tool):
+                    stack.callback(executor.take_back, tool)
         yield

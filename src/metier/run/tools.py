@@ -33,6 +33,7 @@ class ToolExecutor:
         if isinstance(consent, str):
             raise UsageError("'consent' takes a collection of names or a function, not a text")
         self._tools: dict[str, Tool] = {}
+        self._lent: dict[str, list[Tool]] = {}
         self._consent: Consent = consent if callable(consent) else _by_name(frozenset(consent))
 
     def register(self, tool: Tool | Function) -> Tool:
@@ -46,6 +47,27 @@ class ToolExecutor:
     def remove(self, name: str) -> None:
         """Take a tool out again."""
         self._tools.pop(name, None)
+
+    def lend(self, tool: Tool) -> bool:
+        """Add a tool for a while, unless one of that name is registered; the last one lent counts.
+
+        Whether it was added: `take_back` must follow then.
+        """
+        lent = self._lent.setdefault(tool.name, [])
+        if not lent and tool.name in self._tools:
+            return False
+        lent.append(tool)
+        self._tools[tool.name] = tool
+        return True
+
+    def take_back(self, tool: Tool) -> None:
+        """Take out again what was lent."""
+        lent = [one for one in self._lent[tool.name] if one is not tool]
+        self._lent[tool.name] = lent
+        if lent:
+            self._tools[tool.name] = lent[-1]
+        else:
+            del self._tools[tool.name]
 
     def is_tool_available(self, name: str, agent_tools: Collection[str] | None = None) -> bool:
         """Whether there is such a tool, and the agent with this list of tools may call it."""

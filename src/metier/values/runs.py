@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from metier.core.moments import iso_moment
 from metier.values.models import Usage
 
 RunState = Literal[
@@ -152,8 +153,8 @@ class RunRecord(NamedTuple):
             "agentId": self.agent_id,
             "task": self.task,
             "state": self.state,
-            "createdAt": self.created,
-            "finishedAt": self.finished,
+            "createdAt": iso_moment(self.created),
+            "finishedAt": iso_moment(self.finished) if self.finished else None,
             "parentRunId": self.parent_run or None,
             "parentStepId": self.parent_step or None,
             "forkedFrom": self.forked_from or None,

@@ -1,0 +1,170 @@
+"""A sandboxed Jinja environment in which no expression can fill the memory."""
+
+import re
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any
+
+from jinja2 import StrictUndefined, nodes, pass_environment
+from jinja2.compiler import CodeGenerator, Frame
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+LONGEST = 1_000_000
+"""Characters that a rendered text, or a text made in an expression, may have."""
+_LARGEST_POWER = 10_000
+_REMOVED_FILTERS = ("batch", "slice", "wordwrap", "urlize", "xmlattr", "pprint")
+"""Small arguments make very much of little in these."""
+_REMOVED_GLOBALS = ("lipsum", "cycler", "joiner")
+
+
+class _Generator(CodeGenerator):
+    """Has texts joined by `~` through the environment."""
+
+    def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:  # noqa: N802
+        self.write("environment.joined((")
+        for one in node.nodes:
+            self.visit(one, frame)
+            self.write(", ")
+        self.write("))")
+
+
+class BoundedEnvironment(ImmutableSandboxedEnvironment):
+    """Keys of a mapping come before its methods; what would be too large is an error."""
+
+    code_generator_class = _Generator
+    intercepted_binops = frozenset(["*", "**", "%", "+"])
+
+    def __init__(self) -> None:
+        super().__init__(undefined=StrictUndefined, keep_trailing_newline=True)
+        for name in _REMOVED_FILTERS:
+            del self.filters[name]
+        for name in _REMOVED_GLOBALS:
+            del self.globals[name]
+        own = {
+            "center": _centered, "format": _formatted, "join": _joined, "replace": _replaced,
+        }  # fmt: skip
+        known = {**self.filters, **own}
+        self.filters = {name: _bounded(name, one) for name, one in known.items()}
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        if isinstance(obj, dict) and attribute in obj:
+            return obj[attribute]
+        return super().getattr(obj, attribute)
+
+    def joined(self, parts: Iterable[Any]) -> str:
+        """What `~` gives."""
+        texts = [str(one) for one in parts]
+        _check(sum(map(len, texts)))
+        return "".join(texts)
+
+    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+        if operator == "**" and (abs(left) > _LARGEST_POWER or abs(right) > _LARGEST_POWER):
+            raise OverflowError("a power is too large")
+        if operator == "%" and isinstance(left, str):
+            _check_widths(left, right if isinstance(right, tuple) else (right,))
+        if operator == "+" and hasattr(left, "__len__") and hasattr(right, "__len__"):
+            _check(len(left) + len(right))
+        for text, times in ((left, right), (right, left)) if operator == "*" else ():
+            if hasattr(text, "__len__"):
+                _check(len(text) * times)
+        return super().call_binop(context, operator, left, right)
+
+    def call(self, context: Any, obj: Any, *args: Any, **kwargs: Any) -> Any:
+        owner = getattr(obj, "__self__", None)
+        if isinstance(owner, str):
+            _check_numbers((*args, *kwargs.values()))
+            _check(_size(owner, obj.__name__, args))
+        return super().call(context, obj, *args, **kwargs)
+
+    def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
+        wrapped = super().wrap_str_format(value)
+        if wrapped is None:
+            return None
+        format_text: Callable[..., str] = wrapped
+
+        def checked(*args: Any, **kwargs: Any) -> str:
+            _check_widths(value.__self__, (*args, *kwargs.values()))
+            return format_text(*args, **kwargs)
+
+        return checked
+
+
+def _check(size: int) -> None:
+    if size > LONGEST:
+        raise OverflowError("a text would be too long")
+
+
+def _check_numbers(values: Iterable[Any]) -> None:
+    for one in values:
+        if isinstance(one, int):
+            _check(one)
+
+
+def _check_widths(text: str, values: Iterable[Any]) -> None:
+    """Raise `OverflowError` when a format asks for a very long text."""
+    if re.search(r"[0-9]{7,}", text) or ("*" in text or "{" in text.replace("{}", "")):
+        _check_numbers(int(one) for one in re.findall(r"[0-9]+", text)[:100])
+        _check_numbers(values)
+
+
+def _size(text: str, method: str, args: tuple[Any, ...]) -> int:
+    """At least how long the answer of a method of a text will be."""
+    if method == "replace" and len(args) > 1:
+        return len(text) + text.count(args[0]) * len(args[1])
+    if method == "join" and args:
+        return _joined_size(text, args[0])
+    if method == "expandtabs":
+        return len(text) + text.count("\t") * (args[0] if args else 8)
+    if method == "translate":
+        raise OverflowError("'translate' cannot be used here")
+    return 0
+
+
+def _joined_size(between: str, parts: Any) -> int:
+    known = parts if hasattr(parts, "__len__") else ()
+    return len(between) * len(known) + sum(len(one) for one in known if isinstance(one, str))
+
+
+def _bounded(name: str, given: Callable[..., Any]) -> Callable[..., Any]:
+    """A filter that neither takes numbers nor gives texts that are too large."""
+
+    @wraps(given)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        if name in _TAKES_NUMBERS:
+            _check_numbers((*args, *kwargs.values()))
+        made = given(*args, **kwargs)
+        if isinstance(made, str):
+            _check(len(made))
+        return made
+
+    return checked
+
+
+_TAKES_NUMBERS = ("indent", "center", "tojson", "truncate", "round")
+
+
+@pass_environment
+def _joined(
+    environment: "BoundedEnvironment",
+    parts: Iterable[Any],
+    d: str = "",
+    attribute: str | int | None = None,
+) -> str:
+    values = parts if attribute is None else (environment.getitem(one, attribute) for one in parts)
+    texts = [str(one) for one in values]
+    _check(_joined_size(d, texts))
+    return d.join(texts)
+
+
+def _replaced(text: Any, old: str, new: str, count: int = -1) -> str:
+    _check(_size(str(text), "replace", (old, new)))
+    return str(text).replace(old, new, count)
+
+
+def _centered(text: Any, width: int = 80) -> str:
+    return str(text).center(width)
+
+
+def _formatted(text: Any, *args: Any, **kwargs: Any) -> str:
+    _check_widths(str(text), (*args, *kwargs.values()))
+    return str(str(text) % (kwargs or args))
