@@ -7,6 +7,7 @@ import pytest
 
 from conftest import Workspace
 from metier.core.budget import count_tokens
+from metier.errors import UsageError
 from metier.values.runs import RunResult
 from run.office import TASK, Office
 from run.world import Data, prompt
@@ -277,3 +278,9 @@ def test_a_resumed_step_gets_the_text_of_before_though_files_have_changed(office
     assert first.system == second.system
     assert "OLD" in second.system
     assert len(office.catalog.run_ids()) == 1
+
+
+def test_an_agent_that_is_disabled_does_not_run(office: Office) -> None:
+    office.agent(enabled=False)
+    with pytest.raises(UsageError, match="agent 'worker' is disabled"):
+        office.run()

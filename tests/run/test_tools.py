@@ -111,6 +111,24 @@ def test_a_tool_is_available_when_it_is_registered_and_the_agent_lists_it() -> N
     assert not executor.is_tool_available("take")
 
 
+def test_what_is_lent_stays_until_the_last_lender_takes_it_back() -> None:
+    executor = ToolExecutor()
+    one, two = schema_tool("x", {}, lambda _args: 1), schema_tool("x", {}, lambda _args: 2)
+    assert (executor.lend(one), executor.lend(two)) == (True, True)
+    executor.take_back(one)
+    assert executor.is_tool_available("x")
+    assert asyncio.run(executor.execute("x", {})).output == 2
+    executor.take_back(two)
+    assert not executor.is_tool_available("x")
+
+
+def test_a_tool_that_is_registered_is_not_hidden_by_one_that_is_lent() -> None:
+    executor = ToolExecutor()
+    executor.register(schema_tool("x", {}, lambda _args: "own"))
+    assert not executor.lend(schema_tool("x", {}, lambda _args: "lent"))
+    assert asyncio.run(executor.execute("x", {})).output == "own"
+
+
 def test_specs_come_in_the_order_asked_for_without_unknown_names() -> None:
     executor = ToolExecutor()
     for name in ("a", "b", "c"):
