@@ -151,7 +151,7 @@ def test_no_color_means_none(two: Workspace, command: tuple[str, ...]) -> None:
     assert ESCAPE not in at_terminal(two, *command, NO_COLOR="1").screen
 
 
-@pytest.mark.parametrize("command", [*COMMANDS, ("refresh",), ("demo",)])
+@pytest.mark.parametrize("command", [*COMMANDS, ("refresh",), ("demo", "--fast")])
 def test_a_pipe_gets_neither_colour_nor_bars(two: Workspace, command: tuple[str, ...]) -> None:
     finished = piped(two, *command)
     assert ESCAPE.encode() not in finished.stdout + finished.stderr

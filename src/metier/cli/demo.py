@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from contextlib import chdir
 
@@ -16,8 +17,11 @@ from metier.errors import NotFoundError
 _TASK = "Review the Python pull request"
 _QUESTION = "Which changelog goes with the release tag? Is there a report?"
 _RELEASE = "prepare release 4.12.0"
+_KILLED = ("run", "release-manager", _RELEASE, "--input", '{"since": "v4.11"}')
 _KILLED_AFTER = "notes"
 """The step of the release after which its process is killed."""
+_PAUSE = 1.5
+"""Seconds before each step on a terminal: time to read."""
 _STEPS: tuple[tuple[str, Sequence[str]], ...] = (
     ("Find everything: one command, no set-up.", ("refresh",)),
     ("These are the skills of a small team.", ("list", "skills")),
@@ -42,10 +46,14 @@ _STEPS: tuple[tuple[str, Sequence[str]], ...] = (
     ("Which agent is this task for?", ("select", _RELEASE, "--explain")),
     (
         "It runs: steps in parallel, skills by rule, delegates. Then its process is killed.",
-        ("run", "release-manager", _RELEASE, "--input", '{"since": "v4.11"}'),
+        _KILLED,
     ),
     ("Nothing that was acknowledged is lost.", ("runs", "list")),
     ("It goes on where it was.", ("runs", "resume", "last")),
+    (
+        "A step that fails: what has a way back is taken back, here the tag.",
+        ("run", "release-manager", "prepare release 4.12.1", "--input", '{"folder": "nowhere"}'),
+    ),
     (
         "In the host that you have, with every prompt: this is what would change.",
         ("hook", "install", "claude-code", "--dry-run"),
@@ -54,7 +62,8 @@ _STEPS: tuple[tuple[str, Sequence[str]], ...] = (
 
 
 @click.command("demo")
-def command() -> int:
+@click.option("--fast", is_flag=True, help="Do not pause between the steps.")
+def command(fast: bool) -> int:
     """Show what metier does, on a bundled example. Leaves nothing behind."""
     from metier.cli import run  # the group loads this module
 
@@ -62,10 +71,12 @@ def command() -> int:
         workspace = os.path.join(folder, "workspace")
         shutil.copytree(_example(), workspace, ignore=shutil.ignore_patterns(".metier"))
         with chdir(workspace):
+            pause = 0.0 if fast or not sys.stdout.isatty() else _PAUSE
             for title, arguments in _STEPS:
+                time.sleep(pause)
                 click.echo(click.style(f"\n# {title}", fg="cyan", bold=True))
                 click.echo(click.style(f"$ metier {shlex.join(arguments)}", bold=True))
-                if arguments[0] == "run":
+                if arguments == _KILLED:
                     _run_and_kill(arguments)
                 elif run(arguments) > 1:
                     return 1
