@@ -44,10 +44,6 @@ class ToolExecutor:
         self._tools[added.name] = added
         return added
 
-    def remove(self, name: str) -> None:
-        """Take a tool out again."""
-        self._tools.pop(name, None)
-
     def lend(self, tool: Tool) -> bool:
         """Add a tool for a while, unless one of that name is registered; the last one lent counts.
 

@@ -10,7 +10,6 @@ from metier.core.frozen import freeze
 Execution = Literal["sequential", "parallel"]
 FailureStrategy = Literal["failFast", "continueOnError", "rollback"]
 StepType = Literal["prompt", "tool", "delegate", "conditional", "loop", "parallel"]
-RetryKind = Literal["timeout", "rateLimit", "serverError", "networkError"]
 
 STANDARD = "standard"
 """The agent that is always there."""

@@ -6,7 +6,6 @@ from typing import Any, Literal, NamedTuple
 
 from metier.values.outcomes import Issue
 
-SessionType = Literal["main", "isolated"]
 RolloutMode = Literal["off", "monitor", "soft", "on"]
 LogLevel = Literal["none", "summary", "detailed"]
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
