@@ -156,3 +156,16 @@ def test_a_run_that_never_was_is_not_found(metier: Metier) -> None:
     kept = run_id(metier, "-r", "one")
     told = metier("report", "show", f"{kept}x")
     assert (told.code, f"did you mean '{kept}'?" in told.err) == (1, True)
+
+
+def test_a_report_may_be_called_by_its_beginning_or_as_the_last(
+    workspace: Workspace, metier: Metier
+) -> None:
+    workspace.skill("a", "Searches the web.")
+    metier("resolve", "-r", "web-search")
+    metier("resolve", "-r", "other-thing")
+    first, second = [one["run_id"] for one in metier("report", "list", "--json").data]
+    latest = max(first, second)
+    assert metier("report", "show", "last", "--json").data["run_id"] == latest
+    assert metier("report", "show", latest[:-1], "--json").data["run_id"] == latest
+    assert "no report of run" in metier("report", "show", latest[:8]).err

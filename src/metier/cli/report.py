@@ -10,7 +10,7 @@ from metier.catalog import Catalog
 from metier.cli.layout import one_line
 from metier.cli.resolve import Known, how_to_go_on, notes, stored_report
 from metier.cli.resolve_view import Report, print_report
-from metier.cli.session import Session, metier_command, names_from_catalog
+from metier.cli.session import Session, metier_command, names_from_catalog, run_called
 from metier.errors import MetierError, UsageError
 
 _NEVER_EQUAL = ("run_id", "generated_at")
@@ -46,6 +46,7 @@ def _complete(ctx: click.Context, _parameter: Any, incomplete: str) -> list[Comp
 def command(session: Session, action: str, runs: tuple[str, ...]) -> int:
     """List the reports of resolutions, show one, or compare two.
 
+    RUN is an id, the beginning of one, or 'last'.
     Exit code 1 when two reports differ in more than their id and time.
     """
     wanted = {"list": 0, "show": 1, "diff": 2}[action]
@@ -58,7 +59,7 @@ def command(session: Session, action: str, runs: tuple[str, ...]) -> int:
         if action == "list":
             _list(session, _rows(session, catalog))
             return 0
-        reports = [stored_report(catalog, run_id) for run_id in runs]
+        reports = [stored_report(catalog, run_called(catalog, one)) for one in runs]
         if action == "show":
             _show(session, catalog, reports[0])
             return 0

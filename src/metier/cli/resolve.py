@@ -26,7 +26,7 @@ from metier.cli.resolve_view import (
     shown_rows,
     without,
 )
-from metier.cli.session import Session, complete_names, metier_command
+from metier.cli.session import Session, complete_names, metier_command, run_called
 from metier.config import STATE_FOLDER
 from metier.core.nearest import nearest
 from metier.errors import InvalidDocumentError, NotFoundError, UsageError
@@ -101,7 +101,7 @@ def command(
         if run_id is not None:
             new = (query, requires, consumer, mode, policies, alias_file, host)
             _refuse_a_new_question(*new, no_divergence, full_report)
-            return _continue(session, catalog, run_id, decision)
+            return _continue(session, catalog, run_called(catalog, run_id), decision)
         with _naming(consumer):
             made = catalog.resolve(
                 requires,

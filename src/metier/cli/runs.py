@@ -20,13 +20,12 @@ from metier.cli.run_agent import (
     runs_command,
 )
 from metier.cli.run_view import Family, print_outputs, print_run, print_runs, state_in_words
-from metier.cli.session import Session, counted, metier_command, names_from_catalog
+from metier.cli.session import LAST, Session, counted, metier_command, names_from_catalog
 from metier.errors import NotFoundError, UsageError
 from metier.run.services import Look
 from metier.values.agents import AgentProfile, Checkpoint
 from metier.values.runs import DONE, RunRecord, RunResult, RunState
 
-LAST = "last"
 _ACTIONS = ("list", "show", "steps", "resume", "cancel", "fork")
 _SHOWN = 20
 _COMPLETED = 50

@@ -19,6 +19,8 @@ from metier.errors import MetierError, StoreError
 from metier.index.refresh import OnProgress
 from metier.values.files import Kind
 
+LAST = "last"
+"""What the latest run may be called."""
 _BAR_FROM = 500
 """Files to read from which on a progress bar is worth drawing."""
 
@@ -230,3 +232,10 @@ def _common_options(*, catalog: bool) -> list[click.Parameter]:
         click.Option(["-q", "--quiet"], is_flag=True, help="Print data only."),
         click.Option(["-v", "--verbose"], is_flag=True, help="Show tracebacks."),
     ]
+
+
+def run_called(catalog: Catalog, wanted: str) -> str:
+    """The id of a kept report by itself, by a beginning that no other has, or by `last`."""
+    known = catalog.run_ids()
+    like = known[-1:] if wanted == LAST else [one for one in known if one.startswith(wanted)]
+    return like[0] if len(like) == 1 and wanted not in known else wanted
