@@ -1,13 +1,10 @@
 """Every requirement of the five specs, as data.
 
-A test wears the id of what it proves: ``@pytest.mark.invariant(id="INV-IDX-3")``. A requirement
-that is "built" needs at least one such test; one that is "planned" is still to come. The order
-is that of the specs. A sentence says what holds once the decisions on the specs are applied.
+A test wears the id of what it proves: ``@pytest.mark.invariant(id="INV-IDX-3")``. Each requirement
+needs at least one such test. The order is that of the specs. A sentence says what holds once the decisions on the specs are applied.
 """
 
-from typing import Literal, NamedTuple
-
-Status = Literal["built", "planned"]
+from typing import NamedTuple
 
 
 class Invariant(NamedTuple):
@@ -23,8 +20,6 @@ class Invariant(NamedTuple):
     """Dotted name of the module or package that owns the rule."""
     stage: str
     """discover, parse, lint, index, select, resolve, inject, run, report, hooks or mcp."""
-    status: Status = "planned"
-    """Whether the rule is in force and tested, or still to come."""
 
 
 INVARIANTS: tuple[Invariant, ...] = (
@@ -36,7 +31,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         1,
         "metier.index.abilities",
         "index",
-        "built",
     ),
     Invariant(
         "INV-ABL-002",
@@ -45,7 +39,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         1,
         "metier.index.abilities",
         "index",
-        "built",
     ),
     Invariant(
         "INV-ABL-003",
@@ -54,7 +47,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         1,
         "metier.inject.abilities",
         "inject",
-        "built",
     ),
     Invariant(
         "INV-ABL-004",
@@ -63,7 +55,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         1,
         "metier.values.documents",
         "index",
-        "built",
     ),
     Invariant(
         "INV-ABL-005",
@@ -72,7 +63,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         1,
         "metier.index.abilities",
         "index",
-        "built",
     ),
     Invariant(
         "INV-ABL-SCR-001",
@@ -81,7 +71,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         1,
         "metier.select.abilities",
         "select",
-        "built",
     ),
     Invariant(
         "INV-ABL-SCR-002",
@@ -90,7 +79,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         1,
         "metier.select.abilities",
         "select",
-        "built",
     ),
     Invariant(
         "INV-ABL-LDR-001",
@@ -99,7 +87,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         1,
         "metier.load",
         "lint",
-        "built",
     ),
     Invariant(
         "INV-ABL-LDR-002",
@@ -108,7 +95,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         1,
         "metier.core.names",
         "parse",
-        "built",
     ),
     Invariant(
         "INV-ABL-LDR-003",
@@ -117,7 +103,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         1,
         "metier.parse.frontmatter",
         "parse",
-        "built",
     ),
     # Spec 2: agents
     Invariant(
@@ -127,7 +112,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.index.agents",
         "index",
-        "built",
     ),
     Invariant(
         "INV-AGT-002",
@@ -136,7 +120,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.index.agents",
         "index",
-        "built",
     ),
     Invariant(
         "INV-AGT-003",
@@ -145,7 +128,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.run.runner",
         "run",
-        "built",
     ),
     Invariant(
         "INV-CP-001",
@@ -154,7 +136,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.run.checkpoints",
         "run",
-        "built",
     ),
     Invariant(
         "INV-CP-002",
@@ -163,7 +144,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.run.checkpoints",
         "run",
-        "built",
     ),
     Invariant(
         "INV-DT-001",
@@ -172,7 +152,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.run.delegation",
         "run",
-        "built",
     ),
     Invariant(
         "INV-DT-002",
@@ -181,7 +160,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.run.delegation",
         "run",
-        "built",
     ),
     Invariant(
         "INV-TOOL-001",
@@ -190,7 +168,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.run.tools",
         "run",
-        "built",
     ),
     Invariant(
         "INV-TOOL-002",
@@ -198,7 +175,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.values.agents",
         "run",
-        "built",
     ),
     Invariant(
         "INV-TOOL-003",
@@ -207,7 +183,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.run.tools",
         "run",
-        "built",
     ),
     Invariant(
         "INV-PE-001",
@@ -216,7 +191,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.run.runner",
         "run",
-        "built",
     ),
     Invariant(
         "INV-PE-002",
@@ -225,7 +199,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.run.plan",
         "run",
-        "built",
     ),
     Invariant(
         "INV-PE-003",
@@ -234,7 +207,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.run.runner",
         "run",
-        "built",
     ),
     Invariant(
         "INV-AGT-ABL-001",
@@ -243,7 +215,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.agency",
         "run",
-        "built",
     ),
     Invariant(
         "INV-AGT-ABL-002",
@@ -252,7 +223,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.inject.abilities",
         "inject",
-        "built",
     ),
     Invariant(
         "INV-AGT-ABL-003",
@@ -261,7 +231,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.inject.abilities",
         "inject",
-        "built",
     ),
     Invariant(
         "INV-AGT-SEL-001",
@@ -270,7 +239,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.select.agents",
         "select",
-        "built",
     ),
     Invariant(
         "INV-AGT-SEL-002",
@@ -278,7 +246,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.select.agents",
         "select",
-        "built",
     ),
     Invariant(
         "INV-AGT-SEL-003",
@@ -286,7 +253,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.select.agents",
         "select",
-        "built",
     ),
     Invariant(
         "INV-AGT-SEL-004",
@@ -295,7 +261,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.select.agents",
         "select",
-        "built",
     ),
     Invariant(
         "INV-AGT-SEL-005",
@@ -304,7 +269,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.select.agents",
         "select",
-        "built",
     ),
     Invariant(
         "INV-AGT-SEL-006",
@@ -313,7 +277,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         2,
         "metier.select.agents",
         "select",
-        "built",
     ),
     # Spec 3: capability index
     Invariant(
@@ -323,7 +286,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         3,
         "metier.index.capabilities",
         "index",
-        "built",
     ),
     Invariant(
         "INV-IDX-2",
@@ -332,7 +294,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         3,
         "metier.index.capabilities",
         "index",
-        "built",
     ),
     Invariant(
         "INV-IDX-3",
@@ -341,7 +302,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         3,
         "metier.index.capabilities",
         "index",
-        "built",
     ),
     Invariant(
         "INV-IDX-4",
@@ -350,7 +310,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         3,
         "metier.index.capabilities",
         "index",
-        "built",
     ),
     Invariant(
         "INV-IDX-5",
@@ -359,7 +318,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         3,
         "metier.index.capabilities",
         "index",
-        "built",
     ),
     Invariant(
         "INV-IDX-6",
@@ -368,7 +326,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         3,
         "metier.index.skills",
         "index",
-        "built",
     ),
     Invariant(
         "INV-IDX-7",
@@ -377,7 +334,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         3,
         "metier.index.skills",
         "index",
-        "built",
     ),
     Invariant(
         "INV-IDX-8",
@@ -386,7 +342,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         3,
         "metier.index.skills",
         "index",
-        "built",
     ),
     Invariant(
         "INV-IDX-9",
@@ -395,7 +350,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         3,
         "metier.index.capabilities",
         "index",
-        "built",
     ),
     # Spec 4: dependent capabilities
     Invariant(
@@ -405,7 +359,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.discover",
         "discover",
-        "built",
     ),
     Invariant(
         "DCI-DSC-002",
@@ -414,7 +367,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.load",
         "discover",
-        "built",
     ),
     Invariant(
         "DCI-DSC-003",
@@ -423,7 +375,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.load",
         "discover",
-        "built",
     ),
     Invariant(
         "DCI-DSC-004",
@@ -432,7 +383,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.load",
         "discover",
-        "built",
     ),
     Invariant(
         "DCI-DSC-005",
@@ -441,7 +391,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.discover",
         "discover",
-        "built",
     ),
     Invariant(
         "DCI-DSC-006",
@@ -450,7 +399,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.config",
         "discover",
-        "built",
     ),
     Invariant(
         "DCI-TOK-001",
@@ -459,7 +407,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.core.names",
         "parse",
-        "built",
     ),
     Invariant(
         "DCI-TOK-002",
@@ -468,7 +415,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.parse.contract",
         "parse",
-        "built",
     ),
     Invariant(
         "DCI-TOK-003",
@@ -477,7 +423,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.parse.contract",
         "parse",
-        "built",
     ),
     Invariant(
         "DCI-TOK-004",
@@ -486,7 +431,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.parse.contract",
         "parse",
-        "built",
     ),
     Invariant(
         "DCI-TOK-005",
@@ -495,7 +439,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-TOK-006",
@@ -504,7 +447,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-TOK-007",
@@ -513,7 +455,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-TOK-008",
@@ -522,7 +463,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-ALS-001",
@@ -531,7 +471,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-ALS-002",
@@ -539,7 +478,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-ALS-003",
@@ -548,7 +486,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-ALS-004",
@@ -557,7 +494,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-ALS-005",
@@ -565,7 +501,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-ALS-006",
@@ -574,7 +509,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-ALS-007",
@@ -583,7 +517,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-ALS-008",
@@ -591,7 +524,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-RUN-001",
@@ -600,7 +532,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-RUN-002",
@@ -608,7 +539,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-RUN-003",
@@ -616,7 +546,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-RUN-004",
@@ -624,7 +553,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-RUN-005",
@@ -633,7 +561,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-RUN-006",
@@ -642,7 +569,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-RUN-007",
@@ -651,7 +577,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-SCO-001",
@@ -660,7 +585,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-SCO-002",
@@ -668,7 +592,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-SCO-003",
@@ -677,7 +600,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-SCO-004",
@@ -686,7 +608,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-SCO-005",
@@ -694,7 +615,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-SCO-006",
@@ -702,7 +622,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-SCO-007",
@@ -710,7 +629,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-SCO-008",
@@ -718,7 +636,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-SCO-009",
@@ -726,7 +643,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-SCO-010",
@@ -735,7 +651,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-SCO-011",
@@ -744,7 +659,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.core.fuzzy",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-SCO-012",
@@ -753,7 +667,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.core.fuzzy",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-SCO-013",
@@ -761,7 +674,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-SCO-014",
@@ -770,7 +682,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-SCO-015",
@@ -779,7 +690,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.core.text",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-SCO-016",
@@ -787,7 +697,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.core.text",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-SCO-017",
@@ -796,7 +705,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.core.text",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-SCO-018",
@@ -805,7 +713,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve.scoring",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-SCO-019",
@@ -813,7 +720,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve.scoring",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-SCO-020",
@@ -821,7 +727,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve.scoring",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-SCO-021",
@@ -830,7 +735,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-SCO-022",
@@ -838,7 +742,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.core.text",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-SCO-023",
@@ -846,7 +749,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.core.text",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-SCO-024",
@@ -855,7 +757,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-SCO-025",
@@ -864,7 +765,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-SCO-026",
@@ -872,7 +772,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-SCO-027",
@@ -880,7 +779,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-POL-001",
@@ -888,7 +786,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-POL-002",
@@ -896,7 +793,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-POL-003",
@@ -904,7 +800,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-POL-004",
@@ -912,7 +807,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-POL-005",
@@ -920,7 +814,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-POL-006",
@@ -928,7 +821,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-POL-007",
@@ -937,7 +829,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-POL-008",
@@ -946,7 +837,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-POL-009",
@@ -954,7 +844,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-POL-010",
@@ -962,7 +851,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-POL-011",
@@ -971,7 +859,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-POL-012",
@@ -980,7 +867,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-POL-013",
@@ -988,7 +874,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-POL-014",
@@ -997,7 +882,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-POL-015",
@@ -1006,7 +890,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-POL-016",
@@ -1015,7 +898,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-POL-017",
@@ -1024,7 +906,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-GATE-001",
@@ -1033,7 +914,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-GATE-002",
@@ -1042,7 +922,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-GATE-003",
@@ -1051,7 +930,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-GATE-004",
@@ -1060,7 +938,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-GATE-005",
@@ -1069,7 +946,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-SEL-001",
@@ -1077,7 +953,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-SEL-002",
@@ -1085,7 +960,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-SEL-003",
@@ -1094,7 +968,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-SEL-004",
@@ -1102,7 +975,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-SEL-005",
@@ -1110,7 +982,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-MISS-001",
@@ -1118,7 +989,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-MISS-002",
@@ -1127,7 +997,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-MISS-003",
@@ -1136,7 +1005,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-MISS-004",
@@ -1144,7 +1012,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-MISS-005",
@@ -1152,7 +1019,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-MISS-006",
@@ -1161,7 +1027,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-TIE-001",
@@ -1169,7 +1034,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-TIE-002",
@@ -1177,7 +1041,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-TIE-003",
@@ -1185,7 +1048,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-TIE-004",
@@ -1194,7 +1056,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-TIE-005",
@@ -1203,7 +1064,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-TIE-006",
@@ -1212,7 +1072,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-TIE-007",
@@ -1220,7 +1079,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.core.names",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-TIE-008",
@@ -1228,7 +1086,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.core.names",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-SEL-006",
@@ -1237,7 +1094,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-SEL-007",
@@ -1246,7 +1102,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-SEL-008",
@@ -1255,7 +1110,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-SEL-009",
@@ -1264,7 +1118,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-MAN-001",
@@ -1273,7 +1126,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-MAN-002",
@@ -1282,7 +1134,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-MAN-003",
@@ -1291,7 +1142,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-MAN-004",
@@ -1300,7 +1150,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-MAN-005",
@@ -1308,7 +1157,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-MAN-006",
@@ -1317,7 +1165,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-MAN-007",
@@ -1326,7 +1173,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-MAN-008",
@@ -1335,7 +1181,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-MAN-009",
@@ -1344,7 +1189,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-MAN-010",
@@ -1352,7 +1196,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-MAN-011",
@@ -1361,7 +1204,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-PRB-001",
@@ -1370,7 +1212,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-PRB-002",
@@ -1379,7 +1220,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-PRB-003",
@@ -1388,7 +1228,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-REL-001",
@@ -1397,7 +1236,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-REL-002",
@@ -1406,7 +1244,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-CACHE-001",
@@ -1415,7 +1252,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-CACHE-002",
@@ -1424,7 +1260,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-CACHE-003",
@@ -1433,7 +1268,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-REL-003",
@@ -1441,7 +1275,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-REL-004",
@@ -1450,7 +1283,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-REL-005",
@@ -1459,7 +1291,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-REL-006",
@@ -1467,7 +1298,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-REL-007",
@@ -1476,7 +1306,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-REP-001",
@@ -1485,7 +1314,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve.report",
         "report",
-        "built",
     ),
     Invariant(
         "DCI-REP-002",
@@ -1493,7 +1321,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve.report",
         "report",
-        "built",
     ),
     Invariant(
         "DCI-REP-003",
@@ -1502,7 +1329,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve.report",
         "report",
-        "built",
     ),
     Invariant(
         "DCI-REP-004",
@@ -1511,7 +1337,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve.report",
         "report",
-        "built",
     ),
     Invariant(
         "DCI-REP-005",
@@ -1520,7 +1345,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve.report",
         "report",
-        "built",
     ),
     Invariant(
         "DCI-REP-006",
@@ -1528,7 +1352,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve.report",
         "report",
-        "built",
     ),
     Invariant(
         "DCI-REP-007",
@@ -1536,7 +1359,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve.report",
         "report",
-        "built",
     ),
     Invariant(
         "DCI-REP-008",
@@ -1544,7 +1366,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve.report",
         "report",
-        "built",
     ),
     Invariant(
         "DCI-REP-009",
@@ -1553,7 +1374,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve.report",
         "report",
-        "built",
     ),
     Invariant(
         "DCI-REP-010",
@@ -1562,7 +1382,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve.report",
         "report",
-        "built",
     ),
     Invariant(
         "DCI-REP-011",
@@ -1570,7 +1389,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve.report",
         "report",
-        "built",
     ),
     Invariant(
         "DCI-GRM-001",
@@ -1579,7 +1397,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.parse.contract",
         "parse",
-        "built",
     ),
     Invariant(
         "DCI-GRM-002",
@@ -1588,7 +1405,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.parse.contract",
         "parse",
-        "built",
     ),
     Invariant(
         "DCI-GRM-003",
@@ -1596,7 +1412,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.parse.contract",
         "parse",
-        "built",
     ),
     Invariant(
         "DCI-GRM-004",
@@ -1605,7 +1420,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.parse.contract",
         "parse",
-        "built",
     ),
     Invariant(
         "DCI-GRM-005",
@@ -1614,7 +1428,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.parse.contract",
         "parse",
-        "built",
     ),
     Invariant(
         "DCI-GRM-006",
@@ -1623,7 +1436,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.parse.contract",
         "parse",
-        "built",
     ),
     Invariant(
         "DCI-GRM-007",
@@ -1632,7 +1444,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.parse.contract",
         "parse",
-        "built",
     ),
     Invariant(
         "DCI-GRM-008",
@@ -1641,7 +1452,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.parse.contract",
         "parse",
-        "built",
     ),
     Invariant(
         "DCI-GRM-009",
@@ -1650,7 +1460,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.parse.contract",
         "parse",
-        "built",
     ),
     Invariant(
         "DCI-GRM-010",
@@ -1659,7 +1468,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.parse.contract",
         "parse",
-        "built",
     ),
     Invariant(
         "DCI-GRM-011",
@@ -1668,7 +1476,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     Invariant(
         "DCI-GRM-012",
@@ -1677,7 +1484,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.parse.contract",
         "parse",
-        "built",
     ),
     Invariant(
         "DCI-GRM-013",
@@ -1685,7 +1491,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.parse.contract",
         "parse",
-        "built",
     ),
     Invariant(
         "DCI-GRM-014",
@@ -1693,7 +1498,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.parse.contract",
         "parse",
-        "built",
     ),
     Invariant(
         "DCI-GRM-015",
@@ -1702,7 +1506,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.parse.contract",
         "parse",
-        "built",
     ),
     Invariant(
         "DCI-GRM-016",
@@ -1710,7 +1513,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.parse.contract",
         "parse",
-        "built",
     ),
     Invariant(
         "DCI-GRM-017",
@@ -1719,7 +1521,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.parse.contract",
         "parse",
-        "built",
     ),
     Invariant(
         "DCI-GRM-018",
@@ -1727,7 +1528,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.parse.contract",
         "parse",
-        "built",
     ),
     Invariant(
         "DCI-GRM-019",
@@ -1736,7 +1536,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         4,
         "metier.resolve",
         "resolve",
-        "built",
     ),
     # Spec 5: capability awareness
     Invariant(
@@ -1745,7 +1544,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.lint",
         "lint",
-        "built",
     ),
     Invariant(
         "CARD-TIER-002",
@@ -1753,7 +1551,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.lint",
         "lint",
-        "built",
     ),
     Invariant(
         "CARD-TIER-003",
@@ -1761,7 +1558,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
-        "built",
     ),
     Invariant(
         "CARD-TIER-004",
@@ -1770,7 +1566,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
-        "built",
     ),
     Invariant(
         "CARD-REG-001",
@@ -1778,7 +1573,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.index.cards",
         "index",
-        "built",
     ),
     Invariant(
         "CARD-REG-002",
@@ -1786,7 +1580,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.lint",
         "lint",
-        "built",
     ),
     Invariant(
         "CARD-REG-003",
@@ -1794,7 +1587,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.index.cards",
         "index",
-        "built",
     ),
     Invariant(
         "CARD-REG-004",
@@ -1802,7 +1594,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.lint",
         "lint",
-        "built",
     ),
     Invariant(
         "CARD-REG-005",
@@ -1810,7 +1601,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.index.cards",
         "index",
-        "built",
     ),
     Invariant(
         "CARD-REG-006",
@@ -1818,7 +1608,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.index.cards",
         "index",
-        "built",
     ),
     Invariant(
         "CARD-REG-007",
@@ -1826,7 +1615,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.index.cards",
         "index",
-        "built",
     ),
     Invariant(
         "CARD-REG-008",
@@ -1835,7 +1623,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.lint",
         "lint",
-        "built",
     ),
     Invariant(
         "CARD-REG-009",
@@ -1843,7 +1630,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.index.cards",
         "index",
-        "built",
     ),
     Invariant(
         "CARD-SEL-001",
@@ -1851,7 +1637,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.select.cards",
         "select",
-        "built",
     ),
     Invariant(
         "CARD-SEL-002",
@@ -1860,7 +1645,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.select.cards",
         "select",
-        "built",
     ),
     Invariant(
         "CARD-SEL-003",
@@ -1868,7 +1652,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.select.cards",
         "select",
-        "built",
     ),
     Invariant(
         "CARD-SEL-004",
@@ -1877,7 +1660,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.select.cards",
         "select",
-        "built",
     ),
     Invariant(
         "CARD-SEL-005",
@@ -1886,7 +1668,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.select.cards",
         "select",
-        "built",
     ),
     Invariant(
         "CARD-SEL-006",
@@ -1894,7 +1675,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.select.cards",
         "select",
-        "built",
     ),
     Invariant(
         "CARD-SEL-007",
@@ -1902,7 +1682,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.select.cards",
         "select",
-        "built",
     ),
     Invariant(
         "CARD-SCO-001",
@@ -1910,7 +1689,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.select.cards",
         "select",
-        "built",
     ),
     Invariant(
         "CARD-SCO-002",
@@ -1918,7 +1696,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.select.cards",
         "select",
-        "built",
     ),
     Invariant(
         "CARD-SCO-003",
@@ -1926,7 +1703,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.core.keywords",
         "select",
-        "built",
     ),
     Invariant(
         "CARD-SCO-004",
@@ -1934,7 +1710,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.select.cards",
         "select",
-        "built",
     ),
     Invariant(
         "CARD-SCO-005",
@@ -1943,7 +1718,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.select.cards",
         "select",
-        "built",
     ),
     Invariant(
         "CARD-SCO-006",
@@ -1951,7 +1725,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.core.keywords",
         "select",
-        "built",
     ),
     Invariant(
         "CARD-SCO-007",
@@ -1959,7 +1732,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.select.cards",
         "select",
-        "built",
     ),
     Invariant(
         "CARD-SCO-008",
@@ -1967,7 +1739,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.select.cards",
         "select",
-        "built",
     ),
     Invariant(
         "CARD-SCO-009",
@@ -1975,7 +1746,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.select.cards",
         "select",
-        "built",
     ),
     Invariant(
         "CARD-INJ-001",
@@ -1983,7 +1753,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
-        "built",
     ),
     Invariant(
         "CARD-INJ-002",
@@ -1991,7 +1760,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
-        "built",
     ),
     Invariant(
         "CARD-INJ-003",
@@ -2000,7 +1768,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
-        "built",
     ),
     Invariant(
         "CARD-INJ-004",
@@ -2009,7 +1776,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
-        "built",
     ),
     Invariant(
         "CARD-INJ-005",
@@ -2017,7 +1783,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.hooks",
         "hooks",
-        "built",
     ),
     Invariant(
         "CARD-INJ-006",
@@ -2026,7 +1791,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.hooks",
         "hooks",
-        "built",
     ),
     Invariant(
         "CARD-SEC-001",
@@ -2034,7 +1798,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.discover",
         "discover",
-        "built",
     ),
     Invariant(
         "CARD-SEC-002",
@@ -2043,7 +1806,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.discover",
         "discover",
-        "built",
     ),
     Invariant(
         "CARD-SEC-003",
@@ -2051,7 +1813,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
-        "built",
     ),
     Invariant(
         "CARD-SEC-004",
@@ -2060,7 +1821,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
-        "built",
     ),
     Invariant(
         "CARD-SEC-005",
@@ -2069,7 +1829,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
-        "built",
     ),
     Invariant(
         "CARD-SEC-006",
@@ -2077,7 +1836,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
-        "built",
     ),
     Invariant(
         "CARD-SEC-007",
@@ -2086,7 +1844,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
-        "built",
     ),
     Invariant(
         "CARD-SEC-008",
@@ -2094,7 +1851,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
-        "built",
     ),
     Invariant(
         "CARD-SEC-009",
@@ -2102,7 +1858,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.lint",
         "lint",
-        "built",
     ),
     Invariant(
         "CARD-SEC-010",
@@ -2110,7 +1865,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.lint",
         "lint",
-        "built",
     ),
     Invariant(
         "CARD-SEC-011",
@@ -2118,7 +1872,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.lint",
         "lint",
-        "built",
     ),
     Invariant(
         "CARD-SEC-012",
@@ -2127,7 +1880,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
-        "built",
     ),
     Invariant(
         "CARD-SEC-013",
@@ -2135,7 +1887,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.discover",
         "discover",
-        "built",
     ),
     Invariant(
         "CARD-LOG-001",
@@ -2143,7 +1894,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
-        "built",
     ),
     Invariant(
         "CARD-LOG-002",
@@ -2151,7 +1901,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
-        "built",
     ),
     Invariant(
         "CARD-CFG-001",
@@ -2159,7 +1908,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.config",
         "inject",
-        "built",
     ),
     Invariant(
         "CARD-CFG-002",
@@ -2167,7 +1915,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.config",
         "inject",
-        "built",
     ),
     Invariant(
         "CARD-CFG-003",
@@ -2176,7 +1923,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.config",
         "select",
-        "built",
     ),
     Invariant(
         "CARD-CFG-004",
@@ -2185,7 +1931,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.config",
         "select",
-        "built",
     ),
     Invariant(
         "CARD-CFG-005",
@@ -2193,7 +1938,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.config",
         "select",
-        "built",
     ),
     Invariant(
         "CARD-CFG-006",
@@ -2201,7 +1945,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.config",
         "inject",
-        "built",
     ),
     Invariant(
         "CARD-EXT-001",
@@ -2209,7 +1952,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.select.cards",
         "select",
-        "built",
     ),
     Invariant(
         "CARD-EXT-002",
@@ -2217,7 +1959,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.select.cards",
         "select",
-        "built",
     ),
     Invariant(
         "CARD-EXT-003",
@@ -2225,7 +1966,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.select.cards",
         "select",
-        "built",
     ),
     Invariant(
         "CARD-EXT-004",
@@ -2233,7 +1973,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.select.cards",
         "select",
-        "built",
     ),
     Invariant(
         "CARD-EXT-005",
@@ -2242,7 +1981,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.sources",
         "discover",
-        "built",
     ),
     Invariant(
         "CARD-EXT-006",
@@ -2251,7 +1989,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.sources",
         "discover",
-        "built",
     ),
     Invariant(
         "CARD-EXT-007",
@@ -2259,7 +1996,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.config",
         "select",
-        "built",
     ),
     Invariant(
         "CARD-EXT-008",
@@ -2267,7 +2003,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.index.cards",
         "index",
-        "built",
     ),
     Invariant(
         "CARD-FAIL-001",
@@ -2276,7 +2011,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
-        "built",
     ),
     Invariant(
         "CARD-FAIL-002",
@@ -2285,7 +2019,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
-        "built",
     ),
     Invariant(
         "CARD-FAIL-003",
@@ -2293,7 +2026,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
-        "built",
     ),
     Invariant(
         "CARD-FAIL-004",
@@ -2302,7 +2034,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.load",
         "discover",
-        "built",
     ),
     Invariant(
         "CARD-FAIL-005",
@@ -2311,7 +2042,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.load",
         "parse",
-        "built",
     ),
     Invariant(
         "CARD-FAIL-006",
@@ -2320,7 +2050,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
-        "built",
     ),
     Invariant(
         "CARD-ROLL-001",
@@ -2328,7 +2057,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
-        "built",
     ),
     Invariant(
         "CARD-ROLL-002",
@@ -2336,7 +2064,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
-        "built",
     ),
     Invariant(
         "CARD-ROLL-003",
@@ -2345,7 +2072,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
-        "built",
     ),
     Invariant(
         "CARD-ROLL-004",
@@ -2353,7 +2079,6 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.inject",
         "inject",
-        "built",
     ),
     Invariant(
         "CARD-ROLL-005",
@@ -2361,6 +2086,5 @@ INVARIANTS: tuple[Invariant, ...] = (
         5,
         "metier.hooks",
         "hooks",
-        "built",
     ),
 )
