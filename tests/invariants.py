@@ -1,7 +1,8 @@
 """Every requirement of the five specs, as data.
 
 A test wears the id of what it proves: ``@pytest.mark.invariant(id="INV-IDX-3")``. Each requirement
-needs at least one such test. The order is that of the specs. A sentence says what holds once the decisions on the specs are applied.
+needs at least one such test. The order is that of the specs. A sentence
+says what holds once the decisions on the specs are applied.
 """
 
 from typing import NamedTuple
