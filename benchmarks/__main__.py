@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 import metier
-from benchmarks import abilities, hooks, providers, refresh, resolve, runs, sanitize, start
+from benchmarks import abilities, hooks, mcp, providers, refresh, resolve, runs, sanitize, start
 from benchmarks.measure import Bar
 
 SUITES = {
@@ -25,6 +25,7 @@ SUITES = {
     "hooks": hooks,
     "sanitize": sanitize,
     "runs": runs,
+    "mcp": mcp,
 }
 
 

@@ -1,16 +1,73 @@
 """Reference pages made from the program itself."""
 
+import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
+import metier
 from metier.cli import COMMANDS, group
 from metier.lint.pages import ERROR_PAGES, PAGES
 from metier.values.codes import CODES
 
 DOCS = Path(__file__).parents[1] / "docs"
 NOTE = "Generated from the program; `make docs` writes it anew.\n"
+SCHEMAS = Path(metier.__file__).parent / "schemas"
+SCHEMA_ENDING = ".v1.schema.json"
+SCHEMA_OF = {
+    "init": "init",
+    "refresh": "refresh",
+    "list": "document-list",
+    "show": "document",
+    "providers": "providers",
+    "resolve": "capability-resolution-report",
+    "report list": "report-list",
+    "report show": "capability-resolution-report",
+    "report diff": "report-diff",
+    "record": "record",
+    "select": "select",
+    "run": "run",
+    "runs list": "runs",
+    "runs show": "run",
+    "runs steps": "run-steps",
+    "runs resume": "run",
+    "runs cancel": "run-cancelled",
+    "runs fork": "run",
+    "inject": "inject",
+    "stats": "stats",
+    "stats decisions": "stats-decisions",
+    "stats label": "stats-label",
+    "stats resume": "stats-resume",
+    "hook install": "host-settings",
+    "hook uninstall": "host-settings",
+    "hook refresh": "hook-refresh",
+    "mcp --http": "mcp-serving",
+    "mcp install": "host-settings",
+    "mcp uninstall": "host-settings",
+    "lint": "lint",
+    "explain": "explain-list",
+    "explain CODE": "explain",
+    "conformance": "conformance",
+    "doctor": "doctor",
+}
+"""Which schema the output of a command follows when it is told `--json`."""
+OTHER_HOMES = {
+    "the files in `agents/`: [agents](../agents.md)": "agent-profile",
+    "`.dci/aliases.v1.json`, `metier resolve --aliases FILE`": "aliases",
+    "`.dci/state/reliability.v1.json`, what `metier record` and runs keep": "reliability",
+    "the files in `.metier/reports/`, `Resolution.report`": "capability-resolution-report",
+    "each line of `metier run --events`, `metier runs resume` and `fork` too": "event",
+    "the MCP tool `skill_list`": "skill-list",
+    "the MCP tool `capability_list`": "capability-list",
+    "the MCP tool `context_inject`": "context-injection",
+    "the MCP tool `capability_resolve`": "capability-resolution-report",
+    "the MCP tools `run_start` and `run_get`": "run",
+    "an MCP tool that fails": "mcp-error",
+}
+"""Files and streams that follow a schema."""
 
 
 def is_writing() -> bool:
@@ -58,3 +115,129 @@ def findings_page() -> str:
 def errors_page() -> str:
     rows = "".join(f"| `{code}` | {text} |\n" for code, text in ERROR_PAGES.items())
     return f"# Errors\n\n{NOTE}\n| code | what it means, what to do |\n|---|---|\n{rows}"
+
+
+def commands_with_json() -> set[str]:
+    """Every command that takes `--json`."""
+    context = click.Context(group, info_name="metier")
+    commands = {name: group.get_command(context, name) for name in COMMANDS}
+    return {
+        name
+        for name, command in commands.items()
+        if command is not None and any("--json" in one.opts for one in command.params)
+    }
+
+
+def schema_names() -> list[str]:
+    return sorted(file.name.removesuffix(SCHEMA_ENDING) for file in SCHEMAS.glob("*.json"))
+
+
+def schemas_page() -> str:
+    names = schema_names()
+    schemas = {name: json.loads((SCHEMAS / f"{name}{SCHEMA_ENDING}").read_text()) for name in names}
+    parts = [
+        f"# Schemas\n\n{NOTE}",
+        "JSON Schemas (draft 2020-12) of what metier reads and writes; they ship with it as"
+        f" `schemas/NAME{SCHEMA_ENDING}`,\nand `metier show schema NAME` prints one. In a field's"
+        " name a dot leads into an object, `[]` into a list, `{}` into the\nvalues of an object"
+        " whose keys are free.\n",
+        "| schema | title | what it is |\n|---|---|---|",
+        *(
+            f"| [{name}](#{name}) | {one['title']} | {_about(one)} |"
+            for name, one in schemas.items()
+        ),
+        "\n| where it is met | schema |\n|---|---|",
+        *(
+            f"| `metier {command} --json` | [{name}](#{name}) |"
+            for command, name in SCHEMA_OF.items()
+        ),
+        *(f"| {home} | [{name}](#{name}) |" for home, name in OTHER_HOMES.items()),
+    ]
+    for name, schema in schemas.items():
+        parts.append(f"\n## {name}\n\n{schema['title']}. {_about(schema)}".rstrip())
+        parts += _tables(schema)
+        for inner, definition in schema.get("$defs", {}).items():
+            parts.append(f"\n### {inner} of {name}")
+            parts += _tables(definition)
+    return "\n".join(parts) + "\n"
+
+
+def _about(schema: Any) -> str:
+    """What the schema says of itself, on one line."""
+    return " ".join(str(schema.get("description", "")).split()).replace("|", "\\|")
+
+
+def _tables(schema: Any) -> Iterator[str]:
+    """The fields of a schema; what each of several alternatives is."""
+    alternatives = schema.get("oneOf") or []
+    if alternatives:
+        yield f"\nOne of: {', '.join(_type_of(one) for one in alternatives)}."
+    either = [one["required"][0] for one in schema.get("anyOf", []) if "required" in one]
+    if either:
+        yield f"\nOne of these is required: {', '.join(f'`{name}`' for name in either)}."
+    prefix, inner = ("[]", schema["items"]) if schema.get("type") == "array" else ("", schema)
+    rows = list(_rows(inner, prefix))
+    for one in schema.get("allOf", []):
+        (wanted,) = one["if"]["properties"].items()
+        (kept,) = one["then"]["properties"].items()
+        about = f"where `{wanted[0]}` is `{wanted[1]['const']}`"
+        rows += _rows(kept[1], kept[0], about)
+    if rows:
+        yield "\n| field | type | required | meaning |\n|---|---|---|---|"
+        yield from rows
+
+
+def _rows(schema: Any, prefix: str, about: str = "") -> Iterator[str]:
+    required = schema.get("required", ())
+    for name, field in schema.get("properties", {}).items():
+        path = f"{prefix}.{name}" if prefix else name
+        always = "yes" if name in required else ""
+        meaning = "; ".join(one for one in (about, _about(field)) if one)
+        yield f"| `{path}` | {_type_of(field)} | {always} | {meaning} |"
+        for one in [field, *field.get("anyOf", []), *field.get("oneOf", [])]:
+            yield from _rows(*_inside(one, path), about)
+
+
+def _inside(field: Any, path: str) -> tuple[Any, str]:
+    """The object that a field holds, in a list or under free keys as well, and its path."""
+    while True:
+        items, free = field.get("items"), field.get("additionalProperties")
+        if isinstance(items, dict):
+            field, path = items, f"{path}[]"
+        elif isinstance(free, dict):
+            field, path = free, f"{path}{{}}"
+        else:
+            return field, path
+
+
+def _type_of(field: Any) -> str:
+    if "$ref" in field:
+        return f"`{field['$ref'].rpartition('/')[2]}`"
+    if "const" in field:
+        return f"`{json.dumps(field['const'])}`"
+    if "enum" in field:
+        return ", ".join(f"`{json.dumps(value)}`" for value in field["enum"])
+    several = field.get("anyOf") or field.get("oneOf")
+    if several:
+        return " or ".join(_type_of(one) for one in several)
+    given = field.get("type", "any")
+    return " or ".join(_named(one, field) for one in ([given] if isinstance(given, str) else given))
+
+
+def _named(given: str, field: Any) -> str:
+    if given == "array" and isinstance(field.get("items"), dict):
+        return f"list of {_type_of(field['items'])}"
+    if given == "object" and isinstance(field.get("additionalProperties"), dict):
+        return f"object of {_type_of(field['additionalProperties'])}"
+    return f"{given}{_bounds(field)}" if given not in ("null", "boolean") else given
+
+
+def _bounds(field: Any) -> str:
+    """` (0–1)` for a number that has limits, and the most characters of a text."""
+    least, most = field.get("minimum"), field.get("maximum")
+    if least is not None and most is not None:
+        return f" ({least}–{most})"
+    if least is not None:
+        return f" (from {least})"
+    longest = field.get("maxLength")
+    return f" (at most {longest} characters)" if longest is not None else ""

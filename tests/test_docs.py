@@ -1,4 +1,4 @@
-"""Pages that cannot drift: references are generated, the commands and code of the README run."""
+"""Pages that cannot drift: references are generated, the commands and code of all pages run."""
 
 import json
 import os
@@ -11,12 +11,28 @@ from pathlib import Path
 
 import pytest
 
+from invariants import INVARIANTS
 from metier.config import _ENVIRONMENT, _KEYS
-from reference import DOCS, check, cli_page, errors_page, findings_page
+from metier.discover.hosts import HOSTS as SKILL_FOLDERS
+from metier.hooks.hosts import HOSTS, Host
+from reference import (
+    DOCS,
+    OTHER_HOMES,
+    SCHEMA_OF,
+    check,
+    cli_page,
+    commands_with_json,
+    errors_page,
+    findings_page,
+    schema_names,
+    schemas_page,
+)
 from test_invariants import PAGE, page
 
 REPOSITORY = Path(__file__).parents[1]
-README = (REPOSITORY / "README.md").read_text()
+README = REPOSITORY / "README.md"
+TUTORIAL = DOCS / "tutorial.md"
+EXAMPLE = REPOSITORY / "examples" / "workspace"
 METIER = str(Path(sys.executable).with_name("metier"))
 
 
@@ -26,8 +42,9 @@ METIER = str(Path(sys.executable).with_name("metier"))
         ("reference/cli.md", cli_page()),
         ("reference/findings.md", findings_page()),
         ("reference/errors.md", errors_page()),
+        ("reference/schemas.md", schemas_page()),
     ],
-    ids=["cli", "findings", "errors"],
+    ids=["cli", "findings", "errors", "schemas"],
 )
 def test_a_reference_page_says_what_the_program_says(name: str, text: str) -> None:
     check(DOCS / name, text)
@@ -43,92 +60,207 @@ def test_every_setting_is_documented() -> None:
     assert missing == []
 
 
-def console_commands() -> list[tuple[str, str]]:
-    """Each `$ command` of the README's console blocks, with the output shown below it."""
-    found = []
-    for block in re.findall(r"```console\n(.*?)```", README, re.DOTALL):
-        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-            command, _, output = part.partition("\n")
-            found.append((command, output))
-    return found
+def blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize(("command", "output"), console_commands())
-def test_a_command_of_the_readme_prints_what_the_readme_shows(
-    command: str, output: str, tmp_path: Path
-) -> None:
-    workspace = tmp_path / "workspace"
-    shutil.copytree(
-        REPOSITORY / "examples" / "workspace", workspace, ignore=shutil.ignore_patterns(".metier")
-    )
-    name, *arguments = shlex.split(command)
-    assert name == "metier"
-    result = subprocess.run(
-        [METIER, *arguments], cwd=workspace, capture_output=True, text=True, check=False
-    )
-    assert result.stdout.removesuffix("\n") == output.removesuffix("\n")
+def everywhere(language: str) -> list[str]:
+    """The blocks of README and tutorial: whatever is shown there has to be true."""
+    return [block for page in (README, TUTORIAL) for block in blocks(page.read_text(), language)]
 
 
-def test_the_hook_of_the_readme_works_in_three_commands(tmp_path: Path) -> None:
-    workspace, home = tmp_path / "workspace", tmp_path / "home"
-    shutil.copytree(
-        REPOSITORY / "examples" / "workspace", workspace, ignore=shutil.ignore_patterns(".metier")
-    )
-    (workspace / "metier.toml").touch()
-    home.mkdir()
-    (block,) = (one for one in re.findall(r"```sh\n(.*?)```", README, re.DOTALL) if "hook" in one)
-    commands = block.strip().split("\n")
-    assert len(commands) == 3
-    path = os.pathsep.join([str(Path(METIER).parent), os.environ["PATH"]])
-    results = [
-        subprocess.run(
+class Session:
+    """Somebody who does what a page says, from its first line to its last."""
+
+    def __init__(self, folder: Path, start: str) -> None:
+        checkout, home = folder / "checkout", folder / "home"
+        home.mkdir()
+        shutil.copytree(
+            EXAMPLE,
+            checkout / "examples" / "workspace",
+            ignore=shutil.ignore_patterns(".metier"),
+        )
+        self._folder = checkout / start
+        self._environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("METIER_")},
+            "PATH": os.pathsep.join([str(Path(METIER).parent), os.environ["PATH"]]),
+            "HOME": str(home),
+            "XDG_CONFIG_HOME": str(home / ".config"),
+        }
+
+    def follow(self, text: str) -> int:
+        """Write each file and type each command; how many commands there were."""
+        count = 0
+        for path, content, shown in re.findall(_TO_DO, text):
+            if path:
+                self._write(path, content)
+            for part in re.split(r"^\$ ", shown, flags=re.MULTILINE)[1:]:
+                command, _, output = part.partition("\n")
+                self._type(command, output)
+                count += 1
+        return count
+
+    def _write(self, path: str, content: str) -> None:
+        file = self._folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content)
+
+    def _type(self, command: str, output: str) -> None:
+        if command.startswith("cd "):
+            self._folder = (self._folder / command.removeprefix("cd ")).resolve(strict=True)
+            return
+        printed = self.run(command)
+        anything = re.escape(output.removesuffix("\n")).replace("…", "[^\n]*")
+        if re.fullmatch(anything, printed.stdout.removesuffix("\n")) is None:
+            assert printed.stdout.removesuffix("\n") == output.removesuffix("\n"), (
+                f"$ {command}\n{printed.stderr}"
+            )
+
+    def run(self, command: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
             ["sh", "-c", command],
-            cwd=workspace,
-            env={**os.environ, "PATH": path, "HOME": str(home)},
+            cwd=self._folder,
+            env=self._environment,
             capture_output=True,
             text=True,
-            check=True,
-        ).stdout
-        for command in commands
-    ]
-    assert "UserPromptSubmit" in (workspace / ".claude" / "settings.json").read_text()
-    context = json.loads(results[1])["hookSpecificOutput"]["additionalContext"]
-    assert 'card="release-train"' in context
-    assert "changelog" in context
-    assert "claude-code" in results[2]
+            check=False,
+        )
 
 
-def test_the_ability_of_the_readme_is_the_one_of_the_example() -> None:
-    (shown,) = re.findall(r"```markdown\n(.*?)```", README, re.DOTALL)
-    file = REPOSITORY / "examples" / "workspace" / "abilities" / "commit-messages.md"
-    assert shown == file.read_text()
+_TO_DO = re.compile(
+    r"^Write `([^`]+)`:\n\n```\w+\n(.*?)^```|^```console\n(.*?)^```", re.DOTALL | re.MULTILINE
+)
+"""A file that the page has somebody write, or a block of commands with what they print."""
+PAGES = [README, *(file for file in sorted(DOCS.rglob("*.md")) if "```console" in file.read_text())]
 
 
-def test_the_readme_has_commands_to_check() -> None:
-    assert len(console_commands()) >= 3
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPOSITORY)))
+def test_commands_print_what_a_page_shows(page: Path, tmp_path: Path) -> None:
+    """`…` stands for what differs from one machine and one run to the next."""
+    session = Session(tmp_path, "." if page == TUTORIAL else "examples/workspace")
+    count = session.follow(page.read_text())
+    assert count == sum(block.count("\n$ ") + 1 for block in blocks(page.read_text(), "console"))
 
 
-def test_the_python_of_the_readme_runs(tmp_path: Path) -> None:
-    shutil.copytree(
-        REPOSITORY / "examples" / "workspace",
-        tmp_path / "examples" / "workspace",
-        ignore=shutil.ignore_patterns(".metier"),
-    )
-    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    result = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        env=dict(os.environ),
-    )
-    assert result.returncode == 0, result.stderr
-    shown = re.findall(r"print\(.*\)\s+# (.*)", code)
-    assert result.stdout.splitlines()[: len(shown)] == shown
+def test_there_are_commands_to_check() -> None:
+    assert sum(block.count("$ metier ") for block in everywhere("console")) >= 10
+
+
+def test_the_hook_of_the_first_pages_works_in_three_commands(tmp_path: Path) -> None:
+    found = [block for block in everywhere("sh") if "metier hook" in block]
+    assert found
+    for number, block in enumerate(found):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        session = Session(folder, "examples/workspace")
+        commands = block.strip().split("\n")
+        assert len(commands) == 3
+        results = [session.run(command) for command in commands]
+        assert [result.returncode for result in results] == [0, 0, 0]
+        workspace = folder / "checkout" / "examples" / "workspace"
+        assert "UserPromptSubmit" in (workspace / ".claude" / "settings.json").read_text()
+        context = json.loads(results[1].stdout)["hookSpecificOutput"]["additionalContext"]
+        assert 'card="release-train"' in context
+        assert "changelog" in context
+        assert "claude-code" in results[2].stdout
+
+
+def test_the_ability_that_is_shown_is_the_one_of_the_example() -> None:
+    shown = [block for block in everywhere("markdown") if "displayName: Commit messages" in block]
+    assert shown
+    assert set(shown) == {(EXAMPLE / "abilities" / "commit-messages.md").read_text()}
+
+
+def test_the_agent_of_the_readme_runs_and_can_be_resumed_and_shown(tmp_path: Path) -> None:
+    (block,) = (one for one in blocks(README.read_text(), "sh") if "metier run" in one)
+    session = Session(tmp_path, "examples/workspace")
+    results = [session.run(command) for command in block.strip().split("\n")]
+    assert [(one.returncode, one.stderr) for one in results if one.returncode] == []
+    selected, ran, resumed, shown = (one.stdout for one in results)
+    assert "release-manager" in selected
+    assert ran == resumed
+    assert "state: succeeded" in shown
+
+
+@pytest.mark.parametrize("page", [README, TUTORIAL], ids=lambda page: page.name)
+def test_the_python_of_the_first_pages_runs(page: Path, tmp_path: Path) -> None:
+    session = Session(tmp_path, "." if page == TUTORIAL else "examples/workspace")
+    codes = blocks(page.read_text(), "python")
+    assert codes
+    for code in codes:
+        result = session.run(shlex.join([sys.executable, "-c", code]))
+        assert result.returncode == 0, result.stderr
+        shown = re.findall(r"print\(.*\)\s+# (.*)", code)
+        assert result.stdout.splitlines()[: len(shown)] == shown
+
+
+@pytest.mark.parametrize("host", HOSTS.values(), ids=lambda host: host.name)
+def test_a_host_has_a_page_that_says_where_its_hook_goes(host: Host) -> None:
+    text = " ".join((DOCS / "hosts" / f"{host.name}.md").read_text().split())
+    assert text.startswith(f"# {host.title} ")
+    assert f"`{host.project}`" in text
+    assert f"`~/{host.user}`" in text
+    assert f"`{host.moved_by[0]}` moves that one" in text or not host.moved_by[0]
+    assert host.entry is None or host.entry.event in text
+
+
+def test_every_folder_of_skills_stands_on_the_page_of_a_host() -> None:
+    text = "".join(file.read_text() for file in (DOCS / "hosts").glob("*.md"))
+    assert [one.folder for one in SKILL_FOLDERS if f"`{one.folder}`" not in text] == []
+
+
+def test_every_stage_has_a_page() -> None:
+    flow = re.search(r"^    (discover .*) → report$", (DOCS / "architecture.md").read_text(), re.M)
+    assert flow is not None
+    stages = re.split(r" → | / ", flow[1])
+    assert sorted(file.stem for file in (DOCS / "stages").glob("*.md")) == sorted(stages)
+    for stage in stages:
+        text = (DOCS / "stages" / f"{stage}.md").read_text()
+        assert "```console" in text
+        assert len(text.splitlines()) <= 75
+
+
+def test_every_id_of_an_invariant_that_a_page_names_exists() -> None:
+    known = {one.id for one in INVARIANTS}
+    for file in DOCS.glob("stages/*.md"):
+        named = set(re.findall(r"\b(?:INV|DCI|CARD)-[A-Z0-9-]*[0-9]\b", file.read_text()))
+        assert named - known == set(), file.name
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = DOCS / "README.md"
+    linked = {
+        (DOCS / target).resolve() for target in re.findall(r"\]\(([^)#]+)\)", index.read_text())
+    }
+    missing = [file for file in DOCS.rglob("*.md") if file != index and file not in linked]
+    assert [str(file.relative_to(DOCS)) for file in missing] == []
+
+
+def test_every_schema_has_a_place_in_the_reference() -> None:
+    assert {*SCHEMA_OF.values(), *OTHER_HOMES.values()} == set(schema_names())
+
+
+def test_every_command_that_prints_json_has_a_schema() -> None:
+    assert {name.split()[0] for name in SCHEMA_OF} == commands_with_json()
+
+
+def test_lines_are_not_longer_than_a_screen() -> None:
+    for file in [TUTORIAL, DOCS / "README.md", *DOCS.glob("stages/*"), *DOCS.glob("hosts/*")]:
+        text = re.sub(r"^```.*?^```", "", file.read_text(), flags=re.DOTALL | re.MULTILINE)
+        long = [line for line in text.splitlines() if len(line) > 120 and not line.startswith("|")]
+        assert long == [], file.name
+
+
+def anchors(file: Path) -> set[str]:
+    """The headings of a page as links name them."""
+    headings = re.findall(r"^#+ (.*)$", file.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", one.lower()).replace(" ", "-") for one in headings}
 
 
 def test_links_between_pages_lead_somewhere() -> None:
-    for file in [REPOSITORY / "README.md", *DOCS.rglob("*.md")]:
-        for target in re.findall(r"\]\((?!https?:)([^)#]+)", file.read_text()):
-            assert (file.parent / target).exists(), f"{file.name} → {target}"
+    for file in [README, *DOCS.rglob("*.md")]:
+        for target in re.findall(r"\]\((?!https?:)([^)]+)\)", file.read_text()):
+            path, _, anchor = target.partition("#")
+            other = file.parent / path if path else file
+            assert other.exists(), f"{file.name} → {target}"
+            assert not anchor or anchor in anchors(other), f"{file.name} → {target}"

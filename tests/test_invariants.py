@@ -25,7 +25,7 @@ def page() -> str:
         "# Invariants",
         "",
         "Every requirement of the five specs, where it lives, and the tests that fail without it.",
-        "Generated from `tests/invariants.py`; `METIER_WRITE_DOCS=1 pytest` writes it anew.",
+        "Generated from `tests/invariants.py` by `make docs`.",
         "",
         "| id | what must hold | home | stage | proved by |",
         "|---|---|---|---|---|",

@@ -1,6 +1,7 @@
 """The schemas that ship with the package say what the program writes."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from metier.resolve.aliases import parse_alias_table
 from metier.resolve.builtin import ALIASES, VERSION
 from metier.resolve.reliability import Reliability
 from metier.values.profile_schema import profile_schema
-from reference import check
+from reference import SCHEMA_OF, check
 
 SCHEMAS = Path(metier.__file__).parent / "schemas"
 EXAMPLE = Path(__file__).parents[1] / "examples" / "workspace"
@@ -32,6 +33,38 @@ def schema(name: str) -> Any:
 @pytest.mark.parametrize("file", sorted(SCHEMAS.glob("*.json")), ids=lambda file: file.name)
 def test_a_schema_is_one(file: Path) -> None:
     jsonschema.Draft202012Validator.check_schema(json.loads(file.read_text()))
+
+
+def objects(part: Any) -> Iterator[dict[str, Any]]:
+    """Every object that a schema describes field by field."""
+    if isinstance(part, dict):
+        if "properties" in part and part.get("type") == "object":
+            yield part
+        part = list(part.values())
+    if isinstance(part, list):
+        for one in part:
+            yield from objects(one)
+
+
+@pytest.mark.parametrize("name", sorted(set(SCHEMA_OF.values())))
+def test_what_a_command_prints_has_no_field_that_its_schema_does_not_name(name: str) -> None:
+    for one in objects(schema(name)):
+        assert one["additionalProperties"] is False
+        assert set(one.get("required", ())) <= one["properties"].keys()
+
+
+def test_a_finding_is_the_same_wherever_it_is_printed() -> None:
+    finding = schema("lint")["items"]
+    for name in ("refresh", "document", "inject"):
+        other = schema(name)["$defs"]["finding"]
+        assert {key: other[key] for key in finding} == finding
+
+
+def test_a_document_is_the_same_in_a_list_and_alone() -> None:
+    listed, alone = schema("document-list")["items"], schema("document")["$defs"]["document"]
+    assert set(listed["required"]) < set(alone["required"])
+    for key in listed["properties"].keys() - {"state"}:
+        assert alone["properties"][key] == listed["properties"][key]
 
 
 def test_the_schema_of_profiles_is_made_from_the_tables_of_fields() -> None:

@@ -30,7 +30,7 @@ def command(session: Session, code: str | None) -> None:
     if wanted in CODES:
         _explain_finding(session, wanted)
     elif wanted in ERROR_PAGES:
-        severity = SEVERITIES.get(wanted, "error")
+        severity = _severity(wanted)
         if session.as_json:
             session.print_json({"code": wanted, "severity": severity, "why": ERROR_PAGES[wanted]})
             return
@@ -39,12 +39,14 @@ def command(session: Session, code: str | None) -> None:
         raise NotFoundError(f"no code is called '{code}'", hint="metier explain lists all codes")
 
 
+def _severity(code: str) -> str:
+    """What ends a command is an error, and has no severity of its own."""
+    return SEVERITIES.get(code, "error")
+
+
 def _list_codes(session: Session) -> None:
     rows = [[code, rule.severity, rule.title] for code, rule in CODES.items()]
-    rows += [
-        [code, SEVERITIES.get(code, "raised"), text.split(".")[0]]
-        for code, text in ERROR_PAGES.items()
-    ]
+    rows += [[code, _severity(code), text.split(".")[0]] for code, text in ERROR_PAGES.items()]
     if session.as_json:
         session.print_json(
             [{"code": code, "severity": severity, "title": title} for code, severity, title in rows]

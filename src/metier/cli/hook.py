@@ -4,6 +4,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 
@@ -75,7 +76,7 @@ def command(
     if session.as_json:
         session.print_json(plan.to_json())
     else:
-        _print(session, plan, dry_run)
+        print_plan(session, plan, dry_run)
     if not plan.installs and not dry_run:
         _note_entry_before(session, host, for_user)
     if plan.installs and not dry_run:
@@ -121,44 +122,59 @@ def _prepare_or_tell(session: Session, for_user: bool) -> None:
 def _refresh_or_log(session: Session) -> int:
     """The same; nobody may be looking, so what goes wrong is told in the hooks' log as well."""
     try:
-        return _refresh(session)
+        found = _refresh(session)
     except MetierError as error:
         journal = Journal()
         journal.enter(session.workspace())
         journal.tell("refresh", error)
         raise
-
-
-def _refresh(session: Session) -> int:
-    """Read what is on disk, prepare it for hooks, and say what they can hand over."""
-    with Catalog.open(session.workspace(), config=session.config()) as catalog:
-        prepare(catalog)
-        session.note(_found(catalog))
+    if session.as_json:
+        session.print_json(found._asdict())
     return 0
 
 
-def _found(catalog: Catalog) -> str:
-    """`found 12 skills and 3 cards; 2 left out: metier lint says why`"""
+class _Found(NamedTuple):
+    """What hooks can hand over."""
+
+    skills: int
+    cards: int
+    left_out: int
+
+    def __str__(self) -> str:
+        """`found 12 skills and 3 cards; 2 left out: metier lint says why`"""
+        told = f"found {counted(self.skills, 'skill')} and {counted(self.cards, 'card')}"
+        more = f"; {self.left_out:,} left out: metier lint says why" if self.left_out else ""
+        return told + more
+
+
+def _refresh(session: Session) -> _Found:
+    """Read what is on disk, prepare it for hooks, and say what they can hand over."""
+    with Catalog.open(session.workspace(), config=session.config()) as catalog:
+        prepare(catalog)
+        found = _found(catalog)
+    session.note(str(found))
+    return found
+
+
+def _found(catalog: Catalog) -> _Found:
     skills, unsafe = catalog.store.rows(
         "SELECT coalesce(sum(safe), 0), coalesce(sum(NOT safe), 0)"
         " FROM document JOIN skill_size USING (key) WHERE state = 'active'"
     )[0]
     cards = sum(card.enabled for card in stored_cards(catalog.store))
     kinds = [row.kind for row in excluded_documents(catalog.store) if row.reason != "disabled"]
-    left_out = unsafe + kinds.count("skill") + kinds.count("card")
-    told = f"found {counted(skills, 'skill')} and {counted(cards, 'card')}"
-    return f"{told}; {left_out:,} left out: metier lint says why" if left_out else told
+    return _Found(skills, cards, unsafe + kinds.count("skill") + kinds.count("card"))
 
 
 def _plan(session: Session, action: str, host: str, for_user: bool) -> Plan:
     scope: Scope = "user" if for_user else "project"
     workspace, home = session.workspace(), os.path.expanduser("~")
     if action == "install":
-        return plan_install(host, scope, workspace, home, _own_command(), environ=os.environ)
+        return plan_install(host, scope, workspace, home, own_command(), environ=os.environ)
     return plan_uninstall(host, scope, workspace, home, environ=os.environ)
 
 
-def _own_command() -> list[str]:
+def own_command() -> list[str]:
     """The script that runs this, by its whole path: a host may know another PATH."""
     beside = os.path.join(os.path.dirname(sys.executable), "metier")
     for candidate in (sys.argv[0], beside, shutil.which("metier") or ""):
@@ -167,7 +183,8 @@ def _own_command() -> list[str]:
     raise UsageError("the script 'metier' is not found", hint="install metier, then run it")
 
 
-def _print(session: Session, plan: Plan, dry_run: bool) -> None:
+def print_plan(session: Session, plan: Plan, dry_run: bool) -> None:
+    """What is, or would be, written: the diff on standard output, the rest beside it."""
     for change in plan.changes:
         if change.diff:
             click.echo(printable(change.diff))

@@ -121,17 +121,23 @@ HOSTS: dict[str, Host] = {
 }
 
 
-def host_named(name: str) -> Host:
+def host_named(name: str, hosts: Mapping[str, Host] = HOSTS) -> Host:
     """The host called `name`; UsageError when there is none."""
-    if name in HOSTS:
-        return HOSTS[name]
-    near = nearest(name, HOSTS)
+    if name in hosts:
+        return hosts[name]
+    near = nearest(name, hosts)
     meant = f"; did you mean '{near}'?" if near else ""
-    raise UsageError(f"no host is called '{name}'{meant}", hint=f"hosts: {', '.join(HOSTS)}")
+    raise UsageError(f"no host is called '{name}'{meant}", hint=f"hosts: {', '.join(hosts)}")
 
 
 def place_of(
-    host: Host, scope: Scope, workspace: str, home: str, environ: Mapping[str, str]
+    host: Host,
+    scope: Scope,
+    workspace: str,
+    home: str,
+    environ: Mapping[str, str],
+    *,
+    command: str = "hook",
 ) -> str:
     """The file or folder that is written to; UsageError when the host has none for `scope`."""
     below = {"project": host.project, "user": host.user}
@@ -142,7 +148,7 @@ def place_of(
         other = next(one for one in SCOPES if below[one] is not None)
         raise UsageError(
             f"{host.title} has no {scope} settings that metier can write",
-            hint=f"metier hook install {host.name} --{other}",
+            hint=f"metier {command} install {host.name} --{other}",
         )
     if scope == "project":
         return os.path.join(workspace, place)

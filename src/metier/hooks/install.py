@@ -7,7 +7,7 @@ else keeps its characters, its order and its layout.
 import json
 import os
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from metier.core.paths import is_inside, is_utf8
@@ -54,7 +54,7 @@ def plan_install(
     else:
         changes = (_settings_change(found, found.entry, place, full),)
     if scope == "project":
-        _refuse_outside(changes, workspace)
+        refuse_outside(changes, workspace)
     return Plan(host=found, scope=scope, installs=True, changes=changes)
 
 
@@ -79,11 +79,12 @@ def plan_uninstall(
     else:
         changes = (_settings_removal(found, found.entry, place),)
     if scope == "project":
-        _refuse_outside(changes, workspace)
+        refuse_outside(changes, workspace)
     return Plan(host=found, scope=scope, installs=False, changes=changes)
 
 
-def _refuse_outside(changes: Sequence[Change], workspace: str) -> None:
+def refuse_outside(changes: Sequence[Change], workspace: str) -> None:
+    """UsageError when a link would have a project's settings written elsewhere."""
     root = os.path.realpath(workspace)
     for change in changes:
         if change.action != "keep" and not is_inside(change.target, root):
@@ -105,10 +106,10 @@ def _settings_change(host: Host, entry: Entry, path: str, command: Sequence[str]
     ours = [place for place in _ours(data, host.name) if place[1] == entry.event]
     new = _updated(host, entry, text, ours, value) if ours else _extended(text, data, entry, value)
     is_known = before in (None, new) or _is_made_whole(host, entry, data, ours)
-    return Change(path=path, before=before, after=new, backup=_copy(path, is_known))
+    return Change(path=path, before=before, after=new, backup=backup_of(path, is_known))
 
 
-def _copy(path: str, is_known: bool) -> Literal["keep", "make"]:
+def backup_of(path: str, is_known: bool) -> Literal["keep", "make"]:
     """A file is copied once, unless it is known that install can write all of it again."""
     return "keep" if is_known or os.path.lexists(path + BACKUP) else "make"
 
@@ -140,7 +141,7 @@ def _parsed(text: str, path: str, host: Host, entry: Entry, value: dict[str, Any
     try:
         data = splice.parse(text)
     except ValueError as error:
-        raise refuse(_not_json(host, error)) from None
+        raise refuse(not_json(host, error)) from None
     if not isinstance(data, dict):
         raise refuse(f"the settings of {host.title} are not an object")
     if entry.version is not None and data.get("version", entry.version) != entry.version:
@@ -153,7 +154,8 @@ def _parsed(text: str, path: str, host: Host, entry: Entry, value: dict[str, Any
     return data
 
 
-def _not_json(host: Host, error: ValueError) -> str:
+def not_json(host: Host, error: ValueError) -> str:
+    """Why settings cannot be edited, in one line."""
     why = str(error)
     if isinstance(error, json.JSONDecodeError):
         rest = error.doc[error.pos :].lstrip(", \t\r\n")
@@ -231,27 +233,46 @@ def _settings_removal(host: Host, entry: Entry, path: str) -> Change:
         data = splice.parse(before or "")
     except ValueError as error:
         hint = f"remove the entry with 'hook {host.name}' by hand"
-        raise UsageError(_not_json(host, error), where=path, hint=hint) from None
+        raise UsageError(not_json(host, error), where=path, hint=hint) from None
     ours = _ours(data, host.name)
     if before is None or not ours:
         return Change(path=path, before=before, after=before)
-    kept = _kept(path)
+    kept = kept_before(path)
     was = None if kept is None else _without(kept, _ours(splice.parse(kept), host.name))
     rest = _pruned(before, ours, None if was is None else splice.parse(was))
-    is_as_before = was is not None and splice.same(rest, was)
-    if kept is not None and is_as_before and not splice.same(before, kept):
-        return Change(path=path, before=before, after=kept, backup="drop")
     is_made = all(_is_made(host, entry, data, place) for place in ours)
-    is_empty = is_made and kept is None and splice.parse(rest).keys() <= {"version"}
-    after = None if is_empty else rest
-    return Change(path=path, before=before, after=after, backup=_copy(path, is_made))
+    is_empty = splice.parse(rest).keys() <= {"version"}
+    return taken_out(path, before, rest, kept, was, is_made=is_made, is_empty=is_empty)
 
 
-def _kept(path: str) -> str | None:
+def taken_out(
+    path: str,
+    before: str,
+    rest: str,
+    kept: str | None,
+    was: str | None,
+    same: Callable[[str, str], bool] = splice.same,
+    *,
+    is_made: bool,
+    is_empty: bool,
+) -> Change:
+    """The change from `before` to `rest`, or back to the bytes of before the first install.
+
+    `kept` are these bytes and `was` the same without our entries. A file goes with its last entry
+    when install made both.
+    """
+    is_as_before = was is not None and same(rest, was)
+    if kept is not None and is_as_before and not same(before, kept):
+        return Change(path=path, before=before, after=kept, backup="drop")
+    after = None if is_made and is_empty and kept is None else rest
+    return Change(path=path, before=before, after=after, backup=backup_of(path, is_made))
+
+
+def kept_before(path: str, parse: Callable[[str], Any] = splice.parse) -> str | None:
     """What was there before the first install; None when that is not known."""
     try:
         text = read(path + BACKUP)
-        return text if text is not None and isinstance(splice.parse(text), dict) else None
+        return text if text is not None and isinstance(parse(text), dict) else None
     except (ValueError, MetierError):
         return None
 
@@ -289,7 +310,7 @@ def _plugin_changes(host: Host, folder: str, command: Sequence[str]) -> Iterator
             hint = f"move it away, then: metier hook install {host.name}"
             raise UsageError("the file is there and is not metier's", where=path, hint=hint)
         is_known = before is None or is_unedited(host.name, name, before)
-        yield Change(path=path, before=before, after=text, backup=_copy(path, is_known))
+        yield Change(path=path, before=before, after=text, backup=backup_of(path, is_known))
 
 
 def _plugin_removals(host: Host, folder: str) -> Iterator[Change]:
@@ -308,7 +329,7 @@ def _plugin_removals(host: Host, folder: str) -> Iterator[Change]:
         elif kept or before is None or mark(host.name) not in before:
             yield Change(path=path, before=before, after=before)
         else:
-            copy = _copy(path, is_unedited(host.name, name, before))
+            copy = backup_of(path, is_unedited(host.name, name, before))
             yield Change(path=path, before=before, after=None, backup=copy)
 
 

@@ -10,7 +10,7 @@ from metier.values.rows import Row
 
 _COLUMNS = (
     "kind, handle, name, description, path, source, state, reason, twin, file, sha256,"
-    " json_array_length(issues), capabilities, data"
+    " json_array_length(issues) + (twin != ''), capabilities, data"
 )
 
 
@@ -27,9 +27,17 @@ def list_documents(
     `search` is looked for in name and description, whatever the case; `capability` must be
     equal to the last letter.
     """
-    where = ["kind = ?", "state IN ('active', 'shadowed')" if shadowed else "state = 'active'"]
-    parameters: list[Any] = [kind]
-    tables = "document"
+    state = "state IN ('active', 'shadowed')" if shadowed else "state = 'active'"
+    tables, where, parameters = filtered(store, search, capability)
+    wanted = " AND ".join(["kind = ?", state, *where])
+    return select_rows(store, f"{wanted} ORDER BY handle, rank, path", [kind, *parameters], tables)
+
+
+def filtered(
+    store: Store, search: str | None, capability: str | None
+) -> tuple[str, list[str], list[Any]]:
+    """The tables to look into, the conditions, and their values."""
+    tables, where, parameters = "document", [], []
     if capability is not None:
         tables = "skill_capability CROSS JOIN document USING (key)"  # the few providers first
         where.append("capability = ?")
@@ -38,18 +46,17 @@ def list_documents(
         store.connection.create_function("folded", 1, str.casefold, deterministic=True)
         where.append("instr(folded(name || char(10) || description), ?) > 0")
         parameters.append(search.casefold())
-    order = " ORDER BY handle, rank, path"
-    return _select(store, " AND ".join(where) + order, parameters, tables)
+    return tables, where, parameters
 
 
 def excluded_documents(store: Store) -> list[Row]:
     """Every file that was met and left out, by path."""
-    return _select(store, "state = 'excluded' ORDER BY kind = 'skill' DESC, rank, path", [])
+    return select_rows(store, "state = 'excluded' ORDER BY kind = 'skill' DESC, rank, path", [])
 
 
 def hidden_documents(store: Store) -> list[Row]:
     """Every document that another one hides: shadowed ones and exact copies."""
-    return _select(store, "twin != '' ORDER BY rank, path", [])
+    return select_rows(store, "twin != '' ORDER BY rank, path", [])
 
 
 def find_documents(store: Store, kind: Kind, wanted: str) -> list[Row]:
@@ -57,15 +64,15 @@ def find_documents(store: Store, kind: Kind, wanted: str) -> list[Row]:
     if not wanted:
         return []
     order = "ORDER BY state != 'active', rank, path"
-    rows = _select(store, f"kind = ? AND handle = ? {order}", [kind, wanted])
+    rows = select_rows(store, f"kind = ? AND handle = ? {order}", [kind, wanted])
     if not rows and kind == "skill":
         rows = [
             row
             for name in _names_in_id(wanted)
-            for row in _select(store, f"kind = ? AND handle = ? {order}", [kind, name])
+            for row in select_rows(store, f"kind = ? AND handle = ? {order}", [kind, name])
             if row.id == wanted
         ]
-    return rows or _select(store, f"kind = ? AND name = ? {order}", [kind, wanted])
+    return rows or select_rows(store, f"kind = ? AND name = ? {order}", [kind, wanted])
 
 
 def _names_in_id(wanted: str) -> list[str]:
@@ -138,7 +145,10 @@ def capabilities(store: Store) -> list[str]:
     return [row[0] for row in rows]
 
 
-def _select(store: Store, where: str, parameters: list[Any], tables: str = "document") -> list[Row]:
+def select_rows(
+    store: Store, where: str, parameters: list[Any], tables: str = "document"
+) -> list[Row]:
+    """The rows for a condition and its values."""
     rows = store.rows(f"SELECT {_COLUMNS} FROM {tables} WHERE {where}", tuple(parameters))
     return [
         Row(

@@ -1,0 +1,173 @@
+"""`metier mcp`"""
+
+import os
+import sys
+from importlib.util import find_spec
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from metier.cli.hook import own_command, print_plan
+from metier.cli.session import Session, metier_command
+from metier.config import Config
+from metier.errors import UsageError
+from metier.hooks.changes import apply
+from metier.hooks.hosts import Scope
+from metier.mcp.hosts import HOSTS
+from metier.mcp.install import plan_install, plan_uninstall
+from metier.mcp.place import PORT, Place
+
+_FOR_HTTP = {"host": "--host", "port": "--port", "token": "--token", "names": "--allow-host"}
+_FOR_SERVING = {**_FOR_HTTP, "over_http": "--http", "allow_run": "--allow-run"}
+_FOR_INSTALLING = {"for_user": "--user", "dry_run": "--dry-run"}
+
+
+@metier_command("mcp")
+@click.argument(
+    "action",
+    type=click.Choice(["install", "uninstall"]),
+    metavar="[install|uninstall",
+    required=False,
+)
+@click.argument("wanted", metavar="HOST]", type=click.Choice(list(HOSTS)), required=False)
+@click.option("--http", "over_http", is_flag=True, help="Serve over HTTP instead of stdio.")
+@click.option(
+    "--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="Where to listen."
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=PORT,
+    show_default=True,
+    metavar="N",
+    help="Where to listen; 0 takes any port that is free.",
+)
+@click.option(
+    "--token",
+    metavar="TEXT",
+    default="",
+    envvar="METIER_MCP_TOKEN",
+    help="What clients must show, or METIER_MCP_TOKEN; needed beyond this machine.",
+)
+@click.option(
+    "--allow-host",
+    "names",
+    metavar="NAME",
+    multiple=True,
+    help="Another name that clients reach the server by; repeat it.",
+)
+@click.option("--allow-run", is_flag=True, help="Let clients run agents: run_start, run_get.")
+@click.option(
+    "--user/--project",
+    "for_user",
+    default=False,
+    help="Write your own settings of the host, or those of the workspace (default: the latter).",
+)
+@click.option("--dry-run", is_flag=True, help="Print what would be written, and write nothing.")
+def command(
+    session: Session, action: str | None, wanted: str | None, over_http: bool, **options: Any
+) -> int:
+    """Serve the catalogue to any MCP client, over standard input and output or over HTTP.
+
+    Tools list skills and cards, resolve capabilities and choose context; the texts of skills are
+    resources, agents are prompts. No tool runs anything unless --allow-run is given.
+
+    'install' puts one entry into a host's list of servers, 'uninstall' takes it out; all else
+    there stays as it is, the diff is printed, and what was there before the first install is kept
+    beside the file. Hosts: claude-code, codex, gemini, copilot, cursor, opencode, openclaw, vscode.
+
+    Over HTTP it listens on this machine alone unless you say otherwise; /health says whether it
+    is well, Ctrl-C or SIGTERM ends it in order. docs/mcp.md says more.
+    """
+    if find_spec("mcp") is None:
+        raise UsageError("the package mcp is not installed", hint="pip install 'metier[mcp]'")
+    _refuse_strays(action, over_http)
+    if action is not None:
+        return _install(session, action, wanted, **options)
+    return _serve(session, over_http, **options)
+
+
+def _refuse_strays(action: str | None, over_http: bool) -> None:
+    """Refuse options that have no meaning here."""
+    if action is not None:
+        strays, meaning = _FOR_SERVING, "for serving: give them to 'metier mcp' itself"
+    elif not over_http:
+        strays, meaning = {**_FOR_HTTP, **_FOR_INSTALLING}, "not for serving over stdio"
+    else:
+        strays, meaning = _FOR_INSTALLING, "for 'metier mcp install'"
+    context = click.get_current_context()
+    for name, shown in strays.items():
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise UsageError(f"{shown} is {meaning}", hint="metier mcp --help")
+
+
+# Serving
+
+
+class _NothingRuns(Session):
+    """A session whose catalogue starts no command: not even a probe."""
+
+    def config(self) -> Config:
+        return super().config()._replace(probes=())
+
+
+def _serve(
+    session: Session,
+    over_http: bool,
+    *,
+    host: str,
+    port: int,
+    token: str,
+    names: tuple[str, ...],
+    allow_run: bool,
+    **_: Any,
+) -> int:
+    from metier.mcp.serve import run_http, run_stdio  # the SDK loads a lot
+
+    os.environ.setdefault("METIER_OFFLINE", "1")  # no host waits for sources of cards
+    serving: Session = session if allow_run else _NothingRuns(*session)
+    if not over_http:
+        run_stdio(serving.catalog, allow_run=allow_run)
+        return 0
+
+    def ready(address: str) -> None:
+        if session.as_json:
+            session.print_json({"url": address})
+            sys.stdout.flush()
+        session.note(f"serving {address}")
+
+    run_http(serving.catalog, Place(host, port, token, names), ready, allow_run=allow_run)
+    session.note("stopped")
+    return 0
+
+
+# Installing
+
+
+def _install(
+    session: Session,
+    action: str,
+    wanted: str | None,
+    *,
+    for_user: bool,
+    dry_run: bool,
+    **_: Any,
+) -> int:
+    if wanted is None:
+        raise UsageError(f"'mcp {action}' takes a host", hint=f"hosts: {', '.join(HOSTS)}")
+    scope: Scope = "user" if for_user else "project"
+    workspace, home = session.workspace(), os.path.expanduser("~")
+    if action == "install":
+        plan = plan_install(wanted, scope, workspace, home, own_command(), environ=os.environ)
+    else:
+        plan = plan_uninstall(wanted, scope, workspace, home, environ=os.environ)
+    if not dry_run:
+        apply(plan)
+    if session.as_json:
+        session.print_json(plan.to_json())
+    else:
+        print_plan(session, plan, dry_run)
+    if plan.installs and plan.changed and not dry_run and not session.as_json:
+        session.note(f"next: {plan.host.next_step}")
+    return 0

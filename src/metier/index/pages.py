@@ -1,0 +1,60 @@
+"""Documents one page at a time: what somebody wants who cannot take ten thousand at once."""
+
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+from metier.index.documents import filtered, select_rows
+from metier.index.store import Store
+from metier.values.files import Kind
+from metier.values.rows import Row
+
+
+class Page(NamedTuple):
+    """Some active documents, in the order of their handles."""
+
+    rows: list[Row]
+    total: int
+    """How many there are on all pages together."""
+    last: str
+    """What the next page comes after; empty when this is the last one."""
+
+
+def page_of_documents(
+    store: Store,
+    kind: Kind,
+    *,
+    limit: int,
+    after: str = "",
+    search: str | None = None,
+    capability: str | None = None,
+) -> Page:
+    """The first `limit` documents after the handle `after`; filters as for the whole list.
+
+    Rows and total are of one state of the catalogue, whoever writes meanwhile.
+    """
+    tables, where, values = filtered(store, search, capability)
+    with store.snapshot():
+        # the plus signs have SQLite walk the index by handle: it need not sort them all
+        wanted = " AND ".join(["+kind = ?", "+state = 'active'", *where, "handle > ?"])
+        order = f"{wanted} ORDER BY handle LIMIT {limit + 1}"
+        rows = select_rows(store, order, [kind, *values, after], tables)
+        total = _count(store, tables, ["kind = ?", "state = 'active'", *where], (kind, *values))
+    shown = rows[:limit]
+    return Page(shown, total, shown[-1].handle if len(rows) > limit else "")
+
+
+_COUNTS: WeakKeyDictionary[Store, tuple[object, dict[object, int]]] = WeakKeyDictionary()
+"""What was counted in the state that a catalogue had last: counting costs more than a page."""
+_MOST_COUNTS = 1_000
+
+
+def _count(store: Store, tables: str, where: list[str], values: tuple[str, ...]) -> int:
+    version, known = _COUNTS.get(store, (None, {}))
+    if version != store.version() or len(known) >= _MOST_COUNTS:
+        known = {}
+        _COUNTS[store] = store.version(), known
+    asked = (*where, *values)
+    if asked not in known:
+        count = f"SELECT count(*) FROM {tables} WHERE {' AND '.join(where)}"
+        known[asked] = int(store.rows(count, values)[0][0])
+    return known[asked]

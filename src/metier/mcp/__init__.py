@@ -1,0 +1,1 @@
+"""The catalogue over the Model Context Protocol: a thin surface over `Catalog`."""

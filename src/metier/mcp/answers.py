@@ -1,0 +1,62 @@
+"""What goes over the wire: results, errors as results, and errors of the protocol."""
+
+import json
+import logging
+from importlib import resources
+from typing import Any
+
+from mcp.types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, TextContent
+from pydantic_core import to_json
+
+from mcp import MCPError
+from metier.errors import MetierError
+
+log = logging.getLogger("metier.mcp")
+_INTERNAL = MetierError(
+    "the server could not do that", code="INTERNAL", hint="its standard error says more"
+)
+
+
+def schema(name: str) -> dict[str, Any]:
+    """A schema that ships with the package."""
+    file = resources.files("metier") / "schemas" / f"{name}.v1.schema.json"
+    data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return data
+
+
+def result(data: dict[str, Any]) -> CallToolResult:
+    """A tool's answer: structured, and the same JSON as text."""
+    text = to_json(data).decode()  # several times as fast as the standard library
+    return CallToolResult(content=[TextContent(text=text)], structured_content=data)
+
+
+def failure(error: Exception) -> CallToolResult:
+    """An error as a tool's answer. What nobody expected is told on standard error only."""
+    text = json.dumps({"error": described(error)}, ensure_ascii=False)
+    return CallToolResult(content=[TextContent(text=text)], is_error=True)
+
+
+def refusal(error: Exception, **about: Any) -> MCPError:
+    """An error as the protocol has it, for what is no tool."""
+    told = described(error)
+    code = INTERNAL_ERROR if told["code"] == "INTERNAL" else INVALID_PARAMS
+    return MCPError(code, told["message"], {**about, **told})
+
+
+def described(error: Exception) -> dict[str, str]:
+    """Code, message, place and hint; nothing of the inside of the program."""
+    if not isinstance(error, MetierError):
+        log.error("unexpected error", exc_info=error)
+        error = _INTERNAL
+    told = {
+        "code": error.code,
+        "message": " ".join(error.message.split()),
+        "where": error.where,
+        "hint": error.hint,
+    }
+    return {key: sendable(text) for key, text in told.items()}
+
+
+def sendable(text: str) -> str:
+    """`text` without halves of surrogate pairs, which no JSON on the wire may hold."""
+    return text.encode(errors="replace").decode()

@@ -1,0 +1,83 @@
+"""Prompts: one for each agent, with what its profile hands over for a task."""
+
+from mcp.types import (
+    GetPromptRequestParams,
+    GetPromptResult,
+    ListPromptsResult,
+    PaginatedRequestParams,
+    Prompt,
+    PromptArgument,
+    PromptMessage,
+    TextContent,
+)
+
+from metier.catalog import Catalog
+from metier.core.nearest import nearest
+from metier.errors import MetierError, NotFoundError, UsageError
+from metier.index.agents import stored_agents
+from metier.mcp.answers import refusal
+from metier.mcp.keeper import Keeper
+from metier.mcp.tool import Context
+from metier.values.agents import AgentProfile
+
+TASK = PromptArgument(name="task", description="What is to be done.", required=True)
+
+
+class Prompts:
+    """The prompts of one catalogue."""
+
+    def __init__(self, keeper: Keeper) -> None:
+        self._keeper = keeper
+
+    async def list(self, _: Context, _params: PaginatedRequestParams | None) -> ListPromptsResult:
+        try:
+            return ListPromptsResult(prompts=await self._keeper.ask(_prompts))
+        except Exception as error:
+            raise refusal(error) from None
+
+    async def get(self, _: Context, params: GetPromptRequestParams) -> GetPromptResult:
+        task = (params.arguments or {}).get("task", "")
+        try:
+            return await self._keeper.ask(lambda catalog: _prompt(catalog, params.name, task))
+        except Exception as error:
+            raise refusal(error, name=params.name) from None
+
+
+def _enabled(catalog: Catalog) -> list[AgentProfile]:
+    return [one for one in stored_agents(catalog.store) if one.enabled]
+
+
+def _prompts(catalog: Catalog) -> list[Prompt]:
+    return [
+        Prompt(
+            name=one.agent_id,
+            title=one.display_name or None,
+            description=one.description,
+            arguments=[TASK],
+        )
+        for one in sorted(_enabled(catalog), key=lambda one: one.agent_id)
+    ]
+
+
+def _prompt(catalog: Catalog, name: str, task: str) -> GetPromptResult:
+    """What the agent is told: its abilities and cards for the task, its own words, the task."""
+    profiles = {one.agent_id: one for one in _enabled(catalog)}
+    if name not in profiles:
+        near = nearest(name, profiles)
+        hint = f"did you mean '{near}'?" if near else "prompts/list names those there are"
+        raise NotFoundError(f"no agent is called '{name[:200]}'", hint=hint)
+    if not task.strip():
+        raise UsageError("the task is empty", hint="give the argument 'task'")
+    profile = profiles[name]
+    injection = catalog.inject(task, agent=name)
+    errors = [issue for issue in injection.issues if issue.is_error]
+    if errors:
+        first = errors[0]
+        raise MetierError(first.message, code=first.code, where=first.path, hint=first.hint)
+    parts = [part for part in (injection.text, profile.system_prompt) if part]
+    told = [_said("\n\n".join(parts))] if parts else []
+    return GetPromptResult(description=profile.description, messages=[*told, _said(task)])
+
+
+def _said(text: str) -> PromptMessage:
+    return PromptMessage(role="user", content=TextContent(text=text))

@@ -1,0 +1,110 @@
+"""The tool that resolves, and the question that it may have: what if a capability is missing?"""
+
+from typing import Any
+
+from mcp.types import (
+    CallToolRequestParams,
+    CallToolResult,
+    ElicitRequest,
+    ElicitRequestFormParams,
+    ElicitResult,
+    InputRequiredResult,
+)
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from metier.catalog import Catalog
+from metier.errors import UsageError
+from metier.mcp.answers import result, sendable
+from metier.mcp.tool import Args, Call, Context
+from metier.resolve.missing import DECISIONS, Decision
+from metier.values.policy import PRESETS, Policy
+
+POLICY = {
+    "type": "object",
+    "description": "Overrides of the policy, such as min-total-score or on-missing-required.",
+    "properties": {key: {"type": "string", "maxLength": 100} for key in Policy().to_json()},
+    "additionalProperties": False,
+}
+_QUESTION = "decision"
+_LONGEST_LIST = 300
+_MEANING = {
+    "emulate": "emulate: do it without a skill, as well as you can",
+    "continue-with-partial": "continue-with-partial: go on with what is there",
+    "abort": "abort: do not go on",
+}
+
+
+async def answer_resolve(call: Call) -> CallToolResult | InputRequiredResult:
+    """The report; a run that waits for a decision asks for it first, where the client can ask.
+
+    A client that cannot gets the report of the waiting run, and may call again with a decision.
+    """
+    state, given = call.params.request_state, _given(call.params)
+    if state and given is not None:
+        report = await call.keeper.ask(lambda catalog: catalog.decide(state, given))
+    elif state:  # nobody wanted to decide
+        report = await call.keeper.ask(lambda catalog: catalog.report(state))
+    else:
+        report, is_kept = await call.keeper.ask(lambda catalog: _resolve(catalog, call.args))
+        if is_kept and _waits(report) and _can_ask(call.context):
+            return InputRequiredResult(
+                input_requests={_QUESTION: _question(report)}, request_state=report["run_id"]
+            )
+    return result(report)
+
+
+def _resolve(catalog: Catalog, args: Args) -> tuple[dict[str, Any], bool]:
+    """The report of a new run, and whether it is kept."""
+    if not args.get("requires") and not args.get("consumer"):
+        raise UsageError("nothing is required", hint="give 'requires', 'consumer' or both")
+    policy = {**PRESETS.get(args.get("preset", ""), {}), **args.get("policy", {})}
+    made = catalog.resolve(
+        args.get("requires", ()),
+        args.get("query", ""),
+        consumer=args.get("consumer"),
+        mode=args.get("mode"),
+        policy=policy,
+        host=args.get("host"),
+        decide=lambda _: args.get("decision"),
+    )
+    is_full = args.get("full", False)
+    is_kept = bool(catalog.keep_report(made, full=is_full))
+    return (made.full_report() if is_full else made.report).data, is_kept
+
+
+def _waits(report: dict[str, Any]) -> bool:
+    return bool(report["on_missing_required_action"]["outcome"] == "pending-decision")
+
+
+def _can_ask(context: Context) -> bool:
+    """Whether this client takes questions instead of an answer, and can show a form."""
+    able = context.session.client_capabilities
+    is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
+    return is_modern and able is not None and able.elicitation is not None
+
+
+def _question(report: dict[str, Any]) -> ElicitRequest:
+    open_ones = ", ".join(report["unresolved_required_capabilities"])
+    named = sendable(" ".join(open_ones.split()))[:_LONGEST_LIST] or "too little is covered"
+    choices = [{"const": one, "title": _MEANING[one]} for one in DECISIONS]
+    return ElicitRequest(
+        params=ElicitRequestFormParams(
+            message=f"No skill here provides what is required: {named}. What now?",
+            requested_schema={
+                "type": "object",
+                "properties": {
+                    _QUESTION: {"type": "string", "title": "Decision", "oneOf": choices}
+                },
+                "required": [_QUESTION],
+            },
+        )
+    )
+
+
+def _given(params: CallToolRequestParams) -> Decision | None:
+    """What was decided; None when nobody was asked, or nobody wanted to say."""
+    answer = (params.input_responses or {}).get(_QUESTION)
+    if not isinstance(answer, ElicitResult) or answer.action != "accept":
+        return None
+    said = (answer.content or {}).get(_QUESTION)
+    return next((one for one in DECISIONS if one == said), None)

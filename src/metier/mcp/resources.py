@@ -1,0 +1,134 @@
+"""Resources: the files of skills, and the text that is only read on request."""
+
+import base64
+import mimetypes
+import os
+
+from mcp.types import (
+    BlobResourceContents,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    PaginatedRequestParams,
+    ReadResourceRequestParams,
+    ReadResourceResult,
+    Resource,
+    ResourceTemplate,
+    TextResourceContents,
+)
+
+from metier.catalog import Catalog
+from metier.core.paths import is_inside
+from metier.index.pages import page_of_documents
+from metier.mcp.answers import refusal
+from metier.mcp.files import SkillFolder
+from metier.mcp.keeper import Keeper
+from metier.mcp.paging import cursor_after, handle_of
+from metier.mcp.tool import Context
+from metier.mcp.uris import SCHEME, find_skill, skill_uri, unknown
+from metier.reread import DEEP_REFERENCE
+from metier.values.rows import Row
+
+PAGE = 100
+REFERENCE = f"metier://reference/{DEEP_REFERENCE}"
+_TEMPLATE = ResourceTemplate(
+    uri_template=f"{SCHEME}{{+path}}",
+    name="skill file",
+    title="A file of a skill",
+    description="Any file of a skill, by its place beside the SKILL.md that skill_list names.",
+)
+
+
+class Resources:
+    """The resources of one catalogue."""
+
+    def __init__(self, keeper: Keeper) -> None:
+        self._keeper = keeper
+
+    async def list(self, _: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
+        cursor = (params.cursor if params else None) or ""
+        try:
+            return await self._keeper.ask(lambda catalog: _page(catalog, cursor))
+        except Exception as error:
+            raise refusal(error) from None
+
+    async def templates(
+        self, _: Context, _params: PaginatedRequestParams | None
+    ) -> ListResourceTemplatesResult:
+        return ListResourceTemplatesResult(resource_templates=[_TEMPLATE])
+
+    async def read(self, _: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
+        try:
+            raw, kind = await self._keeper.ask(lambda catalog: _bytes(catalog, params.uri))
+        except Exception as error:
+            raise refusal(error, uri=params.uri) from None
+        return ReadResourceResult(contents=[_contents(params.uri, raw, kind)])
+
+
+def _page(catalog: Catalog, cursor: str) -> ListResourcesResult:
+    page = page_of_documents(catalog.store, "skill", limit=PAGE, after=handle_of(cursor))
+    first = [_reference()] if not cursor and _has_reference(catalog) else []
+    return ListResourcesResult(
+        resources=[*first, *(_skill(row) for row in page.rows)],
+        next_cursor=cursor_after(page.last) or None,
+    )
+
+
+def _skill(row: Row) -> Resource:
+    return Resource(
+        uri=skill_uri(row),
+        name=row.name,
+        description=row.description,
+        mime_type="text/markdown",
+    )
+
+
+def _reference() -> Resource:
+    return Resource(
+        uri=REFERENCE,
+        name=DEEP_REFERENCE,
+        title="The architecture of the system",
+        description="All there is to know about this system; read it when a task needs that much.",
+        mime_type="text/markdown",
+    )
+
+
+def _has_reference(catalog: Catalog) -> bool:
+    """Whether there is one, and no link leads out of the workspace."""
+    root = os.path.realpath(catalog.workspace)
+    for folder in ("", "docs"):
+        path = os.path.join(root, folder, DEEP_REFERENCE)
+        if os.path.isfile(path):
+            return is_inside(os.path.realpath(path), root)
+    return False
+
+
+def _bytes(catalog: Catalog, uri: str) -> tuple[bytes, str]:
+    """What an address holds, and of what kind it is. Raises `NotFoundError`."""
+    if uri == REFERENCE and _has_reference(catalog):
+        return catalog.reference(DEEP_REFERENCE).encode(), "text/markdown"
+    row, way = find_skill(catalog.store, uri)
+    if not way:
+        raise unknown(uri)
+    return SkillFolder.of(row).read(way), mime_type(way[-1])
+
+
+def _contents(uri: str, raw: bytes, kind: str) -> TextResourceContents | BlobResourceContents:
+    """Text where the bytes are UTF-8, so that they can be checked against their digest."""
+    try:
+        text = raw.decode()
+        kind = "text/plain" if kind == _UNKNOWN else kind
+        return TextResourceContents(uri=uri, text=text, mime_type=kind)
+    except UnicodeDecodeError:
+        blob = base64.b64encode(raw).decode()
+        return BlobResourceContents(uri=uri, blob=blob, mime_type=kind)
+
+
+_UNKNOWN = "application/octet-stream"
+_KNOWN = mimetypes.MimeTypes()
+"""What Python ships with; what this machine knows besides does not count."""
+_KNOWN.add_type("text/markdown", ".md")
+
+
+def mime_type(name: str) -> str:
+    """The kind of a file, by its name."""
+    return _KNOWN.guess_type(name)[0] or _UNKNOWN

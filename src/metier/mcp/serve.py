@@ -1,0 +1,80 @@
+"""A server from its start to its end: the catalogue is opened, served and closed again."""
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import Any
+
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+
+from metier.catalog import Catalog
+from metier.mcp.http import serve_http
+from metier.mcp.keeper import Keeper
+from metier.mcp.place import Place
+from metier.mcp.runs import Workshop
+from metier.mcp.server import make_server
+
+Opened = Callable[[], AbstractContextManager[Catalog]]
+
+
+@contextmanager
+def serving(opened: Opened, *, allow_run: bool = False) -> Iterator[Server[Any]]:
+    """A server over the catalogue that `opened` gives; closed at the end of the block."""
+    keeper, shop = Keeper(opened), Workshop(opened)
+    try:
+        keeper.start()
+        yield make_server(keeper, shop.tools() if allow_run else ())
+    finally:
+        shop.close()
+        keeper.close()
+
+
+def run_http(
+    opened: Opened, place: Place, ready: Callable[[str], None], *, allow_run: bool = False
+) -> None:
+    """Serve over HTTP until a signal asks for the end."""
+    place.check()
+    _log_to_standard_error()
+    with serving(opened, allow_run=allow_run) as server:
+        asyncio.run(serve_http(server, place, ready))
+
+
+def run_stdio(opened: Opened, *, allow_run: bool = False) -> None:
+    """Serve over standard input and output until the client closes them, or a signal comes."""
+    _log_to_standard_error()
+    with ExitStack() as stack:
+        server = stack.enter_context(serving(opened, allow_run=allow_run))
+        asyncio.run(_until_signal(_over_stdio(server), stack.close))
+
+
+async def _over_stdio(server: Server[Any]) -> None:
+    async with stdio_server() as (reading, writing):
+        await server.run(reading, writing, server.create_initialization_options())
+
+
+async def _until_signal(work: Coroutine[Any, Any, None], leave: Callable[[], None]) -> None:
+    """Do the work. A signal ends the process, once `leave` has put all in order.
+
+    Nothing else could end it: a thread waits for the next line, and no line may ever come.
+    """
+    signalled = asyncio.Event()
+    for one in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(one, signalled.set)
+    working, waiting = asyncio.ensure_future(work), asyncio.ensure_future(signalled.wait())
+    await asyncio.wait((working, waiting), return_when=asyncio.FIRST_COMPLETED)
+    if working.done():
+        waiting.cancel()
+        await working
+        return
+    await asyncio.to_thread(leave)
+    os._exit(0)
+
+
+def _log_to_standard_error() -> None:
+    """What is worth a word goes where no client reads."""
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(name)s: %(message)s")

@@ -1,0 +1,155 @@
+"""Skills over MCP (SEP-2640): `skills/list`, `skills/get`, `resources/directory/read`.
+
+An entry holds the front matter as the file has it now, and the sha256 and size of every file.
+Only skills that keep to the format are entries; of all others the text is still a resource.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+from mcp.server.extension import Extension, MethodBinding
+from mcp.types import PaginatedRequestParams, RequestParams
+
+from metier.catalog import Catalog
+from metier.core.names import is_capability_name
+from metier.errors import InvalidDocumentError, MetierError, NotFoundError
+from metier.index.pages import page_of_documents
+from metier.mcp.answers import refusal
+from metier.mcp.files import MOST_BYTES, SkillFolder
+from metier.mcp.keeper import Keeper
+from metier.mcp.paging import cursor_after, handle_of
+from metier.mcp.resources import mime_type
+from metier.mcp.tool import Context
+from metier.mcp.uris import MAIN_FILE, address, find_skill, skill_root, skill_uri, unknown
+from metier.parse.frontmatter import read_matter
+from metier.values.rows import Row
+
+PAGE = 50
+LONGEST_DESCRIPTION = 1024
+FRESH = {"ttlMs": 0, "cacheScope": "private"}
+"""Anybody may change the files at any time."""
+_TWICE = "FM105"
+
+
+class OfSkill(RequestParams):
+    """What `skills/get` takes."""
+
+    uri: str
+
+
+class OfFolder(PaginatedRequestParams):
+    """What `resources/directory/read` takes."""
+
+    uri: str
+
+
+class Skills(Extension):
+    """The extension over one catalogue."""
+
+    identifier = "io.modelcontextprotocol/skills"
+
+    def __init__(self, keeper: Keeper) -> None:
+        self._keeper = keeper
+
+    def settings(self) -> dict[str, Any]:
+        return {"directoryRead": True}
+
+    def methods(self) -> Sequence[MethodBinding]:
+        return (
+            MethodBinding("skills/list", PaginatedRequestParams, self._list),
+            MethodBinding("skills/get", OfSkill, self._get),
+            MethodBinding("resources/directory/read", OfFolder, self._folder),
+        )
+
+    async def _list(self, _: Context, params: PaginatedRequestParams) -> dict[str, Any]:
+        try:
+            return await self._keeper.ask(lambda catalog: _page(catalog, params.cursor or ""))
+        except Exception as error:
+            raise refusal(error) from None
+
+    async def _get(self, _: Context, params: OfSkill) -> dict[str, Any]:
+        try:
+            return await self._keeper.ask(lambda catalog: _one(catalog, params.uri))
+        except Exception as error:
+            raise refusal(error, uri=params.uri) from None
+
+    async def _folder(self, _: Context, params: OfFolder) -> dict[str, Any]:
+        try:
+            return await self._keeper.ask(lambda catalog: _children(catalog, params.uri))
+        except Exception as error:
+            raise refusal(error, uri=params.uri) from None
+
+
+def _page(catalog: Catalog, cursor: str) -> dict[str, Any]:
+    page = page_of_documents(catalog.store, "skill", limit=PAGE, after=handle_of(cursor))
+    entries = []
+    for row in page.rows:
+        try:
+            entries.append(skill_entry(row))
+        except MetierError:
+            continue  # no entry: it does not keep to the format, or it has gone
+    more = {"nextCursor": cursor_after(page.last)} if page.last else {}
+    return {"skills": entries, **more, **FRESH}
+
+
+def _one(catalog: Catalog, uri: str) -> dict[str, Any]:
+    row, way = find_skill(catalog.store, uri)
+    if way != [MAIN_FILE]:
+        raise unknown(uri)
+    return {"skill": skill_entry(row), **FRESH}
+
+
+def skill_entry(row: Row) -> dict[str, Any]:
+    """The entry of one skill. Raises `InvalidDocumentError` when it cannot have one."""
+    folder = SkillFolder.of(row)
+    files, size = [], 0
+    matter: dict[str, Any] = {}
+    for file in folder.files():
+        raw = folder.read(file.split("/"))
+        if file == MAIN_FILE:
+            matter = _front_matter(row, raw)
+        size += len(raw)
+        if size > MOST_BYTES:
+            raise _no_entry(row, f"its files have more than {MOST_BYTES} bytes together")
+        digest = f"sha256:{hashlib.sha256(raw).hexdigest()}"
+        files.append({"uri": skill_uri(row, file), "digest": digest, "size": len(raw)})
+    return {"uri": skill_uri(row), "frontmatter": matter, "resources": files}
+
+
+def _front_matter(row: Row, raw: bytes) -> dict[str, Any]:
+    """The front matter of a skill that keeps to the format."""
+    taken = read_matter(raw, row.path)
+    flaws = [one for one in taken.issues if one.is_error or one.code == _TWICE]
+    if taken.matter is None or flaws:
+        raise _no_entry(row, flaws[0].message if flaws else "it has no front matter")
+    data = taken.matter.data
+    name, description = data.get("name"), data.get("description")
+    if name != row.name or not is_capability_name(row.name):
+        raise _no_entry(row, "its name breaks the name rule, or has changed")
+    if not isinstance(description, str) or not 0 < len(description.strip()) <= LONGEST_DESCRIPTION:
+        raise _no_entry(row, f"its description has not 1 to {LONGEST_DESCRIPTION} characters")
+    return data
+
+
+def _no_entry(row: Row, why: str) -> InvalidDocumentError:
+    return InvalidDocumentError(
+        f"skill '{row.name}' has no entry: {why}", where=row.path, hint=f"metier lint {row.path}"
+    )
+
+
+def _children(catalog: Catalog, uri: str) -> dict[str, Any]:
+    """What lies directly in one folder of a skill."""
+    row, way = find_skill(catalog.store, uri)
+    files = [file.split("/") for file in SkillFolder.of(row).files()]
+    depth = len(way)
+    below = [file for file in files if file[:depth] == way and len(file) > depth]
+    if not below:
+        raise NotFoundError(f"'{uri[:200]}' is no folder of a skill", hint="skills/get names files")
+    children = {}
+    for file in below:
+        name, is_folder = file[depth], len(file) > depth + 1
+        child = address([*skill_root(row), *way, name])
+        kind = "inode/directory" if is_folder else mime_type(name)
+        children[name] = {"uri": child, "name": name, "mimeType": kind}
+    return {"resources": [children[name] for name in sorted(children)]}

@@ -1,0 +1,125 @@
+"""What a tool is to this server, and one call of it."""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+from mcp.server.context import ServerRequestContext
+from mcp.types import (
+    CallToolRequestParams,
+    CallToolResult,
+    InputRequiredResult,
+    Tool,
+    ToolAnnotations,
+)
+
+from metier.catalog import Catalog
+from metier.core.paths import is_utf8
+from metier.errors import UsageError
+from metier.index.store import Store
+from metier.mcp.answers import result, schema
+from metier.mcp.keeper import Keeper
+from metier.run.tool_schema import Schema
+
+MOST_REMEMBERED = 64
+Args = Mapping[str, Any]
+Context = ServerRequestContext[Any, Any]
+
+
+class Call(NamedTuple):
+    """One call of a tool; the arguments fit its schema."""
+
+    args: Args
+    keeper: Keeper
+    context: Context
+    params: CallToolRequestParams
+
+
+Answer = Callable[[Call], Awaitable[CallToolResult | InputRequiredResult]]
+
+
+class ServedTool:
+    """A tool with a constant description, the schemas of both its ends, and what answers it."""
+
+    def __init__(
+        self,
+        name: str,
+        title: str,
+        description: str,
+        *,
+        takes: Mapping[str, Any],
+        needs: tuple[str, ...] = (),
+        gives: str,
+        answer: Answer,
+        read_only: bool = True,
+    ) -> None:
+        """`takes` names the arguments with their schemas, `gives` the schema of the answer."""
+        parameters = {
+            "type": "object",
+            "properties": dict(takes),
+            "required": list(needs),
+            "additionalProperties": False,
+        }
+        self.name = name
+        self.answer = answer
+        self._arguments = Schema(parameters)
+        self.spec = Tool(
+            name=name,
+            title=title,
+            description=description,
+            input_schema=parameters,
+            output_schema=schema(gives),
+            annotations=ToolAnnotations(
+                title=title,
+                read_only_hint=read_only,
+                destructive_hint=not read_only,
+                idempotent_hint=read_only,
+                open_world_hint=not read_only,
+            ),
+        )
+
+    def check(self, args: Args) -> None:
+        """Raises `UsageError` with everything that does not fit."""
+        problems = self._arguments.problems(args)
+        if not problems and not is_utf8(json.dumps(args, ensure_ascii=False)):
+            problems = ["arguments: a text holds half of a surrogate pair"]
+        if problems:
+            raise UsageError(
+                "; ".join(problems),
+                code="TOOL_VALIDATION_ERROR",
+                hint=f"the input schema of {self.name} says what it takes",
+            )
+
+
+def from_catalog(question: Callable[[Catalog, Args], dict[str, Any]]) -> Answer:
+    """An answer that the catalogue gives by itself."""
+
+    async def answer(call: Call) -> CallToolResult:
+        return result(await call.keeper.ask(lambda catalog: question(catalog, call.args)))
+
+    return answer
+
+
+def remembered(question: Callable[[Catalog, Args], dict[str, Any]]) -> Answer:
+    """The same for what hangs on the catalogue alone.
+
+    Who asks the same as somebody before is told the same, unless anybody has written meanwhile.
+    """
+    known: WeakKeyDictionary[Store, tuple[object, dict[str, CallToolResult]]] = WeakKeyDictionary()
+
+    def told(catalog: Catalog, args: Args) -> CallToolResult:
+        version = catalog.store.version()
+        before, answers = known.get(catalog.store, (None, {}))
+        if before != version or len(answers) >= MOST_REMEMBERED:
+            answers = {}
+            known[catalog.store] = version, answers
+        key = json.dumps(args, sort_keys=True)
+        if key not in answers:
+            answers[key] = result(question(catalog, args))
+        return answers[key]
+
+    async def answer(call: Call) -> CallToolResult:
+        return await call.keeper.ask(lambda catalog: told(catalog, call.args))
+
+    return answer

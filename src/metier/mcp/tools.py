@@ -1,0 +1,208 @@
+"""The tools that only read. Order, names and texts are constant: nothing of a skill is in them."""
+
+from typing import Any
+
+from metier.catalog import Catalog
+from metier.errors import MetierError
+from metier.index.cards import stored_cards
+from metier.index.pages import page_of_documents
+from metier.mcp.paging import cursor_after, handle_of
+from metier.mcp.resolving import POLICY, answer_resolve
+from metier.mcp.tool import Args, ServedTool, from_catalog, remembered
+from metier.mcp.uris import skill_uri
+from metier.resolve.missing import DECISIONS
+from metier.values.documents import Card
+from metier.values.policy import PRESETS
+
+PAGE = 50
+LARGEST_PAGE = 200
+_TEXT = {"type": "string", "maxLength": 10_000}
+_NAME = {"type": "string", "minLength": 1, "maxLength": 1_000}
+_LIMIT = {
+    "type": "integer",
+    "minimum": 1,
+    "maximum": LARGEST_PAGE,
+    "default": PAGE,
+    "description": "The most rows of one page.",
+}
+_CURSOR = {
+    "type": "string",
+    "maxLength": 10_000,
+    "description": "nextCursor of the page before; without it the first page comes.",
+}
+
+
+def _skill_list(catalog: Catalog, args: Args) -> dict[str, Any]:
+    page = page_of_documents(
+        catalog.store,
+        "skill",
+        limit=args.get("limit", PAGE),
+        after=handle_of(args.get("cursor", "")),
+        search=args.get("search"),
+        capability=args.get("capability"),
+    )
+    rows = [{**row.to_json(), "uri": skill_uri(row)} for row in page.rows]
+    return {"skills": rows, "total": page.total, **_next(page.last)}
+
+
+def _capability_list(catalog: Catalog, args: Args) -> dict[str, Any]:
+    cards = stored_cards(catalog.store)
+    wanted = args.get("search", "").casefold()
+    found = [one for one in cards if wanted in _searched(one)]
+    after, limit = handle_of(args.get("cursor", "")), args.get("limit", PAGE)
+    rest = [one for one in found if one.id > after]
+    last = rest[limit - 1].id if len(rest) > limit else ""
+    rows = [_card(one) for one in rest[:limit]]
+    return {"capabilities": rows, "total": len(found), **_next(last)}
+
+
+def _searched(card: Card) -> str:
+    return "\n".join((card.name, card.description, *card.keywords)).casefold()
+
+
+def _card(card: Card) -> dict[str, Any]:
+    return {
+        "id": card.id,
+        "name": card.name,
+        "description": card.description,
+        "version": card.version,
+        "path": card.path,
+        "enabled": card.enabled,
+        "priority": card.priority,
+        "estimatedTokens": card.estimated_tokens,
+        "triggers": {
+            "keywords": list(card.keywords),
+            "match": card.match,
+            "confidenceThreshold": card.confidence_threshold,
+            "sessionTypes": list(card.session_types),
+            "timeOfDay": list(card.time_of_day),
+            "userTier": list(card.user_tier),
+            "environmentType": list(card.environment_type),
+        },
+    }
+
+
+def _next(last: str) -> dict[str, str]:
+    return {"nextCursor": cursor_after(last)} if last else {}
+
+
+def _context_inject(catalog: Catalog, args: Args) -> dict[str, Any]:
+    injection = catalog.inject(
+        args["messages"],
+        agent=args.get("agent"),
+        core=args.get("core", ()),
+        budget=args.get("budget"),
+        limit=args.get("limit", 10),
+        session_type=args.get("sessionType", "main"),
+    )
+    errors = [issue for issue in injection.issues if issue.is_error]
+    if errors:
+        first, message = errors[0], "; ".join(issue.message for issue in errors)
+        raise MetierError(message, code=first.code, where=first.path, hint=first.hint)
+    return injection.to_json()
+
+
+READING: tuple[ServedTool, ...] = (
+    ServedTool(
+        "skill_list",
+        "List skills",
+        "Lists the skills of this workspace by name, one page at a time: name, description, what"
+        " they provide, and the address (uri) of the resource that holds their text.",
+        takes={
+            "search": {**_TEXT, "description": "Only those with this text in name or description."},
+            "capability": {**_NAME, "description": "Only those that provide this capability."},
+            "limit": _LIMIT,
+            "cursor": _CURSOR,
+        },
+        gives="skill-list",
+        answer=remembered(_skill_list),
+    ),
+    ServedTool(
+        "capability_resolve",
+        "Resolve capabilities",
+        "Says which skill provides the capabilities that are required, and why: a report with the"
+        " scores of all candidates, what stays open, and what was decided about it. Give"
+        " 'requires', or the name of a skill as 'consumer', or both.",
+        takes={
+            "requires": {
+                "type": "array",
+                "items": _NAME,
+                "maxItems": 100,
+                "description": "Names of capabilities, such as web-search.",
+            },
+            "query": {**_TEXT, "description": "The task in words."},
+            "consumer": {**_NAME, "description": "A skill whose requirements are resolved."},
+            "mode": {"enum": ["strict", "best-effort"]},
+            "policy": POLICY,
+            "preset": {
+                "enum": list(PRESETS),
+                "description": "prose: also skills that match by their words alone.",
+            },
+            "host": {**_NAME, "description": "The runtime that providers must work in."},
+            "decision": {
+                "enum": list(DECISIONS),
+                "description": "What to do when a required capability stays open.",
+            },
+            "full": {"type": "boolean", "description": "A row for every candidate."},
+        },
+        gives="capability-resolution-report",
+        answer=answer_resolve,
+    ),
+    ServedTool(
+        "capability_list",
+        "List capability cards",
+        "Lists the capability cards of this workspace by id, one page at a time: what each is"
+        " about, and the keywords and the threshold that have it handed over.",
+        takes={
+            "search": {
+                **_TEXT,
+                "description": "Only those with this text in name, description or keywords.",
+            },
+            "limit": _LIMIT,
+            "cursor": _CURSOR,
+        },
+        gives="capability-list",
+        answer=remembered(_capability_list),
+    ),
+    ServedTool(
+        "context_inject",
+        "Choose context",
+        "Gives the text that a prompt about these messages should have before it: abilities and"
+        " capability cards, chosen by written rules within a budget of tokens, with all that was"
+        " left out and why.",
+        takes={
+            "messages": {
+                "type": "array",
+                "items": {"type": "string", "maxLength": 200_000},
+                "minItems": 1,
+                "maxItems": 1_000,
+                "description": "The conversation, the latest message last.",
+            },
+            "agent": {**_NAME, "description": "Who is to act: its core abilities and its limit."},
+            "core": {
+                "type": "array",
+                "items": _NAME,
+                "maxItems": 50,
+                "description": "Abilities that must be there.",
+            },
+            "budget": {
+                "type": "integer",
+                "minimum": 0,
+                "maximum": 1_000_000,
+                "description": "The most tokens of all together.",
+            },
+            "limit": {
+                "type": "integer",
+                "minimum": 0,
+                "maximum": 100,
+                "default": 10,
+                "description": "The most abilities, dependencies not counted.",
+            },
+            "sessionType": {"enum": ["main", "isolated"], "default": "main"},
+        },
+        needs=("messages",),
+        gives="context-injection",
+        answer=from_catalog(_context_inject),
+    ),
+)
+"""In the order in which they are listed."""

@@ -1,0 +1,107 @@
+"""Agents run for a client, where somebody allowed it."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from mcp.server.lowlevel import Server
+
+from conftest import Workspace
+from mcp import Client
+from mcp_served import ERAS, asked, called, data_of, error_of, refreshed, server_over
+from metier.mcp.answers import schema
+
+QUICK = """
+agentId: quick
+description: Does it at once.
+systemPrompt: Be quick.
+"""
+SLOW = """
+agentId: slow
+description: Waits for ever.
+tools: [wait]
+workflow:
+  - stepId: wait
+    type: tool
+    config: {tool: wait}
+"""
+SETTINGS = """
+host-folders = false
+[tools]
+allow = ["wait"]
+[tools.wait]
+description = "Waits."
+argv = ["sleep", "600"]
+timeout = 600
+"""
+
+
+@pytest.fixture
+def server(workspace: Workspace) -> Iterator[Server[Any]]:
+    workspace.write("agents/quick.yaml", QUICK)
+    with server_over(workspace.root, allow_run=True) as made:
+        yield made
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_run_begins_at_once_and_can_be_looked_at_until_it_ends(
+    server: Server[Any], era: str
+) -> None:
+    async def talk(client: Client) -> dict[str, Any]:
+        args = {"agent": "quick", "task": "say hello", "model": "offline"}
+        begun = data_of(await client.call_tool("run_start", args))
+        jsonschema.validate(begun, schema("run"))
+        while True:
+            found = data_of(await client.call_tool("run_get", {"runId": begun["runId"]}))
+            if found["state"] not in ("pending", "running"):
+                return found
+
+    found = asked(server, talk, era)
+    jsonschema.validate(found, schema("run"))
+    assert found["state"] == "succeeded"
+    assert found["agentId"] == "quick"
+    assert found["task"] == "say hello"
+    assert found["steps"]
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "code"),
+    [
+        ("run_start", {"agent": "nobody", "task": "x"}, "NOT_FOUND"),
+        ("run_start", {"agent": "quick"}, "TOOL_VALIDATION_ERROR"),
+        ("run_start", {"agent": "quick", "task": "x", "model": "nope"}, "USAGE"),
+        ("run_get", {"runId": "nothing"}, "NOT_FOUND"),
+    ],
+)
+def test_a_run_that_cannot_begin_is_an_error_with_a_code(
+    server: Server[Any], name: str, args: dict[str, Any], code: str
+) -> None:
+    assert error_of(called(server, name, args))["code"] == code
+
+
+def test_a_run_that_is_at_work_when_the_server_ends_is_cancelled_and_kept(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    workspace.write("agents/slow.yaml", SLOW)
+    workspace.write("metier.toml", SETTINGS)
+    from metier.cli.session import Session
+    from metier.mcp.serve import serving
+
+    session = Session(str(workspace.root), None, False, False, True, False)
+
+    async def talk(client: Client) -> str:
+        args = {"agent": "slow", "task": "wait"}
+        run_id: str = data_of(await client.call_tool("run_start", args))["runId"]
+        found = data_of(await client.call_tool("run_get", {"runId": run_id}))
+        assert found["state"] == "running"
+        listed = await asyncio.wait_for(client.call_tool("skill_list", {}), 10)
+        assert data_of(listed)["total"] == 0  # others are answered meanwhile
+        return run_id
+
+    with serving(session.catalog, allow_run=True) as server:
+        run_id = asked(server, talk)
+    with refreshed(workspace.root) as catalog:
+        assert catalog.agency.store.run(run_id).state == "cancelled"

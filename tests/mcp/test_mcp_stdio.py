@@ -1,0 +1,140 @@
+"""`metier mcp` as a host starts it: a process, standard input and output."""
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import Workspace
+from mcp import Client
+from mcp_served import (
+    ENOUGH,
+    ERAS,
+    METIER,
+    asked,
+    called,
+    data_of,
+    environment,
+    error_of,
+    example,
+    over_stdio,
+)
+
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
+}
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_client_talks_to_the_process(tmp_path: Path, era: str) -> None:
+    root = example(tmp_path)
+
+    async def talk(client: Client) -> None:
+        assert client.server_info is not None
+        assert client.server_info.name == "metier"
+        assert data_of(await client.call_tool("skill_list", {"limit": 3}))["total"] == 15
+        args = {"requires": ["web-search"]}
+        assert data_of(await client.call_tool("capability_resolve", args))["selected"]
+        assert error_of(await client.call_tool("nothing", {}))["code"] == "TOOL_NOT_FOUND"
+        assert (await client.list_prompts()).prompts
+        assert (await client.read_resource("skill://skills/summarize/SKILL.md")).contents
+
+    asked(over_stdio(root), talk, era)
+
+
+def test_the_tools_that_run_are_there_when_allowed(tmp_path: Path) -> None:
+    root = example(tmp_path)
+    answer = called(over_stdio(root, "--allow-run"), "run_get", {"runId": "x"})
+    assert error_of(answer)["code"] == "NOT_FOUND"
+
+
+def spoken(root: Path, *lines: str | bytes, options: tuple[str, ...] = ()) -> Any:
+    """What a process says to these lines, after which its input ends."""
+    raw = b"".join((one.encode() if isinstance(one, str) else one) + b"\n" for one in lines)
+    return subprocess.run(
+        [METIER, "mcp", "--root", str(root), *options],
+        input=raw,
+        capture_output=True,
+        timeout=ENOUGH,
+        env=environment(),
+        check=False,
+    )
+
+
+def test_nothing_but_protocol_is_on_standard_output_not_even_when_it_builds_the_catalogue(
+    workspace: Workspace,
+) -> None:
+    workspace.skill("one")
+    done = spoken(workspace.root, json.dumps(HELLO))
+    assert done.returncode == 0
+    (line,) = done.stdout.splitlines()
+    assert json.loads(line)["result"]["serverInfo"]["name"] == "metier"
+    assert b"building the catalogue" in done.stderr
+
+
+def test_the_end_of_the_input_is_the_end_of_the_server(workspace: Workspace) -> None:
+    done = spoken(workspace.root)
+    assert (done.returncode, done.stdout) == (0, b"")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_in_order(workspace: Workspace, number: int) -> None:
+    process = subprocess.Popen(
+        [METIER, "mcp", "--root", str(workspace.root)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    try:
+        process.stdin.write(json.dumps(HELLO).encode() + b"\n")
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["id"] == 1
+        process.send_signal(number)
+        assert process.wait(ENOUGH) == 0
+        assert process.stdout.read() == b""
+        assert b"Traceback" not in process.stderr.read()
+    finally:
+        process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            stream.close()
+
+
+def test_a_workspace_that_cannot_be_written_is_served_from_memory(workspace: Workspace) -> None:
+    if os.geteuid() == 0:
+        (workspace.root / ".metier").write_text("a file where the folder should be")
+    else:
+        workspace.root.chmod(0o555)
+    workspace_skill = workspace.root / "skills"
+    assert not workspace_skill.exists()
+    try:
+        data = data_of(called(over_stdio(workspace.root), "skill_list"))
+    finally:
+        workspace.root.chmod(0o755)
+    assert data == {"skills": [], "total": 0}
+
+
+def test_a_catalogue_that_cannot_be_used_is_one_line_and_no_traceback(
+    workspace: Workspace,
+) -> None:
+    workspace.write(".metier/metier.db", "no database at all, but long enough to be taken for one")
+    done = spoken(workspace.root, json.dumps(HELLO))
+    assert done.returncode == 1
+    assert done.stdout == b""
+    assert b"STORE_CORRUPT" in done.stderr
+    assert b"Traceback" not in done.stderr
