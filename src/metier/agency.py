@@ -23,7 +23,7 @@ from metier.run.services import Look, Prepared
 from metier.run.store import FILE_NAME, RunStore
 from metier.run.toolbox import connected, toolbox
 from metier.run.tools import ToolExecutor
-from metier.run.workflow import allowed_tools
+from metier.run.workflow import allowed_tools, delegates
 from metier.select.agents import DEFAULT_LIMIT, select_agents
 from metier.values.agents import AgentMatch, AgentProfile, Execution, WorkflowStep
 from metier.values.documents import Document
@@ -63,7 +63,13 @@ class Knowledge(Protocol):
     def keep_report(self, resolution: "Resolution") -> str: ...
     def record_outcome(self, candidate: str, *, success: bool) -> object: ...
     def inject(
-        self, messages: str, *, agent: str, core: Sequence[str], budget: int, min_signal: float
+        self,
+        messages: str,
+        *,
+        agent: str | None,
+        core: Sequence[str],
+        budget: int,
+        min_signal: float,
     ) -> Injection: ...
     def row(self, kind: Kind, wanted: str) -> Row: ...
     def document(self, row: Row) -> Document: ...
@@ -172,8 +178,11 @@ class Agency:
             return await runner.run(profile, task, input=input, model=model, execution=execution)
 
     async def resume(self, run_id: str, *, look: Look | None = None) -> RunResult:
-        async with self._servers(AgentProfile.of(self.store.run(run_id).profile)):
-            return await Runner(self.store, self, look).resume(run_id)
+        run = self.store.run(run_id)
+        now = self.profile(run.agent_id)
+        async with self._servers(AgentProfile.of(run.profile)):
+            runner = Runner(self.store, self, look)
+            return await runner.resume(run_id, limits=now.limits if now is not None else None)
 
     async def fork(
         self,
@@ -191,9 +200,15 @@ class Agency:
         return self.store.ask_to_cancel(self.store.run(run_id).run_id)
 
     def _servers(self, profile: AgentProfile) -> contextlib.AbstractAsyncContextManager[None]:
-        """The MCP servers whose tools the agent, or one that it may delegate to, lists."""
-        profiles = [profile, *self.profiles()] if profile.delegation.to != () else [profile]
-        wanted = {name for one in profiles for name in allowed_tools(one)}
+        """The MCP servers whose tools the agent, or one that it delegates to, lists."""
+        known = {one.agent_id: one for one in self.profiles()}
+        reached, ahead = {profile.agent_id: profile}, [profile]
+        while ahead:
+            for target in delegates(ahead.pop()):
+                if target in known and target not in reached:
+                    reached[target] = known[target]
+                    ahead.append(known[target])
+        wanted = {name for one in reached.values() for name in allowed_tools(one)}
         return connected(self.tools, self._catalog.config.servers, wanted)
 
     # What a run asks for
@@ -229,11 +244,13 @@ class Agency:
             room = agent.ability_tokens - self._core_tokens(agent, task)
             skills, left = self._bodies(providers, max(0, room), count)
             record |= {"providers": list(providers), "providersLeftOut": left}
+            if step.type == "prompt":
+                providers = tuple(one for one in providers if one not in left)
         if step.type != "prompt":
             return Prepared(record=record, providers=providers)
         injection = self._catalog.inject(
             task,
-            agent=agent.agent_id,
+            agent=agent.agent_id if agent.path else None,
             core=agent.core_abilities,
             budget=max(0, agent.ability_tokens - (count(_BETWEEN + skills) if skills else 0)),
             min_signal=LEAST_SIGNAL,

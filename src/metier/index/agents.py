@@ -73,7 +73,7 @@ def _check(profile: AgentProfile) -> None:
 
 
 def stored_agents(store: Store) -> list_of[AgentProfile]:
-    """The profiles of a catalogue, and `standard` where it has none of its own."""
+    """The profiles of a catalogue, and `standard` where it has none of its own that is enabled."""
     rows = list_documents(store, "agent")
     profiles = [
         AgentProfile.of(
@@ -81,5 +81,6 @@ def stored_agents(store: Store) -> list_of[AgentProfile]:
         )
         for row in rows
     ]
-    known = {profile.agent_id for profile in profiles}
-    return profiles if STANDARD in known else [*profiles, STANDARD_PROFILE]
+    kept = [one for one in profiles if one.enabled or one.agent_id != STANDARD]
+    known = {profile.agent_id for profile in kept}
+    return kept if STANDARD in known else [*kept, STANDARD_PROFILE]

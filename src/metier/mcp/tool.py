@@ -10,6 +10,7 @@ from mcp.types import (
     CallToolRequestParams,
     CallToolResult,
     InputRequiredResult,
+    TextContent,
     Tool,
     ToolAnnotations,
 )
@@ -22,7 +23,8 @@ from metier.mcp.answers import result, schema
 from metier.mcp.keeper import Keeper
 from metier.run.tool_schema import Schema
 
-MOST_REMEMBERED = 64
+MOST_REMEMBERED = 8_000_000
+"""Characters of answers: two hundred pages of fifty skills are about half of it."""
 Args = Mapping[str, Any]
 Context = ServerRequestContext[Any, Any]
 
@@ -104,22 +106,45 @@ def from_catalog(question: Callable[[Catalog, Args], dict[str, Any]]) -> Answer:
 def remembered(question: Callable[[Catalog, Args], dict[str, Any]]) -> Answer:
     """The same for what hangs on the catalogue alone.
 
-    Who asks the same as somebody before is told the same, unless anybody has written meanwhile.
+    Who asks what somebody asked before is told the same, unless anybody has written meanwhile.
     """
-    known: WeakKeyDictionary[Store, tuple[object, dict[str, CallToolResult]]] = WeakKeyDictionary()
+    memory: WeakKeyDictionary[Store, _Memory] = WeakKeyDictionary()
 
     def told(catalog: Catalog, args: Args) -> CallToolResult:
-        version = catalog.store.version()
-        before, answers = known.get(catalog.store, (None, {}))
-        if before != version or len(answers) >= MOST_REMEMBERED:
-            answers = {}
-            known[catalog.store] = version, answers
+        known = memory.setdefault(catalog.store, _Memory())
+        known.keep_to(catalog.store.version())
         key = json.dumps(args, sort_keys=True)
-        if key not in answers:
-            answers[key] = result(question(catalog, args))
-        return answers[key]
+        if key not in known.answers:
+            known.add(key, result(question(catalog, args)))
+        return known.answers[key]
 
     async def answer(call: Call) -> CallToolResult:
         return await call.keeper.ask(lambda catalog: told(catalog, call.args))
 
     return answer
+
+
+class _Memory:
+    """Answers of one state of the catalogue, up to a size."""
+
+    def __init__(self) -> None:
+        self._version: object = None
+        self._size = 0
+        self.answers: dict[str, CallToolResult] = {}
+
+    def keep_to(self, version: object) -> None:
+        """Forget what was said in another state."""
+        if version != self._version:
+            self._version = version
+            self._forget()
+
+    def add(self, key: str, answer: CallToolResult) -> None:
+        (text,) = (one.text for one in answer.content if isinstance(one, TextContent))
+        self._size += len(key) + len(text)
+        if self._size > MOST_REMEMBERED:
+            self._forget()
+        self.answers[key] = answer
+
+    def _forget(self) -> None:
+        self.answers.clear()
+        self._size = 0

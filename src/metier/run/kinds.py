@@ -82,8 +82,7 @@ async def loop(
     await _required(live, one, suffix)
     most = config.get("maxIterations", DEFAULT_ITERATIONS)
     items = _items(one, names, most)
-    for inner_step in one.walk():
-        live.ledger.seen.pop(inner_step.id, None)  # what an earlier attempt has left
+    _forget_turn(live, one)
     turns: list[Any] = []
     while items is None or len(turns) < len(items):
         turn = len(turns)
@@ -92,8 +91,15 @@ async def loop(
             break
         if turn >= most:
             raise StepFailedError(Failure("LOOP_LIMIT_EXCEEDED", f"more than {most} turns"))
+        _forget_turn(live, one)
         turns.append(await _children(live, group, inner, f"{suffix}[{turn}]"))
     return turns
+
+
+def _forget_turn(live: LiveRun, one: ReadyStep) -> None:
+    """Let the steps of a loop see nothing that an earlier turn or attempt has left."""
+    for inner_step in one.walk():
+        live.ledger.seen.pop(inner_step.id, None)
 
 
 def _items(one: ReadyStep, names: dict[str, Any], most: int) -> list[Any] | None:

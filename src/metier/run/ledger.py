@@ -62,7 +62,7 @@ class Ledger:
         self._order = order
         self._settings = settings
         self._seq = max((one.seq for one in known), default=0)
-        self._begun = 0
+        self._begun = sum(one.seq > 0 for one in known)
         self._successes = 0
         self._prefix = -1
         self._latest_checkpoint = store.rows(_LATEST, (key,))[0][0] if known else None
@@ -83,6 +83,8 @@ class Ledger:
         """Count a step that begins. Raises when the run may do no more."""
         self._begun += 1
         self._check("steps", self._begun, self.limits.steps, "")
+        self._check("tokens", self.usage.tokens, self.limits.tokens, "")
+        self._check("cost", self.usage.cost, self.limits.cost, "")
 
     def add_usage(self, key: str, usage: Usage) -> None:
         """Count what a step has used. Raises when the run may use no more."""
@@ -132,13 +134,20 @@ class Ledger:
 
     def show(self, step_id: str, record: StepRecord) -> None:
         """Let templates see a step that has ended."""
-        seen: dict[str, Any] = {"state": record.state}
-        if record.state == "succeeded":
-            seen["output"] = record.output
-        self.seen[step_id] = seen
+        self.seen[step_id] = _seen(record)
         order = self._order
         while self._prefix + 1 < len(order) and self.done(order[self._prefix + 1]) is not None:
             self._prefix += 1
+
+    def seen_in_turn(self, key: str) -> dict[str, dict[str, Any]]:
+        """What templates see of steps in the turn of a loop in which the step `key` is."""
+        turn = key[key.index("[") :]
+        seen = dict(self.seen)
+        for one in self.records.values():
+            name, bracket, rest = one.id.partition("[")
+            if bracket and turn.startswith(bracket + rest) and one.state != "running":
+                seen[name] = _seen(one)
+        return seen
 
     def ending(self) -> list[Write]:
         """The last checkpoint of a run that ends in an orderly way, if one is due."""
@@ -172,3 +181,10 @@ class Ledger:
         snapshot = [{"key": key, "value": value} for key, value in self.memory.items()]
         self._memory, keep = kept_once(snapshot)
         return [keep]
+
+
+def _seen(record: StepRecord) -> dict[str, Any]:
+    """What templates see of a step that has ended."""
+    if record.state in ("succeeded", "compensated"):
+        return {"state": record.state, "output": record.output}
+    return {"state": record.state}

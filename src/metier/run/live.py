@@ -67,8 +67,10 @@ class LiveRun:
         """The names that a step in a loop sees, by its full id: what undoes it needs them."""
 
     def names(self, key: str = "") -> dict[str, Any]:
-        """What the templates of a step may speak of."""
-        return self.scopes.get(key) or {
+        """What the templates of a step may speak of; of one in a loop as its turn left it."""
+        if key in self.scopes:
+            return {**self.scopes[key], "steps": self.ledger.seen_in_turn(key)}
+        return {
             "input": self.run.request.get("input"),
             "task": self.run.task,
             "steps": self.ledger.seen,
@@ -310,6 +312,7 @@ class LiveRun:
             record = self.ledger.records[key]
             stopped = record.ended("failed", attempt, failure=error.failure)
             self.ledger.note(stopped._replace(finished=time.time()))
+            self.tell("step.failed", key, durationMs=None, error=error.failure.to_json())
             raise
         except StoreError:
             raise

@@ -28,6 +28,7 @@ def _started(pid: int) -> str:
     """When a process of this machine began, in the system's own counting; empty: unknown."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
-            return file.read().rpartition(")")[2].split()[19]
+            facts = file.read().rpartition(")")[2].split()
+            return "" if facts[0] == "Z" else facts[19]  # one that is dead has no start
     except (OSError, IndexError):
         return ""

@@ -92,8 +92,11 @@ class Runner:
             run = await self._create(profile, task, request, chain)
             return await self._execute(run, profile, plan, chain, profile.limits)
 
-    async def resume(self, run_id: str) -> RunResult:
-        """Go on with a run where it stopped; one that has succeeded is told again."""
+    async def resume(self, run_id: str, *, limits: Limits | None = None) -> RunResult:
+        """Go on with a run where it stopped; one that has succeeded is told again.
+
+        `limits` are those from now on; without them those of its profile as it was.
+        """
         run = self._store.run(run_id)
         if run.state == "succeeded":
             return self._told_again(run)
@@ -103,7 +106,7 @@ class Runner:
                 code="RUN_NOT_RESUMABLE",
                 hint=f"metier runs fork {run.run_id}",
             )
-        return await self._go_on(run)
+        return await self._go_on(run, limits)
 
     async def fork(
         self, run_id: str, checkpoint_id: str | None = None, *, input: Any = None
@@ -177,7 +180,11 @@ class Runner:
         asked = {**request, "chain": list(chain.agents), "maxDepth": chain.max_depth}
         task = task.encode(errors="replace").decode()
         kept = self._profile_kept(profile)
-        new = NewRun(new_id(), profile.agent_id, task, time.time(), kept_once(asked), kept, *parent)
+        try:
+            kept_request = kept_once(asked)
+        except (ValueError, TypeError, RecursionError) as error:
+            raise UsageError(f"the input is no JSON: {error}") from None
+        new = NewRun(new_id(), profile.agent_id, task, time.time(), kept_request, kept, *parent)
         key = self._store.new_key()
         run = RunRecord(
             new.run_id, new.agent_id, task, "running", new.created, asked, profile.data,

@@ -4,7 +4,9 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, cast
 
+from metier.errors import MetierError
 from metier.run.commands import command_tool
+from metier.run.tool import Tool, ToolContext, ToolError
 from metier.run.tools import Consent, ToolExecutor
 from metier.values.running import ServerSetting, ToolSettings
 
@@ -31,6 +33,15 @@ def toolbox(settings: ToolSettings, workspace: str, consent: Consent) -> ToolExe
     return executor
 
 
+def _unreachable(name: str, error: MetierError) -> Tool:
+    """A tool that says why it cannot be called."""
+
+    async def refuse(_args: Any, _context: ToolContext) -> Any:
+        raise ToolError(error.message, retryable=True)
+
+    return Tool(name=name, schema={"type": "object"}, call=refuse)
+
+
 @asynccontextmanager
 async def connected(
     executor: ToolExecutor, servers: Sequence[ServerSetting], wanted: Collection[str]
@@ -52,7 +63,12 @@ async def connected(
                 server.headers,
                 server.timeout,
             )
-            for tool in await stack.enter_async_context(mcp_tools(server.name, settings)):
+            names = [one for one in wanted if one.startswith(f"{server.name}__")]
+            try:
+                tools = await stack.enter_async_context(mcp_tools(server.name, settings))
+            except MetierError as error:  # only the steps that need it are to fail
+                tools = [_unreachable(name, error) for name in sorted(names)]
+            for tool in tools:
                 if executor.lend(tool):
                     stack.callback(executor.take_back, tool)
         yield

@@ -120,6 +120,19 @@ def allowed_tools(profile: AgentProfile) -> Collection[str]:
     return _named_tools(profile.data.get("workflow") or ())
 
 
+def delegates(profile: AgentProfile) -> set[str]:
+    """The agents that the steps of a profile name."""
+    steps = [inner for one in profile.workflow for inner in _walk(one)]
+    return {one.config["targetAgent"] for one in steps if one.type == "delegate"}
+
+
+def _walk(step: WorkflowStep) -> Iterable[WorkflowStep]:
+    yield step
+    nested = [one for key in _NESTED.get(step.type, ()) for one in step.nested(key)]
+    for one in (*nested, *([step.compensate] if step.compensate is not None else ())):
+        yield from _walk(one)
+
+
 def _named_tools(steps: Any) -> list[str]:
     found: list[str] = []
     for step in steps:
