@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from metier.errors import ModelError
+from metier.lint import validate_agent
 from metier.run.functions import schema_tool
 from metier.run.models import OfflineModel, ScriptedModel
 from metier.run.services import Prepared
@@ -252,11 +253,14 @@ def test_an_answer_that_is_no_json_is_a_failure() -> None:
     assert result.state == "failed"
 
 
-@pytest.mark.parametrize(
-    "schema", [{"type": "text"}, {"type": "string", "pattern": "("}, {"$ref": "#/gone"}]
-)
-def test_a_schema_that_is_none_is_a_failure_or_an_error_of_the_profile(schema: Data) -> None:
-    result = outcome(ScriptedModel(['"x"']), prompt("p", outputSchema=schema))
+@pytest.mark.parametrize("schema", [{"type": "text"}, {"type": "string", "pattern": "("}])
+def test_a_schema_that_is_none_is_an_error_of_the_profile(schema: Data) -> None:
+    data = {"agentId": "a", "description": "d", "workflow": [prompt("p", outputSchema=schema)]}
+    assert [issue.code for issue in validate_agent(data)] == ["AG702"]
+
+
+def test_a_schema_that_refers_to_what_is_not_there_is_a_failure() -> None:
+    result = outcome(ScriptedModel(['"x"']), prompt("p", outputSchema={"$ref": "#/gone"}))
     assert result.state == "failed"
 
 

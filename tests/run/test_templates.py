@@ -242,6 +242,34 @@ def test_whatever_goes_wrong_is_one_error_of_one_line(wrong: str) -> None:
     assert len(str(raised.value).splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    "endless",
+    [
+        "{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}",
+        "{% for i in range(100000) %}{{ range(100000) | sum }}{% endfor %}",
+        "{% macro m(n) %}{% if n %}{{ m(n-1) }}{{ m(n-1) }}{% endif %}{% endmacro %}{{ m(60) }}",
+        "{% for i in range(9999) if i is even %}{% for j in range(9999) %}{% endfor %}{% endfor %}",
+    ],
+)
+def test_a_template_that_would_not_end_is_an_error(endless: str) -> None:
+    with pytest.raises(TemplateError, match="goes on for too long"):
+        text(endless)
+
+
+def test_what_one_template_did_is_not_counted_for_the_next() -> None:
+    for _ in range(30):
+        assert len(text("{% for i in range(90000) %}x{% endfor %}")) == 90_000
+
+
+def test_what_is_not_there_can_be_asked_for_and_given_a_default() -> None:
+    assert text("{{ nobody is defined }} {{ nobody | default('d') }}") == "False d"
+    assert text("{{ input.a.b.c | default('d') }}") == "d"
+    with pytest.raises(TemplateError):
+        text("{{ input.a.b.c }}")
+    assert References("{{ a is defined }}{{ b | default(1) }}{{ c }}").names == {"c"}
+    assert References("{% if a is defined %}{{ a }}{% endif %}").names == {"a"}
+
+
 # Found at load
 
 BAD_TEMPLATES = ["{{ input.", "{% if task %}", "{% for %}", "{{ 1 +* 2 }}", "{{ task }", "{% x %}"]
@@ -286,6 +314,49 @@ def test_a_name_or_step_that_will_not_be_there_is_found_at_load() -> None:
         assert findings(step) == ["AG707"], place
 
 
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ steps.s.output }}",
+        "{{ steps.later.output }}",
+        "{{ steps.before.outptu }}",
+        "{{ memory.nobody }}",
+        "{% include 'x' %}",
+        "{% import 'x' as y %}",
+        "{{ ''.__class__ }}",
+    ],
+)
+def test_what_can_never_be_there_is_found_at_load(template: str) -> None:
+    steps = [do("before", outputs=["kept"]), prompt("s", template), do("later")]
+    data = {"agentId": "a", "description": "d", "workflow": steps}
+    assert [issue.code for issue in validate_agent(data)] == ["AG707"]
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ steps.s.output | default('none') }}",
+        "{{ steps.before.output }}{{ steps.before.state }}",
+        "{{ memory.kept }}{{ memory.nobody | default(1) }}",
+        "{% if steps.later is defined %}x{% endif %}",
+    ],
+)
+def test_what_may_be_there_is_no_error(template: str) -> None:
+    steps = [do("before", outputs=["kept"]), prompt("s", template), do("later")]
+    data = {"agentId": "a", "description": "d", "workflow": steps}
+    assert [issue.message for issue in validate_agent(data)] == []
+
+
+def test_a_step_of_a_parallel_workflow_may_speak_of_one_that_stands_later() -> None:
+    steps = [prompt("s", "{{ steps.later.output }}", dependencies=["later"]), do("later")]
+    data = {"agentId": "a", "description": "d", "workflow": steps, "execution": "parallel"}
+    assert validate_agent(data) == []
+
+
+def test_a_compensation_may_speak_of_the_step_that_it_undoes() -> None:
+    assert findings(do("s", compensate=do("u", input={"a": "{{ steps.s.output }}"}))) == []
+
+
 def test_names_of_a_loop_are_known_inside_it_only() -> None:
     inside = prompt("i", "{{ item }} {{ index }} {{ row }}")
     assert findings(loop("s", "input", inside, as_="row")) == []
@@ -312,7 +383,8 @@ workflow:
 
 def test_what_a_template_speaks_of_is_known() -> None:
     spoken_of = References("{{ steps.a.output }} {{ steps['b'].state }} {{ task }}")
-    assert spoken_of.steps == {"a", "b"}
+    assert spoken_of.of("steps") == {"a", "b"}
+    assert spoken_of.parts_of_steps == {"output", "state"}
     assert spoken_of.names == {"steps", "task"}
     own = References("{% set steps = 1 %}{% for item in input %}{{ item }}{% endfor %}")
     assert own.names == {"input"}

@@ -1,20 +1,57 @@
 """A sandboxed Jinja environment in which no expression can fill the memory."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import wraps
 from typing import Any
 
-from jinja2 import StrictUndefined, nodes, pass_environment
+from jinja2 import ChainableUndefined, StrictUndefined, nodes, pass_environment
 from jinja2.compiler import CodeGenerator, Frame
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 LONGEST = 1_000_000
 """Characters that a rendered text, or a text made in an expression, may have."""
 _LARGEST_POWER = 10_000
+MOST_WORK = 1_000_000
+"""Turns of loops, calls, and items that filters go through, in one rendering."""
+_CHARACTERS_AS_ONE = 1_000
+_CALL = 20
+"""A call takes as long as so many turns."""
+_COUNTED = "counted"
 _REMOVED_FILTERS = ("batch", "slice", "wordwrap", "urlize", "xmlattr", "pprint")
 """Small arguments make very much of little in these."""
 _REMOVED_GLOBALS = ("lipsum", "cycler", "joiner")
+
+
+class Undefined(ChainableUndefined, StrictUndefined):
+    """What is not there: it can be asked for and given a default, but not used."""
+
+
+class _Work:
+    """What one rendering may still do."""
+
+    def __init__(self) -> None:
+        self.left = MOST_WORK
+
+    def spend(self, much: int) -> None:
+        self.left -= much
+        if self.left < 0:
+            raise OverflowError("it goes on for too long")
+
+
+_work: ContextVar[_Work] = ContextVar("work")
+
+
+@contextmanager
+def bounded_work() -> Iterator[None]:
+    """What is rendered in the block, all together, does no more than `MOST_WORK`."""
+    before = _work.set(_Work())
+    try:
+        yield
+    finally:
+        _work.reset(before)
 
 
 class _Generator(CodeGenerator):
@@ -35,7 +72,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
     intercepted_binops = frozenset(["*", "**", "%", "+"])
 
     def __init__(self) -> None:
-        super().__init__(undefined=StrictUndefined, keep_trailing_newline=True)
+        super().__init__(undefined=Undefined, keep_trailing_newline=True)
         for name in _REMOVED_FILTERS:
             del self.filters[name]
         for name in _REMOVED_GLOBALS:
@@ -45,6 +82,18 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         }  # fmt: skip
         known = {**self.filters, **own}
         self.filters = {name: _bounded(name, one) for name, one in known.items()}
+        self.filters[_COUNTED] = _counted
+
+    def _generate(
+        self,
+        source: nodes.Template,
+        name: str | None,
+        filename: str | None,
+        defer_init: bool = False,
+    ) -> str:
+        for loop in source.find_all(nodes.For):
+            loop.iter = nodes.Filter(loop.iter, _COUNTED, [], [], None, None, lineno=loop.lineno)
+        return super()._generate(source, name, filename, defer_init)
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         if isinstance(obj, dict) and attribute in obj:
@@ -70,6 +119,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         return super().call_binop(context, operator, left, right)
 
     def call(self, context: Any, obj: Any, *args: Any, **kwargs: Any) -> Any:
+        _spend(_CALL, *args)
         owner = getattr(obj, "__self__", None)
         if isinstance(owner, str):
             _check_numbers((*args, *kwargs.values()))
@@ -132,12 +182,42 @@ def _bounded(name: str, given: Callable[..., Any]) -> Callable[..., Any]:
     def checked(*args: Any, **kwargs: Any) -> Any:
         if name in _TAKES_NUMBERS:
             _check_numbers((*args, *kwargs.values()))
+        _spend(1, *args)
         made = given(*args, **kwargs)
         if isinstance(made, str):
             _check(len(made))
         return made
 
     return checked
+
+
+def _spend(much: int, *values: Any) -> None:
+    """Count a piece of work, and the values that it goes through."""
+    work = _work.get(None)
+    if work is None:
+        return
+    for one in values:
+        if isinstance(one, str):
+            much += len(one) // _CHARACTERS_AS_ONE
+        elif isinstance(one, list | tuple | dict | range | set):
+            much += len(one)
+    work.spend(much)
+
+
+def _counted(items: Any) -> Any:
+    """What a loop goes over, each turn counted; its length stays known."""
+    if isinstance(items, Undefined):
+        return items
+    _spend(0, items)
+    if hasattr(items, "__len__"):
+        return items
+    return _one_by_one(items)
+
+
+def _one_by_one(items: Iterable[Any]) -> Iterator[Any]:
+    for one in items:
+        _spend(1)
+        yield one
 
 
 _TAKES_NUMBERS = ("indent", "center", "tojson", "truncate", "round")

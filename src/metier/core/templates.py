@@ -6,7 +6,7 @@ from typing import Any
 
 from jinja2 import StrictUndefined, TemplateSyntaxError, meta, nodes
 
-from metier.core.bounded_jinja import LONGEST, BoundedEnvironment
+from metier.core.bounded_jinja import LONGEST, BoundedEnvironment, bounded_work
 
 Names = Mapping[str, Any]
 Compiled = Callable[[Names], Any]
@@ -104,24 +104,71 @@ class References:
         else:
             compiled_text(text)
         tree = _checked(lambda: _environment.parse(source))
-        self.names: set[str] = _checked(lambda: meta.find_undeclared_variables(tree))
-        self.steps = {
-            step
-            for node in tree.find_all((nodes.Getattr, nodes.Getitem))
-            if (step := _step_of(node)) is not None
-        }
+        self._tree = tree
+        self._guarded = {id(inner) for node in _asking(tree) for inner in _inside(node)}
+        _refuse(tree)
+        free: set[str] = _checked(lambda: meta.find_undeclared_variables(tree))
+        used = {one.name for one in tree.find_all(nodes.Name) if id(one) not in self._guarded}
+        self.names = free & used
+
+    def of(self, name: str) -> set[str]:
+        """What stands behind a name: the ids in `steps.<id>` or `steps['<id>']`."""
+        return {part for _, part in self._parts(name)}
+
+    def needed(self, name: str) -> set[str]:
+        """The same without what has a default, or is only asked for with `is defined`."""
+        return {part for node, part in self._parts(name) if id(node) not in self._guarded}
+
+    def _parts(self, name: str) -> list[tuple[nodes.Node, str]]:
+        found = self._tree.find_all((nodes.Getattr, nodes.Getitem))
+        parts = [(node, _part(node)) for node in found if _is_name(node.node, name)]
+        return [(node, part) for node, part in parts if part is not None]
+
+    @property
+    def parts_of_steps(self) -> set[str]:
+        """What is wanted of steps: `output` in `steps.<id>.output`."""
+        found = self._tree.find_all(nodes.Getattr)
+        outer = (node for node in found if isinstance(node.node, nodes.Getattr | nodes.Getitem))
+        return {node.attr for node in outer if _is_name(node.node.node, "steps")}
 
 
-def _step_of(node: nodes.Node) -> str | None:
-    """The id in `steps.<id>` or `steps['<id>']`."""
-    if not isinstance(node, nodes.Getattr | nodes.Getitem):
-        return None
-    if not (isinstance(node.node, nodes.Name) and node.node.name == "steps"):
-        return None
+def _is_name(node: nodes.Node, name: str) -> bool:
+    return isinstance(node, nodes.Name) and node.name == name
+
+
+def _part(node: nodes.Getattr | nodes.Getitem) -> str | None:
     if isinstance(node, nodes.Getattr):
         return node.attr
     is_text = isinstance(node.arg, nodes.Const) and isinstance(node.arg.value, str)
     return node.arg.value if is_text else None  # type: ignore[attr-defined]
+
+
+def _asking(tree: nodes.Template) -> list[nodes.Expr]:
+    """What stands before `is defined` or `default`."""
+    found = tree.find_all((nodes.Test, nodes.Filter))
+    asks = ("defined", "undefined", "default", "d")
+    return [node.node for node in found if node.name in asks and node.node is not None]
+
+
+def _inside(node: nodes.Expr) -> list[nodes.Node]:
+    """The node, and what its attributes and items are taken of."""
+    found: list[nodes.Node] = [node]
+    while isinstance(node, nodes.Getattr | nodes.Getitem):
+        node = node.node
+        found.append(node)
+    return found
+
+
+_OTHER_FILES = (nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)
+
+
+def _refuse(tree: nodes.Template) -> None:
+    """Raise `TemplateError` for what can never work: other templates, and parts of Python."""
+    if next(tree.find_all(_OTHER_FILES), None) is not None:
+        raise TemplateError("include, import and extends cannot be used: there are no other files")
+    for node in tree.find_all(nodes.Getattr):
+        if node.attr.startswith("__"):
+            raise TemplateError(f"'{node.attr}' cannot be used")
 
 
 def _checked(make: Callable[[], Any]) -> Any:
@@ -136,7 +183,8 @@ def _checked(make: Callable[[], Any]) -> Any:
 
 def _run(call: Callable[[], Any]) -> Any:
     try:
-        return call()
+        with bounded_work():
+            return call()
     except RecursionError:
         raise TemplateError("nested too deeply") from None
     except Exception as error:  # a template is data: whatever it does wrong is one error

@@ -3,6 +3,7 @@
 import asyncio
 import hmac
 import signal
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -86,13 +87,13 @@ class _Listener(uvicorn.Server):
         yield
 
 
-async def serve_http(server: Server[Any], place: Place, ready: Callable[[str], None]) -> None:
-    """Answer until SIGINT or SIGTERM; what is under way then is answered first.
+async def serve_http(
+    server: Server[Any], place: Place, bound: socket.socket, ready: Callable[[str], None]
+) -> None:
+    """Answer on `bound` until SIGINT or SIGTERM; what is under way then is answered first.
 
-    `ready` is told the address once somebody listens there.
+    `ready` is told the address.
     """
-    place.check()
-    bound = place.bound()
     config = uvicorn.Config(
         app(server, place),
         log_config=None,
@@ -115,4 +116,3 @@ async def serve_http(server: Server[Any], place: Place, ready: Callable[[str], N
     finally:
         for one in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(one)
-        bound.close()

@@ -40,8 +40,8 @@ def run_http(
     """Serve over HTTP until a signal asks for the end."""
     place.check()
     _log_to_standard_error()
-    with serving(opened, allow_run=allow_run) as server:
-        asyncio.run(serve_http(server, place, ready))
+    with place.bound() as bound, serving(opened, allow_run=allow_run) as server:
+        asyncio.run(serve_http(server, place, bound, ready))
 
 
 def run_stdio(opened: Opened, *, allow_run: bool = False) -> None:

@@ -37,12 +37,11 @@ def add(text: str, way: Sequence[str], table: dict[str, Any]) -> str:
 def remove(text: str, way: Sequence[str]) -> str:
     """Take out a table and those below it. ValueError when it is not written as a table."""
     name = ".".join(way)
-    headers = list(_HEADER.finditer(text))
-    ends = [*(one.start() for one in headers[1:]), len(text)]
-    new = text
-    for header, end in reversed(list(zip(headers, ends, strict=True))):
+    new, end = text, len(text)
+    for header in reversed(list(_HEADER.finditer(text))):
         if header[1] == name or header[1].startswith(f"{name}."):
             new = new[: header.start()] + new[end:]
+        end = header.start()
     new = new.rstrip() + ("\r\n" if "\r\n" in text else "\n") if new.strip("\ufeff \r\n") else ""
     _check(text, new, way, _at(parse(text), way))
     return new

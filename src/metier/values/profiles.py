@@ -4,13 +4,10 @@ from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from metier.core.nearest import nearest
 from metier.values.checks import Flaw, check_mapping
 from metier.values.fields import AGENT, NESTED_STEPS, STEP, STEP_CONFIG
 from metier.values.files import KeyPath
-
-NAMES = frozenset({"input", "task", "steps", "agent", "memory"})
-"""What every template may speak of; in a loop also `item`, `index` and what `as` says."""
+from metier.values.profile_templates import template_flaws
 
 
 def profile_flaws(data: Mapping[str, Any]) -> Iterator[Flaw]:
@@ -20,7 +17,7 @@ def profile_flaws(data: Mapping[str, Any]) -> Iterator[Flaw]:
         ids: dict[str, KeyPath] = {}
         parallel = data.get("execution") == "parallel"
         yield from _steps(workflow, ("workflow",), ids, parallel=parallel)
-        yield from _templates(workflow, ("workflow",), NAMES, set(ids))
+        yield from template_flaws(workflow, set(ids), parallel=parallel)
 
 
 def _steps(
@@ -79,10 +76,23 @@ def _config(
     yield from check_mapping(config, STEP_CONFIG[kind], at)
     if kind == "loop" and config.get("over") is None and config.get("while") is None:
         yield Flaw(at, "missing", "a loop needs 'over' or 'while'", "add 'over:'")
+    if kind == "prompt" and isinstance(config.get("outputSchema"), dict):
+        yield from _output_schema(config["outputSchema"], (*at, "outputSchema"))
     for name in NESTED_STEPS:
         nested = config.get(name)
         if isinstance(nested, list) and name in STEP_CONFIG[kind]:
             yield from _steps(nested, (*at, name), ids, parallel=kind == "parallel")
+
+
+def _output_schema(schema: dict[str, Any], at: KeyPath) -> Iterator[Flaw]:
+    from jsonschema import Draft202012Validator  # few profiles have one
+    from jsonschema.validators import validator_for
+
+    try:
+        validator_for(schema, default=Draft202012Validator).check_schema(schema)
+    except Exception as error:  # a schema that refers to itself in odd ways raises anything
+        said = " ".join(str(getattr(error, "message", error)).split())[:200]
+        yield Flaw(at, "invalid", f"this is no JSON Schema: {said}", "see json-schema.org")
 
 
 def _dependencies(
@@ -98,74 +108,3 @@ def _dependencies(
         yield Flaw(
             (*at, "dependencies", number), "dangling", f"depends on '{name[:100]}', {problem}", hint
         )
-
-
-def _templates(
-    steps: list[Any], at: KeyPath, names: frozenset[str], ids: set[str]
-) -> Iterator[Flaw]:
-    """Templates and conditions that cannot be read, or speak of what will not be there."""
-    for number, step in enumerate(steps):
-        if isinstance(step, dict):
-            yield from _templates_of(step, (*at, number), names, ids)
-
-
-def _templates_of(
-    step: dict[str, Any], at: KeyPath, names: frozenset[str], ids: set[str]
-) -> Iterator[Flaw]:
-    config = step.get("config")
-    config = config if isinstance(config, dict) else {}
-    kind = step.get("type")
-    yield from _checked_template(step.get("condition"), (*at, "condition"), names, ids, True)
-    inner = names
-    if kind == "loop":
-        inner = names | {"index", "item", str(config.get("as") or "item")}
-    for key, is_expression in _TEMPLATES.get(str(kind), {}).items():
-        seen = inner if key == "while" else names
-        yield from _checked_template(
-            config.get(key), (*at, "config", key), seen, ids, is_expression
-        )
-    for key in NESTED_STEPS:
-        nested = config.get(key)
-        if isinstance(nested, list):
-            yield from _templates(nested, (*at, "config", key), inner, ids)
-    if isinstance(step.get("compensate"), dict):
-        yield from _templates_of(step["compensate"], (*at, "compensate"), names, ids)
-
-
-_TEMPLATES: dict[str, dict[str, bool]] = {
-    "prompt": {"prompt": False},
-    "tool": {"input": False},
-    "delegate": {"task": False, "input": False},
-    "conditional": {"condition": True},
-    "loop": {"over": True, "while": True},
-}
-"""The keys of a step's config that hold templates; whether they are one expression."""
-
-
-def _checked_template(
-    value: Any, at: KeyPath, names: frozenset[str], ids: set[str], is_expression: bool
-) -> Iterator[Flaw]:
-    if isinstance(value, dict | list):
-        pairs = value.items() if isinstance(value, dict) else enumerate(value)
-        for key, one in pairs:
-            yield from _checked_template(one, (*at, key), names, ids, is_expression)
-        return
-    if not isinstance(value, str) or not value:
-        return
-    from metier.core.templates import References, TemplateError, is_template  # Jinja is heavy
-
-    if not is_expression and not is_template(value):
-        return
-    try:
-        spoken_of = References(value, is_expression=is_expression)
-    except TemplateError as error:
-        what = "expression" if is_expression else "template"
-        yield Flaw(at, "expression", f"this {what} cannot be read: {error}", "see docs/agents.md")
-        return
-    for name in sorted(spoken_of.names - names):
-        hint = f"known: {', '.join(sorted(names))}"
-        yield Flaw(at, "expression", f"nothing is called '{name[:60]}' here", hint)
-    for step in sorted(spoken_of.steps - ids):
-        near = nearest(step, ids)
-        hint = f"did you mean '{near}'?" if near else "check the spelling"
-        yield Flaw(at, "expression", f"there is no step '{step[:100]}'", hint)

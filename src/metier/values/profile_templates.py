@@ -1,0 +1,128 @@
+"""Templates of a workflow that cannot be read, or speak of what will not be there."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from metier.core.nearest import nearest
+from metier.values.checks import Flaw
+from metier.values.fields import NESTED_STEPS
+from metier.values.files import KeyPath
+
+NAMES = frozenset({"input", "task", "steps", "agent", "memory"})
+"""What every template may speak of; in a loop also `item`, `index` and what `as` says."""
+_OF_A_STEP = ("output", "state")
+_TEMPLATES: dict[str, dict[str, bool]] = {
+    "prompt": {"prompt": False},
+    "tool": {"input": False},
+    "delegate": {"task": False, "input": False},
+    "conditional": {"condition": True},
+    "loop": {"over": True, "while": True},
+}
+"""The keys of a step's config that hold templates; whether they are one expression."""
+
+
+class _Known(NamedTuple):
+    """What a template may speak of."""
+
+    names: frozenset[str]
+    ids: set[str]
+    memory: set[str]
+    """The names under which steps keep what they give."""
+    ahead: frozenset[str] = frozenset()
+    """Steps that have not run yet in this place."""
+
+
+def template_flaws(workflow: list[Any], ids: set[str], *, parallel: bool) -> Iterator[Flaw]:
+    """Every flaw in the templates of a workflow whose steps have these `ids`."""
+    known = _Known(NAMES, ids, set(_kept(workflow)))
+    yield from _of_steps(workflow, ("workflow",), known, parallel=parallel)
+
+
+def _kept(steps: Any) -> Iterator[str]:
+    for step in _all(steps):
+        outputs = step.get("outputs")
+        if isinstance(outputs, list):
+            yield from (one for one in outputs if isinstance(one, str))
+
+
+def _all(steps: Any) -> Iterator[dict[str, Any]]:
+    """These steps and all inside them."""
+    for step in steps if isinstance(steps, list) else ():
+        if isinstance(step, dict):
+            yield step
+            config = step.get("config")
+            for key in NESTED_STEPS:
+                yield from _all(config.get(key) if isinstance(config, dict) else None)
+            yield from _all([step.get("compensate")])
+
+
+def _of_steps(
+    steps: list[Any], at: KeyPath, known: _Known, *, parallel: bool = False
+) -> Iterator[Flaw]:
+    for number, step in enumerate(steps):
+        if isinstance(step, dict):
+            later = () if parallel else steps[number + 1 :]
+            ahead = known.ahead | {str(one.get("stepId")) for one in _all(list(later))}
+            yield from _of_step(step, (*at, number), known._replace(ahead=ahead))
+
+
+def _of_step(step: dict[str, Any], at: KeyPath, known: _Known) -> Iterator[Flaw]:
+    config = step.get("config")
+    config = config if isinstance(config, dict) else {}
+    kind = step.get("type")
+    own = known._replace(ahead=known.ahead | {str(step.get("stepId"))})
+    yield from _of_value(step.get("condition"), (*at, "condition"), own, True)
+    inner = known
+    if kind == "loop":
+        more = {"index", "item", str(config.get("as") or "item")}
+        inner = known._replace(names=known.names | more)
+    for key, is_expression in _TEMPLATES.get(str(kind), {}).items():
+        seen = inner if key == "while" else own
+        yield from _of_value(config.get(key), (*at, "config", key), seen, is_expression)
+    for key in NESTED_STEPS:
+        nested = config.get(key)
+        if isinstance(nested, list):
+            place = (*at, "config", key)
+            yield from _of_steps(nested, place, inner, parallel=kind == "parallel")
+    if isinstance(step.get("compensate"), dict):
+        later = known._replace(ahead=frozenset())
+        yield from _of_step(step["compensate"], (*at, "compensate"), later)
+
+
+def _of_value(value: Any, at: KeyPath, known: _Known, is_expression: bool) -> Iterator[Flaw]:
+    if isinstance(value, dict | list):
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, one in pairs:
+            yield from _of_value(one, (*at, key), known, is_expression)
+        return
+    if not isinstance(value, str) or not value:
+        return
+    from metier.core.templates import References, TemplateError, is_template  # Jinja is heavy
+
+    if not is_expression and not is_template(value):
+        return
+    try:
+        spoken_of = References(value, is_expression=is_expression)
+    except TemplateError as error:
+        what = "expression" if is_expression else "template"
+        yield Flaw(at, "expression", f"this {what} cannot be read: {error}", "see docs/agents.md")
+        return
+    for name in sorted(spoken_of.names - known.names):
+        hint = f"known: {', '.join(sorted(known.names))}"
+        yield Flaw(at, "expression", f"nothing is called '{name[:60]}' here", hint)
+    for step in sorted(spoken_of.of("steps") - known.ids):
+        yield Flaw(at, "expression", f"there is no step '{step[:100]}'", _near(step, known.ids))
+    for step in sorted(spoken_of.needed("steps") & known.ids & known.ahead):
+        message = f"step '{step[:100]}' has not run when this is read"
+        yield Flaw(at, "expression", message, "speak of a step before it, or use default(…)")
+    for name in sorted(spoken_of.needed("memory") - known.memory):
+        message = f"no step keeps anything as '{name[:60]}'"
+        yield Flaw(at, "expression", message, _near(name, known.memory))
+    for name in sorted(spoken_of.parts_of_steps - set(_OF_A_STEP)):
+        message = f"a step has no '{name[:60]}'"
+        yield Flaw(at, "expression", message, f"known: {', '.join(_OF_A_STEP)}")
+
+
+def _near(name: str, known: set[str]) -> str:
+    near = nearest(name, known)
+    return f"did you mean '{near}'?" if near else "check the spelling"

@@ -1,0 +1,357 @@
+"""metier in the hosts' lists of MCP servers: merged, shown, kept, taken out again."""
+
+import json
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcp_served import ENOUGH, METIER, environment
+from metier.errors import UsageError
+from metier.hooks.changes import BACKUP, Plan, apply
+from metier.hooks.hosts import Scope
+from metier.mcp import tables
+from metier.mcp.hosts import HOSTS, LISTINGS
+from metier.mcp.install import plan_install, plan_uninstall
+
+COMMAND = ["/opt/bin/metier"]
+SCOPES: tuple[Scope, ...] = ("project", "user")
+PLACES = [
+    (name, scope)
+    for name, host in HOSTS.items()
+    for scope in SCOPES
+    if (host.project if scope == "project" else host.user) is not None
+]
+JSON_PLACES = [one for one in PLACES if LISTINGS[one[0]].form == "json"]
+
+
+class Machine:
+    """A workspace and a home."""
+
+    def __init__(self, folder: Path) -> None:
+        self.workspace, self.home = folder / "ws", folder / "home"
+        self.workspace.mkdir()
+        self.home.mkdir()
+
+    def install(self, host: str, scope: Scope, command: list[str] = COMMAND) -> Plan:
+        plan = plan_install(host, scope, str(self.workspace), str(self.home), command)
+        apply(plan)
+        return plan
+
+    def uninstall(self, host: str, scope: Scope) -> Plan:
+        plan = plan_uninstall(host, scope, str(self.workspace), str(self.home))
+        apply(plan)
+        return plan
+
+    def file(self, host: str, scope: Scope) -> Path:
+        plan = plan_uninstall(host, scope, str(self.workspace), str(self.home))
+        return Path(plan.changes[0].path)
+
+    def files(self) -> list[Path]:
+        return sorted(one for one in self.workspace.parent.rglob("*") if one.is_file())
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def parsed(file: Path, host: str) -> Any:
+    text = file.read_text()
+    return tomllib.loads(text) if LISTINGS[host].form == "toml" else json.loads(text)
+
+
+def servers(file: Path, host: str) -> dict[str, Any]:
+    data = parsed(file, host)
+    for step in LISTINGS[host].way:
+        data = data[step]
+    found: dict[str, Any] = data
+    return found
+
+
+@pytest.mark.parametrize(("host", "scope"), PLACES)
+def test_an_entry_is_made_once_and_goes_without_a_trace(
+    machine: Machine, host: str, scope: Scope
+) -> None:
+    assert machine.install(host, scope).changes[0].action == "create"
+    (file,) = (one for one in machine.files() if not one.name.endswith("-made"))
+    entry = servers(file, host)["metier"]
+    words = [entry["command"]] if isinstance(entry["command"], str) else entry["command"]
+    assert [*words, *entry.get("args", [])] == ["/opt/bin/metier", "mcp"]
+    assert not machine.install(host, scope).changed
+    assert machine.uninstall(host, scope).changes[0].action == "remove"
+    assert machine.files() == []
+    assert not machine.uninstall(host, scope).changed
+    assert list(machine.workspace.iterdir()) == []
+    assert list(machine.home.iterdir()) == []
+
+
+@pytest.mark.parametrize(("host", "scope"), JSON_PLACES)
+def test_all_else_keeps_its_characters_and_comes_back_to_the_byte(
+    machine: Machine, host: str, scope: Scope
+) -> None:
+    file = machine.file(host, scope)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    inner: dict[str, Any] = {"other": {"command": "x"}}
+    for step in reversed(LISTINGS[host].way):
+        inner = {step: inner}
+    text = json.dumps({"a": 1.50, **inner, "z": ["ü"]}, indent=4, ensure_ascii=False) + "\n\n"
+    file.write_text(text)
+    machine.install(host, scope)
+    new = file.read_text()
+    assert list(servers(file, host)) == ["other", "metier"]
+    assert (file.parent / f"{file.name}{BACKUP}").read_text() == text
+    assert all(line in new for line in text.splitlines() if '"other"' not in line)
+    machine.uninstall(host, scope)
+    assert file.read_text() == text
+    assert [one for one in machine.files() if one != file] == []
+
+
+def test_a_table_is_put_at_the_end_of_toml_and_all_else_stays(machine: Machine) -> None:
+    file = machine.file("codex", "user")
+    file.parent.mkdir()
+    text = '# mine\nmodel = "x"  # why\n\n[mcp_servers.other]\ncommand = "y"\n'
+    file.write_text(text)
+    machine.install("codex", "user")
+    assert file.read_text().startswith(text)
+    assert list(servers(file, "codex")) == ["other", "metier"]
+    machine.install("codex", "user", ["/elsewhere/metier"])
+    assert servers(file, "codex")["metier"]["command"] == "/elsewhere/metier"
+    machine.uninstall("codex", "user")
+    assert file.read_text() == text
+
+
+@pytest.mark.parametrize(("host", "scope"), PLACES)
+def test_another_path_replaces_what_install_wrote(
+    machine: Machine, host: str, scope: Scope
+) -> None:
+    machine.install(host, scope)
+    machine.install(host, scope, ["/new/metier"])
+    file = machine.file(host, scope)
+    assert "/new/metier" in file.read_text()
+    assert "/opt/bin" not in file.read_text()
+    machine.uninstall(host, scope)
+    assert machine.files() == []
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"command": "metier", "args": ["mcp"]},
+        {"command": "timeout", "args": ["5", "/x/metier", "mcp", "--root", "/y"]},
+        {"command": "/opt/bin/metier", "args": ["mcp"], "env": {"A": "b"}},
+    ],
+)
+@pytest.mark.parametrize("name", ["metier", "mine"])
+def test_an_entry_that_somebody_wrote_counts_as_installed(
+    machine: Machine, entry: dict[str, Any], name: str
+) -> None:
+    file = machine.workspace / ".mcp.json"
+    text = json.dumps({"mcpServers": {name: entry}})
+    file.write_text(text)
+    assert not machine.install("claude-code", "project").changed
+    assert file.read_text() == text
+    assert machine.uninstall("claude-code", "project").changed
+    assert json.loads(file.read_text()) == {}
+
+
+def test_another_server_of_that_name_is_not_touched(machine: Machine) -> None:
+    file = machine.workspace / ".mcp.json"
+    file.write_text('{"mcpServers": {"metier": {"command": "something-else"}}}')
+    with pytest.raises(UsageError, match="another server is called 'metier'"):
+        machine.install("claude-code", "project")
+    assert not machine.uninstall("claude-code", "project").changed
+
+
+BROKEN = [
+    ("claude-code", "// mine\n{}", "comment"),
+    ("claude-code", "[]", "not an object"),
+    ("claude-code", '{"mcpServers": []}', "not an object"),
+    ("claude-code", '{"a": 1, "a": 2}', "twice"),
+    ("codex", "a = ", "not TOML"),
+    ("codex", "mcp_servers = 1", "not an object"),
+]
+
+
+@pytest.mark.parametrize(("host", "text", "words"), BROKEN)
+def test_settings_that_cannot_be_edited_are_left_with_the_entry_to_paste(
+    machine: Machine, host: str, text: str, words: str
+) -> None:
+    file = machine.file(host, "project")
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(text)
+    with pytest.raises(UsageError, match=words) as caught:
+        machine.install(host, "project")
+    assert "add this by hand" in caught.value.hint
+    assert "/opt/bin/metier" in caught.value.hint
+    assert file.read_text() == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'mcp_servers = {metier = {command = "/a/metier", args = ["mcp"]}}',
+        '[mcp_servers]\nmetier = {command = "/a/metier", args = ["mcp"]}\n',
+    ],
+)
+def test_a_table_that_is_written_in_another_form_is_not_taken_out(
+    machine: Machine, text: str
+) -> None:
+    file = machine.file("codex", "project")
+    file.parent.mkdir()
+    file.write_text(text)
+    with pytest.raises(UsageError, match="not written as a table"):
+        machine.uninstall("codex", "project")
+    assert file.read_text() == text
+
+
+def test_a_link_out_of_the_workspace_is_refused(machine: Machine) -> None:
+    (machine.home / "settings").write_text("{}")
+    (machine.workspace / ".mcp.json").symlink_to("../home/settings")
+    with pytest.raises(UsageError, match="leads out of the workspace"):
+        machine.install("claude-code", "project")
+    assert (machine.home / "settings").read_text() == "{}"
+
+
+def test_hook_and_server_in_one_file_do_not_disturb_each_other(machine: Machine) -> None:
+    from metier.hooks.install import plan_install as hook_install
+    from metier.hooks.install import plan_uninstall as hook_uninstall
+
+    file = machine.workspace / ".gemini" / "settings.json"
+    file.parent.mkdir()
+    text = '{"theme": "dark"}\n'
+    file.write_text(text)
+    places = (str(machine.workspace), str(machine.home))
+    apply(hook_install("gemini", "project", *places, COMMAND))
+    machine.install("gemini", "project")
+    assert json.loads(file.read_text()).keys() == {"theme", "hooks", "mcpServers"}
+    apply(hook_uninstall("gemini", "project", *places))
+    assert json.loads(file.read_text()).keys() == {"theme", "mcpServers"}
+    machine.uninstall("gemini", "project")
+    assert file.read_text() == text
+
+
+KEYS = st.sampled_from(["a", "b", "mcp_servers", "x-y", "table"])
+LEAVES = st.one_of(st.integers(-5, 5), st.booleans(), st.sampled_from(["", "[x]", 'q"', "# no"]))
+
+
+@st.composite
+def toml_texts(draw: st.DrawFn) -> str:
+    lines: list[str] = []
+    for key in draw(st.lists(KEYS, unique=True, max_size=3)):
+        kind = draw(st.sampled_from(["value", "table", "text"]))
+        if kind == "value":
+            lines.insert(0, f"{key} = {json.dumps(draw(LEAVES))}")
+        elif kind == "text":
+            lines.insert(0, f'{key} = """\n[mcp_servers.metier]\ncommand = 1\n"""')
+        else:
+            lines.append(f"[{key}.{draw(KEYS)}]\nvalue = {json.dumps(draw(LEAVES))}  # why")
+    return "\n".join(lines) + draw(st.sampled_from(["", "\n", "\n\n"]))
+
+
+@given(toml_texts())
+def test_toml_with_the_table_says_the_same_besides_or_nothing_is_done(text: str) -> None:
+    way, table = ["mcp_servers", "metier"], {"command": "/x/metier", "args": ["mcp"]}
+    before = tables.parse(text)
+    try:
+        new = tables.add(text, way, table)
+    except ValueError:
+        return
+    after = tables.parse(new)
+    assert after["mcp_servers"].pop("metier") == table
+    assert {**after, "mcp_servers": after["mcp_servers"] or None} == {
+        **before,
+        "mcp_servers": before.get("mcp_servers") or None,
+    }
+    try:
+        back = tables.remove(new, way)
+    except ValueError:
+        return
+    assert tables.same(back, text)
+
+
+# The command
+
+
+def metier(root: Path, *arguments: str, **env: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [METIER, "mcp", *arguments, "--root", str(root)],
+        capture_output=True,
+        text=True,
+        timeout=ENOUGH,
+        env=environment(**env),
+        check=False,
+    )
+
+
+def test_the_command_shows_the_diff_and_writes_nothing_when_dry(tmp_path: Path) -> None:
+    done = metier(tmp_path, "install", "claude-code", "--dry-run")
+    assert done.returncode == 0
+    assert '+    "metier": {' in done.stdout
+    assert "nothing was written" in done.stderr
+    assert not (tmp_path / ".mcp.json").exists()
+
+
+def test_the_command_installs_says_what_is_next_and_uninstalls(tmp_path: Path) -> None:
+    done = metier(tmp_path, "install", "claude-code")
+    assert "next: start a new session of Claude Code" in done.stderr
+    entry = json.loads((tmp_path / ".mcp.json").read_text())["mcpServers"]["metier"]
+    assert [entry["command"], *entry["args"]] == [METIER, "mcp"]
+    assert "already installed" in metier(tmp_path, "install", "claude-code").stderr
+    done = metier(tmp_path, "uninstall", "claude-code", "--json")
+    assert json.loads(done.stdout)["files"][0]["action"] == "remove"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["install"], "takes a host"),
+        (["install", "nobody"], "nobody"),
+        (["install", "copilot"], "metier mcp install copilot --user"),
+        (["install", "cursor", "--http"], "--http is for serving"),
+        (["--port", "1"], "--port is not for serving over stdio"),
+        (["--token", "x"], "--token is not for serving over stdio"),
+        (["--dry-run"], "--dry-run"),
+        (["--http", "--user"], "--user is for 'metier mcp install'"),
+        (["--http", "--host", "0.0.0.0", "--port", "0"], "needs a token"),
+        (["--http", "--host", "192.0.2.1", "--token", "x"], "cannot listen"),
+        (["--http", "--port", "70000"], "70000"),
+    ],
+)
+def test_wrong_usage_is_one_line_a_hint_and_exit_code_two(
+    tmp_path: Path, arguments: list[str], words: str
+) -> None:
+    done = metier(tmp_path, *arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert words in done.stderr
+    assert done.stderr.startswith("error: ")
+    assert "hint:" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_without_the_package_it_says_how_to_install_it(tmp_path: Path) -> None:
+    code = (
+        "import sys, importlib.util as util\n"
+        "find = util.find_spec\n"
+        "util.find_spec = lambda name, *more: None if name == 'mcp' else find(name, *more)\n"
+        "from metier.cli import run\n"
+        "sys.exit(run(['mcp', '--root', sys.argv[1]]))\n"
+    )
+    python = str(Path(METIER).with_name("python"))
+    done = subprocess.run(
+        [python, "-c", code, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=ENOUGH,
+        env=environment(),
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "error: the package mcp is not installed (USAGE)" in done.stderr
+    assert "pip install 'metier[mcp]'" in done.stderr
