@@ -57,7 +57,7 @@ def test_without_any_file_the_defaults_hold(place: Place) -> None:
     assert config.mounts == ()
     assert config.abilities == ("abilities",)
     assert config.cards == ("docs/capabilities",)
-    assert config.agents == ("agents",)
+    assert config.agents == ("agents", ".claude/agents")
     assert config.sources == ()
 
 
@@ -106,7 +106,7 @@ def test_a_named_file_takes_the_place_of_all_others(place: Place, tmp_path: Path
     named = tmp_path / "named.toml"
     named.write_text('disabled = ["named"]')
     config = place.load(str(named))
-    assert (config.disabled, config.agents) == (("named",), ("agents",))
+    assert (config.disabled, config.agents) == (("named",), ("agents", ".claude/agents"))
     assert config.sources == (str(named),)
     assert place.load(str(named), METIER_DISABLED="x").disabled == ("x",)
 

@@ -244,8 +244,6 @@ class Agency:
             room = agent.ability_tokens - self._core_tokens(agent, task)
             skills, left = self._bodies(providers, max(0, room), count)
             record |= {"providers": list(providers), "providersLeftOut": left}
-            if step.type == "prompt":
-                providers = tuple(one for one in providers if one not in left)
         if step.type != "prompt":
             return Prepared(record=record, providers=providers)
         injection = self._catalog.inject(

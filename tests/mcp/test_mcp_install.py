@@ -159,6 +159,15 @@ def test_an_entry_that_somebody_wrote_counts_as_installed(
     assert json.loads(file.read_text()) == {}
 
 
+def test_an_older_entry_of_metier_does_not_come_back_with_the_backup(machine: Machine) -> None:
+    file = machine.workspace / ".mcp.json"
+    old = {"type": "stdio", "command": "/old/metier", "args": ["mcp"]}
+    file.write_text(json.dumps({"theme": 1, "mcpServers": {"metier": old}}))
+    assert machine.install("claude-code", "project").changed
+    machine.uninstall("claude-code", "project")
+    assert json.loads(file.read_text()) == {"theme": 1}
+
+
 def test_another_server_of_that_name_is_not_touched(machine: Machine) -> None:
     file = machine.workspace / ".mcp.json"
     file.write_text('{"mcpServers": {"metier": {"command": "something-else"}}}')

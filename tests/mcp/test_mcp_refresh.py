@@ -10,6 +10,7 @@ import pytest
 from conftest import Workspace
 from mcp import Client
 from mcp_served import asked, called, data_of, refreshed, server_over
+from metier.index.pages import page_of_documents
 
 
 def names(data: dict[str, Any]) -> list[str]:
@@ -76,6 +77,26 @@ def test_no_answer_ever_shows_half_of_a_refresh(workspace: Workspace) -> None:
 
     with server_over(workspace.root) as server:
         assert len(asked(server, talk)) >= 3
+
+
+def test_rows_and_total_of_a_page_are_of_one_state_whoever_writes_between(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace.skill("first")
+    with refreshed(workspace.root) as catalog:
+        rows = catalog.store.rows
+
+        def written_between(sql: str, parameters: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+            found = rows(sql, parameters)
+            if "ORDER BY handle" in sql:
+                workspace.skill("second")
+                refresh(workspace.root)
+            return found
+
+        monkeypatch.setattr(catalog.store, "rows", written_between)
+        for count in (1, 2):
+            page = page_of_documents(catalog.store, "skill", limit=10)
+            assert (len(page.rows), page.total) == (count, count)
 
 
 def test_a_catalogue_that_was_made_anew_is_the_one_that_answers(workspace: Workspace) -> None:

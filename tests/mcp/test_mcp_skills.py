@@ -1,104 +1,37 @@
-"""Skills over MCP (SEP-2640): entries, digests, bounds, and nothing from outside a skill."""
+"""Skills over MCP (SEP-2640): entries, digests, bounds, pages, folders."""
 
-import asyncio
-import base64
 import hashlib
-import os
-import threading
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from mcp.server.lowlevel import Server
-from mcp.types import (
-    INVALID_PARAMS,
-    BlobResourceContents,
-    PaginatedRequestParams,
-    Request,
-    RequestParams,
-    Result,
-    TextResourceContents,
-)
-from pydantic import ConfigDict
+from mcp.types import INVALID_PARAMS, PaginatedRequestParams
 
 from conftest import Workspace
 from mcp import Client, MCPError
+from mcp_sep2640 import (
+    BINARY,
+    Anything,
+    GetSkill,
+    ListSkills,
+    OfUri,
+    ReadFolder,
+    bytes_of,
+    listed,
+    refused,
+    sent,
+    write_paper,
+)
 from mcp_served import ERAS, asked, server_over
 from metier.mcp.files import MOST_BYTES, MOST_FILES
-
-BINARY = bytes(range(256))
-
-
-class OfUri(RequestParams):
-    uri: str
-
-
-class ListSkills(Request[PaginatedRequestParams, Literal["skills/list"]]):
-    method: Literal["skills/list"] = "skills/list"
-    params: PaginatedRequestParams
-
-
-class GetSkill(Request[OfUri, Literal["skills/get"]]):
-    method: Literal["skills/get"] = "skills/get"
-    params: OfUri
-
-
-class ReadFolder(Request[OfUri, Literal["resources/directory/read"]]):
-    method: Literal["resources/directory/read"] = "resources/directory/read"
-    params: OfUri
-
-
-class Anything(Result):
-    model_config = ConfigDict(extra="allow")
 
 
 @pytest.fixture
 def server(workspace: Workspace) -> Iterator[Server[Any]]:
-    """A skill with files of all sorts, and a secret beside it."""
-    workspace.skill("paper", "Writes on paper.", extra="license: MIT\nmetadata:\n  size: 2.5")
-    workspace.write("skills/paper/scripts/ink.py", "print('ink')\n")
-    workspace.write("skills/paper/references/A B.md", "# Über Papier\r\n")
-    workspace.write("skills/paper/assets/blot.bin", BINARY)
-    workspace.write("skills/paper/empty.txt", "")
-    workspace.write("skills/paper/.env", "PASSWORD=1")
-    workspace.write("skills/paper/.git/config", "[core]")
-    workspace.write("skills/paper/node_modules/x/index.js", "x")
-    workspace.write("secret.txt", "the secret")
+    write_paper(workspace)
     with server_over(workspace.root) as made:
         yield made
-
-
-def sent(server: Any, request: Any, era: str = "auto") -> dict[str, Any]:
-    async def talk(client: Client) -> dict[str, Any]:
-        answer = await client.session.send_request(request, Anything)
-        return answer.model_dump(by_alias=True)
-
-    return asked(server, talk, era)
-
-
-def listed(server: Any) -> list[dict[str, Any]]:
-    answer = sent(server, ListSkills(params=PaginatedRequestParams()))
-    assert answer["ttlMs"] == 0
-    assert answer["cacheScope"] == "private"
-    found: list[dict[str, Any]] = answer["skills"]
-    return found
-
-
-def bytes_of(server: Any, uri: str, era: str = "auto") -> bytes:
-    async def talk(client: Client) -> bytes:
-        (content,) = (await client.read_resource(uri)).contents
-        if isinstance(content, TextResourceContents):
-            return content.text.encode()
-        assert isinstance(content, BlobResourceContents)
-        return base64.b64decode(content.blob)
-
-    return asked(server, talk, era)
-
-
-def refused(server: Any, uri: str) -> MCPError:
-    with pytest.raises(MCPError) as caught:
-        bytes_of(server, uri)
-    return caught.value
 
 
 def test_the_extension_is_declared_to_new_clients_only(server: Server[Any]) -> None:
@@ -175,80 +108,6 @@ def test_skills_are_plain_resources_for_every_client(server: Server[Any], era: s
     assert resource.mime_type == "text/markdown"
     assert [one.uri_template for one in templates.resource_templates] == ["skill://{+path}"]
     assert bytes_of(server, resource.uri, era).startswith(b"---\nname: paper")
-
-
-OUTSIDE = [
-    "skill://skills/paper/../../secret.txt",
-    "skill://skills/paper/%2e%2e/%2e%2e/secret.txt",
-    "skill://skills/paper/..%2f..%2fsecret.txt",
-    "skill://skills/paper/scripts/..%2f..%2f..%2fsecret.txt",
-    "skill://skills/../secret.txt",
-    "skill://skills/paper//etc/passwd",
-    "skill://skills/paper/%2fetc%2fpasswd",
-    "skill://skills/paper/.env",
-    "skill://skills/paper/%2eenv",
-    "skill://skills/paper/.git/config",
-    "skill://skills/paper/node_modules/x/index.js",
-    "skill://skills/paper/scripts",
-    "skill://skills/paper/nothing.md",
-    "skill://skills/paper/SKILL.md%00",
-    "skill://skills/paper/scripts/ink.py/more",
-    "metier://reference/SYSTEM_ARCHITECTURE.md",
-    "skill://" + "a" * 10_000,
-]
-
-
-@pytest.mark.parametrize("uri", OUTSIDE)
-def test_nothing_outside_a_skill_can_be_read(server: Server[Any], uri: str) -> None:
-    error = refused(server, uri)
-    assert error.code == INVALID_PARAMS
-    assert error.data["code"] == "NOT_FOUND"
-
-
-@pytest.mark.parametrize(
-    ("link", "target"),
-    [
-        ("out.txt", "../../secret.txt"),
-        ("abs.txt", "/etc/hostname"),
-        ("env.txt", ".env"),
-        ("folder", "../.."),
-        ("inside", "scripts"),
-        ("pipe", "!fifo"),
-        ("loop", "loop"),
-        ("gone", "nothing"),
-    ],
-)
-def test_a_link_or_an_odd_file_is_neither_listed_nor_read(
-    server: Server[Any], workspace: Workspace, link: str, target: str
-) -> None:
-    place = workspace.root / "skills" / "paper" / link
-    if target == "!fifo":
-        os.mkfifo(place)
-    else:
-        place.symlink_to(target)
-    (entry,) = listed(server)
-    assert not any(f"/{link}" in file["uri"] for file in entry["resources"])
-    for inside in ("", "/secret.txt", "/ink.py"):
-        assert refused(server, f"skill://skills/paper/{link}{inside}").code == INVALID_PARAMS
-
-
-def test_a_link_to_a_file_of_the_same_skill_is_that_file(
-    server: Server[Any], workspace: Workspace
-) -> None:
-    (workspace.root / "skills/paper/also.py").symlink_to("scripts/ink.py")
-    (entry,) = listed(server)
-    assert "skill://skills/paper/also.py" in [file["uri"] for file in entry["resources"]]
-    assert bytes_of(server, "skill://skills/paper/also.py") == b"print('ink')\n"
-
-
-def test_a_skill_file_that_became_a_link_is_not_followed(
-    server: Server[Any], workspace: Workspace
-) -> None:
-    file = workspace.root / "skills/paper/SKILL.md"
-    file.unlink()
-    file.symlink_to("../../secret.txt")
-    assert listed(server) == []
-    assert "secret" not in str(refused(server, "skill://skills/paper/SKILL.md").data["message"])
 
 
 def test_too_many_files_or_bytes_are_not_served_as_an_entry(workspace: Workspace) -> None:
@@ -384,38 +243,3 @@ def test_what_changed_on_disk_since_is_described_as_it_is_now(
     assert entry["frontmatter"]["description"] == "Writes on better paper."
     workspace.skill("renamed", folder="skills/paper")
     assert listed(server) == []
-
-
-def test_a_file_that_is_swapped_for_a_link_while_it_is_read_is_never_followed(
-    server: Server[Any], workspace: Workspace
-) -> None:
-    """The folder of a file becomes a link and back, again and again, while it is read."""
-    skill = workspace.root / "skills" / "paper"
-    (workspace.root / "elsewhere").mkdir()
-    (workspace.root / "elsewhere" / "ink.py").write_text("the secret")
-    stop = threading.Event()
-
-    def swap() -> None:
-        while not stop.is_set():
-            (skill / "scripts").rename(skill / "kept")
-            (skill / "scripts").symlink_to("../../elsewhere")
-            (skill / "scripts").unlink()
-            (skill / "kept").rename(skill / "scripts")
-
-    async def talk(client: Client) -> set[str]:
-        swapping = asyncio.create_task(asyncio.to_thread(swap))
-        seen: set[str] = set()
-        uri = "skill://skills/paper/scripts/ink.py"
-        for _ in range(400):
-            try:
-                (content,) = (await client.read_resource(uri)).contents
-            except MCPError as error:
-                seen.add(str(error.data["code"]))
-            else:
-                assert isinstance(content, TextResourceContents)
-                seen.add(content.text)
-        stop.set()
-        await swapping
-        return seen
-
-    assert asked(server, talk) <= {"print('ink')\n", "NOT_FOUND"}

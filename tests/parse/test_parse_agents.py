@@ -533,3 +533,33 @@ def test_any_profile_of_wrong_types_can_be_parsed_and_linted(profile: dict[str, 
     parsed = parse(json.dumps(profile), "agents/a.json")
     issues = [*parsed.issues, *lint_document(parsed)]
     assert all(issue.code in CODES and issue.line >= 1 and issue.hint for issue in issues)
+
+
+SUB_AGENT = """\
+---
+name: code-reviewer
+description: Reviews code.
+tools: Read, Grep
+model: inherit
+color: blue
+permissionMode: default
+---
+You are a reviewer.
+"""
+
+
+def test_a_sub_agent_of_a_host_is_an_agent_that_only_has_a_prompt() -> None:
+    parsed = parse_agent(SUB_AGENT.encode(), ".claude/agents/reviewer.md")
+    assert lint_document(parsed) == []
+    profile = parsed.document
+    assert isinstance(profile, AgentProfile)
+    assert (profile.agent_id, profile.system_prompt) == ("code-reviewer", "You are a reviewer.")
+    assert (profile.model, tuple(profile.tools)) == ("", ())
+    kept = {"tools": "Read, Grep", "model": "inherit", "color": "blue"}
+    assert profile.data["metadata"]["host"] == {**kept, "permissionMode": "default"}
+
+
+@pytest.mark.parametrize("line", ["bogus: 1", "tools: [read]\nbogus: 1", "model: nonsense"])
+def test_what_is_wrong_in_a_markdown_profile_stays_wrong(line: str) -> None:
+    source = f"---\nname: a\ndescription: d\n{line}\n---\nYou.\n"
+    assert lint_document(parse_agent(source.encode(), "agents/a.md")) != []

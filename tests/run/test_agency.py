@@ -1,6 +1,7 @@
 """Agents of a catalogue at work: abilities, cards and skills before the prompt, all in one run."""
 
 import asyncio
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -284,3 +285,42 @@ def test_an_agent_that_is_disabled_does_not_run(office: Office) -> None:
     office.agent(enabled=False)
     with pytest.raises(UsageError, match="agent 'worker' is disabled"):
         office.run()
+
+
+@pytest.mark.parametrize("more", [{"enabled": False}, {"bogus": 1}])
+def test_standard_is_there_whatever_the_workspace_says_of_it(office: Office, more: Data) -> None:
+    own = {"agentId": "standard", "description": "Mine.", **more}
+    office.workspace.write("agents/standard.json", json.dumps(own))
+    assert [one.agent_id for one in office.catalog.agency.select("zzz")] == ["standard"]
+    assert asyncio.run(office.catalog.agency.run("standard", "anything")).success
+
+
+def test_a_server_that_is_down_stops_only_the_steps_that_need_it(office: Office) -> None:
+    office.workspace.write("metier.toml", '[mcp.down]\ncommand = "/no/such/server"\n')
+    office.workspace.write(
+        "agents/needy.json",
+        json.dumps(
+            {
+                "agentId": "needy",
+                "description": "Needs a server.",
+                "workflow": [
+                    {"stepId": "one", "type": "prompt", "config": {"prompt": "Say it."}},
+                    {"stepId": "two", "type": "tool", "config": {"tool": "down__x"}},
+                ],
+            }
+        ),
+    )
+    office.agent(prompt("p", "{{ task }}"))
+    assert office.run().success
+    result = asyncio.run(office.catalog.agency.run("needy", TASK))
+    assert [one.state for one in result.steps] == ["succeeded", "failed"]
+    assert result.run.failure is not None
+    assert "'down' cannot be reached" in result.run.failure.message
+
+
+def test_a_provider_whose_text_was_not_handed_over_gets_no_credit(office: Office) -> None:
+    office.skill("checker", "data-review", "s" * 4_000)
+    office.agent(prompt("p", "{{ task }}", requires=["data-review"]), abilities={"maxTokens": 50})
+    assert handed(office.run())["providersLeftOut"] == ["checker::skills/checker"]
+    reliability = office.workspace.root / ".dci" / "state" / "reliability.v1.json"
+    assert not reliability.exists()

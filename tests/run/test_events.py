@@ -1,9 +1,17 @@
 """What is told of a run: nothing before it is so."""
 
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from metier.errors import StoreError
 from metier.run.checkpoints import CheckpointStore
+from metier.run.owner import _started, is_gone
+from metier.run.store import RunStore
 from metier.values.runs import Event
 from run.world import BROKEN, World, agent, do
 
@@ -65,3 +73,22 @@ def test_a_damaged_run_is_named_as_such(damage: str) -> None:
     with pytest.raises(StoreError) as raised:
         world.resume(run.run_id)
     assert raised.value.code == "STORE_CORRUPT"
+
+
+def test_each_commit_is_on_the_disk_before_it_is_acknowledged(tmp_path: Path) -> None:
+    store = RunStore.open(str(tmp_path / "runs.db"))
+    full = 2
+    assert store.rows("PRAGMA synchronous") == [(full,)]
+    assert store.rows("PRAGMA journal_mode") == [("wal",)]
+    store.close()
+
+
+def test_a_process_that_is_dead_and_not_yet_buried_is_gone() -> None:
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    started = _started(process.pid)
+    owner = f"{socket.gethostname()}/{process.pid}/{started}/x"
+    assert not is_gone(owner, None, 0.0)
+    process.kill()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    assert is_gone(owner, None, 0.0)
+    process.communicate()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from metier.run.tool import ToolContext
 from metier.values.runs import RunResult
-from run.world import BROKEN, Data, World, agent, do, outputs, parallel, states
+from run.world import BROKEN, Data, World, agent, choose, do, loop, outputs, parallel, states
 
 
 class Counter:
@@ -341,3 +341,28 @@ def test_no_heartbeat_is_left_when_no_run_is_at_work() -> None:
         return len(asyncio.all_tasks())
 
     assert asyncio.run(main()) == 1
+
+
+def test_a_turn_of_a_loop_sees_nothing_of_the_turn_before() -> None:
+    world = World()
+    seen = do("s", input={"big": "{{ steps.big.output | default('nothing') }}"})
+    turns = loop("l", "[1, 2]", choose("c", "item == 1", [do("big")], [do("other")]), seen)
+    assert world.run(agent(turns)).success
+    assert [world.given[f"s[{turn}]"]["big"] for turn in (0, 1)] == ["big[0]", "nothing"]
+
+
+def test_every_failure_of_a_run_that_goes_on_is_told() -> None:
+    world = World()
+    world.acts |= {"a": BROKEN, "b": BROKEN}
+    result = world.run(agent(do("a"), do("b"), do("c"), failureStrategy="continueOnError"))
+    assert [one.step for one in result.errors] == ["a", "b"]
+    assert [one["step"] for one in result.to_json()["errors"]] == ["a", "b"]
+
+
+def test_a_step_that_is_done_is_not_marked_as_cancelled_when_another_fails() -> None:
+    world = World()
+    world.acts["b"] = iter([BROKEN, BROKEN])
+    profile = agent(do("a"), do("b"), do("c"))
+    result = world.run(profile)
+    again = world.resume(result.run_id)
+    assert world.kept(again.run) == {"a": "succeeded", "b": "failed", "c": "cancelled"}

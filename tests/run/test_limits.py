@@ -11,6 +11,7 @@ from metier.errors import NotFoundError, UsageError
 from metier.run.models import ScriptedModel
 from metier.run.runner import Runner
 from metier.run.tool import ToolContext
+from metier.values.agents import Limits
 from metier.values.models import ModelReply, ModelRequest, Usage
 from metier.values.runs import Event, RunResult
 from run.world import (
@@ -351,3 +352,27 @@ def test_who_looks_on_cannot_break_a_run() -> None:
     world = World()
     result = world.run(agent(do("a")), look=look)
     assert result.success
+
+
+def test_a_run_that_has_used_all_its_tokens_asks_no_more_and_goes_on_with_a_raised_limit() -> None:
+    model = ScriptedModel([ModelReply("x", usage=Usage(30, 30, requests=1))] * 4)
+    world = World(model=model)
+    profile = agent(prompt("a"), prompt("b"), limits={"tokens": 50})
+    result = world.run(profile)
+    assert result.run.failure is not None
+    assert result.run.failure.code == "RUN_LIMIT_EXCEEDED"
+    asked = len(model.requests)
+    world.resume(result.run_id)
+    assert len(model.requests) == asked
+    runner = world.runner()
+    raised = asyncio.run(runner.resume(result.run_id, limits=Limits(tokens=1_000)))
+    assert raised.success
+
+
+def test_steps_of_an_earlier_try_count_for_the_limit() -> None:
+    world = World()
+    world.acts["b"] = iter([BROKEN, 1])
+    result = world.run(agent(do("a"), do("b"), do("c"), limits={"steps": 3}))
+    again = world.resume(result.run_id)
+    assert again.run.failure is not None
+    assert again.run.failure.code == "RUN_LIMIT_EXCEEDED"

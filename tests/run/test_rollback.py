@@ -269,3 +269,13 @@ def test_every_succeeded_step_is_undone_exactly_once_whatever_fails(
     assert world.calls == [*before, "bad", *expected]
     complete = all(have_undo[: len(before)])
     assert result.state == ("rolled_back" if complete else "rollback_incomplete")
+
+
+def test_each_turn_of_a_loop_is_undone_with_what_that_turn_gave() -> None:
+    world = World()
+    world.acts |= {"make[0]": "x", "make[1]": "y", "bad": BROKEN}
+    undo = do("undo", input={"what": "{{ steps.make.output }}", "item": "{{ item }}"})
+    turns = loop("l", "[1, 2]", do("make", compensate=undo))
+    world.run(agent(turns, do("bad"), failureStrategy="rollback"))
+    assert world.given["undo[1]"] == {"what": "y", "item": 2}
+    assert world.given["undo[0]"] == {"what": "x", "item": 1}

@@ -17,7 +17,7 @@ _TEMPLATE = """\
 [folders]
 # abilities = ["abilities"]
 # cards = ["docs/capabilities"]
-# agents = ["agents"]
+# agents = ["agents", ".claude/agents"]
 
 [lint]
 # select = []                            # codes or beginnings of codes: ["FM", "SK304"]

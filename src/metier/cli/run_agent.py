@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import shlex
 import signal
 import sys
@@ -112,12 +113,19 @@ def read_input(given: str | None) -> Any:
     where = "standard input" if given == "-" else given[1:] if given.startswith("@") else ""
     text = _text_of(given, where)
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        return json.loads(text, parse_constant=_no_constant, parse_float=_finite)
     except RecursionError:
         problem = "it is nested too deeply"
     except ValueError as error:
         problem = str(error)
     raise UsageError(f"the input is not JSON: {problem}", where=where, hint=_INPUT_HINT)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text[:30]} is too large a number")
+    return number
 
 
 def _text_of(given: str, where: str) -> str:
@@ -225,7 +233,7 @@ class Attended(NamedTuple):
             task.cancel()
             shown.note("cancelling; Ctrl-C again stops at once")
             if begun and self.catalog.is_kept:
-                shown.note(f"to go on later: {runs_command(self.session, 'resume', begun[0])}")
+                shown.note(f"to go on later: {self._command('resume', begun[0])}")
 
         loop = asyncio.get_running_loop()
         task = asyncio.ensure_future(begin(look))
@@ -274,7 +282,14 @@ class Attended(NamedTuple):
 
     def _note(self, why: str, action: str, result: RunResult) -> None:
         if self.catalog.is_kept:
-            self.session.note(f"{why}: {runs_command(self.session, action, result.run_id)}")
+            self.session.note(f"{why}: {self._command(action, result.run_id)}")
+
+    def _command(self, action: str, run_id: str) -> str:
+        """What to type; whoever goes on needs the consent that was given here."""
+        given = self.catalog.agency.consent - set(self.catalog.config.tools.allow)
+        names = sorted(given) if action == "resume" else ()
+        more = "".join(f" --allow-tool {shlex.quote(name)}" for name in names)
+        return runs_command(self.session, action, run_id) + more
 
     def _failure(self, result: RunResult) -> MetierError:
         failure = result.run.failure
@@ -283,9 +298,7 @@ class Attended(NamedTuple):
             failure.message if failure else f"the run is {state_in_words(result.state)}",
             code=failure.code if failure else None,
             where=f"step {failure.step}" if failure and failure.step else "",
-            hint=f"to go on: {runs_command(self.session, 'resume', result.run_id)}"
-            if goes_on
-            else "",
+            hint=f"to go on: {self._command('resume', result.run_id)}" if goes_on else "",
         )
 
 

@@ -44,7 +44,7 @@ class Config(NamedTuple):
     mounts: tuple[Mount, ...] = ()
     abilities: tuple[str, ...] = ("abilities",)
     cards: tuple[str, ...] = ("docs/capabilities",)
-    agents: tuple[str, ...] = ("agents",)
+    agents: tuple[str, ...] = ("agents", ".claude/agents")
     lint_select: tuple[str, ...] = ()
     lint_ignore: tuple[str, ...] = ()
     per_file_ignores: Mapping[str, tuple[str, ...]] = MappingProxyType({})

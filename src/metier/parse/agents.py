@@ -27,6 +27,8 @@ def parse_agent(raw: bytes, path: str) -> Parsed:
     _gather(data, tuple(SELECTION), "selectionMetadata", {}, respelling)
     if isinstance(data.get("workflow"), list):
         data["workflow"] = _steps(data["workflow"], respelling, ("workflow",))
+    if path.endswith(".md") and "workflow" not in data:
+        _as_prompt_only(data)
     if taken.matter.body:
         data.setdefault("systemPrompt", taken.matter.body)
     return Parsed(
@@ -34,6 +36,30 @@ def parse_agent(raw: bytes, path: str) -> Parsed:
         matter=respelling.matter(data),
         issues=[*taken.issues, *respelling.issues],
     )
+
+
+def _as_prompt_only(data: dict[str, Any]) -> None:
+    """Read a sub-agent of a host: its tools and model are the host's own, and so is the rest.
+
+    What is not ours is kept under `metadata.host`.
+    """
+    tools, model = data.get("tools"), data.get("model")
+    foreign = [key for key in data if key not in _TOP_LEVEL and key not in AGENT]
+    if isinstance(tools, str):
+        foreign.append("tools")
+    if isinstance(model, str) and model in _MODELS_OF_HOSTS:
+        foreign.append("model")
+    is_of_a_host = isinstance(tools, str) or (isinstance(model, str) and "model" in foreign)
+    if not is_of_a_host and not _KEYS_OF_HOSTS.issuperset(foreign):
+        return
+    kept = {key: data.pop(key) for key in foreign}
+    metadata = data.get("metadata")
+    if kept and (metadata is None or isinstance(metadata, dict)):
+        data["metadata"] = {**(metadata or {}), "host": kept}
+
+
+_MODELS_OF_HOSTS = ("inherit", "default", "sonnet", "opus", "haiku")
+_KEYS_OF_HOSTS = {"color", "permissionMode", "skills", "hooks", "disallowedTools", "memory"}
 
 
 def _take(raw: bytes, path: str) -> Taken:

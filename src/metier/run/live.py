@@ -257,10 +257,13 @@ class LiveRun:
         return failure_or_none
 
     def _record_outcome(self, key: str, *, success: bool) -> None:
-        """Add how the step ended to the history of those who provided for it."""
+        """Add how the step ended to the history of those whose text it was handed."""
         handed = self.ledger.records[key].input
-        providers = handed.get("providers") if isinstance(handed, dict) else None
-        for one in providers or ():
+        handed = handed if isinstance(handed, dict) else {}
+        left_out = handed.get("providersLeftOut") or ()
+        for one in handed.get("providers") or ():
+            if one in left_out:
+                continue
             with contextlib.suppress(Exception):  # a record that cannot be kept stops no run
                 self.services.record_outcome(one, success=success)
 

@@ -192,9 +192,16 @@ class RunResult(NamedTuple):
     def usage(self) -> Usage:
         return self.run.usage
 
+    @property
+    def errors(self) -> list[Failure]:
+        """Every failure of a step, in the order in which they came, each once."""
+        failures = [one.failure for one in self.steps if one.failure is not None]
+        return list(dict.fromkeys(failures))
+
     def to_json(self) -> dict[str, Any]:
         return {
             **self.run.to_json(),
+            "errors": [one.to_json() for one in self.errors],
             "outputs": dict(self.outputs),
             "steps": [one.to_json() for one in self.steps],
         }
