@@ -22,7 +22,7 @@ from benchmarks.measure import Bar, median
 from metier import Catalog
 from metier.config import Config
 
-CLIENTS, SKILLS, PAGE, ROUNDS, SECONDS = 50, 10_000, 50, 3, 3.0
+CLIENTS, SKILLS, PAGE, ROUNDS, SECONDS = 50, 10_000, 50, 5, 4.0
 BAR = 0.6
 PROTOCOL = "2026-07-28"
 _META = "io.modelcontextprotocol"

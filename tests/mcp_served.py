@@ -146,6 +146,7 @@ def over_http(root: Path, *options: str, command: tuple[str, ...] = ()) -> Itera
     limit.start()
     try:
         said = _first_json(process)
+        limit.cancel()  # it was for the start alone
         assert said, Path(f"{root}.stderr").read_text()
         yield HttpServer(process, json.loads(said)["url"])
     finally:

@@ -65,7 +65,7 @@ class SkillFolder(NamedTuple):
             return False
         if not all(one.isprintable() for one in way) or (way[-1] in SKILL_NAMES and len(way) == 1):
             return False
-        return True
+        return "/" in self.row.path or way[0] in _OF_THE_FORMAT
 
     def _target(self, way: str) -> list[str] | None:
         """The way to the regular file that a name stands for; None when it is not the skill's."""

@@ -104,10 +104,8 @@ class _Settings(NamedTuple):
         if before is None or not ours:
             return Change(path=path, before=before, after=before)
         kept = kept_before(path, self._parse)
-        if kept is not None and any(
-            map(is_ours, _at(self._parse(kept), self.listing.way).values())
-        ):
-            kept = None  # it had an entry of metier already: that one must not come back
+        if kept is not None and self._lists_ours(kept):
+            kept = None  # an entry of metier that stood there before must not come back
         try:
             rest = self._taken(before, ours, kept)
         except ValueError as error:
@@ -119,6 +117,11 @@ class _Settings(NamedTuple):
         )
 
     # Entries
+
+    def _lists_ours(self, text: str) -> bool:
+        """Whether settings that can be read list metier."""
+        servers = _at(self._parse(text), self.listing.way)
+        return isinstance(servers, dict) and any(map(is_ours, servers.values()))
 
     def _ours(self, text: str) -> list[str]:
         """The names under which a text that was written before lists metier."""
