@@ -4,6 +4,7 @@ import base64
 from typing import Any, Literal
 
 import pytest
+from mcp import Client, MCPError
 from mcp.types import (
     BlobResourceContents,
     PaginatedRequestParams,
@@ -15,7 +16,6 @@ from mcp.types import (
 from pydantic import ConfigDict
 
 from conftest import Workspace
-from mcp import Client, MCPError
 from mcp_served import asked
 
 BINARY = bytes(range(256))

@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+from mcp import Client, MCPError, StdioServerParameters
 from mcp.server.lowlevel import Server
 from mcp.types import CallToolResult, TextContent
 
 from conftest import REPOSITORY
-from mcp import Client, MCPError, StdioServerParameters
 from metier import Catalog
 from metier.config import Config
 from metier.mcp.serve import serving

@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 
 import httpx2
 import pytest
+from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from conftest import Workspace
-from mcp import Client
 from mcp_served import (
     ENOUGH,
     ERAS,

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp import Client
 
 from conftest import Workspace
-from mcp import Client
 from mcp_served import data_of, environment, over_http, refreshed
 
 CLIENTS, SKILLS = 50, 10_000

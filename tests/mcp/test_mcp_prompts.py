@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp import Client, MCPError
 from mcp.server.lowlevel import Server
 from mcp.types import GetPromptResult, TextContent, TextResourceContents
 
 from conftest import Workspace
-from mcp import Client, MCPError
 from mcp_served import ERAS, asked, example, server_over
 
 REFERENCE = "metier://reference/SYSTEM_ARCHITECTURE.md"

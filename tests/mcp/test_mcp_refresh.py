@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp import Client
 
 from conftest import Workspace
-from mcp import Client
 from mcp_served import asked, called, data_of, refreshed, server_over
 from metier.index.pages import page_of_documents
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import jsonschema
 import pytest
+from mcp import Client
 from mcp.server.lowlevel import Server
 
 from conftest import Workspace
-from mcp import Client
 from mcp_served import ERAS, asked, called, data_of, error_of, refreshed, server_over
 from metier.mcp.answers import schema
 

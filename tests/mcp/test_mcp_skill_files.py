@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from mcp import Client, MCPError
 from mcp.server.lowlevel import Server
 from mcp.types import INVALID_PARAMS, TextResourceContents
 
 from conftest import Workspace
-from mcp import Client, MCPError
 from mcp_sep2640 import bytes_of, listed, refused, write_paper
 from mcp_served import asked, server_over
 

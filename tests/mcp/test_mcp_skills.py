@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from mcp import Client, MCPError
 from mcp.server.lowlevel import Server
 from mcp.types import INVALID_PARAMS, PaginatedRequestParams
 
 from conftest import Workspace
-from mcp import Client, MCPError
 from mcp_sep2640 import (
     BINARY,
     Anything,

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp import Client
 
 from conftest import Workspace
-from mcp import Client
 from mcp_served import (
     ENOUGH,
     ERAS,

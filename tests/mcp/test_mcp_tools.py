@@ -7,11 +7,11 @@ from typing import Any
 
 import jsonschema
 import pytest
+from mcp import Client
 from mcp.server.lowlevel import Server
 from mcp.types import ElicitResult, Tool
 
 from conftest import Workspace
-from mcp import Client
 from mcp_served import ERAS, asked, called, data_of, error_of, example, refreshed, server_over
 from metier.config import ProbeSetting
 from metier.mcp.answers import schema

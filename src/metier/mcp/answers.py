@@ -5,10 +5,10 @@ import logging
 from importlib import resources
 from typing import Any
 
+from mcp import MCPError
 from mcp.types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, TextContent
 from pydantic_core import to_json
 
-from mcp import MCPError
 from metier.errors import MetierError
 
 log = logging.getLogger("metier.mcp")
