@@ -128,6 +128,9 @@ async def nothing() -> dict[str, Any]:
     return {}
 
 
+_SERVICES = _Services()
+
+
 def _profile(steps: int) -> AgentProfile:
     workflow = [
         {"stepId": f"s{number}", "type": "tool", "config": {"tool": "nothing"}}
@@ -141,7 +144,7 @@ def _profile(steps: int) -> AgentProfile:
 def _runs(folder: Path, runs: int, steps: int, *, together: bool, input: Any = None) -> Path:
     file = folder / f"runs-{time.monotonic_ns()}.db"
     store = RunStore.open(str(file))
-    runner, profile = Runner(store, _Services()), _profile(steps)
+    runner, profile = Runner(store, _SERVICES), _profile(steps)
 
     async def run() -> None:
         if together:

@@ -10,6 +10,7 @@ from hashlib import blake2b
 from threading import RLock
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
+from metier.core.frozen import FrozenDict
 from metier.database import BUSY_SECONDS, Database
 from metier.errors import NotFoundError, StoreError, UsageError
 from metier.run.owner import is_gone
@@ -341,9 +342,10 @@ def _usage_text(usage: Usage) -> str:
 
 
 def dumped(value: Any) -> str:
-    return _encoder.encode(value)
+    return "{}" if type(value) in _MAPPINGS and not value else _encoder.encode(value)
 
 
+_MAPPINGS = (dict, FrozenDict)
 _encoder = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 NO_MEMORY = kept_once([])
 
