@@ -200,6 +200,10 @@ def test_a_value_that_is_too_large_is_an_error(attempt: str) -> None:
     "attempt",
     [
         f"'%*d' % ({LONGEST + 1}, 1)",
+        f"'%.{LONGEST + 1}d' % 1",
+        f"'%.*f' % ({LONGEST + 1}, 1)",
+        f"'%(a){LONGEST + 1}d' | format(a=1)",
+        f"'x' | tojson({LONGEST + 1})",
         f"'{{:{{w}}}}'.format(1, w={LONGEST + 1})",
         f"'%{LONGEST + 1}d' | format(1)",
         f"'x' | indent({LONGEST + 1}, true)",
@@ -240,6 +244,24 @@ def test_whatever_goes_wrong_is_one_error_of_one_line(wrong: str) -> None:
         expression(wrong)
     assert str(raised.value)
     assert len(str(raised.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("template", "made"),
+    [
+        ("{{ 5000000 | tojson }}", "5000000"),
+        ("{{ 5000000 | round }}", "5000000"),
+        ("{{ '{:,}'.format(5000000) }}", "5,000,000"),
+        ("{{ '{:>{w}}'.format('x', w=3) }}", "  x"),
+        ("{{ '{x}'.format(x=5000000) }}", "5000000"),
+        ("{{ '20261115: {}'.format(1) }}", "20261115: 1"),
+        ("{{ '12345678 %s' % 'x' }}", "12345678 x"),
+        ("{{ '%*d' % (3, 1) }}", "  1"),
+        ("{{ '%(a)5d' | format(a=5000000) }}", "5000000"),
+    ],
+)
+def test_large_numbers_are_values_like_others(template: str, made: str) -> None:
+    assert text(template) == made
 
 
 @pytest.mark.parametrize(
@@ -339,6 +361,8 @@ def test_what_can_never_be_there_is_found_at_load(template: str) -> None:
         "{{ steps.before.output }}{{ steps.before.state }}",
         "{{ memory.kept }}{{ memory.nobody | default(1) }}",
         "{% if steps.later is defined %}x{% endif %}",
+        "{% for name, value in memory.items() %}{{ name }}{% endfor %}{{ memory.get('x') }}",
+        "{% for step in steps.keys() %}{{ step }}{% endfor %}",
     ],
 )
 def test_what_may_be_there_is_no_error(template: str) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
+from string import Formatter
 from typing import Any
 
 from jinja2 import ChainableUndefined, StrictUndefined, nodes, pass_environment
@@ -110,7 +111,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         if operator == "**" and (abs(left) > _LARGEST_POWER or abs(right) > _LARGEST_POWER):
             raise OverflowError("a power is too large")
         if operator == "%" and isinstance(left, str):
-            _check_widths(left, right if isinstance(right, tuple) else (right,))
+            _check_percent(left, right if isinstance(right, tuple) else (right,))
         if operator == "+" and hasattr(left, "__len__") and hasattr(right, "__len__"):
             _check(len(left) + len(right))
         for text, times in ((left, right), (right, left)) if operator == "*" else ():
@@ -133,7 +134,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         format_text: Callable[..., str] = wrapped
 
         def checked(*args: Any, **kwargs: Any) -> str:
-            _check_widths(value.__self__, (*args, *kwargs.values()))
+            _check_format(value.__self__, (*args, *kwargs.values()))
             return format_text(*args, **kwargs)
 
         return checked
@@ -150,11 +151,24 @@ def _check_numbers(values: Iterable[Any]) -> None:
             _check(one)
 
 
-def _check_widths(text: str, values: Iterable[Any]) -> None:
-    """Raise `OverflowError` when a format asks for a very long text."""
-    if re.search(r"[0-9]{7,}", text) or ("*" in text or "{" in text.replace("{}", "")):
-        _check_numbers(int(one) for one in re.findall(r"[0-9]+", text)[:100])
+def _check_percent(text: str, values: Iterable[Any]) -> None:
+    """Raise `OverflowError` when `text % values` would be very long by its widths."""
+    widths = [width for both in _PERCENT.findall(text) for width in both]
+    _check_numbers(int(one) for one in widths if one.isdecimal())
+    if "*" in widths:
         _check_numbers(values)
+
+
+_PERCENT = re.compile(r"%(?:\([^)]*\))?[#0\- +]*(\*|[0-9]*)(?:\.(\*|[0-9]*))?")
+"""The width and the precision of each place in a text that `%` fills."""
+
+
+def _check_format(text: str, values: Iterable[Any]) -> None:
+    """The same for `text.format(values)`."""
+    for _, _, spec, _ in Formatter().parse(text):
+        _check_numbers(int(one) for one in re.findall(r"[0-9]+", spec or ""))
+        if "{" in (spec or ""):
+            _check_numbers(values)
 
 
 def _size(text: str, method: str, args: tuple[Any, ...]) -> int:
@@ -181,7 +195,8 @@ def _bounded(name: str, given: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(given)
     def checked(*args: Any, **kwargs: Any) -> Any:
         if name in _TAKES_NUMBERS:
-            _check_numbers((*args, *kwargs.values()))
+            first = 2 if hasattr(given, "jinja_pass_arg") else 1
+            _check_numbers((*args[first:], *kwargs.values()))
         _spend(1, *args)
         made = given(*args, **kwargs)
         if isinstance(made, str):
@@ -220,7 +235,8 @@ def _one_by_one(items: Iterable[Any]) -> Iterator[Any]:
         yield one
 
 
-_TAKES_NUMBERS = ("indent", "center", "tojson", "truncate", "round")
+_TAKES_NUMBERS = ("indent", "center", "tojson", "truncate")
+"""Filters whose options, what comes after the value, say how long the text becomes."""
 
 
 @pass_environment
@@ -246,5 +262,5 @@ def _centered(text: Any, width: int = 80) -> str:
 
 
 def _formatted(text: Any, *args: Any, **kwargs: Any) -> str:
-    _check_widths(str(text), (*args, *kwargs.values()))
+    _check_percent(str(text), (*args, *kwargs.values()))
     return str(str(text) % (kwargs or args))

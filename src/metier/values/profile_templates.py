@@ -10,6 +10,7 @@ from metier.values.files import KeyPath
 
 NAMES = frozenset({"input", "task", "steps", "agent", "memory"})
 """What every template may speak of; in a loop also `item`, `index` and what `as` says."""
+_OF_MAPPINGS = {"get", "items", "keys", "values"}
 _OF_A_STEP = ("output", "state")
 _TEMPLATES: dict[str, dict[str, bool]] = {
     "prompt": {"prompt": False},
@@ -110,12 +111,12 @@ def _of_value(value: Any, at: KeyPath, known: _Known, is_expression: bool) -> It
     for name in sorted(spoken_of.names - known.names):
         hint = f"known: {', '.join(sorted(known.names))}"
         yield Flaw(at, "expression", f"nothing is called '{name[:60]}' here", hint)
-    for step in sorted(spoken_of.of("steps") - known.ids):
+    for step in sorted(spoken_of.of("steps") - known.ids - _OF_MAPPINGS):
         yield Flaw(at, "expression", f"there is no step '{step[:100]}'", _near(step, known.ids))
     for step in sorted(spoken_of.needed("steps") & known.ids & known.ahead):
         message = f"step '{step[:100]}' has not run when this is read"
         yield Flaw(at, "expression", message, "speak of a step before it, or use default(…)")
-    for name in sorted(spoken_of.needed("memory") - known.memory):
+    for name in sorted(spoken_of.needed("memory") - known.memory - _OF_MAPPINGS):
         message = f"no step keeps anything as '{name[:60]}'"
         yield Flaw(at, "expression", message, _near(name, known.memory))
     for name in sorted(spoken_of.parts_of_steps - set(_OF_A_STEP)):
