@@ -194,4 +194,4 @@ def test_a_named_pipe_in_the_state_folder_holds_nobody_up(filled: Hooks) -> None
 
     (filled.state / "decisions.jsonl").unlink(missing_ok=True)
     os.mkfifo(filled.state / "decisions.jsonl")
-    filled.run("codex", filled.asked("codex", PROMPT))
+    assert filled.run("codex", filled.asked("codex", PROMPT)) != b""

@@ -201,4 +201,4 @@ def test_a_profile_from_a_file_keeps_everything_that_it_says(workspace: Workspac
 
 
 def test_world_profiles_are_valid_for_the_registry() -> None:
-    AgentRegistry([agent(do("a"))])
+    assert AgentRegistry([agent(do("a"))]).get("worker") is not None

@@ -38,8 +38,8 @@ def json_copy(value: Any, most_bytes: int) -> Any:
     Raises `NotJsonError` for anything else, for what is too deep, and as soon as it is clear
     that the copy would be too large: of a huge value only the beginning is looked at.
     """
-    if value is None or (type(value) is dict and not value):
-        return None if value is None else {}
+    if type(value) is dict and not value:
+        return {}
     copier = _Copier(most_bytes)
     copied = copier.copy(value, 0)
     if copier.used * _LONGEST_ESCAPE > most_bytes and _size(copied) > most_bytes:
