@@ -137,3 +137,20 @@ def test_a_record_alone_says_how_to_go_on() -> None:
     assert going_on.skipped_step_ids == ("c",)
     assert going_on.context == {"input": "x"}
     assert going_on.memory == {"k": 1}
+
+
+def test_looking_at_the_checkpoints_of_one_run_does_not_go_through_those_of_others() -> None:
+    world = World()
+    run_id = world.run(agent(do("a"), do("b"))).run_id
+    asked: list[str] = []
+    world.store.connection.set_trace_callback(asked.append)
+    store = CheckpointStore(world.store)
+    (first, *_) = store.list(run_id)
+    assert store.load(first.checkpoint_id) == first
+    store.latest(run_id)
+    world.store.connection.set_trace_callback(None)
+    questions = [one for one in asked if one.startswith("SELECT")]
+    assert len(questions) > 3
+    for one in questions:
+        plan = [row[3] for row in world.store.rows(f"EXPLAIN QUERY PLAN {one}")]
+        assert not any(step.startswith("SCAN step") for step in plan), (one, plan)

@@ -21,6 +21,8 @@ _COLUMNS = (
     " WHERE blob.key = profile), 10)"
     " FROM any_checkpoint AS checkpoint JOIN run ON run.key = checkpoint.run"
 )
+_DIGITS = 18
+"""SQLite takes no number of more."""
 _NEWER = "SELECT count(*) FROM any_checkpoint WHERE run = ? AND seq > ? AND name = ''"
 _FORGET = (
     "DELETE FROM checkpoint WHERE (run, seq) IN ({which})",
@@ -130,9 +132,9 @@ class CheckpointStore:
         self._store.save_now(list(self._writes(checkpoint, key, 1 + (last or 0))))
 
     def _key_of_run(self, checkpoint: Checkpoint) -> int:
-        found = self._store.rows("SELECT key FROM run WHERE id = ?", (checkpoint.run_id,))
-        if found:
-            return int(found[0][0])
+        known = self._key(checkpoint.run_id)
+        if known:
+            return known
         run = NewRun(
             run_id=checkpoint.run_id,
             agent_id=checkpoint.agent_id,
@@ -167,11 +169,10 @@ class CheckpointStore:
 
     def load(self, checkpoint_id: str, *, now: float | None = None) -> Checkpoint:
         """A record by its id. Raises with CHECKPOINT_NOT_FOUND or CHECKPOINT_EXPIRED."""
-        run_id, _, seq = checkpoint_id.rpartition(":")
-        found = self._store.rows(f"{_COLUMNS} WHERE name = ?", (checkpoint_id,))
-        if not found and seq.isdecimal() and len(seq) < 18:
-            sql = f"{_COLUMNS} WHERE id = ? AND seq = ? AND name = ''"
-            found = self._store.rows(sql, (run_id, int(seq)))
+        found = self._store.rows(
+            f"{_COLUMNS} WHERE checkpoint.run = ? AND seq = ? AND name = ?",
+            self._place(checkpoint_id),
+        )
         if not found or self._is_beyond(found[0]):
             raise NotFoundError(
                 f"no checkpoint is called '{checkpoint_id}'", code="CHECKPOINT_NOT_FOUND"
@@ -185,6 +186,22 @@ class CheckpointStore:
             )
         return self._of(found[0])
 
+    def _place(self, checkpoint_id: str) -> tuple[int, int, str]:
+        """The run of a record, its place there, and its name if somebody has given it one."""
+        named = self._store.rows(
+            "SELECT run, seq FROM checkpoint WHERE name = ? AND name != ''", (checkpoint_id,)
+        )
+        if named:
+            return (*named[0], checkpoint_id)
+        run_id, _, seq = checkpoint_id.rpartition(":")
+        number = int(seq) if seq.isdecimal() and len(seq) < _DIGITS else 0
+        return self._key(run_id), number, ""
+
+    def _key(self, run_id: str) -> int:
+        """The key of a run; 0 for one that there is not."""
+        found = self._store.rows("SELECT key FROM run WHERE id = ?", (run_id,))
+        return int(found[0][0]) if found else 0
+
     def latest(self, run_id: str, *, now: float | None = None) -> Checkpoint | None:
         """The newest record of a run that still counts."""
         found = self._rows_of(run_id, now)
@@ -196,8 +213,9 @@ class CheckpointStore:
 
     def _rows_of(self, run_id: str, now: float | None) -> builtins.list[tuple[Any, ...]]:
         found = self._store.rows(
-            f"{_COLUMNS} WHERE id = ? AND (expires IS NULL OR expires > ?) ORDER BY seq",
-            (run_id, _now(now)),
+            f"{_COLUMNS} WHERE checkpoint.run = ? AND (expires IS NULL OR expires > ?)"
+            " ORDER BY seq",
+            (self._key(run_id), _now(now)),
         )
         return [row for row in found if not self._is_beyond(row)]
 
