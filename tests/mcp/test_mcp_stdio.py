@@ -1,5 +1,6 @@
 """`metier mcp` as a host starts it: a process, standard input and output."""
 
+import asyncio
 import json
 import os
 import signal
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 from mcp import Client
+from mcp.types import jsonrpc_message_adapter
 
 from conftest import Workspace
 from mcp_served import (
@@ -23,6 +25,7 @@ from mcp_served import (
     example,
     over_stdio,
 )
+from metier.mcp.pipe import OpenRequests
 
 HELLO = {
     "jsonrpc": "2.0",
@@ -86,6 +89,66 @@ def test_nothing_but_protocol_is_on_standard_output_not_even_when_it_builds_the_
 def test_the_end_of_the_input_is_the_end_of_the_server(workspace: Workspace) -> None:
     done = spoken(workspace.root)
     assert (done.returncode, done.stdout) == (0, b"")
+
+
+def request(number: int, tool: str, **arguments: Any) -> str:
+    """A call as a client of the new era writes it: one line says all."""
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    params = {"name": tool, "arguments": arguments, "_meta": meta}
+    return json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params})
+
+
+def test_what_was_asked_before_the_input_ended_is_answered(tmp_path: Path) -> None:
+    asked_for = [request(n, "capability_resolve", requires=["web-search"]) for n in range(5)]
+    done = spoken(example(tmp_path), *asked_for)
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert sorted(answer["id"] for answer in answers) == [0, 1, 2, 3, 4]
+    for answer in answers:
+        chosen = answer["result"]["structuredContent"]["selected"]
+        assert chosen == ["searx-search::skills/searx-search"]
+    assert done.returncode == 0
+
+
+def message(**fields: Any) -> Any:
+    return jsonrpc_message_adapter.validate_python({"jsonrpc": "2.0", **fields})
+
+
+def test_the_end_waits_for_each_request_until_it_is_answered_or_cancelled() -> None:
+    async def talk() -> list[bool]:
+        requests = OpenRequests()
+        seen = []
+        for tell, fields in (
+            (requests.asked, {"id": 1, "method": "tools/list"}),
+            (requests.asked, {"id": 2, "method": "tools/list"}),
+            (requests.asked, {"method": "notifications/initialized"}),
+            (requests.told, {"id": 1, "result": {}}),
+            (requests.asked, {"method": "notifications/cancelled", "params": {"requestId": 2}}),
+            (requests.asked, {"id": 3, "method": "tools/list"}),
+            (requests.told, {"id": 3, "error": {"code": 1, "message": "no"}}),
+        ):
+            tell(message(**fields))
+            seen.append(requests.none)
+        return seen
+
+    assert asyncio.run(talk()) == [False, False, False, False, True, False, True]
+
+
+def test_a_request_that_gets_no_answer_does_not_hold_the_end_forever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("metier.mcp.pipe.GRACE", 0.01)
+
+    async def talk() -> bool:
+        requests = OpenRequests()
+        requests.asked(message(id=1, method="tools/list"))
+        await requests.settled()
+        return requests.none
+
+    assert asyncio.run(talk()) is False
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -10,11 +10,11 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
 
 from metier.catalog import Catalog
 from metier.mcp.http import serve_http
 from metier.mcp.keeper import Keeper
+from metier.mcp.pipe import patient_stdio
 from metier.mcp.place import Place
 from metier.mcp.runs import Workshop
 from metier.mcp.server import make_server
@@ -53,7 +53,7 @@ def run_stdio(opened: Opened, *, allow_run: bool = False) -> None:
 
 
 async def _over_stdio(server: Server[Any]) -> None:
-    async with stdio_server() as (reading, writing):
+    async with patient_stdio() as (reading, writing):
         await server.run(reading, writing, server.create_initialization_options())
 
 
