@@ -194,6 +194,11 @@ def test_the_python_of_the_first_pages_runs(page: Path, tmp_path: Path) -> None:
         assert result.stdout.splitlines()[: len(shown)] == shown
 
 
+def test_the_client_of_the_readme_is_the_one_in_the_example() -> None:
+    (code,) = blocks(README.read_text(), "python")
+    assert code == (REPOSITORY / "examples/workspace/ask.py").read_text()
+
+
 @pytest.mark.parametrize("host", HOSTS.values(), ids=lambda host: host.name)
 def test_a_host_has_a_page_that_says_where_its_hook_goes(host: Host) -> None:
     text = " ".join((DOCS / "hosts" / f"{host.name}.md").read_text().split())

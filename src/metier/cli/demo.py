@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import chdir
+from importlib.util import find_spec
 
 import click
 
@@ -59,6 +60,8 @@ _STEPS: tuple[tuple[str, Sequence[str]], ...] = (
         ("hook", "install", "claude-code", "--dry-run"),
     ),
 )
+_ASK = "ask.py"
+"""The client in the example that asks over MCP."""
 
 
 @click.command("demo")
@@ -73,18 +76,34 @@ def command(fast: bool) -> int:
         with chdir(workspace):
             pause = 0.0 if fast or not sys.stdout.isatty() else _PAUSE
             for title, arguments in _STEPS:
-                time.sleep(pause)
-                click.echo(click.style(f"\n# {title}", fg="cyan", bold=True))
-                click.echo(click.style(f"$ metier {shlex.join(arguments)}", bold=True))
+                _announce(title, f"metier {shlex.join(arguments)}", pause)
                 if arguments == _KILLED:
                     _run_and_kill(arguments)
                 elif run(arguments) > 1:
                     return 1
                 if not sys.stdout.isatty() and arguments[0] == "inject":
                     click.echo()  # its text ends where it ends
+            _announce("Any MCP client may ask the same, as this one does.", f"python {_ASK}", pause)
+            if _ask() != 0:
+                return 1
     click.echo(click.style("\nNow yours: cd into a folder with skills, then", fg="cyan", bold=True))
     click.echo(click.style("$ metier init", bold=True))
     return 0
+
+
+def _announce(title: str, shown: str, pause: float) -> None:
+    time.sleep(pause)
+    click.echo(click.style(f"\n# {title}", fg="cyan", bold=True))
+    click.echo(click.style(f"$ {shown}", bold=True))
+
+
+def _ask() -> int:
+    """Have a client ask a server over MCP, where the extra for it is installed."""
+    if find_spec("mcp") is None:
+        click.echo("(left out: it needs pip install 'metier[mcp]')")
+        return 0
+    sys.stdout.flush()
+    return subprocess.run([sys.executable, _ASK], check=False).returncode
 
 
 def _run_and_kill(arguments: Sequence[str]) -> None:
