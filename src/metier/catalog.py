@@ -253,7 +253,7 @@ class Catalog:
         )
 
     def keep_report(self, resolution: "Resolution", *, full: bool = False) -> str:
-        """Write the report of a run; its file, or nothing where nothing can be written."""
+        """Write the report of a resolution; its file, or nothing where nothing can be written."""
         return self._resolver.keep(resolution, full=full)
 
     def report(self, run_id: str) -> dict[str, Any]:
@@ -265,7 +265,7 @@ class Catalog:
         return self._resolver.run_ids()
 
     def decide(self, run_id: str, decision: "Decision") -> dict[str, Any]:
-        """Complete a run that waits for a decision; its report."""
+        """Complete a resolution that waits for a decision; its report."""
         return self._resolver.decide(run_id, decision)
 
     def record_outcome(self, candidate: str, *, success: bool) -> "History":

@@ -1,4 +1,4 @@
-"""The resolver over a catalogue: candidates, aliases, history and probes → a run and its report."""
+"""The resolver over a catalogue: candidates, aliases, history, probes → a resolution, its report."""
 
 import json
 import os
@@ -66,7 +66,7 @@ class Resolver:
         depth: int,
         only: Collection[str] | None = None,
     ) -> Resolution:
-        """One run. Raises `UsageError` when nothing is required, `NotFoundError` for a consumer."""
+        """One resolution. Raises `UsageError` if nothing is required, `NotFoundError` for a consumer."""
         tables, issues = self._aliases(alias_file)
         history = self._reliability.history()
 
@@ -229,7 +229,7 @@ class Resolver:
     # Reports
 
     def keep(self, resolution: Resolution, *, full: bool) -> str:
-        """Write the report of a run; its file, or nothing where nothing can be written."""
+        """Write the report of a resolution; its file, or nothing where nothing can be written."""
         report = resolution.full_report() if full else resolution.report
         if self._store.path == IN_MEMORY:
             return ""
@@ -259,17 +259,17 @@ class Resolver:
         except (OSError, ValueError, KeyError, TypeError):
             near = nearest(run_id, self.run_ids())
             hint = f"did you mean '{near}'?" if near else "metier report list"
-            raise NotFoundError(f"no report of run '{run_id}'", hint=hint) from None
+            raise NotFoundError(f"no report '{run_id}'", hint=hint) from None
 
     def decide(self, run_id: str, decision: Decision) -> dict[str, Any]:
-        """Complete a run that waits for a decision. Raises `UsageError` when it does not wait."""
+        """Complete a resolution that waits for a decision; `UsageError` when it does not wait."""
         if decision not in get_args(Decision):
             raise UsageError(f"'{decision}' is no decision", hint=", ".join(get_args(Decision)))
         report = self.report(run_id)
         action = report["on_missing_required_action"]
         if action["outcome"] != "pending-decision":
             outcome = action["outcome"]
-            raise UsageError(f"run '{run_id}' does not wait for a decision: it is {outcome}")
+            raise UsageError(f"report '{run_id}' does not wait for a decision: it is {outcome}")
         unresolved = report["unresolved_required_capabilities"]
         outcome = settle_missing("offer-emulation", unresolved, True, decision)
         report["on_missing_required_action"] = on_missing_action(outcome)

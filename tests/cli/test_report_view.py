@@ -147,7 +147,7 @@ def test_a_damaged_report_is_told_with_the_file_to_remove(
     ):
         told = metier(*command)
         assert (told.code, told.out) == (1, "")
-        assert f"the report of run '{name}' cannot be read" in told.err
+        assert f"report '{name}' cannot be read" in told.err
         assert f"hint: remove .metier/reports/{name}.json" in told.err
         assert "did you mean" not in told.err
 
@@ -168,4 +168,4 @@ def test_a_report_may_be_called_by_its_beginning_or_as_the_last(
     latest = max(first, second)
     assert metier("report", "show", "last", "--json").data["run_id"] == latest
     assert metier("report", "show", latest[:-1], "--json").data["run_id"] == latest
-    assert "no report of run" in metier("report", "show", latest[:8]).err
+    assert "no report '" in metier("report", "show", latest[:8]).err

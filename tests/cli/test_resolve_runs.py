@@ -108,7 +108,7 @@ def test_continue_needs_a_decision_and_a_run(filled: Workspace, resolve: Resolve
     unknown = resolve("--continue", f"{waiting}x", "--decision", "abort")
     assert (unknown.code, f"did you mean '{waiting}'?" in unknown.err) == (1, True)
     outside = resolve("--continue", "../../../etc/passwd", "--decision", "abort")
-    assert (outside.code, "no report of run" in outside.err) == (1, True)
+    assert (outside.code, "no report '" in outside.err) == (1, True)
     wrong = resolve("-r", "one", "--decision", "perhaps")
     assert (wrong.code, "USAGE" in wrong.err) == (2, True)
 

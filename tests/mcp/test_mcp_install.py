@@ -326,8 +326,8 @@ def test_the_command_installs_says_what_is_next_and_uninstalls(tmp_path: Path) -
         (["--token", "x"], "--token is not for serving over stdio"),
         (["--dry-run"], "--dry-run"),
         (["--http", "--user"], "--user is for 'metier mcp install'"),
-        (["--http", "--host", "0.0.0.0", "--port", "0"], "needs a token"),
-        (["--http", "--host", "192.0.2.1", "--token", "x"], "cannot listen"),
+        (["--http", "--listen", "0.0.0.0", "--port", "0"], "needs a token"),
+        (["--http", "--listen", "192.0.2.1", "--token", "x"], "cannot listen"),
         (["--http", "--port", "70000"], "70000"),
     ],
 )

@@ -40,7 +40,7 @@ _PARTS = ("core", "tags", "category", "keywords", "priority")
     metavar="ID",
     multiple=True,
     shell_complete=complete_names("ability"),
-    help="An ability that must be there; may be repeated.",
+    help="An ability that must be there; repeat it.",
 )
 @click.option(
     "--limit",

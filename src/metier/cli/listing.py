@@ -28,7 +28,7 @@ def _complete(_ctx: Any, _parameter: Any, incomplete: str) -> list[CompletionIte
     shell_complete=_complete,
 )
 @click.option("--search", metavar="TEXT", help="Only those with TEXT in name or description.")
-@click.option("--capability", metavar="NAME", help="Only skills that provide NAME.")
+@click.option("--capability", metavar="CAPABILITY", help="Only skills that provide it.")
 @click.option(
     "--agent",
     metavar="ID",

@@ -18,7 +18,7 @@ from metier.mcp.hosts import HOSTS
 from metier.mcp.install import plan_install, plan_uninstall
 from metier.mcp.place import PORT, Place
 
-_FOR_HTTP = {"host": "--host", "port": "--port", "token": "--token", "names": "--allow-host"}
+_FOR_HTTP = {"address": "--listen", "port": "--port", "token": "--token", "names": "--allow-host"}
 _FOR_SERVING = {**_FOR_HTTP, "over_http": "--http", "allow_run": "--allow-run"}
 _FOR_INSTALLING = {"for_user": "--user", "dry_run": "--dry-run"}
 
@@ -33,7 +33,12 @@ _FOR_INSTALLING = {"for_user": "--user", "dry_run": "--dry-run"}
 @click.argument("wanted", metavar="HOST]", type=click.Choice(list(HOSTS)), required=False)
 @click.option("--http", "over_http", is_flag=True, help="Serve over HTTP instead of stdio.")
 @click.option(
-    "--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="Where to listen."
+    "--listen",
+    "address",
+    metavar="ADDRESS",
+    default="127.0.0.1",
+    show_default=True,
+    help="Where to listen.",
 )
 @click.option(
     "--port",
@@ -116,7 +121,7 @@ def _serve(
     session: Session,
     over_http: bool,
     *,
-    host: str,
+    address: str,
     port: int,
     token: str,
     names: tuple[str, ...],
@@ -131,13 +136,13 @@ def _serve(
         run_stdio(serving.catalog, allow_run=allow_run)
         return 0
 
-    def ready(address: str) -> None:
+    def ready(url: str) -> None:
         if session.as_json:
-            session.print_json({"url": address})
+            session.print_json({"url": url})
             sys.stdout.flush()
-        session.note(f"serving {address}")
+        session.note(f"serving {url}")
 
-    run_http(serving.catalog, Place(host, port, token, names), ready, allow_run=allow_run)
+    run_http(serving.catalog, Place(address, port, token, names), ready, allow_run=allow_run)
     session.note("stopped")
     return 0
 

@@ -42,17 +42,17 @@ def _complete(ctx: click.Context, _parameter: Any, incomplete: str) -> list[Comp
 
 @metier_command("report")
 @click.argument("action", type=click.Choice(["list", "show", "diff"]))
-@click.argument("runs", metavar="[RUN]…", nargs=-1, shell_complete=_complete)
+@click.argument("runs", metavar="[REPORT]…", nargs=-1, shell_complete=_complete)
 def command(session: Session, action: str, runs: tuple[str, ...]) -> int:
     """List the reports of resolutions, show one, or compare two.
 
-    RUN is an id, the beginning of one, or 'last'.
+    REPORT is an id, the beginning of one, or 'last'.
     Exit code 1 when two reports differ in more than their id and time.
     """
     wanted = {"list": 0, "show": 1, "diff": 2}[action]
     if len(runs) != wanted:
         raise UsageError(
-            f"'report {action}' takes {wanted or 'no'} run{'s' * (wanted != 1)}",
+            f"'report {action}' takes {wanted or 'no'} report{'s' * (wanted != 1)}",
             hint="metier report list",
         )
     with session.catalog() as catalog:
@@ -73,7 +73,7 @@ def _show(session: Session, catalog: Catalog, report: Report) -> None:
     if session.as_json:
         session.print_json(report)
         return
-    session.note(f"run {report['run_id']} of {report['generated_at']}, {report['mode']}")
+    session.note(f"report {report['run_id']} of {report['generated_at']}, {report['mode']}")
     print_report(session, report, notes(report, Known.of(catalog)))
     if report["on_missing_required_action"]["outcome"] == "pending-decision":
         session.note(how_to_go_on(session, report["run_id"]))
@@ -107,7 +107,7 @@ def _list(session: Session, rows: list[dict[str, Any]]) -> None:
     if not rows:
         session.note("no report is kept here: metier resolve makes one")
     session.print_table(
-        ["run", "outcome", "required", "selected"],
+        ["report", "outcome", "required", "selected"],
         [_cells(row) for row in rows],
     )
 

@@ -46,7 +46,12 @@ _ANY_DECISION = "|".join(DECISIONS)
 @metier_command("resolve")
 @click.argument("query", required=False, default="")
 @click.option(
-    "-r", "--require", "requires", metavar="NAME", multiple=True, help="A capability; repeat it."
+    "-r",
+    "--require",
+    "requires",
+    metavar="CAPABILITY",
+    multiple=True,
+    help="A capability; repeat it.",
 )
 @click.option(
     "--for",
@@ -64,9 +69,9 @@ _ANY_DECISION = "|".join(DECISIONS)
     help="Override a policy, or name a preset: prose.",
 )
 @click.option("--aliases", "alias_file", metavar="FILE", type=click.Path(), help="Alias table.")
-@click.option("--host", metavar="NAME", help="The runtime that providers must work in.")
+@click.option("--host", metavar="NAME", help="The host that providers must work in.")
 @click.option("--decision", type=click.Choice(DECISIONS), help="When a capability is missing.")
-@click.option("--continue", "run_id", metavar="RUN", help="Complete a run that waits.")
+@click.option("--continue", "run_id", metavar="REPORT", help="Complete a resolution that waits.")
 @click.option(
     "--depth",
     type=click.IntRange(0, 4),
@@ -152,12 +157,12 @@ class _Run(NamedTuple):
             report = self._ask(made, kept)
         if not self.session.as_json:
             run_id = report["run_id"]
-            where = f"run {run_id}: metier report show {run_id}"
+            where = f"report {run_id}: metier report show {run_id}"
             self.session.note(where if kept else "warning: the report cannot be kept here")
         return EXIT_CODES.get(report["on_missing_required_action"]["outcome"], 0)
 
     def _ask(self, made: Resolution, kept: bool) -> Report:
-        """The report after the answer; the run goes on waiting when there is none."""
+        """The report after the answer; the resolution goes on waiting when there is none."""
         decision = _asked(made) if _can_ask(self.session) else None
         if decision is None:
             self.session.note(how_to_go_on(self.session, made.facts.run_id if kept else ""))
@@ -180,13 +185,13 @@ def _asked(made: Resolution) -> Decision | None:
     try:
         answer: Decision = click.prompt("What now?", type=click.Choice(DECISIONS), err=True)
     except click.Abort:
-        click.echo("\nno decision: the run waits", err=True)
+        click.echo("\nno decision: the resolution waits", err=True)
         return None
     return answer
 
 
 def how_to_go_on(session: Session, run_id: str) -> str:
-    """The command that completes a run that waits; without its id the question itself."""
+    """The command that completes a resolution that waits; without its id the question itself."""
     if not run_id:
         return f"to go on: the same command with --decision {_ANY_DECISION}"
     root = f" --root {shlex.quote(session.root)}" if session.root else ""
@@ -196,7 +201,8 @@ def how_to_go_on(session: Session, run_id: str) -> str:
 def _refuse_a_new_question(*asked: object) -> None:
     if any(asked):
         raise UsageError(
-            "--continue completes a run as it was asked", hint="give --decision alone with it"
+            "--continue completes a resolution as it was asked",
+            hint="give --decision alone with it",
         )
 
 
@@ -260,9 +266,7 @@ def stored_report(
     else:
         return report
     file = f"{STATE_FOLDER}/{REPORTS}/{run_id}.json"
-    raise InvalidDocumentError(
-        f"the report of run '{run_id}' cannot be read", hint=f"remove {file}"
-    )
+    raise InvalidDocumentError(f"report '{run_id}' cannot be read", hint=f"remove {file}")
 
 
 def _check(report: Report) -> None:

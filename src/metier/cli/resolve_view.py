@@ -79,7 +79,7 @@ def shown_rows(report: Report, *, everyone: bool = False, most: int | None = Non
 
 
 def headline(report: Report) -> list[str]:
-    """For each capability who provides it or why nobody does, and how the run ended."""
+    """For each capability who provides it or why nobody does, and how the resolution ended."""
     found = matches_of(report)
     required = report["required_capabilities"]
     lines = [f"{one_line(one)}: {_answer(one, found.get(one, []), report)}" for one in required]
@@ -95,7 +95,7 @@ def headline(report: Report) -> list[str]:
 
 
 def without(report: Report) -> str:
-    """What a degraded run emulates, or lacks."""
+    """What a degraded resolution emulates, or lacks."""
     emulated = report["emulated_capabilities"]
     left = map(one_line, emulated or report["unresolved_required_capabilities"])
     names = ", ".join(left)
@@ -207,7 +207,7 @@ def reason(row: Row, report: Report) -> str:
         return f"not chosen: {_why_not(row, report)}"
     if not row["selected"]:
         outcome = report["on_missing_required_action"]["outcome"]
-        return f"the best, but the run is {outcome}: nothing is selected"
+        return f"the best, but the resolution is {outcome}: nothing is selected"
     if report["selection_mode"] == "cover":
         return f"covers {', '.join(_covered(row))}"
     below = next((one for one in _left(report) if one["rank"] > row["rank"]), None)

@@ -18,7 +18,7 @@ _AFTER: dict[Decision, OutcomeName] = {
 
 
 class Outcome(NamedTuple):
-    """How a run ended."""
+    """How a resolution ended."""
 
     policy: OnMissing
     name: OutcomeName
@@ -28,7 +28,7 @@ class Outcome(NamedTuple):
 
     @property
     def is_degraded(self) -> bool:
-        """Whether the run goes on without a required capability."""
+        """Whether the resolution goes on without a required capability."""
         return self.name in ("emulated", "continued-partial")
 
     @property

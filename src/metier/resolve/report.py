@@ -1,4 +1,4 @@
-"""The result of a run, and the report that proves it."""
+"""The result of a resolution, and the report that proves it."""
 
 import json
 from collections import Counter
@@ -41,7 +41,7 @@ class SourceCount(NamedTuple):
 
 
 class RunFacts(NamedTuple):
-    """What the run itself cannot know."""
+    """What the resolution itself cannot know."""
 
     run_id: str = ""
     generated_at: str = ""
@@ -55,7 +55,7 @@ class RunFacts(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Resolution:
-    """The result of one run."""
+    """The result of one resolution."""
 
     question: Question
     policy: Policy
@@ -99,7 +99,7 @@ class Resolution:
 
     @cached_property
     def report(self) -> "Report":
-        """Everything about the run; made when it is first asked for."""
+        """Everything about the resolution; made when it is first asked for."""
         room = MOST_MATCHES // max(1, len(self.question.requires))
         return Report(_report(self, min(MOST_ROWS, max(room, self.policy.max_candidates))))
 
