@@ -1,4 +1,4 @@
-"""The resolver over a catalogue: candidates, aliases, history, probes → a resolution, its report."""
+"""The resolver over a catalogue: candidates, aliases, history, probes → a resolution."""
 
 import json
 import os
@@ -66,7 +66,7 @@ class Resolver:
         depth: int,
         only: Collection[str] | None = None,
     ) -> Resolution:
-        """One resolution. Raises `UsageError` if nothing is required, `NotFoundError` for a consumer."""
+        """Resolve. Raises `UsageError` when nothing is required, `NotFoundError` for a consumer."""
         tables, issues = self._aliases(alias_file)
         history = self._reliability.history()
 

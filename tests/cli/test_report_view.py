@@ -130,7 +130,7 @@ def test_damaged_reports_do_not_hide_the_others(workspace: Workspace, metier: Me
         workspace.write(f".metier/reports/{name}.json", text)
     listed = metier("report", "list")
     assert (listed.code, [line.split("\t")[0] for line in listed.out.splitlines()]) == (0, [good])
-    warnings = [one for one in listed.err.splitlines() if one.startswith("warning: the report of")]
+    warnings = [one for one in listed.err.splitlines() if one.startswith("warning: report '")]
     assert len(warnings) == len(DAMAGED)
     assert [one["run_id"] for one in metier("report", "list", "--json").data] == [good]
 
