@@ -48,6 +48,7 @@ SCHEMA_OF = {
     "mcp install": "host-settings",
     "mcp uninstall": "host-settings",
     "lint": "lint",
+    "lint --fix --dry-run": "lint-repairs",
     "explain": "explain-list",
     "explain CODE": "explain",
     "conformance": "conformance",

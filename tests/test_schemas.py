@@ -55,7 +55,7 @@ def test_what_a_command_prints_has_no_field_that_its_schema_does_not_name(name: 
 
 def test_a_finding_is_the_same_wherever_it_is_printed() -> None:
     finding = schema("lint")["items"]
-    for name in ("refresh", "document", "inject"):
+    for name in ("refresh", "document", "inject", "lint-repairs"):
         other = schema(name)["$defs"]["finding"]
         assert {key: other[key] for key in finding} == finding
 

@@ -21,13 +21,15 @@ _MOST_REPAIRS = 50
 
 __all__ = [
     "Linted",
-    "fix_files",
+    "Repair",
     "lint_files",
     "load_abilities",
     "load_folder",
+    "plan_repairs",
     "read_documents",
     "read_skills",
     "require_valid",
+    "write_repairs",
 ]
 
 
@@ -122,29 +124,59 @@ def _needs(document: Document) -> tuple[str, ...]:
     return (*contract.requires, *contract.expects) if contract is not None else ()
 
 
-def fix_files(reading: Reading, wants: Callable[[Issue], bool]) -> int:
-    """Repair the wanted findings that are mechanical; how many files were changed."""
-    fixed = 0
-    for found in reading.found:
-        entry = reading.read(found)
-        if any(issue.fixable and wants(issue) for issue in entry.issues):
-            fixed += _fix_file(found, wants)
-    return fixed
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """What becomes of one file when it is repaired. Nothing is written yet."""
+
+    found: Found
+    before: bytes
+    after: bytes
+    issues: tuple[Issue, ...]
+    """The findings that it takes away."""
 
 
-def _fix_file(found: Found, wants: Callable[[Issue], bool]) -> bool:
-    """Repair one file, unless that would change more than its front matter."""
+def plan_repairs(
+    reading: Reading, issues: Iterable[Issue], wants: Callable[[Issue], bool]
+) -> list[Repair]:
+    """How the files of `reading` can be rid of those of their `issues` that are wanted."""
+    paths = {issue.path for issue in issues if issue.fixable and wants(issue)}
+    planned = (_planned(found, wants) for found in reading.found if found.path in paths)
+    return [repair for repair in planned if repair is not None]
+
+
+def _planned(found: Found, wants: Callable[[Issue], bool]) -> Repair | None:
+    """The repair of one file; none when nothing of it is sure."""
     try:
         raw = read_bytes(found)
-        repaired = _repair(raw, found, wants)
-        if repaired == raw:
-            return False
-        write_atomically(found.file, repaired)
-    except OSError as error:
-        raise MetierError(
-            f"cannot write: {error.strerror}", code="FIX_FAILED", where=found.path
-        ) from None
-    return True
+    except OSError:
+        return None
+    repaired = _repair(raw, found, wants)
+    left = {(issue.code, issue.message) for issue in read_text(found, repaired).issues}
+    gone = [
+        issue
+        for issue in read_text(found, raw).issues
+        if issue.fixable and wants(issue) and (issue.code, issue.message) not in left
+    ]
+    return Repair(found, raw, repaired, tuple(gone)) if gone else None
+
+
+def write_repairs(repairs: Iterable[Repair]) -> None:
+    """Write what was planned, each file in one step.
+
+    Raises `MetierError` for the first file that cannot be written or has changed meanwhile.
+    """
+    for repair in repairs:
+        try:
+            if read_bytes(repair.found) != repair.before:
+                raise OSError(None, "it was changed meanwhile")
+            write_atomically(repair.found.file, repair.after)
+        except OSError as error:
+            raise MetierError(
+                f"cannot write: {error.strerror}",
+                code="FIX_FAILED",
+                where=repair.found.path,
+                hint="metier lint --fix --dry-run shows what would be written",
+            ) from None
 
 
 def _repair(raw: bytes, found: Found, wants: Callable[[Issue], bool]) -> bytes:

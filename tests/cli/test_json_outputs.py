@@ -186,6 +186,7 @@ EVERYWHERE = [
     ("hook refresh", ("hook", "refresh")),
     ("lint", ("lint",)),
     ("lint", ("lint", "--strict")),
+    ("lint --fix --dry-run", ("lint", "--fix", "--dry-run", "--notes")),
     ("doctor", ("doctor",)),
 ]
 

@@ -41,8 +41,10 @@ def test_skills_of_hosts_and_mounts_are_checked_too(
 def test_only_files_of_the_workspace_are_repaired(
     everywhere: Workspace, empty_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    run(["lint"])
+    assert "; 1 can be repaired with --fix; " in capsys.readouterr().err
     run(["lint", "--fix"])
-    assert "repaired 1 file\n" in capsys.readouterr().err
+    assert "repaired 1 finding in 1 file\n" in capsys.readouterr().err
     assert "'Charts: bars" in (everywhere.root / "skills/own/SKILL.md").read_text()
     for file in (empty_home / ".claude/skills/hosted", tmp_path / "team/mounted"):
         assert "'Charts" not in (file / "SKILL.md").read_text()
@@ -120,8 +122,8 @@ def test_what_lint_fetches_stays_out_of_git(sourced: Workspace) -> None:
 def test_what_came_from_a_source_is_not_repaired(
     sourced: Workspace, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run(["lint", "--fix"])
-    assert "repaired 0 files\n" in capsys.readouterr().err
+    run(["lint", "--fix", "--notes"])
+    assert "nothing to repair\n" in capsys.readouterr().err
 
 
 def test_a_skill_that_hooks_do_not_name_is_one_that_lint_complains_about(

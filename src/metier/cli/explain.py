@@ -70,7 +70,8 @@ def _explain_finding(session: Session, code: str) -> None:
             }
         )
         return
-    fixable = ", metier lint --fix repairs it" if rule.fixable else ""
+    notes = " --notes" if rule.severity == "info" else ""
+    fixable = f", metier lint --fix{notes} repairs it" if rule.fixable else ""
     click.echo(f"{click.style(code, bold=True)} {rule.title} ({rule.severity}{fixable})\n")
     click.echo(page.why)
     for title, example in (("Bad", page.bad), ("Good", page.good)):

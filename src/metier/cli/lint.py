@@ -3,14 +3,15 @@
 import os
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 from click.shell_completion import CompletionItem
 
 from metier import __version__
+from metier.cli.lint_repairs import print_repairs, repaired
 from metier.cli.lint_settings import settings_findings
 from metier.cli.session import Session, counted, metier_command
 from metier.config import ALIAS_FILE, STATE_FOLDER, Config
@@ -21,7 +22,14 @@ from metier.errors import ConfigError, UsageError
 from metier.lint.choose import Choice, unknown_code
 from metier.lint.formats import FORMATS
 from metier.lint.tiers import AGENTS_FILE, lint_agents_file
-from metier.load import Linted, fix_files, lint_files, read_documents
+from metier.load import (
+    Linted,
+    Repair,
+    lint_files,
+    plan_repairs,
+    read_documents,
+    write_repairs,
+)
 from metier.scan import workspace_roots
 from metier.values.codes import CODES
 from metier.values.files import KINDS, Kind, Reading, Root
@@ -39,6 +47,7 @@ def _complete_code(_ctx: Any, _parameter: Any, incomplete: str) -> list[Completi
 @metier_command("lint", catalog=False)
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path())
 @click.option("--fix", "repair", is_flag=True, help="Repair what is mechanical, then check.")
+@click.option("--dry-run", is_flag=True, help="With --fix: print the diff, and write nothing.")
 @click.option(
     "--select",
     multiple=True,
@@ -63,6 +72,7 @@ def command(
     session: Session,
     paths: tuple[str, ...],
     repair: bool,
+    dry_run: bool,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     notes: bool,
@@ -74,35 +84,72 @@ def command(
 
     Without PATH all that the catalogue would hold is checked: the workspace, the folders of
     your hosts, the mounts, the sources of cards; and what the settings say about cards. --fix
-    repairs files of the workspace only. Exit code 1 when there are errors or warnings, 0 when
-    there are none; `metier explain CODE` tells more about each.
+    repairs what is shown with [*], in files that you name, else in those of the workspace. Exit
+    code 1 when there are errors or warnings, 0 when there are none; `metier explain CODE` tells
+    more about each.
     """
-    if session.as_json and output_format not in ("text", "json"):
-        raise UsageError("--json and --output-format ask for two formats", hint="give one of them")
+    output_format = _format(session, output_format)
+    _check_dry_run(repair, dry_run, output_format)
     config = session.config()
     choice = _choice(config, _codes(select), _codes(ignore), notes=notes or strict)
     workspace = session.workspace()
     places = _Places(workspace, named=bool(paths))
     roots, failed_sources = _roots(workspace, config, paths, kind)
     read = partial(read_documents, roots, disabled=config.disabled, strict=strict)
-    if repair:
-        every = choice._replace(notes=True)
-        wants = partial(_wants_repair, choice=every, places=places)
-        fixed = fix_files(_repairable(read(), places), wants)
-        session.note(f"repaired {counted(fixed, 'file')}")
-    reading = read()
-    with session.progress("checking") as on_progress:
-        linted = lint_files(reading, on_progress)
+    wants = partial(_is_wanted, choice=choice, places=places)
+    checked = _checked(session, read(), places, wants)
+    if repair and not dry_run:
+        write_repairs(checked.repairs)
+        session.note(repaired(checked.repairs))
+        if checked.repairs:
+            checked = _checked(session, read(), places, wants)
+    linted = checked.linted
     linted = _with_alias_tables(linted, paths, workspace)
     if kind is None:
         linted = _with_agents_file(linted, paths, workspace, config)
     if not paths:
-        wrong = settings_findings(config, workspace, _card_ids(reading))
+        wrong = settings_findings(config, workspace, _card_ids(checked.reading))
         linted = _with_issues(linted, [*failed_sources, *wrong])
-    issues = _chosen(linted, choice, places)
-    click.echo(_render(issues, "json" if session.as_json else output_format), nl=False)
-    session.note(_summary(linted, issues, choice))
+    issues = _chosen(linted, wants, places, checked.repairs)
+    if dry_run:
+        print_repairs(session, checked.repairs, places.shown, as_json=output_format == "json")
+    else:
+        click.echo(_render(issues, output_format), nl=False)
+    session.note(_summary(linted, issues, hidden=_hidden(linted, choice, places)))
+    if dry_run:
+        session.note("nothing was written (--dry-run)")
     return int(any(strict or issue.severity != "info" for issue in issues))
+
+
+def _format(session: Session, output_format: str) -> str:
+    if session.as_json and output_format not in ("text", "json"):
+        raise UsageError("--json and --output-format ask for two formats", hint="give one of them")
+    return "json" if session.as_json else output_format
+
+
+def _check_dry_run(repair: bool, dry_run: bool, output_format: str) -> None:
+    if dry_run and not repair:
+        raise UsageError("--dry-run is for --fix", hint="metier lint --fix --dry-run")
+    if dry_run and output_format not in ("text", "json"):
+        message = f"--dry-run prints a diff or JSON, and nothing as {output_format}"
+        raise UsageError(message, hint="leave --output-format away")
+
+
+class _Checked(NamedTuple):
+    """What was found in documents, and what --fix would do about it."""
+
+    reading: Reading
+    linted: Linted
+    repairs: list[Repair]
+
+
+def _checked(
+    session: Session, reading: Reading, places: "_Places", wants: Callable[[Issue], bool]
+) -> _Checked:
+    with session.progress("checking") as on_progress:
+        linted = lint_files(reading, on_progress)
+    repairs = plan_repairs(_repairable(reading, places), linted.issues, wants)
+    return _Checked(reading, linted, repairs)
 
 
 def _codes(values: tuple[str, ...]) -> tuple[str, ...]:
@@ -157,7 +204,7 @@ class _Places:
         return os.path.relpath(file).replace(os.sep, "/")
 
 
-def _wants_repair(issue: Issue, choice: Choice, places: _Places) -> bool:
+def _is_wanted(issue: Issue, choice: Choice, places: _Places) -> bool:
     return choice.wants(issue, places.inside(issue.path))
 
 
@@ -167,13 +214,37 @@ def _repairable(reading: Reading, places: _Places) -> Reading:
     return reading._replace(found=own)
 
 
-def _chosen(linted: Linted, choice: Choice, places: _Places) -> list[Issue]:
+def _chosen(
+    linted: Linted, wants: Callable[[Issue], bool], places: _Places, repairs: Sequence[Repair]
+) -> list[Issue]:
+    """The findings that are asked for, each marked by whether --fix would take it away."""
+    gone = {_key(issue) for repair in repairs for issue in repair.issues}
     issues = [
-        issue._replace(path=places.shown(issue.path))
+        (issue if _key(issue) in gone else _left_alone(issue))._replace(
+            path=places.shown(issue.path)
+        )
         for issue in linted.issues
-        if choice.wants(issue, places.inside(issue.path))
+        if wants(issue)
     ]
     return sorted(issues, key=lambda issue: (issue.path, issue.line, issue.column, issue.code))
+
+
+def _left_alone(issue: Issue) -> Issue:
+    """The finding without the promise that --fix repairs it."""
+    return issue._replace(left_alone=True, hint=issue.hint.partition(": metier lint --fix")[0])
+
+
+def _key(issue: Issue) -> tuple[str, str, str]:
+    return issue.path, issue.code, issue.message
+
+
+def _hidden(linted: Linted, choice: Choice, places: _Places) -> int:
+    """How many notes would be shown with --notes."""
+    everything = choice._replace(notes=True)
+    return sum(
+        _is_wanted(issue, everything, places) and not _is_wanted(issue, choice, places)
+        for issue in linted.issues
+    )
 
 
 def _roots(
@@ -278,15 +349,14 @@ def _coloured(issue: Issue) -> str:
     return f"{place}: {code}{fixable} {printable(issue.message)}\n{hint}"
 
 
-def _summary(linted: Linted, issues: Sequence[Issue], choice: Choice) -> str:
+def _summary(linted: Linted, issues: Sequence[Issue], hidden: int) -> str:
     if not linted.files:
         return "nothing to check: no skill, ability, card or agent found"
     parts = [_counts(issues, linted.files)]
     fixable = sum(issue.fixable for issue in issues)
     if fixable:
         parts.append(f"{fixable} can be repaired with --fix")
-    hidden = sum(issue.severity == "info" for issue in linted.issues)
-    if hidden and not choice.notes and not choice.select:
+    if hidden:
         parts.append(f"{counted(hidden, 'note')} hidden (--notes)")
     return "; ".join(parts)
 

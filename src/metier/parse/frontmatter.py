@@ -31,8 +31,8 @@ HINTS = {
     "FM109": "write one 'key: value' a line",
     "FM110": "save the file as UTF-8",
     "FM111": "this is no text file: remove it or give it another name",
-    "FM112": "metier lint --fix turns them into LF",
-    "FM113": "metier lint --fix removes it",
+    "FM112": "turn them into LF: metier lint --fix --notes does it",
+    "FM113": "remove it: metier lint --fix --notes does it",
     "FM114": "write front matter and instructions, or remove the file",
 }
 _PLAIN_WORDS = (

@@ -21,6 +21,8 @@ class Issue(NamedTuple):
     column: int = 1
     hint: str = ""
     """What to change."""
+    left_alone: bool = False
+    """Whether `metier lint --fix` leaves it as it is here, though it repairs others of its code."""
 
     @property
     def severity(self) -> Severity:
@@ -28,7 +30,7 @@ class Issue(NamedTuple):
 
     @property
     def fixable(self) -> bool:
-        return self.code in CODES and CODES[self.code].fixable
+        return self.code in CODES and CODES[self.code].fixable and not self.left_alone
 
     @property
     def is_error(self) -> bool:

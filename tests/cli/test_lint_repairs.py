@@ -1,0 +1,191 @@
+"""`metier lint --fix`: it does what `metier lint` announces, and `--dry-run` shows it first."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from conftest import Workspace
+from metier.cli import run
+
+NAMELESS = "---\ndescription: Does one thing well. Use it when that is needed.\n---\n\nDo it.\n"
+COLON = "---\nname: colon\ndescription: Do this: that. Use it when needed.\n---\n\nKeep: it's.\n"
+TWICE = "---\nname: twice\ndescription: Do: that. Use it now.\nlicense: a: b\n---\n\nDo.\n"
+UNSURE = '---\nname: unsure\ndescription: "Do this": that and more\n---\n\nDo it.\n'
+CRLF = "---\r\nname: crlf\r\ndescription: Does a lot. Use it now.\r\n---\r\n\r\nOne\r\n"
+MARKED = "\ufeff---\nname: marked\ndescription: Does a lot. Use it for lots.\n---\n\nOne\n"
+
+
+class Result(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def data(self) -> Any:
+        return json.loads(self.out)
+
+
+Lint = Callable[..., Result]
+
+
+@pytest.fixture
+def lint(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Lint:
+    """Run `metier lint` in the workspace."""
+
+    def call(*arguments: str) -> Result:
+        monkeypatch.chdir(workspace.root)
+        return Result(run(["lint", *arguments]), *capsys.readouterr())
+
+    return call
+
+
+@pytest.fixture
+def messy(workspace: Workspace, empty_home: Path) -> Workspace:
+    """Files to repair, one with notes only, one that cannot be repaired, one that may not be."""
+    workspace.write("skills/nameless/SKILL.md", NAMELESS)
+    workspace.write("skills/colon/SKILL.md", COLON)
+    workspace.write("skills/twice/SKILL.md", TWICE)
+    workspace.write("skills/unsure/SKILL.md", UNSURE)
+    workspace.write("skills/crlf/SKILL.md", CRLF)
+    workspace.write("skills/marked/SKILL.md", MARKED)
+    Workspace(empty_home).write(".claude/skills/hosted/SKILL.md", COLON.replace("colon", "hosted"))
+    return workspace
+
+
+def texts(workspace: Workspace) -> dict[str, bytes]:
+    return {str(file): file.read_bytes() for file in sorted(workspace.root.rglob("SKILL.md"))}
+
+
+def announced(result: Result) -> int:
+    found = re.search(r"(\d+) can be repaired with --fix", result.err)
+    return int(found[1]) if found else 0
+
+
+CHOICES: list[tuple[str, ...]] = [
+    (),
+    ("--notes",),
+    ("--strict",),
+    ("--select", "FM"),
+    ("--select", "FM112,SK301"),
+    ("--ignore", "SK301,FM113", "--notes"),
+]
+
+
+@pytest.mark.parametrize("choice", CHOICES, ids=" ".join)
+def test_fix_repairs_as_many_findings_as_lint_announces_and_marks(
+    messy: Workspace, lint: Lint, choice: tuple[str, ...]
+) -> None:
+    told = lint(*choice)
+    marked = [line for line in told.out.splitlines() if " [*] " in line]
+    assert len(marked) == announced(told) > 0
+    before = texts(messy)
+    fixed = lint("--fix", *choice)
+    changed = [path for path, raw in texts(messy).items() if raw != before[path]]
+    files = {line.split(":")[0] for line in marked}
+    assert {str(messy.root / path) for path in files} == set(changed)
+    assert fixed.err.startswith(f"repaired {len(marked)} findings in {len(files)} files\n")
+    assert (announced(fixed), "[*]" in fixed.out) == (0, False)
+
+
+def test_notes_that_are_not_shown_are_not_repaired_but_counted(
+    messy: Workspace, lint: Lint
+) -> None:
+    before = texts(messy)
+    fixed = lint("--fix")
+    for name in ("crlf", "marked"):
+        path = str(messy.root / f"skills/{name}/SKILL.md")
+        assert texts(messy)[path] == before[path]
+    shown = lint("--notes").out.splitlines()
+    notes = [line for line in shown if " FM112 " in line or " FM113 " in line]
+    assert len(notes) == 2
+    assert re.search(r"; (\d+) notes hidden \(--notes\)\n", fixed.err)
+
+
+def test_hidden_notes_are_counted_as_notes_shows_them(messy: Workspace, lint: Lint) -> None:
+    choice = ("--ignore", "FM113")
+    more = len(lint("--notes", "--json", *choice).data) - len(lint("--json", *choice).data)
+    assert f"; {more} notes hidden (--notes)\n" in lint(*choice).err
+
+
+def test_a_finding_is_fixable_in_json_exactly_when_fix_repairs_it(
+    messy: Workspace, lint: Lint
+) -> None:
+    found = {(one["path"], one["code"]): one["fixable"] for one in lint("--json").data}
+    assert found["skills/colon/SKILL.md", "FM104"]
+    assert not found["skills/unsure/SKILL.md", "FM104"]
+    assert not found["claude-user/hosted/SKILL.md", "FM104"]
+    lint("--fix")
+    left = {(one["path"], one["code"]) for one in lint("--json").data}
+    assert {key for key, fixable in found.items() if fixable}.isdisjoint(left)
+
+
+def test_a_hint_promises_no_repair_that_does_not_come(messy: Workspace, lint: Lint) -> None:
+    lines = lint("--select", "FM104").out.splitlines()
+    hints = {line.split(":")[0]: hint for line, hint in zip(lines[::2], lines[1::2], strict=True)}
+    assert hints["skills/colon/SKILL.md"].endswith("quotes: metier lint --fix does it")
+    assert hints["skills/unsure/SKILL.md"] == "    hint: put the value in quotes"
+
+
+# Looking first
+
+
+def test_a_dry_run_prints_the_diff_and_writes_nothing(messy: Workspace, lint: Lint) -> None:
+    before = texts(messy)
+    told = lint("--fix", "--dry-run")
+    assert texts(messy) == before
+    assert told.code == lint().code == 1
+    assert told.err.endswith("; 3 notes hidden (--notes)\nnothing was written (--dry-run)\n")
+    assert told.out.startswith(
+        "--- skills/colon/SKILL.md\n"
+        "+++ skills/colon/SKILL.md\n"
+        "@@ -1,6 +1,6 @@\n"
+        " ---\n"
+        " name: colon\n"
+        "-description: Do this: that. Use it when needed.\n"
+        "+description: 'Do this: that. Use it when needed.'\n"
+    )
+    assert "unsure" not in told.out
+
+
+@pytest.mark.parametrize("choice", [(), ("--notes",)], ids=" ".join)
+def test_a_dry_run_as_json_says_what_fix_then_does(
+    messy: Workspace, lint: Lint, choice: tuple[str, ...]
+) -> None:
+    told = lint("--fix", "--dry-run", "--json", *choice).data
+    findings = [one for row in told for one in row["findings"]]
+    assert len(findings) == announced(lint(*choice))
+    assert all(one["fixable"] for one in findings)
+    before = texts(messy)
+    lint("--fix", *choice)
+    changed = [path for path, raw in texts(messy).items() if raw != before[path]]
+    assert sorted(str(messy.root / row["path"]) for row in told) == changed
+    assert lint("--fix", "--dry-run", "--json", *choice).data == []
+
+
+def test_a_dry_run_shows_line_ends_that_go(messy: Workspace, lint: Lint) -> None:
+    told = lint("--fix", "--dry-run", "--select", "FM112").out
+    assert "-name: crlf\\r\n" in told
+    assert "+name: crlf\n" in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "hint"),
+    [
+        (("--dry-run",), "--dry-run is for --fix", "metier lint --fix --dry-run"),
+        (
+            ("--fix", "--dry-run", "--output-format", "sarif"),
+            "--dry-run prints a diff or JSON, and nothing as sarif",
+            "leave --output-format away",
+        ),
+    ],
+)
+def test_a_dry_run_that_makes_no_sense_is_wrong_usage(
+    messy: Workspace, lint: Lint, arguments: tuple[str, ...], message: str, hint: str
+) -> None:
+    assert lint(*arguments) == Result(2, "", f"error: {message} (USAGE)\nhint: {hint}\n")
