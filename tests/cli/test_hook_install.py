@@ -183,7 +183,7 @@ def test_without_arguments_it_shows_help_that_names_every_host(
     [
         (["install"], "'hook install' takes a host"),
         (["install", "codx"], "'codx' is not one of"),
-        (["setup", "codex"], "'setup' is not one of"),
+        (["setup", "codex"], "'hook setup' is not known"),
         (["install", "codex", "more"], "unexpected extra argument"),
         (["refresh", "--dry-run"], "'hook refresh' takes no host, no --user and no --dry-run"),
         (["refresh", "--user"], "'hook refresh' takes no host"),
@@ -374,6 +374,16 @@ def test_what_stands_after_the_host_is_refused_and_blocks_no_prompt(
     assert result.err == f"error: {told}\nhint: metier hook --help\n"
     (line,) = (workspace.root / STATE_FOLDER / "hook.log").read_text().splitlines()
     assert line.endswith(f" codex: {told}")
+
+
+@pytest.mark.parametrize("word", ["claude", "vim", "instal"])
+def test_a_host_that_is_not_known_is_told_and_blocks_no_prompt(
+    word: str, hook: Hook, workspace: Workspace
+) -> None:
+    result = hook(word)
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith(f"error: no host is called '{word}' (NOT_FOUND)\nhint: ")
+    assert files(workspace.root) == []
 
 
 @pytest.mark.parametrize("more", [["-h"], ["--root", "x", "--help"]])

@@ -10,8 +10,9 @@ import click
 
 from metier.catalog import Catalog, state_file
 from metier.cli.session import Session, counted, metier_command
+from metier.core.nearest import nearest
 from metier.core.text import printable
-from metier.errors import MetierError, UsageError
+from metier.errors import MetierError, NotFoundError, UsageError
 from metier.hooks.changes import BACKUP, Change, Plan, apply
 from metier.hooks.hosts import HOSTS, Scope
 from metier.hooks.install import plan_install, plan_uninstall
@@ -21,15 +22,16 @@ from metier.index.cards import stored_cards
 from metier.index.documents import excluded_documents
 from metier.workspace import SETTINGS_FILE, STATE_FOLDER
 
+_ACTIONS = ("install", "uninstall", "refresh")
 _DONE = {"create": "wrote", "change": "wrote", "remove": "removed", "restore": "restored"}
 
 
 @metier_command("hook", catalog=False)
 @click.argument(
     "action",
-    type=click.Choice(["install", "uninstall", "refresh"]),
     metavar="install|uninstall|refresh",
     required=False,
+    shell_complete=lambda _c, _p, word: [one for one in _ACTIONS if one.startswith(word)],
 )
 @click.argument("host", metavar="HOST", type=click.Choice(list(HOSTS)), required=False)
 @click.option(
@@ -56,11 +58,14 @@ def command(
 
     'metier hook HOST' is what the host then runs: it reads the host's JSON on standard input,
     prints the host's JSON or nothing, and always ends with exit code 0. It takes no options:
-    with one it says so on standard error, and does nothing else.
+    with one it says so on standard error, and does nothing else. For a host that is not known
+    the exit code is 1, which no host takes for a refusal.
     """
     if action is None:
         click.echo(click.get_current_context().get_help())
         return 2
+    if action not in _ACTIONS:
+        raise _unknown(action, host)
     if action == "refresh":
         if host is not None or for_user or dry_run:
             message = "'hook refresh' takes no host, no --user and no --dry-run"
@@ -84,6 +89,21 @@ def command(
         if plan.changed and not session.as_json:
             session.note(f"next: {plan.host.next_step}")
     return 0
+
+
+def _unknown(word: str, host: str | None) -> MetierError:
+    """The error for a word that is neither a host nor something to do.
+
+    One word alone may stand in a host's settings: exit code 2 would have the host refuse every
+    prompt, so it is not found, which ends with 1.
+    """
+    if host is not None:
+        near = nearest(word, _ACTIONS)
+        hint = f"did you mean '{near}'?" if near else f"one of: {', '.join(_ACTIONS)}"
+        return UsageError(f"'hook {word}' is not known", hint=hint)
+    near = nearest(word, (*HOSTS, *_ACTIONS))
+    hint = f"did you mean '{near}'?" if near else f"hosts: {', '.join(HOSTS)}"
+    return NotFoundError(f"no host is called '{word}'", hint=hint)
 
 
 def _note_workspace_above(session: Session) -> None:
