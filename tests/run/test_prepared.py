@@ -121,6 +121,15 @@ def test_a_tool_step_records_its_outcome_too(success: bool) -> None:
     assert world.outcomes == [(one, success) for one in PROVIDERS]
 
 
+def test_what_the_agent_requires_gains_nothing_from_steps_that_read_no_text() -> None:
+    world = World(model=ScriptedModel(["x"]))
+    world.prepared = lambda _agent, _step, _task: handed("", providers=list(PROVIDERS))
+    world.run(agent(do("a"), requires=["x"]))
+    assert world.outcomes == []
+    world.run(agent(do("a"), prompt("p"), requires=["x"]))
+    assert world.outcomes == [(one, True) for one in PROVIDERS]
+
+
 def test_a_step_that_succeeds_at_its_second_attempt_is_one_success() -> None:
     world = World(model=ScriptedModel(["x", "1"]))
     world.prepared = lambda _agent, _step, _task: handed(providers=list(PROVIDERS[:1]))

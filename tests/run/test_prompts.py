@@ -71,6 +71,14 @@ def test_without_anything_to_hand_over_the_system_prompt_stands_alone() -> None:
     assert [one.system for one in model.requests] == ["BASE", ""]
 
 
+def test_an_agent_without_a_workflow_is_sent_the_task_and_the_input() -> None:
+    model = ScriptedModel(["said"] * 3)
+    for given in (None, {"notes": ["ä"]}, "a text"):
+        World(model=model).run(agent(), "write", input=given)
+    sent = [one.messages[-1].text for one in model.requests]
+    assert sent == ["write", 'write\n\nInput: {"notes": ["ä"]}', "write\n\nInput: a text"]
+
+
 def test_temperature_and_length_of_the_profile_are_sent() -> None:
     model = ScriptedModel(["said"])
     World(model=model).run(agent(prompt("p"), temperature=0.5, maxTokens=77))

@@ -55,6 +55,16 @@ def test_a_name_that_is_not_there_is_an_error_also_inside_a_value(inside: str) -
         expression(inside)
 
 
+def test_mappings_and_lists_stand_in_a_text_as_json() -> None:
+    data = {"a": [1, None, True, "ä<b>"], "b": {}}
+    shown = '{"a": [1, null, true, "ä<b>"], "b": {}}'
+    assert text("x {{ data }}", data=data) == f"x {shown}"
+    assert text("{{ 'x ' ~ data }}", data=data) == f"x {shown}"
+    assert value("{{ data }}", data=data) == data
+    with pytest.raises(TemplateError):
+        text("x {{ [input.nothing] }}")
+
+
 def test_default_and_is_defined_work_on_names_that_are_not_there() -> None:
     assert text("{{ input.nothing | default('-') }}") == "-"
     assert expression("input.nothing is defined") is False

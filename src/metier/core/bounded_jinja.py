@@ -1,5 +1,6 @@
 """A sandboxed Jinja environment in which no expression can fill the memory."""
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -55,6 +56,13 @@ def bounded_work() -> Iterator[None]:
         _work.reset(before)
 
 
+def _as_shown(value: Any) -> Any:
+    """What stands in a text for a value: JSON for mappings and lists, which everybody can read."""
+    if isinstance(value, dict | list):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return value
+
+
 class _Generator(CodeGenerator):
     """Has texts joined by `~` through the environment."""
 
@@ -73,7 +81,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
     intercepted_binops = frozenset(["*", "**", "%", "+"])
 
     def __init__(self) -> None:
-        super().__init__(undefined=Undefined, keep_trailing_newline=True)
+        super().__init__(undefined=Undefined, keep_trailing_newline=True, finalize=_as_shown)
         for name in _REMOVED_FILTERS:
             del self.filters[name]
         for name in _REMOVED_GLOBALS:
@@ -103,7 +111,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
 
     def joined(self, parts: Iterable[Any]) -> str:
         """What `~` gives."""
-        texts = [str(one) for one in parts]
+        texts = [str(_as_shown(one)) for one in parts]
         _check(sum(map(len, texts)))
         return "".join(texts)
 

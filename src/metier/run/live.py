@@ -253,11 +253,15 @@ class LiveRun:
         ledger.note(fresh)
         self.tell("step.started", key, type=one.kind)
         failure_or_none = await self._attempts(one, names, suffix)
-        self._record_outcome(key, success=failure_or_none is None)
+        if one.kind == "prompt" or one.step.requires:
+            self._record_outcome(key, success=failure_or_none is None)
         return failure_or_none
 
     def _record_outcome(self, key: str, *, success: bool) -> None:
-        """Add how the step ended to the history of those whose text it was handed."""
+        """Add how the step ended to the history of those whose text it was handed.
+
+        What the agent requires for every step is no work of theirs in a step that reads no text.
+        """
         handed = self.ledger.records[key].input
         handed = handed if isinstance(handed, dict) else {}
         left_out = handed.get("providersLeftOut") or ()

@@ -17,6 +17,8 @@ DEFAULT_CONCURRENCY = 5
 DEFAULT_DEPTH = 5
 DEFAULT_ABILITY_TOKENS = 10_000
 
+_PROMPT_ONLY = "{{ task }}{% if input %}\n\nInput: {{ input }}{% endif %}"
+
 
 class RetryPolicy(NamedTuple):
     """How often a step is tried, and after which failures."""
@@ -251,10 +253,10 @@ class AgentProfile:
 
     @property
     def workflow(self) -> tuple[WorkflowStep, ...]:
-        """Its steps; of an agent that is only a prompt, the one that hands it the task."""
+        """Its steps; of an agent that is only a prompt, the one that hands it task and input."""
         steps: Sequence[Mapping[str, Any]] = self.data.get("workflow") or ()
         if not steps:
-            return (WorkflowStep(step_id="answer", type="prompt", config={"prompt": "{{ task }}"}),)
+            return (WorkflowStep(step_id="answer", type="prompt", config={"prompt": _PROMPT_ONLY}),)
         return tuple(WorkflowStep.of(one) for one in steps)
 
     def _part(self, key: str) -> Mapping[str, Any]:
