@@ -199,16 +199,20 @@ class Agency:
         """Stop a run, wherever it is at work; whether somebody was at work on it."""
         return self.store.ask_to_cancel(self.store.run(run_id).run_id)
 
-    def _servers(self, profile: AgentProfile) -> contextlib.AbstractAsyncContextManager[None]:
-        """The MCP servers whose tools the agent, or one that it delegates to, lists."""
+    def involved(self, profile: AgentProfile) -> list[AgentProfile]:
+        """The agent, those that its steps delegate to, and theirs."""
         known = {one.agent_id: one for one in self.profiles()}
-        reached, ahead = {profile.agent_id: profile}, [profile]
-        while ahead:
-            for target in delegates(ahead.pop()):
+        reached = {profile.agent_id: profile}
+        for one in (found := [profile]):
+            for target in sorted(delegates(one)):
                 if target in known and target not in reached:
                     reached[target] = known[target]
-                    ahead.append(known[target])
-        wanted = {name for one in reached.values() for name in allowed_tools(one)}
+                    found.append(known[target])
+        return found
+
+    def _servers(self, profile: AgentProfile) -> contextlib.AbstractAsyncContextManager[None]:
+        """The MCP servers whose tools the agent, or one that it delegates to, lists."""
+        wanted = {name for one in self.involved(profile) for name in allowed_tools(one)}
         return connected(self.tools, self._catalog.config.servers, wanted)
 
     # What a run asks for

@@ -195,9 +195,19 @@ def test_a_command_runs_only_with_consent_and_the_warning_comes_first(agents: Ag
     warning = lines.index("warning: steps will fail that call commands without consent")
     assert lines[warning + 1] == "hint: --allow-tool guarded"
     assert "started, top" in lines[warning + 2]
+    assert lines[-1].startswith("hint: to go on: metier runs resume ")
+    assert lines[-1].endswith(" --allow-tool guarded")
     allowed = agents.metier("run", "top", "x", "--allow-tool", "guarded")
     assert allowed.returncode == 0
     assert "warning" not in allowed.stderr
+
+
+def test_a_tool_that_the_settings_do_not_have_is_told_before_the_run(agents: Agents) -> None:
+    agents.agent("leaf", prompt("p"), tools=["read_dif", "count", "server__tool"])
+    agents.agent("top", delegate("b", "leaf"))
+    lines = agents.metier("run", "top", "x").stderr.splitlines()
+    warning = lines.index("warning: the settings do not have these tools: read_dif, server__tool")
+    assert "started, top" in lines[warning + 2]
 
 
 def test_consent_to_a_tool_that_is_not_there_is_wrong_usage(plain: Agents) -> None:

@@ -168,6 +168,8 @@ def test_kill_9_loses_no_acknowledged_step_and_the_run_can_be_resumed(held: Agen
     listed = held.runs("list", "--all")
     assert [one["state"] for one in listed] == ["pending", "pending"]
     assert {one["error"]["code"] for one in listed} == {"RUN_INTERRUPTED"}
+    told = held.metier("runs", "list").stderr
+    assert told.startswith("pending runs wait to go on: metier runs resume ")
     shown = held.metier("runs", "show", "last")
     assert "error: its process ended before the run did (RUN_INTERRUPTED)" in shown.stdout
     held.release()

@@ -212,6 +212,21 @@ def test_a_run_that_was_rolled_back_cannot_be_resumed(agents: Agents) -> None:
     finished = agents.metier("runs", "resume", run_id)
     assert finished.returncode == 2
     assert "(RUN_NOT_RESUMABLE)" in finished.stderr
+    assert "resuming" not in finished.stderr
+
+
+def test_a_run_that_could_not_be_taken_back_names_the_steps_that_stand(agents: Agents) -> None:
+    agents.agent(
+        "half",
+        tool("kept"),
+        tool("made", compensate=tool("unmade")),
+        {"stepId": "both", "type": "parallel", "config": {"steps": [tool("inner")]}},
+        tool("bad", "fail"),
+        failureStrategy="rollback",
+    )
+    finished = agents.metier("run", "half", "x")
+    assert "rollback incomplete" in finished.stderr
+    assert "not taken back: kept, both\n" in finished.stderr
 
 
 def test_resume_as_json_and_as_events_is_like_a_run(agents: Agents) -> None:

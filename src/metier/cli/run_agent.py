@@ -6,7 +6,7 @@ import math
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, NoReturn
 
@@ -14,7 +14,7 @@ import click
 
 from metier.catalog import Catalog
 from metier.cli.run_live import TURNS, Progress, progress
-from metier.cli.run_view import note_wrapped, print_output, state_in_words, summary
+from metier.cli.run_view import not_taken_back, note_wrapped, print_output, state_in_words, summary
 from metier.cli.session import Session, complete_names, metier_command
 from metier.core.nearest import nearest
 from metier.errors import MetierError, UsageError
@@ -156,47 +156,52 @@ def consent(
 
     Raises `UsageError` for a name that no command and no server of the settings has.
     """
-    commands = [one.name for one in catalog.config.tools.commands]
-    servers = [one.name for one in catalog.config.servers]
+    commands = _commands(catalog)
     for name in allowed:
-        if name not in commands and not any(name.startswith(f"{one}__") for one in servers):
+        if name not in commands and not _is_of_server(catalog, name):
             near = nearest(name, commands)
             hint = f"did you mean '{near}'?" if near else f"commands: {', '.join(commands) or '-'}"
             raise UsageError(f"the settings have no tool '{name}'", hint=hint)
     catalog.agency.consent.update(allowed)
-    tools = [name for one in _involved(profile, catalog) for name in allowed_tools(one)]
-    missing = [
-        name
-        for name in dict.fromkeys(tools)
-        if name in commands and name not in catalog.agency.consent
-    ]
-    if missing:
-        options = " ".join(f"--allow-tool {name}" for name in missing)
+    if missing := without_consent(catalog, profile):
         session.note("warning: steps will fail that call commands without consent")
-        session.note(f"hint: {options}")
+        session.note(f"hint:{allowing(missing)}")
+    if unknown := _unknown_tools(catalog, profile):
+        session.note(f"warning: the settings do not have these tools: {', '.join(unknown)}")
+        session.note("hint: [tools.NAME] in metier.toml; metier explain TOOL_NOT_FOUND")
 
 
-def _involved(profile: AgentProfile, catalog: Catalog) -> list[AgentProfile]:
-    """The agent, those that its steps delegate to, and theirs."""
-    known = {one.agent_id: one for one in catalog.agency.profiles()}
-    found = {profile.agent_id: profile}
-    for one in (reached := [profile]):
-        for target in _delegates(one.data.get("workflow") or ()):
-            if target in known and target not in found:
-                found[target] = known[target]
-                reached.append(known[target])
-    return reached
+def without_consent(catalog: Catalog, profile: AgentProfile) -> list[str]:
+    """The commands that the agent, or one that it delegates to, may not call yet."""
+    commands, consent = _commands(catalog), catalog.agency.consent
+    return [name for name in _tools(catalog, profile) if name in commands and name not in consent]
 
 
-def _delegates(steps: Sequence[Any]) -> list[str]:
-    """The agents that steps, and those inside them, delegate to."""
-    targets: list[str] = []
-    for step in steps:
-        config = step["config"]
-        targets += [config["targetAgent"]] if step["type"] == "delegate" else []
-        for key in ("then", "else", "steps"):
-            targets += _delegates(config.get(key) or ())
-    return targets
+def allowing(names: Iterable[str]) -> str:
+    return "".join(f" --allow-tool {shlex.quote(name)}" for name in names)
+
+
+def _unknown_tools(catalog: Catalog, profile: AgentProfile) -> list[str]:
+    commands = _commands(catalog)
+    return [
+        name
+        for name in _tools(catalog, profile)
+        if name not in commands and not _is_of_server(catalog, name)
+    ]
+
+
+def _tools(catalog: Catalog, profile: AgentProfile) -> list[str]:
+    """The tools of the agent, and of those that it may delegate to."""
+    involved = catalog.agency.involved(profile)
+    return list(dict.fromkeys(name for one in involved for name in allowed_tools(one)))
+
+
+def _commands(catalog: Catalog) -> list[str]:
+    return [one.name for one in catalog.config.tools.commands]
+
+
+def _is_of_server(catalog: Catalog, name: str) -> bool:
+    return any(name.startswith(f"{one.name}__") for one in catalog.config.servers)
 
 
 # While it runs
@@ -269,6 +274,8 @@ class Attended(NamedTuple):
         elif result.success:
             print_output(result.output)
         note_wrapped(session, summary(result.run, result.steps))
+        if left := not_taken_back(result.run, result.steps):
+            note_wrapped(session, f"not taken back: {', '.join(left)}")
         if not self.catalog.is_kept:
             session.note("warning: the run is not kept: nothing can be written here")
         if _was_cancelled(result):
@@ -287,18 +294,20 @@ class Attended(NamedTuple):
     def _command(self, action: str, run_id: str) -> str:
         """What to type; whoever goes on needs the consent that was given here."""
         given = self.catalog.agency.consent - set(self.catalog.config.tools.allow)
-        names = sorted(given) if action == "resume" else ()
-        more = "".join(f" --allow-tool {shlex.quote(name)}" for name in names)
+        more = allowing(sorted(given)) if action == "resume" else ""
         return runs_command(self.session, action, run_id) + more
 
     def _failure(self, result: RunResult) -> MetierError:
         failure = result.run.failure
         goes_on = result.run.is_resumable and self.catalog.is_kept
+        missing = without_consent(self.catalog, AgentProfile.of(result.run.profile))
+        asked_for = failure.message if failure else ""
+        more = allowing(name for name in missing if f"--allow-tool {name}" in asked_for)
         return MetierError(
             failure.message if failure else f"the run is {state_in_words(result.state)}",
             code=failure.code if failure else None,
             where=f"step {failure.step}" if failure and failure.step else "",
-            hint=f"to go on: {self._command('resume', result.run_id)}" if goes_on else "",
+            hint=f"to go on: {self._command('resume', result.run_id)}{more}" if goes_on else "",
         )
 
 

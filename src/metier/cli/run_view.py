@@ -14,7 +14,7 @@ import click
 from metier.cli.layout import one_line, wrapped
 from metier.cli.session import Session, counted
 from metier.core.text import printable
-from metier.values.agents import Checkpoint
+from metier.values.agents import AgentProfile, Checkpoint
 from metier.values.models import Usage
 from metier.values.runs import DONE, RunRecord, StepRecord, StepState
 
@@ -105,6 +105,14 @@ def _steps_in_words(steps: Sequence[StepRecord]) -> str:
         states.pop("succeeded", None)
     each = ", ".join(f"{states[one]} {one}" for one in get_args(StepState) if states[one])
     return f"{counted(len(steps), 'step')}{f' ({each})' if each else ''}"
+
+
+def not_taken_back(run: RunRecord, steps: Sequence[StepRecord]) -> list[str]:
+    """The steps whose work stands although the run was to be taken back."""
+    if run.state != "rollback_incomplete":
+        return []
+    stand = {one.id for one in steps if one.state == "succeeded"}
+    return [one.step_id for one in AgentProfile.of(run.profile).workflow if one.step_id in stand]
 
 
 def output_text(output: Any) -> str:

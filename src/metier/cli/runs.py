@@ -156,6 +156,10 @@ def _list(session: Session, catalog: Catalog, options: dict[str, Any]) -> int:
     print_runs(session, runs)
     if len(found) > limit:
         session.note(f"there are more: --limit {limit * 2}")
+    if pending := next((one for one in runs if one.state == "pending"), None):
+        session.note(
+            f"pending runs wait to go on: {runs_command(session, 'resume', pending.run_id)}"
+        )
     return 0
 
 
@@ -219,8 +223,9 @@ def _resume(attended: Attended, run: RunRecord) -> int:
             code="RUN_BUSY",
             hint=f"wait for it; {_stop(session, run)}",
         )
-    kept = sum(one.state in DONE for one in steps)
-    session.note(f"resuming {run.run_id}: {counted(kept, 'step')} kept")
+    if run.is_resumable:
+        kept = sum(one.state in DONE for one in steps)
+        session.note(f"resuming {run.run_id}: {counted(kept, 'step')} kept")
 
     def begin(look: Look) -> Coroutine[Any, Any, RunResult]:
         return agency.resume(run.run_id, look=look)
