@@ -1,4 +1,4 @@
 #!/bin/sh
 set -eu
-rm -f announcements/draft.txt
+rm -f "$1/draft.txt"
 printf '{"deleted": true}\n'

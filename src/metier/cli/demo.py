@@ -18,8 +18,9 @@ from metier.errors import NotFoundError
 _TASK = "Review the Python pull request"
 _QUESTION = "Which changelog goes with the release tag? Is there a report?"
 _RELEASE = "prepare release 4.12.0"
-_KILLED = ("run", "release-manager", _RELEASE, "--input", '{"since": "v4.11"}')
-_KILLED_AFTER = "notes"
+_KILLED = ("run", "release-manager", _RELEASE, "--input", '{"version": "4.12.0"}')
+_FAILING = '{"version": "4.12.1", "folder": "nowhere"}'
+_KILLED_AFTER = "announcement"
 """The step of the release after which its process is killed."""
 _PAUSE = 1.5
 """Seconds before each step on a terminal: time to read."""
@@ -52,8 +53,8 @@ _STEPS: tuple[tuple[str, Sequence[str]], ...] = (
     ("Nothing that was acknowledged is lost.", ("runs", "list")),
     ("It goes on where it was.", ("runs", "resume", "last")),
     (
-        "A step that fails: what has a way back is taken back, here the tag.",
-        ("run", "release-manager", "prepare release 4.12.1", "--input", '{"folder": "nowhere"}'),
+        "Here a step fails: the tag is taken back, and the steps without a way back are named.",
+        ("run", "release-manager", "prepare release 4.12.1", "--input", _FAILING),
     ),
     (
         "In the host that you have, with every prompt: this is what would change.",
