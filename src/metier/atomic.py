@@ -29,6 +29,13 @@ def write_atomically(path: str, content: bytes) -> None:
         raise
 
 
+def make_state_folder(folder: str) -> None:
+    """Make a folder for state: no part of a repository, and the secret in it least of all."""
+    if not os.path.isdir(folder):
+        os.makedirs(folder, exist_ok=True)
+        write_atomically(os.path.join(folder, ".gitignore"), b"*\n")
+
+
 LARGEST = 16 * 1024 * 1024
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
+from metier.atomic import make_state_folder
 from metier.errors import StoreError
 
 IN_MEMORY = ":memory:"
@@ -39,9 +40,8 @@ class Database:
         """Open the file at `path`, making or migrating it. Raises `StoreError`."""
         with cls._named_errors(path):
             folder = os.path.dirname(path)
-            if folder and not os.path.isdir(folder):
-                os.makedirs(folder, exist_ok=True)
-                _keep_out_of_git(folder)
+            if folder:
+                make_state_folder(folder)
             connection = cls._connected(path, busy_seconds)
         database = cls(connection, path)
         try:
@@ -169,12 +169,6 @@ class Database:
             where=path,
             hint=hint.format(rebuilt_by=cls.rebuilt_by),
         )
-
-
-def _keep_out_of_git(folder: str) -> None:
-    """State is no part of a repository, and the secret in it least of all."""
-    with open(os.path.join(folder, ".gitignore"), "w", encoding="utf-8") as file:
-        file.write("*\n")
 
 
 def _is_busy(error: sqlite3.Error) -> bool:

@@ -159,10 +159,11 @@ def test_reading_writes_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_nothing_but_the_file_and_its_lock_is_left(tmp_path: Path) -> None:
+def test_nothing_but_the_file_and_its_lock_is_left_and_git_sees_neither(tmp_path: Path) -> None:
     record_of(tmp_path).record(ONE, success=True)
     names = sorted(one.name for one in (tmp_path / ".dci" / "state").iterdir())
-    assert names == ["reliability.v1.json", "reliability.v1.json.lock"]
+    assert names == [".gitignore", "reliability.v1.json", "reliability.v1.json.lock"]
+    assert (tmp_path / ".dci/state/.gitignore").read_text() == "*\n"  # no repository gets it
 
 
 @pytest.mark.invariant(id="DCI-REL-004")

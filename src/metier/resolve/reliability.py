@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
-from metier.atomic import locked, read_state, write_atomically
+from metier.atomic import locked, make_state_folder, read_state, write_atomically
 
 FILE = os.path.join(".dci", "state", "reliability.v1.json")
 SCHEMA_VERSION = "1"
@@ -52,7 +52,7 @@ class Reliability:
         unsaved = [*self._unsaved.get(candidate, []), int(success)]
         self._unsaved[candidate] = unsaved[-WINDOW:]
         try:
-            os.makedirs(os.path.dirname(self.path), exist_ok=True)
+            make_state_folder(os.path.dirname(self.path))
             with locked(f"{self.path}.lock"):
                 stored, warning = self._read()
                 if not warning:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from metier.atomic import locked, write_atomically
+from metier.atomic import locked, make_state_folder, write_atomically
 from metier.core.text import printable
 from metier.errors import SourceError
 from metier.sources.cards import SUFFIX, SourcedCard, content, digest
@@ -47,17 +47,11 @@ class Shelf:
         self._refuse_links(folder)
         if _present(folder) == wanted:
             return
-        self._make_state_folder()
+        make_state_folder(self._state)
         with locked(self._lock):
             self._refuse_links(folder)
             os.makedirs(folder, exist_ok=True)
             _make_equal(folder, wanted)
-
-    def _make_state_folder(self) -> None:
-        """State is no part of a repository, whoever makes its folder."""
-        if not os.path.isdir(self._state):
-            os.makedirs(self._state, exist_ok=True)
-            write_atomically(os.path.join(self._state, ".gitignore"), b"*\n")
 
     def keep_only(self, folders: Mapping[str, object]) -> None:
         """Remove the folders of all other sources."""
