@@ -13,7 +13,7 @@ from metier.discover import discover, roots_for, skill_root, source_root
 from metier.values.files import Entry, Found, Reading, Root
 from metier.values.outcomes import Issue
 
-READER_VERSION = "6"
+READER_VERSION = "7"
 """Raised whenever the same bytes would give another entry: every file is then read again."""
 
 

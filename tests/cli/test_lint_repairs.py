@@ -10,6 +10,8 @@ import pytest
 
 from conftest import Workspace
 from metier.cli import run
+from metier.errors import MetierError
+from metier.load import plan_repairs, read_skills, write_repairs
 
 NAMELESS = "---\ndescription: Does one thing well. Use it when that is needed.\n---\n\nDo it.\n"
 COLON = "---\nname: colon\ndescription: Do this: that. Use it when needed.\n---\n\nKeep: it's.\n"
@@ -130,6 +132,57 @@ def test_a_hint_promises_no_repair_that_does_not_come(messy: Workspace, lint: Li
     hints = {line.split(":")[0]: hint for line, hint in zip(lines[::2], lines[1::2], strict=True)}
     assert hints["skills/colon/SKILL.md"].endswith("quotes: metier lint --fix does it")
     assert hints["skills/unsure/SKILL.md"] == "    hint: put the value in quotes"
+
+
+# Tabs
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CRLF"])
+def test_fix_indents_front_matter_with_spaces_and_leaves_the_body_alone(
+    workspace: Workspace, lint: Lint, end: str
+) -> None:
+    text = "---\nname: a\nmetadata:\n{}author: me\ndescription: Does a lot.\n---\n\n\tx\n"
+    file = workspace.write("skills/a/SKILL.md", text.format("\t").replace("\n", end))
+    told = lint()
+    assert told.out == (
+        "skills/a/SKILL.md:4:1: FM116 [*] YAML does not allow tabs for indentation\n"
+        "    hint: use spaces: metier lint --fix does it\n"
+    )
+    assert announced(told) == 1
+    assert lint("--fix").code == 0
+    assert file.read_bytes() == text.format("  ").replace("\n", end).encode()
+    assert lint("--fix").err.startswith("nothing to repair\n")
+
+
+def test_fix_indents_the_files_of_every_kind_with_spaces(workspace: Workspace, lint: Lint) -> None:
+    front = "---\ndescription: How it is done.\ntags:\n\t- a\n---\nDo it.\n"
+    ability = workspace.write("abilities/a.md", front)
+    profile = "agentId: a\ndescription: Does it.\ntags:\n\t- a\n"
+    agent = workspace.write("agents/a.yaml", profile)
+    assert lint("--fix").err.startswith("repaired 2 findings in 2 files\n2 files checked, nothing")
+    assert ability.read_text() == front.replace("\t", "  ")
+    assert agent.read_text() == profile.replace("\t", "  ")
+
+
+def test_fix_leaves_tabs_alone_that_could_mean_two_things(workspace: Workspace, lint: Lint) -> None:
+    workspace.skill("a", extra="metadata:\n  a:\n\tb: c")
+    before = texts(workspace)
+    assert lint("--fix").err.startswith("nothing to repair\n")
+    assert texts(workspace) == before
+
+
+# Files that change meanwhile
+
+
+def test_a_file_that_changed_since_it_was_read_is_not_overwritten(workspace: Workspace) -> None:
+    file = workspace.write("skills/colon/SKILL.md", COLON)
+    reading = read_skills([workspace.root])
+    issues = [issue for found in reading.found for issue in reading.read(found).issues]
+    repairs = plan_repairs(reading, issues, lambda _: True)
+    file.write_text("changed")
+    with pytest.raises(MetierError, match="cannot write: it was changed meanwhile"):
+        write_repairs(repairs)
+    assert file.read_text() == "changed"
 
 
 # Looking first

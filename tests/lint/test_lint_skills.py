@@ -128,6 +128,18 @@ def test_a_value_of_the_wrong_type_is_found(line: str, expected: list[str]) -> N
     assert codes("name: charts", ABOUT, line) == expected
 
 
+@pytest.mark.parametrize(
+    ("metadata", "expected"),
+    [
+        ("metadata:\n\tauthor: me", ["FM116"]),
+        ("metadata:\n  a:\n\tb: c", ["FM103"]),
+        ("metadata:\n  author: @me", ["FM103"]),
+    ],
+)
+def test_nothing_is_said_of_the_type_of_what_is_no_yaml(metadata: str, expected: list[str]) -> None:
+    assert codes("name: charts", ABOUT, metadata) == expected
+
+
 def test_a_wrong_type_is_found_where_it_stands() -> None:
     (issue,) = lint("name: charts", ABOUT, "license: MIT", "metadata: [a]")
     assert (issue.line, issue.column, issue.path) == (5, 1, PATH)

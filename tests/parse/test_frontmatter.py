@@ -564,3 +564,47 @@ def test_every_finding_names_the_file_and_says_what_to_do() -> None:
             assert issue.path == "folder/file.md"
             assert issue.message
             assert issue.hint
+
+
+# Tabs
+
+
+def test_front_matter_that_is_indented_with_tabs_is_named_and_read_leniently() -> None:
+    text = "---\nname: x\nmetadata:\n\tauthor: me\n---\nbody\n"
+    taken = take(text, lenient=True)
+    (issue,) = taken.issues
+    assert (issue.code, issue.line, issue.column) == ("FM116", 4, 1)
+    assert issue.message == "YAML does not allow tabs for indentation"
+    assert issue.hint == "use spaces: metier lint --fix does it"
+    assert taken.matter is not None
+    assert taken.matter.data == {"name": "x", "metadata": {"author": "me"}}
+    assert take(text) == Taken(None, [issue], True)
+
+
+def test_a_tab_that_could_mean_two_things_is_told_without_the_promise_of_a_repair() -> None:
+    taken = take("---\nname: x\nmetadata:\n  a:\n\tb: c\n---\nbody\n", lenient=True)
+    (issue,) = taken.issues
+    assert (issue.code, issue.line, issue.column) == ("FM103", 5, 1)
+    assert issue.message == "not valid YAML: YAML does not allow tabs for indentation"
+    assert issue.hint == "use spaces"
+    assert taken.matter is not None
+    assert taken.matter.data["name"] == "x"
+    assert taken.matter.unread == {"metadata"}
+
+
+def test_a_tab_within_a_line_is_not_called_indentation() -> None:
+    (issue,) = take("---\ntags:\n  -\ta\n---\nbody\n").issues
+    assert (issue.line, issue.column, issue.hint) == (3, 4, "use spaces")
+    assert issue.message == "not valid YAML: a tab stands where a space has to"
+
+
+def test_tabs_behind_another_fault_are_read_leniently_too() -> None:
+    data = matter_of("---\nname: x: y\nmetadata:\n\ta: b\n---\nbody\n", lenient=True).data
+    assert data == {"name": "x: y", "metadata": {"a": "b"}}
+
+
+def test_what_else_is_wrong_behind_tabs_is_told_too() -> None:
+    taken = take("---\nmetadata:\n\ta: b\nname: x: y\n---\nbody\n", lenient=True)
+    assert places(taken.issues) == [("FM116", 3, 1), ("FM104", 4, 8)]
+    assert taken.matter is not None
+    assert taken.matter.data == {"metadata": {"a": "b"}, "name": "x: y"}

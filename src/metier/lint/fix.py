@@ -3,10 +3,12 @@
 import re
 from collections.abc import Callable, Iterable
 
+from metier.core.indentation import with_spaces
 from metier.core.names import LONGEST_NAME, slug
 from metier.values.outcomes import Issue
 
 _BOM = b"\xef\xbb\xbf"
+_FRONT_MATTER = re.compile(r"\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$", re.DOTALL | re.MULTILINE)
 _EMPTY_NAME = re.compile(rb"\nname[ \t]*:[ \t]*(?:''|\"\")?[ \t]*\r?(?=\n)")
 _NOT_PLAIN = frozenset({"true", "false", "null"})
 _TOP_LEVEL = re.compile(r"([A-Za-z_][\w.-]*[ \t]*:[ \t]+)(.*\S)[ \t]*$")
@@ -30,6 +32,17 @@ def _without_bom(raw: bytes, _issue: Issue, _folder: str) -> bytes:
 
 def _with_lf(raw: bytes, _issue: Issue, _folder: str) -> bytes:
     return raw.replace(b"\r\n", b"\n")
+
+
+def _with_spaces(raw: bytes, _issue: Issue, _folder: str) -> bytes:
+    """Indent the front matter with spaces; in a file that is all YAML, all of it."""
+    text = raw.decode(errors="surrogateescape")
+    fences = _FRONT_MATTER.match(text)
+    start, end = fences.span(1) if fences is not None else (0, len(text))
+    spaced = with_spaces(text[start:end])
+    if spaced is None:
+        return raw
+    return (text[:start] + spaced + text[end:]).encode(errors="surrogateescape")
 
 
 def _with_quotes(raw: bytes, issue: Issue, _folder: str) -> bytes:
@@ -70,6 +83,7 @@ def _with_name(raw: bytes, _issue: Issue, folder: str) -> bytes:
 
 
 _REPAIRS: dict[str, Callable[[bytes, Issue, str], bytes]] = {
+    "FM116": _with_spaces,
     "FM104": _with_quotes,
     "SK301": _with_name,
     "FM112": _with_lf,

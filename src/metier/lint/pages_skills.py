@@ -100,6 +100,13 @@ FRONT_MATTER = {
         bad='{"agentId": "example", "description": "Draws charts.",}\n',
         good='{"agentId": "example", "description": "Draws charts."}\n',
     ),
+    "FM116": Page(
+        "YAML takes only spaces for indentation, so the front matter cannot be read. "
+        "Many hosts drop the skill without a word. metier keeps a skill; "
+        "it leaves out an ability, card or agent.",
+        bad=_skill(_NAME, _ABOUT, "metadata:", "\tauthor: Ada"),
+        good=_skill(_NAME, _ABOUT, "metadata:", "  author: Ada"),
+    ),
 }
 
 FILES = {

@@ -28,6 +28,7 @@ def lint_skill(skill: Skill, matter: Matter) -> list[Issue]:
     found = _Findings(skill.path, matter)
     _check_name(skill, found)
     _check_description(skill.description, found)
+    _check_types(matter, found)
     _check_keys(matter.data, found)
     _check_body(skill, matter, found)
     for capability in skill.capabilities:
@@ -97,12 +98,16 @@ def _check_description(description: str, found: _Findings) -> None:
         found.add("SK314", message, ("description",), "some hosts refuse it: write it in words")
 
 
-def _check_keys(data: dict[str, Any], found: _Findings) -> None:
+def _check_types(matter: Matter, found: _Findings) -> None:
+    """Nothing is said of the type of a value that is no YAML: that is said already."""
     for key, (types, called) in _TYPED.items():
-        value = data.get(key)
-        if value is None or type(value) in types:
+        value = matter.data.get(key)
+        if value is None or type(value) in types or key in matter.unread:
             continue
         found.add("SK307", f"'{key}' must be {called}", (key,), f"write {called}")
+
+
+def _check_keys(data: dict[str, Any], found: _Findings) -> None:
     unknown = [key for key in data if key not in SKILL]
     if unknown:
         keys = ", ".join(f"'{key[:40]}'" for key in unknown[:5])

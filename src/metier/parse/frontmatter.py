@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from metier.core.indentation import with_spaces
 from metier.parse.yaml import Problem, Tree, YamlRejectedError, load_yaml, locate
 from metier.values.files import KeyPath, Matter
 from metier.values.outcomes import Issue
@@ -34,13 +35,16 @@ HINTS = {
     "FM112": "turn them into LF: metier lint --fix --notes does it",
     "FM113": "remove it: metier lint --fix --notes does it",
     "FM114": "write front matter and instructions, or remove the file",
+    "FM116": "use spaces: metier lint --fix does it",
 }
+_NO_TABS = "YAML does not allow tabs for indentation"
 _PLAIN_WORDS = (
     ("did not find expected alphabetic", "a value starts with '*' or '&'", "put it in quotes"),
     ("found undefined alias", "a value starts with '*'", "put it in quotes"),
     ("could not find expected ':'", "this line is no 'key: value'", "indent or quote the text"),
     ("found character that cannot start", "a value starts with a character that YAML reserves,"
-     " such as '@', '`', '%' or a tab", "put it in quotes"),
+     " such as '@', '`' or '%'", "put it in quotes"),
+    ("found a tab character", _NO_TABS, "use spaces"),
     ("found unknown escape", "a backslash in double quotes stands for nothing known",
      "use single quotes, or write the backslash twice"),
     ("found invalid Unicode character escape", "an escape in double quotes is no character",
@@ -203,6 +207,8 @@ def _matter(parts: _Parts, path: str, issues: list[Issue], *, lenient: bool) -> 
         tree = load_yaml(parts.yaml)
     except YamlRejectedError as rejected:
         problem = rejected.problem
+        if _is_tab(problem, parts.yaml):
+            return _tabbed(problem, parts, path, issues, lenient=lenient)
         issues.append(_place(problem, parts, path))
         if not lenient or problem.code in REFUSED:
             return None
@@ -214,6 +220,27 @@ def _matter(parts: _Parts, path: str, issues: list[Issue], *, lenient: bool) -> 
         )
         return None
     return _whole(tree, parts)
+
+
+def _is_tab(problem: Problem, yaml: str) -> bool:
+    line = _line_of(yaml, problem.line)
+    return problem.code == "FM103" and line[problem.column : problem.column + 1] == "\t"
+
+
+def _tabbed(
+    problem: Problem, parts: _Parts, path: str, issues: list[Issue], *, lenient: bool
+) -> Matter | None:
+    """A text that is indented with tabs: leniently read as with spaces, where that is clear."""
+    line, column = problem.line + parts.yaml_line, problem.column + 1
+    indents = not _line_of(parts.yaml, problem.line)[: problem.column].strip(_BLANK)
+    spaced = with_spaces(parts.yaml) if indents else None
+    if spaced is not None:
+        issues.append(_issue("FM116", _NO_TABS, path, line, column))
+        parts = parts._replace(yaml=spaced)
+        return _matter(parts, path, issues, lenient=True) if lenient else None
+    what = _NO_TABS if indents else "a tab stands where a space has to"
+    issues.append(Issue("FM103", f"not valid YAML: {what}", path, line, column, "use spaces"))
+    return _by_lines(parts, path, issues) if lenient else None
 
 
 def _whole(tree: Tree, parts: _Parts) -> Matter:
@@ -263,14 +290,24 @@ def _by_lines(parts: _Parts, path: str, issues: list[Issue]) -> Matter:
     """Each top-level key by itself: as YAML where that works, else its text as it stands."""
     data: dict[str, Any] = {}
     lines: dict[str, int] = {}
+    unread: set[str] = set()
     for chunk in _chunks(parts.yaml):
         if chunk.key in data:
             message = f"key '{chunk.key}' appears twice; the first one counts"
             issues.append(_issue("FM105", message, path, chunk.line + parts.yaml_line))
             continue
-        data[chunk.key] = _chunk_value(chunk)
         lines[chunk.key] = chunk.line + parts.yaml_line
-    return Matter(data=data, body=parts.body, body_line=parts.body_line, position=_lines_of(lines))
+        value = _chunk_value(chunk)
+        if value is None:
+            unread.add(chunk.key)
+        data[chunk.key] = value[0] if value is not None else _without_quotes(chunk.value)
+    return Matter(
+        data=data,
+        body=parts.body,
+        body_line=parts.body_line,
+        position=_lines_of(lines),
+        unread=frozenset(unread),
+    )
 
 
 def _lines_of(lines: dict[str, int]) -> Callable[[KeyPath], tuple[int, int]]:
@@ -295,14 +332,15 @@ def _chunk(lines: list[str], start: int) -> _Chunk:
     return _Chunk(key[1], start, "\n".join(lines), value)
 
 
-def _chunk_value(chunk: _Chunk) -> Any:
+def _chunk_value(chunk: _Chunk) -> tuple[Any] | None:
+    """The value of a key; none when it is no YAML by itself either."""
     try:
-        value = load_yaml(chunk.text).value
+        value = load_yaml(with_spaces(chunk.text) or chunk.text).value
     except YamlRejectedError:
-        value = None
+        return None
     if isinstance(value, dict) and len(value) == 1 and chunk.key in value:
-        return value[chunk.key]
-    return _without_quotes(chunk.value)
+        return (value[chunk.key],)
+    return None
 
 
 def _without_quotes(value: str) -> str:

@@ -33,6 +33,7 @@ CODES: dict[str, Code] = {
     "FM113": Code("info", "file starts with a byte order mark", fixable=True),
     "FM114": Code("error", "file is empty"),
     "FM115": Code("error", "file is not valid JSON"),
+    "FM116": Code("error", "front matter is indented with tabs", fixable=True),
     "IO201": Code("error", "file or folder cannot be read"),
     "IO202": Code("error", "path leaves its root"),
     "IO203": Code("error", "file is too large"),

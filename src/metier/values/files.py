@@ -77,6 +77,8 @@ class Matter(NamedTuple):
     """The line on which the body starts, counted from 1."""
     position: Callable[[KeyPath], tuple[int, int]]
     """Line and column of a value, or of the nearest thing around it."""
+    unread: frozenset[str] = frozenset()
+    """Keys whose value is the text as it stands, since it is no YAML."""
 
 
 class Parsed(NamedTuple):
