@@ -7,12 +7,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from metier.config import STATE_FOLDER, Config, find_workspace, load_config
-from metier.core.nearest import nearest
 from metier.core.paths import is_utf8
 from metier.database import IN_MEMORY
 from metier.discover.roots import roots_for
-from metier.errors import NotFoundError, UsageError
+from metier.errors import UsageError
 from metier.index import documents
+from metier.index.missing import no_such_document
 from metier.index.refresh import OnProgress, refresh_documents
 from metier.index.skills import SkillRepository
 from metier.index.store import FILE_NAME, Store
@@ -20,7 +20,7 @@ from metier.refreshed import Refreshed as Refreshed
 from metier.reread import read_again, read_document, read_reference
 from metier.scan import read_documents, read_skills, workspace_roots
 from metier.secret import workspace_secret
-from metier.values.files import PLURAL, Kind, Reading
+from metier.values.files import Kind, Reading
 from metier.values.outcomes import Exclusion, Issue
 from metier.values.rows import Row
 from metier.values.twins import exact_copy, same_id, same_name
@@ -152,15 +152,9 @@ class Catalog:
     def row(self, kind: Kind, wanted: str) -> Row:
         """The one document with that id or name. Raises `NotFoundError`."""
         rows = self.find(kind, wanted)
-        if rows:
-            return rows[0]
-        near = nearest(wanted, documents.names_of(self.store, kind))
-        raise NotFoundError(
-            f"no {kind} is called '{wanted}'",
-            code="ABILITY_NOT_FOUND" if kind == "ability" else None,
-            where=self.workspace,
-            hint=f"did you mean '{near}'?" if near else f"metier list {PLURAL[kind]}",
-        )
+        if not rows:
+            raise no_such_document(self.store, kind, wanted, self.workspace)
+        return rows[0]
 
     def document(self, row: Row) -> "Document":
         """The whole document behind a row, read from its file. Raises `NotFoundError`."""

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Workspace
+from metier.discover import LARGEST
 
 BINARY = bytes(range(256)) * 8
 WITHOUT_PRIVILEGES = """
@@ -182,6 +183,47 @@ def test_a_document_that_does_not_exist_has_a_nearest_neighbour(one: Workspace) 
         f"  {os.path.realpath(one.root)}",
         "hint: did you mean 'one'?",
     )
+
+
+@pytest.mark.parametrize("wanted", ["huge", "huge::skills/huge"])
+def test_a_skill_that_is_left_out_is_told_with_the_reason(one: Workspace, wanted: str) -> None:
+    one.skill("hugo")
+    os.truncate(one.write("skills/huge/SKILL.md", ""), 100_000_000)
+    metier(one.root, "refresh")
+    size, limit = 100_000_000, LARGEST["skill"]
+    assert_refused(
+        metier(one.root, "show", "skill", wanted),
+        1,
+        f"error: skill '{wanted}' was left out: the file has {size} bytes, the limit is {limit}"
+        " (NOT_FOUND)",
+        "  skills/huge/SKILL.md",
+        "hint: metier lint says what to change",
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "wanted", "why"),
+    [
+        ("skill", "empty", "the file is empty"),
+        ("skill", "unclosed", "the front matter opened on line 1 is never closed"),
+        ("skill", "folder", "a folder where a file should be"),
+        ("skill", "away", "leads out of its root, to /"),
+        ("ability", "empty", "the file is empty"),
+    ],
+)
+def test_every_document_that_is_left_out_is_told_with_the_reason(
+    one: Workspace, kind: str, wanted: str, why: str
+) -> None:
+    one.write("skills/empty/SKILL.md", "")
+    one.write("skills/unclosed/SKILL.md", "---\nname: unclosed\n")
+    (one.root / "skills/folder/SKILL.md").mkdir(parents=True)
+    (one.root / "skills/away").symlink_to("/")
+    one.write("abilities/empty.md", "")
+    metier(one.root, "refresh")
+    finished = metier(one.root, "show", kind, wanted)
+    assert finished.stderr.startswith(f"error: {kind} '{wanted}' was left out: {why}")
+    assert "did you mean" not in finished.stderr
+    assert finished.returncode == 1
 
 
 def test_a_code_that_does_not_exist(workspace: Workspace) -> None:

@@ -92,10 +92,20 @@ def left_out(store: Store, kind: Kind, wanted: str) -> str:
         "SELECT handle, path FROM document WHERE kind = ? AND state = 'excluded' ORDER BY path",
         (kind,),
     ):
-        stem = path.rpartition("/")[2].rpartition(".")[0]
-        if wanted in (handle, stem):
+        if wanted in (handle, *_names_of_file(kind, path)):
             return str(path)
     return ""
+
+
+def _names_of_file(kind: Kind, path: str) -> tuple[str, ...]:
+    """What a document is called after its file: a skill after its folder, with its id."""
+    folder, _, file = path.rpartition("/")
+    if kind != "skill":
+        return (file.rpartition(".")[0],)
+    if file.lower() != "skill.md":  # a folder that could not be looked into
+        folder = path
+    name = folder.rpartition("/")[2]
+    return (name, f"{name}::{folder}") if name else ()
 
 
 def names_of(store: Store, kind: Kind) -> list[str]:

@@ -45,8 +45,9 @@ ERROR_PAGES: dict[str, str] = {
         "read-only, or the history in it makes no sense; such a file is never overwritten."
     ),
     "NOT_FOUND": (
-        "No document has that id or name, or its file is gone. "
-        "Look at what there is with 'metier list'. After a change on disk run 'metier refresh'."
+        "No document has that id or name, its file is gone, or it was left out. Look at what "
+        "there is with 'metier list', and at what was left out with 'metier lint'. "
+        "After a change on disk run 'metier refresh'."
     ),
     "ABILITY_NOT_FOUND": (
         "No ability has that id. When a core ability does not exist, nothing is handed over: an "
