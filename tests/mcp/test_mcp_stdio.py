@@ -5,6 +5,8 @@ import json
 import os
 import signal
 import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -117,24 +119,33 @@ def message(**fields: Any) -> Any:
     return jsonrpc_message_adapter.validate_python({"jsonrpc": "2.0", **fields})
 
 
+def written(**fields: Any) -> str:
+    """A message as the SDK writes it."""
+    line: str = message(**fields).model_dump_json(by_alias=True, exclude_unset=True)
+    return f"{line}\n"
+
+
 def test_the_end_waits_for_each_request_until_it_is_answered_or_cancelled() -> None:
     async def talk() -> list[bool]:
         requests = OpenRequests()
+        cancelled = {"method": "notifications/cancelled", "params": {"requestId": 2}}
         seen = []
-        for tell, fields in (
-            (requests.asked, {"id": 1, "method": "tools/list"}),
-            (requests.asked, {"id": 2, "method": "tools/list"}),
-            (requests.asked, {"method": "notifications/initialized"}),
-            (requests.told, {"id": 1, "result": {}}),
-            (requests.asked, {"method": "notifications/cancelled", "params": {"requestId": 2}}),
-            (requests.asked, {"id": 3, "method": "tools/list"}),
-            (requests.told, {"id": 3, "error": {"code": 1, "message": "no"}}),
-        ):
-            tell(message(**fields))
+        steps: list[Callable[[], None]] = [
+            lambda: requests.asked(message(id='a"b', method="tools/list")),
+            lambda: requests.asked(message(id=2, method="tools/list")),
+            lambda: requests.asked(message(method="notifications/initialized")),
+            lambda: requests.told(written(id='a"b', result={})),
+            lambda: requests.asked(message(**cancelled)),
+            lambda: requests.asked(message(id=3, method="tools/list")),
+            lambda: requests.told(written(method="notifications/message", params={})),
+            lambda: requests.told(written(id=3, error={"code": 1, "message": "no"})),
+        ]
+        for happens in steps:
+            happens()
             seen.append(requests.none)
         return seen
 
-    assert asyncio.run(talk()) == [False, False, False, False, True, False, True]
+    assert asyncio.run(talk()) == [False, False, False, False, True, False, False, True]
 
 
 def test_a_request_that_gets_no_answer_does_not_hold_the_end_forever(
@@ -151,19 +162,32 @@ def test_a_request_that_gets_no_answer_does_not_hold_the_end_forever(
     assert asyncio.run(talk()) is False
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_it_in_order(workspace: Workspace, number: int) -> None:
+@contextmanager
+def begun(root: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    """A server that somebody talks to; it is gone afterwards."""
     process = subprocess.Popen(
-        [METIER, "mcp", "--root", str(workspace.root)],
+        [METIER, "mcp", "--root", str(root)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment(),
     )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    assert process.stderr is not None
     try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            assert stream is not None
+            stream.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_in_order(workspace: Workspace, number: int) -> None:
+    with begun(workspace.root) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
         process.stdin.write(json.dumps(HELLO).encode() + b"\n")
         process.stdin.flush()
         assert json.loads(process.stdout.readline())["id"] == 1
@@ -171,11 +195,35 @@ def test_a_signal_ends_it_in_order(workspace: Workspace, number: int) -> None:
         assert process.wait(ENOUGH) == 0
         assert process.stdout.read() == b""
         assert b"Traceback" not in process.stderr.read()
-    finally:
-        process.kill()
-        process.wait()
-        for stream in (process.stdin, process.stdout, process.stderr):
-            stream.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_what_is_under_way_at_a_signal_is_answered(tmp_path: Path, number: int) -> None:
+    lines = [request(one, "capability_resolve", requires=["web-search"]) for one in range(5)]
+    with begun(example(tmp_path)) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write("".join(f"{line}\n" for line in lines).encode())
+        process.stdin.flush()
+        first = process.stdout.readline()
+        process.send_signal(number)
+        rest = process.stdout.read().splitlines()
+        assert process.wait(ENOUGH) == 0
+    answers = [json.loads(line) for line in [first, *rest]]
+    assert [answer["id"] for answer in answers] == [0, 1, 2, 3, 4]
+    assert all("result" in answer for answer in answers)
+
+
+def test_a_client_that_reads_no_more_is_no_error(tmp_path: Path) -> None:
+    with begun(example(tmp_path)) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        process.stdin.write(f"{request(1, 'skill_list')}\n".encode())
+        process.stdin.close()
+        assert process.wait(ENOUGH) == 0
+        assert b"rror" not in process.stderr.read()
 
 
 def test_a_workspace_that_cannot_be_written_is_served_from_memory(workspace: Workspace) -> None:

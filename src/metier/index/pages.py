@@ -1,5 +1,6 @@
 """Documents one page at a time: what somebody wants who cannot take ten thousand at once."""
 
+from bisect import bisect_right
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -32,6 +33,8 @@ def page_of_documents(
 
     Rows and total are of one state of the catalogue, whoever writes meanwhile.
     """
+    if search and capability is None:
+        return _page_of_found(store, kind, search.casefold(), after, limit)
     tables, where, values = filtered(store, search, capability)
     with store.snapshot():
         # the plus signs have SQLite walk the index by handle: it need not sort them all
@@ -41,6 +44,35 @@ def page_of_documents(
         total = _count(store, tables, ["kind = ?", "state = 'active'", *where], (kind, *values))
     shown = rows[:limit]
     return Page(shown, total, shown[-1].handle if len(rows) > limit else "")
+
+
+def _page_of_found(store: Store, kind: Kind, wanted: str, after: str, limit: int) -> Page:
+    """The page of those that have a text in name or description."""
+    with store.snapshot():
+        found = [handle for handle, text in _texts(store, kind) if wanted in text]
+        first = bisect_right(found, after)
+        shown = found[first : first + limit]
+        marks = ", ".join("?" * len(shown))
+        where = f"kind = ? AND state = 'active' AND handle IN ({marks}) ORDER BY handle"
+        rows = select_rows(store, where, [kind, *shown])
+    return Page(rows, len(found), shown[-1] if first + limit < len(found) else "")
+
+
+_TEXTS: WeakKeyDictionary[Store, tuple[object, dict[Kind, list[tuple[str, str]]]]]
+_TEXTS = WeakKeyDictionary()
+"""Handles with what is searched, in the state that a catalogue had last: folding takes long."""
+
+
+def _texts(store: Store, kind: Kind) -> list[tuple[str, str]]:
+    version, known = _TEXTS.get(store, (None, {}))
+    if version != store.version():
+        known = {}
+        _TEXTS[store] = store.version(), known
+    if kind not in known:
+        texts = "SELECT handle, name || char(10) || description FROM document"
+        rows = store.rows(f"{texts} WHERE kind = ? AND state = 'active' ORDER BY handle", (kind,))
+        known[kind] = [(handle, text.casefold()) for handle, text in rows]
+    return known[kind]
 
 
 _COUNTS: WeakKeyDictionary[Store, tuple[object, dict[object, int]]] = WeakKeyDictionary()

@@ -5,7 +5,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
@@ -14,7 +14,7 @@ from mcp.server.lowlevel import Server
 from metier.catalog import Catalog
 from metier.mcp.http import serve_http
 from metier.mcp.keeper import Keeper
-from metier.mcp.pipe import patient_stdio
+from metier.mcp.pipe import OpenRequests, patient_stdio
 from metier.mcp.place import Place
 from metier.mcp.runs import Workshop
 from metier.mcp.server import make_server
@@ -49,30 +49,33 @@ def run_stdio(opened: Opened, *, allow_run: bool = False) -> None:
     _log_to_standard_error()
     with ExitStack() as stack:
         server = stack.enter_context(serving(opened, allow_run=allow_run))
-        asyncio.run(_until_signal(_over_stdio(server), stack.close))
+        asyncio.run(_over_stdio(server, stack.close))
 
 
-async def _over_stdio(server: Server[Any]) -> None:
-    async with patient_stdio() as (reading, writing):
-        await server.run(reading, writing, server.create_initialization_options())
-
-
-async def _until_signal(work: Coroutine[Any, Any, None], leave: Callable[[], None]) -> None:
-    """Do the work. A signal ends the process, once `leave` has put all in order.
+async def _over_stdio(server: Server[Any], leave: Callable[[], None]) -> None:
+    """Serve to the end of the input. A signal ends the process: answers first, then `leave`.
 
     Nothing else could end it: a thread waits for the next line, and no line may ever come.
     """
+    requests = OpenRequests()
     signalled = asyncio.Event()
     for one in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(one, signalled.set)
-    working, waiting = asyncio.ensure_future(work), asyncio.ensure_future(signalled.wait())
+    working = asyncio.ensure_future(_until_end(server, requests))
+    waiting = asyncio.ensure_future(signalled.wait())
     await asyncio.wait((working, waiting), return_when=asyncio.FIRST_COMPLETED)
     if working.done():
         waiting.cancel()
         await working
         return
+    await requests.settled()
     await asyncio.to_thread(leave)
     os._exit(0)
+
+
+async def _until_end(server: Server[Any], requests: OpenRequests) -> None:
+    async with patient_stdio(requests) as (reading, writing):
+        await server.run(reading, writing, server.create_initialization_options())
 
 
 def _log_to_standard_error() -> None:
