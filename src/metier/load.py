@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from metier.atomic import write_atomically
@@ -90,21 +90,28 @@ class Linted:
 
     files: int
     issues: list[Issue]
+    left_out: list[Exclusion] = field(default_factory=list)
+    """The files that the catalogue leaves out, exact copies among them."""
 
 
 def lint_files(reading: Reading, on_progress: Callable[[int, int], None] | None = None) -> Linted:
     """Read every file of `reading`; findings in each, and among them."""
     issues: list[Issue] = []
+    left_out: list[Exclusion] = []
     subjects: list[Subject] = []
     for number, found in enumerate(reading.found, start=1):
         entry = reading.read(found)
         issues.extend(entry.issues)
-        if entry.document is not None and not entry.reason:
+        if entry.reason:
+            left_out.append(Exclusion.of(found.path, entry.reason, entry.issues))
+        elif entry.document is not None:
             subjects.append(_subject(entry, entry.document))
         if on_progress is not None and number % 100 == 0:
             on_progress(number, len(reading.found))
-    issues.extend(lint_collisions(subjects))
-    return Linted(len(reading.found), issues)
+    among = lint_collisions(subjects)
+    copies = [issue for issue in among if issue.code == "XF902"]
+    left_out += [Exclusion(copy.path, "duplicate-content", copy.message) for copy in copies]
+    return Linted(len(reading.found), [*issues, *among], left_out)
 
 
 def _subject(entry: Entry, document: Document) -> Subject:

@@ -116,7 +116,7 @@ def test_refresh_counts_what_is_there_and_what_changed(filled: Workspace, metier
     (filled.root / "agents/writer.yaml").unlink()
     second = metier("refresh")
     assert second.out.splitlines()[1] == "1 new, 0 changed, 1 removed, 6 unchanged"
-    assert "1 left out" in second.out
+    assert second.out.splitlines()[2] == "1 left out: metier lint says which and why"
     assert second.err.startswith("refreshed ")
     assert (first.code, second.code) == (0, 0)
 
@@ -269,8 +269,18 @@ def test_doctor_names_what_is_left_out_and_why(filled: Workspace, metier: Metier
     filled.write("skills/empty/SKILL.md", "")
     checked = metier("doctor")
     assert "skills/empty/SKILL.md (unparseable: the file is empty)" in checked.out
-    assert "hint: metier lint" in checked.out
+    assert "hint: metier lint says which and why" in checked.out
     assert checked.code == 0
+
+
+def test_doctor_names_some_of_much_that_is_left_out_and_says_where_the_rest_is(
+    workspace: Workspace, metier: Metier
+) -> None:
+    for number in range(12):
+        workspace.write(f"skills/empty-{number}/SKILL.md", "")
+    checked = metier("doctor").out
+    assert checked.count("(unparseable: the file is empty)") == 10
+    assert "and 2 more: metier lint says which and why" in checked
 
 
 def test_init_writes_settings_once_and_keeps_the_state_out_of_git(

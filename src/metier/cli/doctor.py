@@ -124,14 +124,13 @@ def _left_out(catalog: Catalog) -> Iterator[Check]:
         return
     by_reason = Counter(exclusion.reason for exclusion in excluded)
     detail = ", ".join(f"{count:,} {reason}" for reason, count in by_reason.most_common())
-    yield Check("left out", "warning", detail, "metier lint says what to change")
+    yield Check("left out", "warning", detail, "metier lint says which and why")
     for exclusion in excluded[:_MOST_SHOWN]:
         why = f"{exclusion.reason}: {exclusion.detail}" if exclusion.detail else exclusion.reason
         yield Check("", "warning", f"{exclusion.path} ({why})")
     if len(excluded) > _MOST_SHOWN:
-        yield Check(
-            "", "warning", f"and {len(excluded) - _MOST_SHOWN:,} more (metier refresh --json)"
-        )
+        more = len(excluded) - _MOST_SHOWN
+        yield Check("", "warning", f"and {more:,} more: metier lint says which and why")
 
 
 def _findings(catalog: Catalog) -> Check:

@@ -4,6 +4,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from metier import __version__
+from metier.cli.lint_left_out import untold, with_fate
 from metier.cli.lint_repairs import print_repairs, repaired
 from metier.cli.lint_settings import settings_findings
 from metier.cli.session import Session, counted, metier_command
@@ -84,9 +86,10 @@ def command(
 
     Without PATH all that the catalogue would hold is checked: the workspace, the folders of
     your hosts, the mounts, the sources of cards; and what the settings say about cards. --fix
-    repairs what is shown with [*], in files that you name, else in those of the workspace. Exit
-    code 1 when there are errors or warnings, 0 when there are none; `metier explain CODE` tells
-    more about each.
+    repairs what is shown with [*], in files that you name, else in those of the workspace.
+    Every file that the catalogue leaves out is listed: its finding says so, and a file without
+    one is named after the findings. Exit code 1 when there are errors or warnings, 0 when there
+    are none; `metier explain CODE` tells more about each.
     """
     output_format = _format(session, output_format)
     _check_dry_run(repair, dry_run, output_format)
@@ -115,6 +118,10 @@ def command(
         print_repairs(session, checked.repairs, places.shown, as_json=output_format == "json")
     else:
         click.echo(_render(issues, output_format), nl=False)
+    if choice.select:  # who asks for some codes wants no more
+        linted = replace(linted, left_out=[])
+    for one in untold(linted, wants):
+        session.note(f"left out: {places.shown(one.path)} ({one.reason}: {one.detail})")
     session.note(_summary(linted, issues, hidden=_hidden(linted, choice, places)))
     if dry_run:
         session.note("nothing was written (--dry-run)")
@@ -217,15 +224,13 @@ def _repairable(reading: Reading, places: _Places) -> Reading:
 def _chosen(
     linted: Linted, wants: Callable[[Issue], bool], places: _Places, repairs: Sequence[Repair]
 ) -> list[Issue]:
-    """The findings that are asked for, each marked by whether --fix would take it away."""
+    """The findings that are asked for: whether --fix takes one away, whether its file is used."""
     gone = {_key(issue) for repair in repairs for issue in repair.issues}
-    issues = [
-        (issue if _key(issue) in gone else _left_alone(issue))._replace(
-            path=places.shown(issue.path)
-        )
-        for issue in linted.issues
-        if wants(issue)
-    ]
+    reasons = {(one.path, one.detail) for one in linted.left_out}
+    issues = []
+    for issue in filter(wants, linted.issues):
+        told = issue if _key(issue) in gone else _left_alone(issue)
+        issues.append(with_fate(told, reasons)._replace(path=places.shown(issue.path)))
     return sorted(issues, key=lambda issue: (issue.path, issue.line, issue.column, issue.code))
 
 
@@ -312,7 +317,7 @@ def _with_agents_file(
         issues = [Issue("IO201", f"cannot be read: {error.strerror}", shown)]
     else:
         issues = lint_agents_file(text, shown, _cards(workspace, config))
-    return Linted(linted.files + 1, [*linted.issues, *issues])
+    return replace(linted, files=linted.files + 1, issues=[*linted.issues, *issues])
 
 
 def _cards(workspace: str, config: Config) -> list[str]:
@@ -331,7 +336,7 @@ def _card_ids(reading: Reading) -> set[str]:
 def _with_issues(linted: Linted, issues: Sequence[Issue]) -> Linted:
     """With findings in what is no document; each of its places counts as a file."""
     more = len({issue.path for issue in issues})
-    return Linted(linted.files + more, [*linted.issues, *issues])
+    return replace(linted, files=linted.files + more, issues=[*linted.issues, *issues])
 
 
 def _render(issues: Sequence[Issue], output_format: str) -> str:
@@ -353,6 +358,8 @@ def _summary(linted: Linted, issues: Sequence[Issue], hidden: int) -> str:
     if not linted.files:
         return "nothing to check: no skill, ability, card or agent found"
     parts = [_counts(issues, linted.files)]
+    if linted.left_out:
+        parts.append(f"{len(linted.left_out):,} left out")
     fixable = sum(issue.fixable for issue in issues)
     if fixable:
         parts.append(f"{fixable} can be repaired with --fix")

@@ -11,7 +11,7 @@ def command(session: Session) -> None:
     """Bring the catalogue up to what is on disk.
 
     Reads only files that changed. One bad file never stops the rest: what is left out is
-    counted here, and `metier lint` says why.
+    counted here, and `metier lint` says which and why.
     """
     with session.open_catalog() as catalog:
         is_new = not catalog.is_built()
@@ -42,7 +42,7 @@ def summary(refreshed: Refreshed) -> list[str]:
         f" {changes.unchanged:,} unchanged",
     ]
     if changes.excluded:
-        lines.append(f"{changes.excluded:,} left out: metier doctor shows which and why")
+        lines.append(f"{changes.excluded:,} left out: metier lint says which and why")
     return lines
 
 

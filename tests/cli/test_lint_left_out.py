@@ -1,0 +1,88 @@
+"""`metier lint` lists every file that the catalogue leaves out, with its reason."""
+
+import os
+from collections.abc import Callable
+from typing import NamedTuple
+
+import pytest
+
+from conftest import Workspace
+from metier.catalog import Catalog
+from metier.cli import run
+
+
+class Result(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Lint = Callable[..., Result]
+
+
+@pytest.fixture
+def lint(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Lint:
+    """Run `metier lint` in the workspace."""
+
+    def call(*arguments: str) -> Result:
+        monkeypatch.chdir(workspace.root)
+        return Result(run(["lint", *arguments]), *capsys.readouterr())
+
+    return call
+
+
+def left_out_of_everything(workspace: Workspace) -> None:
+    """A file for each reason to leave one out, one that is hidden, and one that is used."""
+    workspace.skill("used", extra="license: a: b")
+    workspace.skill("used", folder="vendor/used", body="Do it otherwise.")
+    workspace.skill("copy")
+    workspace.skill("copy", folder="vendor/copy")
+    workspace.skill("own", extra="enabled: false")
+    workspace.skill("off")
+    workspace.write("metier.toml", "disabled = ['off']\n")
+    workspace.write("skills/unclosed/SKILL.md", "---\nname: unclosed\n")
+    workspace.write("skills/crowded/SKILL.md", "---\ndescription:\nlicense: [a]\n---\n")
+    os.truncate(workspace.write("skills/huge/SKILL.md", ""), 100_000_000)
+    (workspace.root / "skills/folder/SKILL.md").mkdir(parents=True)
+    (workspace.root / "skills/away").symlink_to("/")
+    workspace.write("abilities/bad.md", "---\npriority: many\n---\nDo it.\n")
+
+
+@pytest.mark.parametrize("options", [(), ("--ignore", "FM,IO"), ("--notes",)], ids=" ".join)
+def test_every_file_that_the_catalogue_leaves_out_is_listed_as_such_and_no_other(
+    workspace: Workspace, lint: Lint, options: tuple[str, ...]
+) -> None:
+    left_out_of_everything(workspace)
+    with Catalog.open(workspace.root) as catalog:
+        excluded = {one.path: one for one in catalog.refresh().excluded}
+    reasons = {"disabled", "unreadable", "unparseable", "outside-root", "too-large"}
+    assert {one.reason for one in excluded.values()} == {*reasons, "duplicate-content"}
+    told = lint(*options)
+    marked = [line for line in told.out.splitlines() if "left out" in line]
+    *named, summary = told.err.splitlines()
+    assert f"; {len(excluded)} left out" in summary
+    paths = [line.split(":")[0] for line in marked]
+    paths += [line.removeprefix("left out: ").split(" (")[0] for line in named]
+    assert sorted(paths) == sorted(excluded)
+
+
+def test_a_skill_that_is_switched_off_is_named_and_no_finding(
+    workspace: Workspace, lint: Lint
+) -> None:
+    workspace.skill("off", extra="enabled: false")
+    told = lint("--strict")
+    assert (told.code, told.out) == (0, "")
+    assert told.err.splitlines() == [
+        "left out: skills/off/SKILL.md (disabled: by 'disabled' in the settings, or by its own"
+        " 'enabled: false')",
+        "1 file checked, nothing to complain about; 1 left out",
+    ]
+
+
+def test_who_asks_for_some_codes_is_not_told_what_is_left_out(
+    workspace: Workspace, lint: Lint
+) -> None:
+    workspace.write("skills/empty/SKILL.md", "")
+    assert lint("--select", "SK").err == "1 file checked, nothing to complain about\n"
