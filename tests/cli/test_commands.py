@@ -193,6 +193,24 @@ def test_show_prints_facts_findings_and_the_text(filled: Workspace, metier: Meti
     assert body == "Search the web.\n"
 
 
+@pytest.mark.parametrize(
+    ("kind", "plural", "wanted"),
+    [
+        ("skill", "skills", "brave"),
+        ("ability", "abilities", "zebra"),
+        ("card", "cards", "data-desk"),
+        ("agent", "agents", "writer"),
+    ],
+)
+def test_list_and_show_take_a_kind_as_one_and_as_many(
+    filled: Workspace, metier: Metier, kind: str, plural: str, wanted: str
+) -> None:
+    metier("refresh")
+    assert metier("show", plural, wanted) == metier("show", kind, wanted)
+    assert metier("show", plural, wanted).out.startswith(f"id: {wanted}")
+    assert metier("list", kind) == metier("list", plural)
+
+
 def test_show_names_the_twins_and_reaches_them_by_id(filled: Workspace, metier: Metier) -> None:
     assert "also: searx::vendor/searx" in metier("show", "skill", "searx").out.splitlines()
     hidden = metier("show", "skill", "searx::vendor/searx").out

@@ -112,6 +112,8 @@ def test_kinds_formats_and_options_are_offered(complete: Complete) -> None:
 def test_names_of_documents_are_offered_by_kind(known: Workspace, complete: Complete) -> None:
     assert complete("show", "skill", "") == plain("brave", "searx", "summarize")
     assert complete("show", "skill", "s") == plain("searx", "summarize")
+    assert complete("show", "skills", "s") == plain("searx", "summarize")
+    assert complete("show", "agents", "") == plain("writer")
     assert complete("show", "agent", "") == plain("writer")
     assert complete("show", "card", "") == []
 

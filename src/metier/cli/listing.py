@@ -9,10 +9,8 @@ from metier.catalog import Catalog
 from metier.cli.session import Session, complete_names, metier_command
 from metier.errors import UsageError
 from metier.values.documents import Ability
-from metier.values.files import KINDS, PLURAL, Kind
+from metier.values.files import KIND_OF, PLURAL
 from metier.values.rows import Row
-
-_BY_WORD: dict[str, Kind] = {word: kind for kind in KINDS for word in (kind, PLURAL[kind])}
 
 
 def _complete(_ctx: Any, _parameter: Any, incomplete: str) -> list[CompletionItem]:
@@ -23,7 +21,7 @@ def _complete(_ctx: Any, _parameter: Any, incomplete: str) -> list[CompletionIte
 @click.argument(
     "kind",
     default="skills",
-    type=click.Choice(list(_BY_WORD)),
+    type=click.Choice(list(KIND_OF)),
     metavar="[KIND]",
     shell_complete=_complete,
 )
@@ -49,7 +47,7 @@ def command(
     shadowed: bool,
 ) -> None:
     """List skills (the default), cards or agents by name, or abilities by priority."""
-    wanted = _BY_WORD[kind]
+    wanted = KIND_OF[kind]
     if capability is not None and wanted != "skill":
         raise UsageError("only skills provide capabilities", hint="metier list skills")
     if (agent is not None or tags) and wanted != "ability":

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from importlib import resources
-from typing import Any, cast
+from typing import Any
 
 import click
 import yaml
@@ -14,20 +14,30 @@ from metier.core.budget import pages
 from metier.core.text import printable
 from metier.errors import NotFoundError, UsageError
 from metier.inject.abilities import DEFAULT_MAX_TOKENS
-from metier.values.files import KINDS, Kind
+from metier.values.files import KIND_OF, KINDS, Kind
 from metier.values.rows import Row
 
 _REFERENCE, _SCHEMA = "reference", "schema"
 _SHOWN_ELSEWHERE = frozenset({"id", "abilityId", "agentId", "displayName", "systemPrompt"})
 
 
+def _complete_kind(_ctx: Any, _parameter: Any, incomplete: str) -> list[CompletionItem]:
+    words = (*KINDS, _REFERENCE, _SCHEMA)
+    return [CompletionItem(word) for word in words if word.startswith(incomplete)]
+
+
 def _complete(ctx: click.Context, _parameter: Any, incomplete: str) -> list[CompletionItem]:
-    kind: Kind = ctx.params.get("kind") or "skill"
+    kind = KIND_OF.get(ctx.params.get("kind") or "", "skill")
     return names_from_catalog(ctx, lambda catalog: catalog.names(kind), incomplete)
 
 
 @metier_command("show")
-@click.argument("kind", type=click.Choice([*KINDS, _REFERENCE, _SCHEMA]), metavar="KIND")
+@click.argument(
+    "kind",
+    type=click.Choice([*KIND_OF, _REFERENCE, _SCHEMA]),
+    metavar="KIND",
+    shell_complete=_complete_kind,
+)
 @click.argument("wanted", metavar="ID", shell_complete=_complete)
 @click.option("--page", type=click.IntRange(min=1), metavar="N", help="Only page N of its text.")
 @click.option(
@@ -41,10 +51,10 @@ def _complete(ctx: click.Context, _parameter: Any, incomplete: str) -> list[Comp
 def command(session: Session, kind: str, wanted: str, page: int | None, max_tokens: int) -> None:
     """Show one document: what it is, its findings, its text.
 
-    KIND is skill, ability, card or agent. ID is a name, or the full id `name::folder` of a
-    skill that another one hides. A text that is too long for a prompt can be read in pages.
-    `reference SYSTEM_ARCHITECTURE.md` shows what is never handed over by itself; `schema
-    agent-profile` the JSON Schema of a format, for editors.
+    KIND is skill, ability, card or agent, or its plural. ID is a name, or the full id
+    `name::folder` of a skill that another one hides. A text that is too long for a prompt can be
+    read in pages. `reference SYSTEM_ARCHITECTURE.md` shows what is never handed over by itself;
+    `schema agent-profile` the JSON Schema of a format, for editors.
     """
     if kind == _SCHEMA:
         _show_schema(wanted)
@@ -53,7 +63,7 @@ def command(session: Session, kind: str, wanted: str, page: int | None, max_toke
         if kind == _REFERENCE:
             _show_reference(session, catalog, wanted, page, max_tokens)
         else:
-            _show_document(session, catalog, cast(Kind, kind), wanted, page, max_tokens)
+            _show_document(session, catalog, KIND_OF[kind], wanted, page, max_tokens)
 
 
 def _show_schema(name: str) -> None:

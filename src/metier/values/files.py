@@ -20,6 +20,8 @@ PLURAL: dict[Kind, str] = {
     "card": "cards",
     "agent": "agents",
 }
+KIND_OF: dict[str, Kind] = {word: kind for kind in KINDS for word in (kind, PLURAL[kind])}
+"""By what it may be called: one or many."""
 
 KeyPath = tuple[str | int, ...]
 """Where a value stands in front matter: `("triggers", "keywords", 0)`."""
