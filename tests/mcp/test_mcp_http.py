@@ -6,6 +6,7 @@ import json
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from mcp_served import (
     over_http,
 )
 from metier.errors import UsageError
+from metier.mcp.http import Guard
 from metier.mcp.place import Place
 
 TOKEN = "a-long-enough-token"
@@ -186,8 +188,19 @@ def test_a_signal_ends_it_in_order(workspace: Workspace, number: int) -> None:
     assert "Traceback" not in said
 
 
+def wait_until_refused(address: tuple[str, int]) -> None:
+    """Return when nobody listens there any more."""
+    deadline = time.monotonic() + ENOUGH
+    while time.monotonic() < deadline:
+        try:
+            socket.create_connection(address, timeout=ENOUGH).close()
+        except OSError:
+            return
+    raise AssertionError("it goes on listening")
+
+
 def test_what_is_under_way_when_it_ends_is_answered(workspace: Workspace) -> None:
-    """The request is sent in two halves, and the signal comes between them."""
+    """The request is sent in two halves, and between them the server begins to end."""
     with over_http(workspace.root) as server:
         place = urlsplit(server.url)
         body = json.dumps(LIST).encode()
@@ -200,10 +213,33 @@ def test_what_is_under_way_when_it_ends_is_answered(workspace: Workspace) -> Non
             connection.sendall(head.encode() + body[:10])
             assert post(server, {}, "/health")[0] == 200  # it has read the first half
             server.process.send_signal(signal.SIGTERM)
+            wait_until_refused(address)
             connection.sendall(body[10:])
             answer = connection.makefile("rb").read()
         assert b'"tools"' in answer
         assert server.process.wait(ENOUGH) == 0
+
+
+def test_a_request_that_is_given_up_at_the_end_is_told_so() -> None:
+    sent: list[Any] = []
+
+    async def given_up(_scope: Any, _receive: Any, _send: Any) -> None:
+        raise asyncio.CancelledError
+
+    async def receive() -> Any:
+        raise AssertionError("nobody reads")
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": [(b"host", b"localhost")]}
+    asyncio.run(Guard(given_up, Place())(scope, receive, send))
+    assert sent[0]["status"] == 503
+
+
+def test_who_listens_for_what_the_server_says_by_itself_is_sent_away(server: HttpServer) -> None:
+    answer = httpx2.get(server.url, headers={"Accept": "text/event-stream"}, timeout=ENOUGH)
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
 
 
 def test_the_port_of_another_is_refused_in_one_line(server: HttpServer, tmp_path: Path) -> None:

@@ -9,10 +9,13 @@ import jsonschema
 import pytest
 from mcp import Client
 from mcp.server.lowlevel import Server
+from mcp.types import CallToolResult
 
 from conftest import Workspace
 from mcp_served import ERAS, asked, called, data_of, error_of, refreshed, server_over
+from metier.cli.session import Session
 from metier.mcp.answers import schema
+from metier.mcp.serve import serving
 
 QUICK = """
 agentId: quick
@@ -82,15 +85,33 @@ def test_a_run_that_cannot_begin_is_an_error_with_a_code(
     assert error_of(called(server, name, args))["code"] == code
 
 
+def test_no_more_than_so_many_runs_are_at_work_at_once(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("metier.mcp.runs.MOST_AT_ONCE", 2)
+    workspace.write("agents/slow.yaml", SLOW)
+    workspace.write("metier.toml", SETTINGS)
+
+    async def talk(client: Client) -> list[CallToolResult]:
+        args = {"agent": "slow", "task": "wait"}
+        answers = [await client.call_tool("run_start", args) for _ in range(3)]
+        return [one for one in answers if isinstance(one, CallToolResult)]
+
+    with serving(session_of(workspace).catalog, allow_run=True) as server:
+        *begun, refused = asked(server, talk)
+    assert {data_of(one)["state"] for one in begun} == {"running"}
+    assert error_of(refused)["code"] == "RUN_BUSY"
+
+
+def session_of(workspace: Workspace) -> Session:
+    return Session(str(workspace.root), None, False, False, True, False)
+
+
 def test_a_run_that_is_at_work_when_the_server_ends_is_cancelled_and_kept(
     workspace: Workspace, tmp_path: Path
 ) -> None:
     workspace.write("agents/slow.yaml", SLOW)
     workspace.write("metier.toml", SETTINGS)
-    from metier.cli.session import Session
-    from metier.mcp.serve import serving
-
-    session = Session(str(workspace.root), None, False, False, True, False)
 
     async def talk(client: Client) -> str:
         args = {"agent": "slow", "task": "wait"}
@@ -101,7 +122,7 @@ def test_a_run_that_is_at_work_when_the_server_ends_is_cancelled_and_kept(
         assert data_of(listed)["total"] == 0  # others are answered meanwhile
         return run_id
 
-    with serving(session.catalog, allow_run=True) as server:
+    with serving(session_of(workspace).catalog, allow_run=True) as server:
         run_id = asked(server, talk)
     with refreshed(workspace.root) as catalog:
         assert catalog.agency.store.run(run_id).state == "cancelled"

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -160,6 +161,17 @@ def test_a_request_that_gets_no_answer_does_not_hold_the_end_forever(
         return requests.none
 
     assert asyncio.run(talk()) is False
+
+
+def test_its_start_calls_nobody(workspace: Workspace) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as elsewhere:
+        elsewhere.setblocking(False)
+        address = f"https://127.0.0.1:{elsewhere.getsockname()[1]}/card.md"
+        source = f'type = "remote"\nlocation = "{address}"\nsha256 = "{"0" * 64}"\n'
+        workspace.write("metier.toml", f"[[capabilities.sources]]\n{source}")
+        assert spoken(workspace.root, json.dumps(HELLO)).returncode == 0
+        with pytest.raises(BlockingIOError):
+            elsewhere.accept()
 
 
 @contextmanager

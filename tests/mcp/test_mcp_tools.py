@@ -9,13 +9,14 @@ import jsonschema
 import pytest
 from mcp import Client
 from mcp.server.lowlevel import Server
-from mcp.types import ElicitResult, Tool
+from mcp.types import ElicitResult, InputRequiredResult, Tool
 
 from conftest import Workspace
 from mcp_served import ERAS, asked, called, data_of, error_of, example, refreshed, server_over
 from metier.config import ProbeSetting
-from metier.mcp.answers import schema
+from metier.mcp.answers import result, schema
 from metier.mcp.serve import serving
+from metier.mcp.tool import Memory
 
 NAMES = ["skill_list", "capability_resolve", "capability_list", "context_inject"]
 RUNNING = ["run_start", "run_get"]
@@ -50,6 +51,8 @@ def test_the_tools_come_in_a_fixed_order_and_only_read(server: Server[Any], era:
         assert tool.annotations is not None
         assert tool.annotations.read_only_hint is True
         assert tool.annotations.destructive_hint is False
+        assert tool.annotations.idempotent_hint is True
+        assert tool.annotations.open_world_hint is False
 
 
 def test_nothing_runs_anything_unless_it_is_allowed(root: Path) -> None:
@@ -58,6 +61,7 @@ def test_nothing_runs_anything_unless_it_is_allowed(root: Path) -> None:
     assert [tool.name for tool in tools] == [*NAMES, *RUNNING]
     assert tools[4].annotations is not None
     assert tools[4].annotations.read_only_hint is False
+    assert tools[4].annotations.open_world_hint is True
 
 
 def test_no_text_of_a_skill_or_a_card_is_in_a_tool(workspace: Workspace) -> None:
@@ -170,12 +174,39 @@ def test_context_is_fenced_counted_and_says_what_was_left_out(server: Server[Any
     assert data["injectedCapabilities"][0]["id"] == "release-train"
 
 
+@pytest.mark.parametrize("tool", ["skill_list", "capability_list"])
+def test_a_whole_number_may_have_a_point(server: Server[Any], tool: str) -> None:
+    assert called(server, tool, {"limit": 2.0}) == called(server, tool, {"limit": 2})
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"), [(0.5, 0.5), ("0.5", 0.5), (1, 1.0), (1.0, 1.0), ("1", 1.0)]
+)
+def test_a_policy_takes_numbers_as_numbers_and_as_texts(
+    server: Server[Any], given: float | str, kept: float
+) -> None:
+    args = {"requires": ["web-search"], "policy": {"min-total-score": given}}
+    report = data_of(called(server, "capability_resolve", args))
+    assert report["policy"]["min-total-score"] == kept
+
+
+def test_only_so_many_answers_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("metier.mcp.tool.MOST_REMEMBERED", 10_000)
+    memory = Memory()
+    for number in range(100):
+        memory.add(f"{number}", result({"text": "x" * 900}))
+        assert len(memory.answers) <= 10
+        assert f"{number}" in memory.answers
+
+
 REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
     ("no_such_tool", {}, "TOOL_NOT_FOUND", "no tool is called 'no_such_tool'"),
     ("skill_lst", {}, "TOOL_NOT_FOUND", "no tool is called 'skill_lst'"),
     ("skill_list", {"limit": 0}, "TOOL_VALIDATION_ERROR", "limit"),
     ("skill_list", {"limit": 201}, "TOOL_VALIDATION_ERROR", "limit"),
     ("skill_list", {"limit": "5"}, "TOOL_VALIDATION_ERROR", "limit"),
+    ("skill_list", {"limit": 1.5}, "TOOL_VALIDATION_ERROR", "limit"),
+    ("skill_list", {"search": "\ud800"}, "TOOL_VALIDATION_ERROR", "surrogate"),
     ("skill_list", {"more": 1}, "TOOL_VALIDATION_ERROR", "more"),
     ("skill_list", {"cursor": "???"}, "TOOL_VALIDATION_ERROR", "cursor"),
     ("skill_list", {"cursor": "/w=="}, "TOOL_VALIDATION_ERROR", "cursor"),
@@ -268,6 +299,23 @@ def test_a_client_that_can_ask_is_asked_and_the_very_run_is_completed(
     with refreshed(root) as catalog:
         assert catalog.run_ids() == [data["run_id"]]
         assert catalog.report(data["run_id"]) == data
+
+
+def test_what_a_client_hands_back_of_a_question_tells_it_nothing(
+    server: Server[Any], root: Path
+) -> None:
+    async def talk(client: Client) -> str:
+        session = client.session
+        answer = await session.call_tool("capability_resolve", MISSING, allow_input_required=True)
+        assert isinstance(answer, InputRequiredResult)
+        assert answer.request_state is not None
+        return answer.request_state
+
+    callback = answering(ElicitResult(action="decline"), [])
+    state = asked(server, talk, elicitation_callback=callback)
+    with refreshed(root) as catalog:
+        (run_id,) = catalog.run_ids()
+    assert run_id not in state
 
 
 @pytest.mark.parametrize("action", ["decline", "cancel"])

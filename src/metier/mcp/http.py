@@ -14,7 +14,7 @@ from mcp.server.transport_security import TransportSecurityMiddleware, Transport
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from metier import __version__
 from metier.mcp.place import Place
@@ -26,7 +26,7 @@ _LONGEST_END = 5
 
 
 class Guard:
-    """Lets only those through who may ask: Host (421), Origin (403), token (401)."""
+    """Lets only those through who may ask: Host (421), Origin (403), token (401), POST (405)."""
 
     def __init__(self, app: ASGIApp, place: Place) -> None:
         self._app = app
@@ -39,18 +39,40 @@ class Guard:
             if refused is not None:
                 await refused(scope, receive, send)
                 return
-        await self._app(scope, receive, send)
+        await _orderly(self._app, scope, receive, send)
 
     async def _refused(self, request: Request) -> Response | None:
         refused = await self._names.validate_request(request)
-        if refused is not None or not self._token or request.url.path == HEALTH:
+        if refused is not None:
             return refused
+        if request.method == "GET" and request.url.path == PATH:
+            # a client may listen for what a server says by itself: this one says nothing
+            return PlainTextResponse("ask with POST", 405, {"Allow": "POST"})
+        if not self._token or request.url.path == HEALTH:
+            return None
         scheme, _, shown = request.headers.get("authorization", "").partition(" ")
         is_same = hmac.compare_digest(shown.strip().encode(), self._token)
         if scheme.lower() == "bearer" and is_same:
             return None
         headers = {"WWW-Authenticate": "Bearer"}
         return PlainTextResponse("a valid bearer token is needed", 401, headers)
+
+
+async def _orderly(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+    """Have `app` answer. A request that is given up at the end of the server is told so."""
+    has_begun = False
+
+    async def sent(message: Message) -> None:
+        nonlocal has_begun
+        has_begun = True
+        await send(message)
+
+    try:
+        await app(scope, receive, sent)
+    except asyncio.CancelledError:
+        if scope["type"] != "http" or has_begun:
+            raise
+        await PlainTextResponse("the server is ending", 503)(scope, receive, send)
 
 
 def _allowed(place: Place) -> TransportSecuritySettings:

@@ -21,8 +21,11 @@ from metier.values.policy import PRESETS, Policy
 
 POLICY = {
     "type": "object",
-    "description": "Overrides of the policy, such as min-total-score or on-missing-required.",
-    "properties": {key: {"type": "string", "maxLength": 100} for key in Policy().to_json()},
+    "description": "Overrides of the policy, such as {'min-total-score': 0.5} or"
+    " {'on-missing-required': 'hard-fail'}.",
+    "properties": {
+        key: {"type": ["string", "number"], "maxLength": 100} for key in Policy().to_json()
+    },
     "additionalProperties": False,
 }
 _QUESTION = "decision"
@@ -57,7 +60,8 @@ def _resolve(catalog: Catalog, args: Args) -> tuple[dict[str, Any], bool]:
     """The report of a new run, and whether it is kept."""
     if not args.get("requires") and not args.get("consumer"):
         raise UsageError("nothing is required", hint="give 'requires', 'consumer' or both")
-    policy = {**PRESETS.get(args.get("preset", ""), {}), **args.get("policy", {})}
+    given = {key: _in_words(value) for key, value in args.get("policy", {}).items()}
+    policy = {**PRESETS.get(args.get("preset", ""), {}), **given}
     made = catalog.resolve(
         args.get("requires", ()),
         args.get("query", ""),
@@ -70,6 +74,11 @@ def _resolve(catalog: Catalog, args: Args) -> tuple[dict[str, Any], bool]:
     is_full = args.get("full", False)
     is_kept = bool(catalog.keep_report(made, full=is_full))
     return (made.full_report() if is_full else made.report).data, is_kept
+
+
+def _in_words(value: str | float) -> str:
+    """A value of a policy as contracts write it."""
+    return value if isinstance(value, str) else f"{value:g}"
 
 
 def _waits(report: dict[str, Any]) -> bool:

@@ -86,8 +86,7 @@ class Calls:
     ) -> CallToolResult | InputRequiredResult:
         try:
             tool = self._tool(params.name)
-            args = params.arguments or {}
-            tool.check(args)
+            args = tool.checked(params.arguments or {})
             return await tool.answer(Call(args, self._keeper, context, params))
         except Exception as error:
             return failure(error)

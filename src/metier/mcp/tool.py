@@ -66,6 +66,7 @@ class ServedTool:
         self.name = name
         self.answer = answer
         self._arguments = Schema(parameters)
+        self._whole = [name for name, one in takes.items() if one.get("type") == "integer"]
         self.spec = Tool(
             name=name,
             title=title,
@@ -81,8 +82,8 @@ class ServedTool:
             ),
         )
 
-    def check(self, args: Args) -> None:
-        """Raises `UsageError` with everything that does not fit."""
+    def checked(self, args: Args) -> Args:
+        """The arguments. Raises `UsageError` with everything that does not fit."""
         problems = self._arguments.problems(args)
         if not problems and not is_utf8(json.dumps(args, ensure_ascii=False)):
             problems = ["arguments: a text holds half of a surrogate pair"]
@@ -92,6 +93,8 @@ class ServedTool:
                 code="TOOL_VALIDATION_ERROR",
                 hint=f"the input schema of {self.name} says what it takes",
             )
+        # 50.0 is an integer in JSON
+        return {**args, **{name: int(args[name]) for name in self._whole if name in args}}
 
 
 def from_catalog(question: Callable[[Catalog, Args], dict[str, Any]]) -> Answer:
@@ -108,10 +111,10 @@ def remembered(question: Callable[[Catalog, Args], dict[str, Any]]) -> Answer:
 
     Who asks what somebody asked before is told the same, unless anybody has written meanwhile.
     """
-    memory: WeakKeyDictionary[Store, _Memory] = WeakKeyDictionary()
+    memory: WeakKeyDictionary[Store, Memory] = WeakKeyDictionary()
 
     def told(catalog: Catalog, args: Args) -> CallToolResult:
-        known = memory.setdefault(catalog.store, _Memory())
+        known = memory.setdefault(catalog.store, Memory())
         known.keep_to(catalog.store.version())
         key = json.dumps(args, sort_keys=True)
         if key not in known.answers:
@@ -124,7 +127,7 @@ def remembered(question: Callable[[Catalog, Args], dict[str, Any]]) -> Answer:
     return answer
 
 
-class _Memory:
+class Memory:
     """Answers of one state of the catalogue, up to a size."""
 
     def __init__(self) -> None:
@@ -140,9 +143,10 @@ class _Memory:
 
     def add(self, key: str, answer: CallToolResult) -> None:
         (text,) = (one.text for one in answer.content if isinstance(one, TextContent))
-        self._size += len(key) + len(text)
-        if self._size > MOST_REMEMBERED:
+        size = len(key) + len(text)
+        if self._size + size > MOST_REMEMBERED:
             self._forget()
+        self._size += size
         self.answers[key] = answer
 
     def _forget(self) -> None:

@@ -128,7 +128,8 @@ READING: tuple[ServedTool, ...] = (
                 "type": "array",
                 "items": _NAME,
                 "maxItems": 100,
-                "description": "Names of capabilities, such as web-search.",
+                "description": "Names of capabilities as skills provide them, such as web-search;"
+                " not the ids of cards.",
             },
             "query": {**_TEXT, "description": "The task in words."},
             "consumer": {**_NAME, "description": "A skill whose requirements are resolved."},
@@ -138,7 +139,7 @@ READING: tuple[ServedTool, ...] = (
                 "enum": list(PRESETS),
                 "description": "prose: also skills that match by their words alone.",
             },
-            "host": {**_NAME, "description": "The runtime that providers must work in."},
+            "host": {**_NAME, "description": "The host that providers must work in."},
             "decision": {
                 "enum": list(DECISIONS),
                 "description": "What to do when a required capability stays open.",
@@ -152,7 +153,8 @@ READING: tuple[ServedTool, ...] = (
         "capability_list",
         "List capability cards",
         "Lists the capability cards of this workspace by id, one page at a time: what each is"
-        " about, and the keywords and the threshold that have it handed over.",
+        " about, and the keywords and the threshold that have it handed over by context_inject."
+        " What skills provide is in skill_list.",
         takes={
             "search": {
                 **_TEXT,
@@ -178,7 +180,11 @@ READING: tuple[ServedTool, ...] = (
                 "maxItems": 1_000,
                 "description": "The conversation, the latest message last.",
             },
-            "agent": {**_NAME, "description": "Who is to act: its core abilities and its limit."},
+            "agent": {
+                **_NAME,
+                "description": "Who is to act: its core abilities and its limit. One that is not"
+                " known here gets what applies to its name.",
+            },
             "core": {
                 "type": "array",
                 "items": _NAME,
