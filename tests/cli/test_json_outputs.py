@@ -263,7 +263,7 @@ def test_reports_that_differ_and_that_do_not(metier_json: Metier, tmp_path: Path
     ids = [metier_json(root, "resolve", "-r", one).data["run_id"] for one in asked]
     listed = metier_json(root, "report", "list").data
     follows(listed, "report list")
-    assert [one["run_id"] for one in listed] == ids
+    assert [one["run_id"] for one in listed] == ids[::-1]
     for other, is_equal in ((ids[1], True), (ids[2], False)):
         found = metier_json(root, "report", "diff", ids[0], other)
         follows(found.data, "report diff")

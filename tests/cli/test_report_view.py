@@ -121,6 +121,24 @@ def test_another_order_is_a_difference(workspace: Workspace, metier: Metier) -> 
     assert (told.code, "order" in told.out) == (1, True)
 
 
+# All of them
+
+
+def test_reports_are_listed_like_runs_with_a_header_and_the_newest_first(metier: Metier) -> None:
+    none = metier("report")
+    assert (none.code, none.out) == (0, "")
+    assert none.err.endswith("no report is kept here: metier resolve makes one\n")
+    first, second = run_id(metier, "-r", "one"), run_id(metier, "-r", "nowhere")
+    listed = metier("report")
+    assert listed == metier("report", "list")
+    assert [line.split("\t") for line in listed.out.splitlines()] == [
+        ["report", "outcome", "required", "selected"],
+        [second, "pending-decision", "nowhere", ""],
+        [first, "not-needed", "one", "alpha::skills/alpha"],
+    ]
+    assert [one["run_id"] for one in metier("report", "--json").data] == [second, first]
+
+
 # Damaged ones
 
 
@@ -129,7 +147,8 @@ def test_damaged_reports_do_not_hide_the_others(workspace: Workspace, metier: Me
     for name, text in DAMAGED.items():
         workspace.write(f".metier/reports/{name}.json", text)
     listed = metier("report", "list")
-    assert (listed.code, [line.split("\t")[0] for line in listed.out.splitlines()]) == (0, [good])
+    first_cells = [line.split("\t")[0] for line in listed.out.splitlines()]
+    assert (listed.code, first_cells) == (0, ["report", good])
     warnings = [one for one in listed.err.splitlines() if one.startswith("warning: report '")]
     assert len(warnings) == len(DAMAGED)
     assert [one["run_id"] for one in metier("report", "list", "--json").data] == [good]

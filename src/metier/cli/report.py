@@ -13,6 +13,7 @@ from metier.cli.resolve_view import Report, print_report
 from metier.cli.session import Session, metier_command, names_from_catalog, run_called
 from metier.errors import MetierError, UsageError
 
+_ACTIONS = ("list", "show", "diff")
 _NEVER_EQUAL = ("run_id", "generated_at")
 _QUESTION = (
     "mode",
@@ -41,15 +42,17 @@ def _complete(ctx: click.Context, _parameter: Any, incomplete: str) -> list[Comp
 
 
 @metier_command("report")
-@click.argument("action", type=click.Choice(["list", "show", "diff"]))
+@click.argument(
+    "action", type=click.Choice(_ACTIONS), metavar=f"[{'|'.join(_ACTIONS)}]", default="list"
+)
 @click.argument("runs", metavar="[REPORT]…", nargs=-1, shell_complete=_complete)
 def command(session: Session, action: str, runs: tuple[str, ...]) -> int:
-    """List the reports of resolutions, show one, or compare two.
+    """List the reports of resolutions, the newest first, show one, or compare two.
 
     REPORT is an id, the beginning of one, or 'last'.
     Exit code 1 when two reports differ in more than their id and time.
     """
-    wanted = {"list": 0, "show": 1, "diff": 2}[action]
+    wanted = _ACTIONS.index(action)
     if len(runs) != wanted:
         raise UsageError(
             f"'report {action}' takes {wanted or 'no'} report{'s' * (wanted != 1)}",
@@ -80,9 +83,9 @@ def _show(session: Session, catalog: Catalog, report: Report) -> None:
 
 
 def _rows(session: Session, catalog: Catalog) -> list[dict[str, Any]]:
-    """What the list says of each report; one that cannot be read is told."""
+    """What the list says of each report, the newest first; one that cannot be read is told."""
     rows = []
-    for run_id in catalog.run_ids():
+    for run_id in reversed(catalog.run_ids()):
         try:
             rows.append(_row(stored_report(catalog, run_id, lambda one: _cells(_row(one)))))
         except MetierError as error:
@@ -109,6 +112,7 @@ def _list(session: Session, rows: list[dict[str, Any]]) -> None:
     session.print_table(
         ["report", "outcome", "required", "selected"],
         [_cells(row) for row in rows],
+        heading=True,
     )
 
 
