@@ -63,16 +63,16 @@ class Load(NamedTuple):
 def bars(scratch: Path) -> Iterator[Bar]:
     root = scratch / "served"
     _skills(root)
-    with _served([sys.executable, "-m", "metier", "mcp", "--http", "--port", "0", "--json",
+    with served([sys.executable, "-m", "metier", "mcp", "--http", "--port", "0", "--json",
                   "--no-refresh", "--root", str(root)]) as ours:  # fmt: skip
-        answer = asyncio.run(_once(ours))
+        answer = answer_of(ours)
         constant = scratch / "constant.json"
         constant.write_text(json.dumps(answer))
-        with _served([sys.executable, "-c", BARE, str(constant)]) as bare:
-            assert asyncio.run(_once(bare)) == answer
-            first, pages = [""], [_cursor(page * PAGE - 1) for page in range(1, SKILLS // PAGE)]
+        with served([sys.executable, "-c", BARE, str(constant)]) as bare:
+            assert answer_of(bare) == answer
+            first, pages = [""], cursors()
             rows = [
-                (_load(bare, first), _load(ours, first), _load(ours, pages)) for _ in range(ROUNDS)
+                (load(bare, first), load(ours, first), load(ours, pages)) for _ in range(ROUNDS)
             ]
     there, same, others = (
         Load(*(median(values) for values in zip(*column, strict=True)))
@@ -90,6 +90,11 @@ def bars(scratch: Path) -> Iterator[Bar]:
             f" {there.p99:.0f}",
             at_least=True,
         )
+
+
+def cursors() -> list[str]:
+    """What asks for each page but the first."""
+    return [_cursor(page * PAGE - 1) for page in range(1, SKILLS // PAGE)]
 
 
 def _cursor(last: int) -> str:
@@ -111,7 +116,7 @@ def _skills(root: Path) -> None:
 
 
 @contextmanager
-def _served(command: list[str]) -> Iterator[str]:
+def served(command: list[str]) -> Iterator[str]:
     """A server in a process of its own; its address."""
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=dict(os.environ)
@@ -162,8 +167,12 @@ async def _answer(reader: asyncio.StreamReader) -> bytes:
     return body
 
 
-async def _once(url: str) -> dict[str, Any]:
+def answer_of(url: str) -> dict[str, Any]:
     """What the tool answers."""
+    return asyncio.run(_once(url))
+
+
+async def _once(url: str) -> dict[str, Any]:
     place = urlsplit(url)
     reader, writer = await asyncio.open_connection(place.hostname, place.port)
     writer.write(_request(url))
@@ -173,11 +182,12 @@ async def _once(url: str) -> dict[str, Any]:
     return content
 
 
-def _load(url: str, cursors: list[str]) -> Load:
-    return asyncio.run(_loaded(url, [_request(url, one) for one in cursors]))
+def load(url: str, cursors: list[str], seconds: float = SECONDS) -> Load:
+    """How fast a server answers fifty clients that ask for the pages after these cursors."""
+    return asyncio.run(_loaded(url, [_request(url, one) for one in cursors], seconds))
 
 
-async def _loaded(url: str, requests: list[bytes]) -> Load:
+async def _loaded(url: str, requests: list[bytes], seconds: float) -> Load:
     """Have all clients ask for some time, each its next question when the last is answered."""
     place, turn = urlsplit(url), count()
     took: list[float] = []
@@ -185,13 +195,13 @@ async def _loaded(url: str, requests: list[bytes]) -> Load:
 
     async def client() -> None:
         reader, writer = await asyncio.open_connection(place.hostname, place.port)
-        while (start := time.perf_counter()) < began + SECONDS:
+        while (start := time.perf_counter()) < began + seconds:
             writer.write(requests[next(turn) % len(requests)])
             await _answer(reader)
             took.append(time.perf_counter() - start)
         writer.close()
 
     await asyncio.gather(*(client() for _ in range(CLIENTS)))
-    seconds = time.perf_counter() - began
+    lasted = time.perf_counter() - began
     took.sort()
-    return Load(len(took) / seconds, took[len(took) // 2] * 1e3, took[len(took) * 99 // 100] * 1e3)
+    return Load(len(took) / lasted, took[len(took) // 2] * 1e3, took[len(took) * 99 // 100] * 1e3)

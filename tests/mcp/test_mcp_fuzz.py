@@ -16,6 +16,8 @@ from mcp_served import ENOUGH, METIER, environment, over_http
 
 OVER_STDIO, OVER_HTTP = 4_000, 1_000
 LAST = "the-last-one"
+UNEXPECTED = "unexpected error"
+"""What standard error says when something of ours has failed."""
 INSIDE = ("Traceback", 'File "', "site-packages", "metier/mcp/")
 
 
@@ -96,6 +98,7 @@ def test_over_stdio_nothing_brings_it_down(workspace: Workspace, modern: bool) -
         reading.join()
         process.stdout.close()
         process.stderr.close()
+    assert UNEXPECTED not in errors[0].decode(errors="replace")
 
 
 def _write(stream: Any, lines: list[bytes]) -> None:
@@ -131,3 +134,4 @@ def test_over_http_nothing_brings_it_down(workspace: Workspace, modern: bool) ->
         connection.close()
         assert server.process.poll() is None
         assert server.stop() == 0
+    assert UNEXPECTED not in Path(f"{workspace.root}.stderr").read_text()
