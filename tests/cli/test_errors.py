@@ -2,15 +2,19 @@
 
 import ctypes
 import os
+import re
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
 from conftest import Workspace
+from metier.cli import COMMANDS, group
+from metier.cli.usage import usage_message
 from metier.discover import LARGEST
 
 BINARY = bytes(range(256)) * 8
@@ -84,22 +88,35 @@ def test_a_command_that_does_not_exist(workspace: Workspace) -> None:
     )
 
 
-def test_no_command_at_all_prints_the_help(workspace: Workspace) -> None:
-    finished = metier(workspace.root)
-    assert finished.returncode == 2
-    assert (finished.stdout + finished.stderr).startswith("Usage: metier ")
+@pytest.mark.parametrize("command", [(), ("hook",)], ids=["metier", "hook"])
+def test_usage_that_nobody_asked_for_goes_to_standard_error(
+    workspace: Workspace, command: tuple[str, ...]
+) -> None:
+    asked = metier(workspace.root, *command, "--help")
+    bare = metier(workspace.root, *command)
+    assert (asked.returncode, asked.stderr) == (0, "")
+    assert (bare.returncode, bare.stdout, bare.stderr) == (2, "", asked.stdout)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("list", "--foo"), "error: No such option '--foo'"),
-        (("list", "wibble"), "error: "),
-        (("show", "skill"), "error: Missing argument 'ID'."),
-        (("lint", "--output-format", "xml"), "error: Invalid value for '--output-format'"),
-        (("lint", "--kind", "card"), "error: --kind needs the files"),
-        (("list", "cards", "--capability", "x"), "error: only skills provide capabilities"),
-        pytest.param(("show",), "error: Missing argument"),
+        (("list", "--jsn"), "no such option --jsn; did you mean --json?"),
+        (("list", "--json=1"), "option --json does not take a value"),
+        (("list", "wibble"), "invalid value for KIND: 'wibble' is not one of 'skill', "),
+        (("list", "skills", "more"), "unexpected argument (more)"),
+        (("show",), "missing argument KIND: one of skill, skills, ability, "),
+        (("show", "skill"), "missing argument ID"),
+        (("show", "skill", "x", "--page", "x"), "invalid value for --page: 'x' is not a whole"),
+        (("show", "skill", "x", "--page", "0"), "invalid value for --page: 0 is less than 1"),
+        (("lint", "--output-format"), "option --output-format requires an argument"),
+        (("lint", "--output-format", "xml"), "invalid value for --output-format: 'xml' is not"),
+        (("lint", "--kind", "card"), "--kind needs the files"),
+        (("list", "cards", "--capability", "x"), "only skills provide capabilities"),
+        (("mcp", "install", "nope"), "invalid value for HOST: 'nope' is not one of "),
+        (("mcp", "stall", "codex"), "invalid value for ACTION: 'stall' is not one of 'install', "),
+        (("record", "x", "maybe"), "invalid value for OUTCOME: 'maybe' is not one of 'success', "),
+        (("completion",), "missing argument SHELL: one of bash, zsh, fish"),
     ],
 )
 def test_wrong_usage_is_two_lines_and_exit_2(
@@ -107,10 +124,29 @@ def test_wrong_usage_is_two_lines_and_exit_2(
 ) -> None:
     finished = metier(workspace.root, *arguments)
     error, hint = finished.stderr.splitlines()
-    assert error.startswith(message)
+    assert error.startswith(f"error: {message}")
     assert error.endswith(" (USAGE)")
+    assert not error.endswith(". (USAGE)")
     assert hint.startswith(("hint: metier list", f"hint: metier {arguments[0]} "))
     assert (finished.returncode, finished.stdout) == (2, "")
+
+
+ARGUMENTS = [
+    (name, parameter)
+    for name in COMMANDS
+    for parameter in group.get_command(click.Context(group), name).params  # type: ignore[union-attr]
+    if isinstance(parameter, click.Argument)
+]
+
+
+@pytest.mark.parametrize(("name", "parameter"), ARGUMENTS, ids=str)
+def test_an_argument_is_named_in_one_plain_word(name: str, parameter: click.Argument) -> None:
+    wrong = click.BadParameter("'x' will not do.", param=parameter)
+    said = usage_message(wrong)
+    assert re.fullmatch(r"invalid value for [A-Z]+: 'x' will not do", said)
+    assert re.match(
+        r"missing argument [A-Z]+", usage_message(click.MissingParameter(param=parameter))
+    )
 
 
 @pytest.mark.parametrize(

@@ -250,7 +250,7 @@ def test_explain_tells_a_core_ability_that_another_requires_from_a_dependency(
 @pytest.mark.parametrize(
     ("arguments", "code", "lines"),
     [
-        ([], 2, ["error: Missing option '--task'. (USAGE)", "hint: metier inject --help"]),
+        ([], 2, ["error: missing option --task (USAGE)", "hint: metier inject --help"]),
         (
             ["--task", "x", "--core", "stile"],
             1,
@@ -286,7 +286,7 @@ def test_a_limit_that_is_no_number_from_zero_on_is_refused(
 ) -> None:
     made = metier("inject", "--task", "x", option, value)
     assert (made.code, made.out) == (2, "")
-    assert made.err.startswith(f"error: Invalid value for '{option}'")
+    assert made.err.startswith(f"error: invalid value for {option}")
 
 
 def test_json_tells_a_failure_by_its_issues_and_the_exit_code(

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import click
 
 from metier import __version__
+from metier.cli.usage import usage_message
 from metier.core.nearest import nearest
 from metier.core.paths import is_utf8
 from metier.core.text import printable
@@ -45,6 +46,8 @@ COMMANDS: dict[str, _Command] = {
     "completion": _Command("completion", "Print a script that completes commands in a shell."),
 }
 STOPPED, PIPE_CLOSED = 130, 141
+_COMPLETION = "_METIER_COMPLETE"
+"""Set by a shell that asks how a command line may go on; it gives no arguments."""
 
 
 @contextmanager
@@ -95,26 +98,32 @@ class _LazyGroup(click.Group):
 )
 @click.version_option(__version__, prog_name="metier")
 def group() -> None:
-    """Know which skills, abilities, cards and agents exist, and what is wrong with them.
+    """Know which skills, abilities, cards and agents exist in your folders, decide by written rules
+    which of them a task needs, hand over just that much text within a token budget, run the agents
+    so that a crash loses nothing, and prove every decision afterwards.
 
-    Data goes to standard output, everything else to standard error. Exit codes: 0 done,
-    1 findings or failure, 2 wrong usage or configuration.
+    Data goes to standard output, everything else to standard error. Exit codes: 0 done;
+    1 findings, unresolved, or a failed run; 2 wrong usage or configuration; 3 a decision is
+    pending; 130 cancelled.
     """
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code. Never raises on what a user can cause."""
     _prepare_streams()
+    if not arguments and _COMPLETION not in os.environ:
+        context = click.Context(group, info_name="metier", **group.context_settings)
+        click.echo(group.get_help(context), err=True, color=_colour())
+        return 2
     try:
         result: Any = group.main(
-            args=list(arguments) or ["--help"],
+            args=list(arguments),
             prog_name="metier",
             standalone_mode=False,
             color=_colour(),
         )
         sys.stdout.flush()
-        code = result if isinstance(result, int) else 0
-        return code if arguments else 2
+        return result if isinstance(result, int) else 0
     except SystemExit as stop:  # click ends so after completing, or when nobody reads its output
         return _leave_closed_pipe() if stop.code == 1 else 0
     except BrokenPipeError:
@@ -129,7 +138,7 @@ def run(arguments: Sequence[str]) -> int:
             traceback.print_exc()
         if isinstance(error, UnicodeEncodeError) and not all(map(is_utf8, arguments)):
             error = UsageError("an argument is not UTF-8", hint="metier --help")
-        return _report(error)
+        return _report(error, arguments)
 
 
 def _prepare_streams() -> None:
@@ -160,15 +169,15 @@ def _leave_closed_pipe() -> int:
     return PIPE_CLOSED
 
 
-def _report(error: Exception) -> int:
+def _report(error: Exception, arguments: Sequence[str]) -> int:
     """Say what went wrong in one line, where, and what to do; the exit code to leave with."""
     if isinstance(error, MetierError):
         _print_error(error.message, error.code, error.where, error.hint)
         return error.exit_code
     if isinstance(error, click.ClickException):
-        context = getattr(error, "ctx", None)
-        hint = f"{context.command_path if context else 'metier'} --help"
-        _print_error(" ".join(error.format_message().split()), "USAGE", "", hint)
+        named = arguments[:1] if arguments and arguments[0] in COMMANDS else ()
+        hint = " ".join(("metier", *named, "--help"))
+        _print_error(usage_message(error), "USAGE", "", hint)
         return 2
     if isinstance(error, OSError):
         where = error.filename if isinstance(error.filename, str) else ""

@@ -62,7 +62,7 @@ def command(
     the exit code is 1, which no host takes for a refusal.
     """
     if action is None:
-        click.echo(click.get_current_context().get_help())
+        click.echo(click.get_current_context().get_help(), err=True)
         return 2
     if action not in _ACTIONS:
         raise _unknown(action, host)

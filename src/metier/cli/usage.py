@@ -1,0 +1,51 @@
+"""What click says of a wrong command line, in our words."""
+
+import re
+
+import click
+
+_QUOTED_OPTION = re.compile(r"'(--?[\w-]+)'")
+_WORDS = {
+    "is not a valid integer range": "is not a whole number",
+    "is not a valid integer": "is not a whole number",
+    "is not a valid float range": "is not a number",
+    "is not in the range x>=": "is less than ",
+    "got unexpected extra argument": "unexpected argument",
+}
+
+
+def usage_message(error: click.ClickException) -> str:
+    """One line without a capital and a full stop; arguments are named as the help names them."""
+    if isinstance(error, click.MissingParameter):
+        return _missing(error)
+    if isinstance(error, click.BadParameter) and error.param is not None:
+        return f"invalid value for {_called(error.param)}: {_plain(error.message)}"
+    if isinstance(error, click.NoSuchOption):
+        near = sorted(error.possibilities or ())
+        meant = f"; did you mean {' or '.join(near)}?" if near else ""
+        return f"no such option {error.option_name}{meant}"
+    return _plain(error.format_message())
+
+
+def _missing(error: click.MissingParameter) -> str:
+    if error.param is None:
+        return _plain(error.format_message())
+    what = f"missing {error.param.param_type_name} {_called(error.param)}"
+    known = getattr(error.param.type, "choices", ())
+    return f"{what}: one of {', '.join(map(str, known))}" if known else what
+
+
+def _called(parameter: click.Parameter) -> str:
+    """An option by its long name, an argument by its metavar; if that is no word, by its name."""
+    if isinstance(parameter, click.Option):
+        return max(parameter.opts, key=len)
+    word = (parameter.metavar or "").strip("[].…")
+    return word if word.isalpha() and word.isupper() else (parameter.name or "").upper()
+
+
+def _plain(text: str) -> str:
+    text = _QUOTED_OPTION.sub(r"\1", " ".join(text.split()).removesuffix("."))
+    text = text[:1].lower() + text[1:] if text[1:2].islower() else text
+    for theirs, ours in _WORDS.items():
+        text = text.replace(theirs, ours)
+    return text
