@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from metier.atomic import write_atomically
@@ -90,8 +90,12 @@ class Linted:
 
     files: int
     issues: list[Issue]
-    left_out: list[Exclusion] = field(default_factory=list)
+    left_out: list[Exclusion]
     """The files that the catalogue leaves out, exact copies among them."""
+
+    def with_more(self, files: int, issues: Iterable[Issue]) -> "Linted":
+        """With findings in so many files that are no documents."""
+        return replace(self, files=self.files + files, issues=[*self.issues, *issues])
 
 
 def lint_files(reading: Reading, on_progress: Callable[[int, int], None] | None = None) -> Linted:

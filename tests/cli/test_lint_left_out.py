@@ -47,6 +47,8 @@ def left_out_of_everything(workspace: Workspace) -> None:
     os.truncate(workspace.write("skills/huge/SKILL.md", ""), 100_000_000)
     (workspace.root / "skills/folder/SKILL.md").mkdir(parents=True)
     (workspace.root / "skills/away").symlink_to("/")
+    workspace.write(".dci/aliases.v1.json", "{}")
+    workspace.write("AGENTS.md", "Look around.\n")
     workspace.write("abilities/bad.md", "---\npriority: many\n---\nDo it.\n")
 
 
@@ -79,6 +81,12 @@ def test_a_skill_that_is_switched_off_is_named_and_no_finding(
         " 'enabled: false')",
         "1 file checked, nothing to complain about; 1 left out",
     ]
+
+
+def test_settings_that_select_codes_do_not_keep_it_quiet(workspace: Workspace, lint: Lint) -> None:
+    workspace.write("skills/empty/SKILL.md", "")
+    workspace.write("metier.toml", "[lint]\nselect = ['SK']\n")
+    assert "left out: skills/empty/SKILL.md (unparseable: the file is empty)\n" in lint().err
 
 
 def test_who_asks_for_some_codes_is_not_told_what_is_left_out(

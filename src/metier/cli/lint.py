@@ -112,13 +112,14 @@ def command(
         linted = _with_agents_file(linted, paths, workspace, config)
     if not paths:
         wrong = settings_findings(config, workspace, _card_ids(checked.reading))
-        linted = _with_issues(linted, [*failed_sources, *wrong])
+        more = [*failed_sources, *wrong]
+        linted = linted.with_more(len({issue.path for issue in more}), more)
     issues = _chosen(linted, wants, places, checked.repairs)
     if dry_run:
         print_repairs(session, checked.repairs, places.shown, as_json=output_format == "json")
     else:
         click.echo(_render(issues, output_format), nl=False)
-    if choice.select:  # who asks for some codes wants no more
+    if select:  # who asks for some codes wants no more
         linted = replace(linted, left_out=[])
     for one in untold(linted, wants):
         session.note(f"left out: {places.shown(one.path)} ({one.reason}: {one.detail})")
@@ -293,7 +294,7 @@ def _with_alias_tables(linted: Linted, paths: Sequence[str], workspace: str) -> 
     issues = [
         issue for file, shown in tables for issue in read_alias_table(file, "workspace", shown)[1]
     ]
-    return Linted(linted.files + len(tables), [*linted.issues, *issues])
+    return linted.with_more(len(tables), issues)
 
 
 def _is_agents_file(path: str, workspace: str) -> bool:
@@ -317,7 +318,7 @@ def _with_agents_file(
         issues = [Issue("IO201", f"cannot be read: {error.strerror}", shown)]
     else:
         issues = lint_agents_file(text, shown, _cards(workspace, config))
-    return replace(linted, files=linted.files + 1, issues=[*linted.issues, *issues])
+    return linted.with_more(1, issues)
 
 
 def _cards(workspace: str, config: Config) -> list[str]:
@@ -331,12 +332,6 @@ def _cards(workspace: str, config: Config) -> list[str]:
 def _card_ids(reading: Reading) -> set[str]:
     """The ids of all cards, also of those that are left out."""
     return {reading.read(found).handle for found in reading.found if found.kind == "card"}
-
-
-def _with_issues(linted: Linted, issues: Sequence[Issue]) -> Linted:
-    """With findings in what is no document; each of its places counts as a file."""
-    more = len({issue.path for issue in issues})
-    return replace(linted, files=linted.files + more, issues=[*linted.issues, *issues])
 
 
 def _render(issues: Sequence[Issue], output_format: str) -> str:
