@@ -83,7 +83,7 @@ def filled(workspace: Workspace) -> Workspace:
 
 @pytest.mark.parametrize(
     "command",
-    [("list",), ("list", "agents"), ("show", "skill", "brave"), ("providers", "web-search")],
+    [("list",), ("list", "cards"), ("show", "skill", "brave"), ("providers", "web-search")],
 )
 def test_a_reading_command_builds_a_missing_catalogue_and_says_so_once(
     filled: Workspace, metier: Metier, command: tuple[str, ...]
@@ -373,6 +373,19 @@ def test_demo_shows_the_example_and_nothing_of_the_user(tmp_path: Path, empty_ho
     shown = demo(tmp_path).stdout
     assert "incident-review" in shown
     assert "private-matter" not in shown
+
+
+def test_the_agent_that_is_built_in_is_named_and_has_no_file(
+    workspace: Workspace, metier: Metier
+) -> None:
+    listed = metier("list", "agents")
+    assert (listed.out, "'standard' is built in" in listed.err) == ("", True)
+    shown = metier("show", "agent", "standard")
+    assert (shown.code, "is built in and has no file" in shown.err) == (1, True)
+    text = "agentId: standard\ndescription: Ours.\nsystemPrompt: Work.\n"
+    workspace.write("agents/standard.yaml", text)
+    assert "built in" not in metier("list", "agents").err
+    assert "Ours." in metier("show", "agent", "standard").out
 
 
 def test_every_command_of_the_list_exists() -> None:

@@ -1,5 +1,7 @@
 """`metier list`"""
 
+import shutil
+import sys
 from typing import Any
 
 import click
@@ -8,9 +10,13 @@ from click.shell_completion import CompletionItem
 from metier.catalog import Catalog
 from metier.cli.session import Session, complete_names, metier_command
 from metier.errors import UsageError
+from metier.values.agents import STANDARD
 from metier.values.documents import Ability
 from metier.values.files import KIND_OF, PLURAL
 from metier.values.rows import Row
+
+_WIDE = 120
+"""Columns of a terminal from which on five of a table can be read."""
 
 
 def _complete(_ctx: Any, _parameter: Any, incomplete: str) -> list[CompletionItem]:
@@ -67,6 +73,8 @@ def command(
             asked = bool(search is not None or capability is not None or agent or tags)
             where = "are like that" if asked else f"found below {catalog.workspace}"
             session.note(f"no {PLURAL[wanted]} {where}")
+        if wanted == "agent" and all(row.handle != STANDARD for row in catalog.documents("agent")):
+            session.note(f"besides, '{STANDARD}' is built in: metier run {STANDARD} TASK")
         if wanted == "ability":
             _print_abilities(session, rows)
             return
@@ -92,13 +100,17 @@ def _by_priority(
 
 
 def _print_abilities(session: Session, rows: list[Row]) -> None:
+    """A narrow terminal has no room for paths, which say little more than the names."""
+    is_narrow = sys.stdout.isatty() and shutil.get_terminal_size().columns < _WIDE
     table = []
     for row in rows:
         ability = Ability.of(row.data, content="")
         label = _label(row) if ability.enabled else f"{_label(row)} (disabled)"
+        path = [] if is_narrow else [row.path]
         tags = ", ".join(ability.tags)
-        table.append([label, str(ability.priority), tags, row.path, row.description])
-    session.print_table(["name", "priority", "tags", "path", "description"], table)
+        table.append([label, str(ability.priority), tags, *path, row.description])
+    path = [] if is_narrow else ["path"]
+    session.print_table(["name", "priority", "tags", *path, "description"], table)
 
 
 def _label(row: Row) -> str:

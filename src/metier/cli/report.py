@@ -8,7 +8,8 @@ from click.shell_completion import CompletionItem
 
 from metier.catalog import Catalog
 from metier.cli.layout import one_line
-from metier.cli.resolve import Known, how_to_go_on, notes, stored_report
+from metier.cli.resolve import how_to_go_on, stored_report
+from metier.cli.resolve_hints import Known, notes
 from metier.cli.resolve_view import Report, print_report
 from metier.cli.session import Session, metier_command, names_from_catalog, run_called
 from metier.errors import MetierError, UsageError

@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import NamedTuple
@@ -11,24 +11,18 @@ import click
 
 from metier.catalog import Catalog
 from metier.cli.layout import one_line
+from metier.cli.resolve_hints import Known, notes
 from metier.cli.resolve_view import (
-    Found,
     Report,
-    Row,
     block,
     counts,
-    delta,
     dependency_lines,
     headline,
-    matches_of,
-    name_of,
     print_report,
-    shown_rows,
     without,
 )
 from metier.cli.session import Session, complete_names, metier_command, run_called
 from metier.config import STATE_FOLDER
-from metier.core.nearest import nearest
 from metier.errors import InvalidDocumentError, NotFoundError, UsageError
 from metier.resolve.engine import DEPTH
 from metier.resolve.missing import DECISIONS, Decision, settle_missing
@@ -39,7 +33,6 @@ from metier.values.contracts import Mode
 from metier.values.policy import PRESETS
 
 EXIT_CODES = {"failed": 1, "aborted": 1, "pending-decision": 3}
-_MOST_HINTS = 10
 _ANY_DECISION = "|".join(DECISIONS)
 
 
@@ -99,8 +92,8 @@ def command(
 ) -> int:
     """Say which skill provides what is required, and why.
 
-    QUERY is the task in words; without it the capabilities are. Exit code 1 when a required
-    capability stays open, 3 when a decision is needed.
+    QUERY, the task in words, ranks providers; without it the names of the capabilities do. Exit
+    code 1 when a required capability stays open, 3 when a decision is needed.
     """
     with session.catalog() as catalog:
         if run_id is not None:
@@ -277,126 +270,3 @@ def _check(report: Report) -> None:
     dependency_lines(report)
     counts(report, ())
     notes(report, Known())
-
-
-# Warnings and hints
-
-
-class Known(NamedTuple):
-    """What hints need and a report does not hold."""
-
-    probes: frozenset[str] = frozenset()
-    """The capabilities that the settings have a probe for."""
-    capabilities: Callable[[], Iterable[str]] = tuple
-    """Every capability that a skill declares."""
-
-    @classmethod
-    def of(cls, catalog: Catalog) -> "Known":
-        probes = frozenset(one.capability for one in catalog.config.probes)
-        return cls(probes, catalog.capabilities)
-
-
-def notes(report: Report, known: Known) -> list[str]:
-    """What is not as it should be, and what somebody may want to do next."""
-    found = matches_of(report)
-    hints = [*_no_candidates(report), *_typos(report, found, known)]
-    hints += [*_prose(report, found), *_probes(report, known)]
-    return [
-        *(f"warning: {one}" for one in _warnings(report)),
-        *(f"hint: {one}" for one in hints),
-    ]
-
-
-def _warnings(report: Report) -> list[str]:
-    warnings = [one_line(one) for one in report["diagnostics"]["warnings"]]
-    for one in report["dependencies"]:
-        left_open = ", ".join(dict.fromkeys(_open_below(one)))
-        if left_open and one["provider"] in report["selected"]:
-            name = name_of(one["provider"])
-            warnings.append(f"'{name}' is selected, but requires what stays open: {left_open}")
-    return warnings
-
-
-def _open_below(node: Row) -> list[str]:
-    below = [name for one in node["dependencies"] for name in _open_below(one)]
-    return [*(one_line(name) for name in node["unresolved"]), *below]
-
-
-def _no_candidates(report: Report) -> list[str]:
-    others = report["discovery"]["included"] - (report["consumer"] is not None)
-    if others <= 0:
-        other = "other " if report["consumer"] is not None else ""
-        return [f"there are no {other}skills here: metier list skills, or metier init"]
-    if shown_rows(report) or not report["required_capabilities"]:
-        return []
-    return ["no skill has these words or names"]
-
-
-def _typos(report: Report, found: dict[str, Found], known: Known) -> list[str]:
-    """The capability that is meant, where nobody has the very one that was typed."""
-    declared = {
-        name
-        for name, rows in found.items()
-        if any(one["match"] in ("exact", "alias") for _, one in rows)
-    }
-    wanted = report["unresolved_required_capabilities"]
-    unmatched = [one for one in wanted if one not in declared][:_MOST_HINTS]
-    names = list(known.capabilities()) if unmatched else []
-    near = [(one, nearest(one.lower(), names)) for one in unmatched]
-    return [f"'{one_line(one)}': did you mean '{name}'?" for one, name in near if name]
-
-
-def _prose(report: Report, found: dict[str, Found]) -> list[str]:
-    """What lets skills pass that match by their words alone, if anything does."""
-    chosen = report["diagnostics"]["chosen"]
-    for capability in report["unresolved_required_capabilities"]:
-        for row, one in found.get(capability, ()):
-            if one["match"] == "provisional" and row["id"] not in chosen:
-                if report["mode"] == "strict":
-                    name = one_line(row["name"])
-                    return [
-                        f"strict needs contracts: let '{name}' declare {one_line(capability)},"
-                        " or try --mode best-effort --policy prose"
-                    ]
-                if _passes_as_prose(row, report):
-                    return ["--policy prose lets skills pass that match by their words alone"]
-    return []
-
-
-def _passes_as_prose(row: Row, report: Report) -> bool:
-    is_cover = report["selection_mode"] == "cover"
-    of = "_of_resolved" if is_cover else ""
-    limits = {key: float(value) for key, value in PRESETS["prose"].items()}
-    return (
-        "below-min-contract-score" in row["rejected"]
-        and set(row["rejected"]) <= {f"below-{key}" for key in limits}
-        and row[f"S_contract{of}"] >= limits["min-contract-score"]
-        and row[f"S_total_final{of}"] >= limits["min-total-score"]
-        and (is_cover or not report["diagnostics"]["chosen"])
-    )
-
-
-def _probes(report: Report, known: Known) -> list[str]:
-    """For those flagged whose probe was not run: how far off they are, what could clear them."""
-    tried = {one["candidate"] for one in report["diagnostics"]["probes"]}
-    flagged = [row for row in report["candidates"] if row["contract_inflated"]]
-    untried = [row for row in flagged if row["id"] not in tried]
-    lines = [
-        f"'{one_line(row['name'])}' claims more than it describes{delta(row, report)};"
-        f" {_clearing(row, report, known)}"
-        for row in untried[:_MOST_HINTS]
-    ]
-    if len(untried) > _MOST_HINTS:
-        lines.append(f"and {len(untried) - _MOST_HINTS} more claim more than they describe")
-    return lines
-
-
-def _clearing(row: Row, report: Report, known: Known) -> str:
-    wanted = [one["capability"] for one in row["matches"] if one["resolved"]]
-    configured = ", ".join(one_line(one) for one in wanted if one in known.probes)
-    if not configured:
-        names = ", ".join(one_line(one) for one in wanted) or "it"
-        return f"no probe of {names} is configured that could clear it"
-    is_offered = report["mode"] == "best-effort"
-    when = "it is offered on a terminal" if is_offered else "it was not reached"
-    return f"the probe of {configured} could clear it: {when}"

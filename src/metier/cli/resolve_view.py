@@ -209,7 +209,8 @@ def reason(row: Row, report: Report) -> str:
         outcome = report["on_missing_required_action"]["outcome"]
         return f"the best, but the resolution is {outcome}: nothing is selected"
     if report["selection_mode"] == "cover":
-        return f"covers {', '.join(_covered(row))}"
+        of_it = f"{row['S_total_final_of_resolved']:.3f} for that alone"
+        return f"covers {', '.join(_covered(row))} ({of_it})"
     below = next((one for one in _left(report) if one["rank"] > row["rank"]), None)
     if below is None:
         return "no other candidate is left"

@@ -14,6 +14,7 @@ from metier.core.budget import pages
 from metier.core.text import printable
 from metier.errors import NotFoundError, UsageError
 from metier.inject.abilities import DEFAULT_MAX_TOKENS
+from metier.values.agents import STANDARD
 from metier.values.files import KIND_OF, KINDS, Kind
 from metier.values.rows import Row
 
@@ -91,7 +92,7 @@ def _show_reference(
 def _show_document(
     session: Session, catalog: Catalog, kind: Kind, wanted: str, page: int | None, max_tokens: int
 ) -> None:
-    row = catalog.row(kind, wanted)
+    row = _row(catalog, kind, wanted)
     others = [other.id for other in catalog.find(kind, wanted) if other != row]
     issues = catalog.issues_of(row)
     body = catalog.document(row).body
@@ -109,6 +110,15 @@ def _show_document(
     for name, value in facts:
         click.echo(f"{click.style(f'{printable(name)}:', bold=True)} {printable(value)}")
     click.echo(f"\n{printable(body)}" if body else "\n(no text)")
+
+
+def _row(catalog: Catalog, kind: Kind, wanted: str) -> Row:
+    if kind == "agent" and wanted == STANDARD and not catalog.find(kind, wanted):
+        raise NotFoundError(
+            f"agent '{STANDARD}' is built in and has no file",
+            hint=f"to have your own, write agents/{STANDARD}.yaml",
+        )
+    return catalog.row(kind, wanted)
 
 
 def _page(number: int, pages: Sequence[str]) -> tuple[str, dict[str, int]]:

@@ -33,7 +33,8 @@ def asked_for(
     wanted = tuple(dict.fromkeys([*requires, *own]))
     optional = contract.optional if contract is not None else ()
     if not wanted and not optional:
-        raise UsageError("nothing is required", hint="name a capability with -r, or --for SKILL")
+        hint = "name a capability with -r, or --for SKILL; the query only ranks providers"
+        raise UsageError("nothing is required", hint=hint)
     count = len(wanted) + len(optional)
     if count > MOST_REQUIRED:
         message = f"{count} capabilities are asked for, at most {MOST_REQUIRED} can be"
