@@ -135,6 +135,15 @@ def test_a_skill_outside_of_the_workspace_is_named_by_a_file_that_is_there(hooks
     assert line.endswith(f"({team}/pdf/SKILL.md)")
 
 
+def test_a_skill_in_a_folder_of_the_host_is_named_like_any_other_of_the_workspace(
+    hooks: Hooks,
+) -> None:
+    hooks.skill("pdf", "Extracts tables from PDF files.", ".codex/skills/pdf")
+    hooks.prepare()
+    (line,) = skill_lines(hooks.text("codex", hooks.asked("codex")))
+    assert line.endswith("(.codex/skills/pdf/SKILL.md)")
+
+
 def test_in_a_folder_below_paths_say_where_they_begin(filled: Hooks) -> None:
     below = filled.root / "packages" / "api"
     below.mkdir(parents=True)

@@ -96,8 +96,9 @@ class _Answer:
         self._skills: list[Suggestion] = []
         self._tokens = 0
         asked_in = os.path.realpath(asked.folder or os.getcwd())
-        self._folder = "" if asked_in == workspace else workspace
-        """What stands before paths: where the host works in a folder below."""
+        self._workspace = workspace
+        self._is_asked_there = asked_in == workspace
+        """Not where the host works in a folder below: it needs whole paths."""
 
     def fresh_for(self) -> int:
         """The seconds for which the catalogue is fresh; 0 when it was not prepared for hooks."""
@@ -196,10 +197,17 @@ class _Answer:
                     stopped = True
         return self._with_skills(text, secret, room)
 
+    def _where(self, one: Suggestion) -> str:
+        """The file of a skill; as short as the host can find it."""
+        inside = os.path.join(self._workspace, one.path)
+        if one.file not in ("", inside):
+            return one.file
+        return one.path if self._is_asked_there else inside
+
     def _with_skills(self, text: str, secret: bytes, room: int) -> str:
         named = [one for one in self._skills if not one.outcome]
         while named:
-            lines = "\n".join(_line(one, self._folder) for one in named)
+            lines = "\n".join(_line(one, self._where(one)) for one in named)
             part = as_reference(
                 f"Skills installed here that may fit this request:\n{lines}",
                 kind="skills", id=str(len(named)), source="metier", secret=secret,
@@ -255,10 +263,9 @@ def _is_short(text: str) -> bool:
     return len(quoted_short(text)) <= MOST_CHARACTERS
 
 
-def _line(one: Suggestion, folder: str) -> str:
+def _line(one: Suggestion, where: str) -> str:
     about = " ".join(one.description.split())
     if len(about) > _LONGEST_DESCRIPTION:
         about = f"{about[:_LONGEST_DESCRIPTION]}…"
-    where = os.path.join(folder, one.path) if folder and not one.file else one.file or one.path
     shown = f"- '{' '.join(one.name.split())}': {about} ({where})".translate(_DEFUSED)
     return "".join(char if char.isprintable() else "?" for char in shown)
