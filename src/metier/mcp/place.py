@@ -1,5 +1,6 @@
 """Where a server listens over HTTP, and for whom."""
 
+import errno
 import ipaddress
 import socket
 from collections.abc import Sequence
@@ -51,13 +52,20 @@ class Place(NamedTuple):
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             bound.bind((self.host, self.port))
             bound.listen(2_048)
-        except OSError as error:
+        except (OSError, TypeError) as error:  # the latter: a name that cannot be encoded
             bound.close()
-            raise UsageError(
-                f"cannot listen on {self.host}:{self.port}: {error.strerror or error}",
-                hint="--port 0 takes any that is free",
-            ) from None
+            why = getattr(error, "strerror", None) or error
+            message = f"cannot listen on {self.host}:{self.port}: {why}"
+            raise UsageError(message, hint=self._way_out(error)) from None
         return bound
+
+    def _way_out(self, error: OSError | TypeError) -> str:
+        """What to do when a socket cannot listen there."""
+        if isinstance(error, PermissionError):
+            return "a port from 1024 on needs no rights: --port N"
+        if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+            return "--port 0 takes any that is free"
+        return f"{self.host} is not an address of this machine; 127.0.0.1 always is"
 
     def hosts(self) -> list[str]:
         """The names that a client may reach the server by."""
