@@ -14,8 +14,7 @@ from metier.hooks.hosts import Host, Scope
 BACKUP = ".metier-backup"
 """Ends the name of the file that keeps what was there before the first install."""
 _MADE = ".metier-made"
-"""Ends the name of the file that counts the folders that were made for another."""
-_MOST_FOLDERS = 8
+"""Ends the name of a mark: its folder was made by metier, which put there what the mark names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +28,10 @@ class Change:
     """Its text then; None when it is removed."""
     backup: Literal["keep", "make", "drop"] = "keep"
     """What happens to the backup beside it."""
+    copy: str | None = None
+    """What a backup holds; None for the text as it is now."""
+    has_more: bool = False
+    """Whether another entry of metier stands in it then."""
 
     @property
     def target(self) -> str:
@@ -100,8 +103,8 @@ def apply(plan: Plan) -> None:
             raise MetierError(message, code="SYSTEM", where=change.path, hint="run it again")
         try:
             _write(change)
-            if not plan.installs:
-                _remove_folders(change.path)
+            if not plan.installs and not change.has_more:
+                _unmark(change.target)
         except OSError as error:
             raise MetierError(
                 f"the file cannot be written: {error.strerror or error}",
@@ -132,17 +135,21 @@ def _lines(text: str | None) -> list[str]:
 def _write(change: Change) -> None:
     real = change.target
     if change.backup == "make" and change.before is not None:
-        write_atomically(change.path + BACKUP, change.before.encode())
+        copy = change.before if change.copy is None else change.copy
+        write_atomically(change.path + BACKUP, copy.encode())
         os.chmod(change.path + BACKUP, stat.S_IMODE(os.stat(real).st_mode))
     if change.after is None:
         os.unlink(real)
         return
     made = _make_folders(os.path.dirname(real))
     write_atomically(real, change.after.encode())
-    if made:
-        write_atomically(change.path + _MADE, f"{made}\n".encode())
+    if change.before is None:
+        _mark(real, made)
     if change.backup == "drop":
         os.unlink(change.path + BACKUP)
+
+
+# Folders
 
 
 def _make_folders(folder: str) -> int:
@@ -154,16 +161,38 @@ def _make_folders(folder: str) -> int:
     return missing
 
 
-def _remove_folders(path: str) -> None:
-    """Remove the folders that were made for a file, as far as they are empty."""
-    try:
-        with open(path + _MADE, "rb") as file:
-            made = int(file.read(8))
-        os.unlink(path + _MADE)
-    except (OSError, ValueError):
-        return
+def _mark(path: str, made: int) -> None:
+    """Mark a new file if its folder was made by metier, and that folder in the same way.
+
+    The nearest `made` folders were made just now; others have marks in them.
+    """
     folder = os.path.dirname(path)
-    with suppress(OSError):  # a folder that is in use stays
-        for _ in range(min(made, _MOST_FOLDERS)):
+    if made > 0 or _marked(folder):
+        write_atomically(path + _MADE, b"metier made this folder\n")
+        _mark(folder, made - 1)
+
+
+def _unmark(path: str) -> None:
+    """Take away the mark of what is metier's no more, and the folder if that was the last one.
+
+    A folder that is in use stays, without a mark.
+    """
+    folder = os.path.dirname(path)
+    marked = _marked(folder)
+    for one in marked:
+        if one == path or not os.path.lexists(one):
+            os.unlink(one + _MADE)
+    if marked and not _marked(folder):
+        with suppress(OSError):
             os.rmdir(folder)
-            folder = os.path.dirname(folder)
+        _unmark(folder)
+
+
+def _marked(folder: str) -> list[str]:
+    """What metier put into a folder that it made; nothing where it did not make the folder."""
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return []
+    found = [name.removesuffix(_MADE) for name in names if name.endswith(_MADE)]
+    return [os.path.join(folder, name) for name in found]

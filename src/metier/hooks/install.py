@@ -8,6 +8,7 @@ import json
 import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from metier.core.paths import is_inside, is_utf8
@@ -26,6 +27,7 @@ from metier.hooks.hosts import (
     place_of,
 )
 from metier.hooks.shims import is_unedited, mark, plugin_files
+from metier.mcp.hosts import LISTINGS
 
 __all__ = ["BACKUP", "HOSTS", "Change", "Plan", "apply", "plan_install", "plan_uninstall"]
 
@@ -105,8 +107,35 @@ def _settings_change(host: Host, entry: Entry, path: str, command: Sequence[str]
     data = _parsed(text, path, host, entry, value)
     ours = [place for place in _ours(data, host.name) if place[1] == entry.event]
     new = _updated(host, entry, text, ours, value) if ours else _extended(text, data, entry, value)
-    is_known = before in (None, new) or _is_made_whole(host, entry, data, ours)
-    return Change(path=path, before=before, after=new, backup=backup_of(path, is_known))
+    is_known = before in (None, new) or is_made_whole(host.name, text)
+    change = Change(path=path, before=before, after=new, backup=backup_of(path, is_known))
+    return beside(change, LISTINGS[host.name].without_made)
+
+
+def beside(change: Change, without: Callable[[str], str]) -> Change:
+    """The change of a file where metier may stand as a hook and as a server.
+
+    `without` takes out the other one, if metier wrote it: that was not there before metier.
+    """
+    after = change.after
+    has_more = after is not None and without(after) != after
+    return replace(change, copy=without(change.before or ""), has_more=has_more)
+
+
+def is_made_whole(host: str, text: str) -> bool:
+    """Whether there is nothing in settings but what metier wrote, as a hook or as a server."""
+    rest = without_hook(host, LISTINGS[host].without_made(text))
+    return rest != text and splice.parse(rest).keys() <= {"version"}
+
+
+def without_hook(host: str, text: str) -> str:
+    """Settings in JSON without the hook that install wrote; one that somebody wrote stays."""
+    entry = HOSTS[host].entry if host in HOSTS else None
+    if entry is None:
+        return text
+    data = splice.parse(text)
+    made = [place for place in _ours(data, host) if _is_made(host, entry, data, place)]
+    return _pruned(text, made, None) if made else text
 
 
 def backup_of(path: str, is_known: bool) -> Literal["keep", "make"]:
@@ -114,20 +143,12 @@ def backup_of(path: str, is_known: bool) -> Literal["keep", "make"]:
     return "keep" if is_known or os.path.lexists(path + BACKUP) else "make"
 
 
-def _is_made(host: Host, entry: Entry, data: Any, place: splice.Steps) -> bool:
+def _is_made(host: str, entry: Entry, data: Any, place: splice.Steps) -> bool:
     """Whether the entry at `place` is as install writes it, and where."""
     old = _at(data, place)
     command = old.get(entry.key)
-    is_there = place[1] == entry.event and is_as_installed(command, host.name)
+    is_there = place[1] == entry.event and is_as_installed(command, host)
     return is_there and bool(old == entry.value(shlex.split(command)))
-
-
-def _is_made_whole(host: Host, entry: Entry, data: Any, ours: Sequence[splice.Steps]) -> bool:
-    """Whether there is nothing but an entry as install writes it."""
-    if len(ours) != 1 or not _is_made(host, entry, data, ours[0]):
-        return False
-    whole = _extended("{}", {}, entry, _at(data, ours[0]))
-    return bool(data == splice.parse(whole))
 
 
 def _parsed(text: str, path: str, host: Host, entry: Entry, value: dict[str, Any]) -> Any:
@@ -240,9 +261,10 @@ def _settings_removal(host: Host, entry: Entry, path: str) -> Change:
     kept = kept_before(path)
     was = None if kept is None else _without(kept, _ours(splice.parse(kept), host.name))
     rest = _pruned(before, ours, None if was is None else splice.parse(was))
-    is_made = all(_is_made(host, entry, data, place) for place in ours)
+    is_made = all(_is_made(host.name, entry, data, place) for place in ours)
     is_empty = splice.parse(rest).keys() <= {"version"}
-    return taken_out(path, before, rest, kept, was, is_made=is_made, is_empty=is_empty)
+    change = taken_out(path, before, rest, kept, was, is_made=is_made, is_empty=is_empty)
+    return beside(change, LISTINGS[host.name].without_made)
 
 
 def taken_out(

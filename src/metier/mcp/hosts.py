@@ -1,12 +1,16 @@
 """The hosts that can start metier as an MCP server: where they list servers, and in which form."""
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
+from metier.hooks import splice
 from metier.hooks.hosts import Host
 
 NAME = "metier"
 """What the server is called in a host's settings."""
+COMMAND = "mcp"
+"""What metier is told to do as a server."""
 
 
 def _plain(command: Sequence[str]) -> dict[str, Any]:
@@ -33,6 +37,69 @@ class Listing(NamedTuple):
     entry: Callable[[Sequence[str]], dict[str, Any]]
     """The entry that runs a command."""
     form: Literal["json", "toml"] = "json"
+
+    def servers(self, data: Any) -> dict[str, Any]:
+        """The servers that settings list, by name; none where there is no list of them."""
+        found = value_at(data, self.way)
+        return found if isinstance(found, dict) else {}
+
+    def is_made(self, entry: Any) -> bool:
+        """Whether an entry is as install writes it: a whole path, nothing around it."""
+        words = _words(entry)
+        is_plain = len(words) == 2 and os.path.isabs(words[0]) and is_ours(entry)
+        return is_plain and bool(entry == self.entry(words))
+
+    def without(self, text: str, names: Sequence[str], had: Any) -> str:
+        """JSON without these servers, nor what they leave empty and `had` has not."""
+        for name in names:
+            text = splice.remove(text, (*self.way, name))
+        for end in range(len(self.way), 0, -1):
+            is_empty = not value_at(splice.parse(text), self.way[:end])
+            if is_empty and not _has(had, self.way[:end]):
+                text = splice.remove(text, self.way[:end])
+        return text
+
+    def without_made(self, text: str) -> str:
+        """JSON without the servers that install wrote; those that somebody wrote stay."""
+        servers = self.servers(splice.parse(text))
+        made = [name for name, entry in servers.items() if self.is_made(entry)]
+        return self.without(text, made, {}) if made else text
+
+
+def is_ours(entry: object) -> bool:
+    """Whether an entry runs `metier mcp`, wherever metier lies and whatever stands around it."""
+    words = _words(entry)
+    return any(
+        os.path.basename(word) == "metier" and words[at + 1 : at + 2] == [COMMAND]
+        for at, word in enumerate(words)
+    )
+
+
+def _words(entry: object) -> list[str]:
+    """The command of an entry and what it is given, as one list."""
+    if not isinstance(entry, dict):
+        return []
+    command, args = entry.get("command"), entry.get("args", [])
+    words = [command] if isinstance(command, str) else command
+    both = [words, args]
+    if not all(isinstance(one, list) for one in both):
+        return []
+    return [str(word) for one in both for word in one]
+
+
+def value_at(data: Any, way: Sequence[str]) -> Any:
+    """What lies at the end of a way; an empty object where nothing does."""
+    for step in way:
+        data = data.get(step, {}) if isinstance(data, dict) else None
+    return data
+
+
+def _has(data: Any, way: Sequence[str]) -> bool:
+    for step in way:
+        if not isinstance(data, dict) or step not in data:
+            return False
+        data = data[step]
+    return True
 
 
 _SERVERS = ("mcpServers",)

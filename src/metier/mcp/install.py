@@ -5,7 +5,6 @@ counts as installed, what was there before the first install is kept beside the 
 """
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -14,11 +13,18 @@ from metier.errors import UsageError
 from metier.hooks import splice
 from metier.hooks.changes import Change, Plan, read
 from metier.hooks.hosts import Host, Scope, host_named, place_of
-from metier.hooks.install import backup_of, kept_before, not_json, refuse_outside, taken_out
+from metier.hooks.install import (
+    backup_of,
+    beside,
+    is_made_whole,
+    kept_before,
+    not_json,
+    refuse_outside,
+    taken_out,
+    without_hook,
+)
 from metier.mcp import tables
-from metier.mcp.hosts import HOSTS, LISTINGS, NAME, Listing
-
-_COMMAND = "mcp"
+from metier.mcp.hosts import COMMAND, HOSTS, LISTINGS, NAME, Listing, is_ours, value_at
 
 
 def plan_install(
@@ -35,10 +41,10 @@ def plan_install(
     Writes nothing. UsageError when the settings cannot be edited safely: the hint then shows what
     to add by hand; or when a link would have a project's settings written elsewhere.
     """
-    full = [*command, _COMMAND]
+    full = [*command, COMMAND]
     if not all(map(is_utf8, full)):
         raise UsageError("the path of metier is not UTF-8", hint="install metier elsewhere")
-    settings, path = _settings(host, scope, workspace, home, environ)
+    settings, path = _settings("install", host, scope, workspace, home, environ)
     change = settings.with_entry(path, full)
     return _plan(settings.host, scope, change, workspace, installs=True)
 
@@ -56,15 +62,24 @@ def plan_uninstall(
     When the rest is what was there before the first install, the very bytes come back; a file
     that was made for the entry goes. Writes nothing. UsageError as for installing.
     """
-    settings, path = _settings(host, scope, workspace, home, environ)
+    settings, path = _settings("uninstall", host, scope, workspace, home, environ)
     return _plan(settings.host, scope, settings.without_entry(path), workspace, installs=False)
 
 
 def _settings(
-    name: str, scope: Scope, workspace: str, home: str, environ: Mapping[str, str] | None
+    action: str,
+    name: str,
+    scope: Scope,
+    workspace: str,
+    home: str,
+    environ: Mapping[str, str] | None,
 ) -> tuple["_Settings", str]:
     host = host_named(name, HOSTS)
-    path = place_of(host, scope, workspace, home, environ or {}, command=_COMMAND)
+    try:
+        path = place_of(host, scope, workspace, home, environ or {}, command=COMMAND)
+    except UsageError as error:
+        error.hint = error.hint.replace(f"{COMMAND} install", f"{COMMAND} {action}")
+        raise
     return _Settings(host, LISTINGS[name]), path
 
 
@@ -82,96 +97,103 @@ class _Settings(NamedTuple):
 
     def with_entry(self, path: str, command: Sequence[str]) -> Change:
         before = read(path)
-        text = before if before is not None and before.strip("\ufeff \t\r\n") else self._blank()
+        text = before if before is not None and not tables.is_blank(before) else self._blank()
         value = self.listing.entry(command)
-        servers = self._servers(text, path, value)
+        servers = self._servers(text, path, self._to_paste("", NAME, value))
         ours = [name for name, entry in servers.items() if is_ours(entry)]
-        if any(not self._is_made(servers[name]) for name in ours):
+        if any(not self.listing.is_made(servers[name]) for name in ours):
             return Change(path=path, before=before, after=before)  # somebody wrote it
-        if not ours and NAME in servers:
-            raise self._refusal(f"another server is called '{NAME}'", path, value)
+        if not ours:
+            self._refuse_names(text, path, servers, value)
         try:
             new = self._put(text, ours[0] if ours else "", servers, value)
         except ValueError as error:
-            raise self._refusal(str(error), path, value) from None
-        is_known = before in (None, new) or self._is_all(text, ours)
-        return Change(path=path, before=before, after=new, backup=backup_of(path, is_known))
+            hint = f"give it this value by hand: {tables.inline(value)}"
+            message = f"the entry of metier cannot be changed: {error}"
+            raise UsageError(message, where=path, hint=hint) from None
+        is_known = before in (None, new) or self._is_made_whole(text, ours)
+        change = Change(path=path, before=before, after=new, backup=backup_of(path, is_known))
+        return beside(change, self._without_hook)
 
     def without_entry(self, path: str) -> Change:
         before = read(path)
-        servers = self._servers(before or "", path, None)
+        hint = f"take the entry with 'metier {COMMAND}' out by hand"
+        servers = self._servers(before or "", path, hint)
         ours = [name for name, entry in servers.items() if is_ours(entry)]
         if before is None or not ours:
             return Change(path=path, before=before, after=before)
         kept = kept_before(path, self._parse)
-        if kept is not None and self._lists_ours(kept):
+        if kept is not None and any(map(is_ours, self._listed(kept).values())):
             kept = None  # an entry of metier that stood there before must not come back
         try:
             rest = self._taken(before, ours, kept)
         except ValueError as error:
-            raise self._refusal(str(error), path, None) from None
-        is_made = all(self._is_made(servers[name]) for name in ours)
-        is_empty = not self._parse(rest)
-        return taken_out(
+            raise UsageError(str(error), where=path, hint=hint) from None
+        is_made = all(self.listing.is_made(servers[name]) for name in ours)
+        is_empty = self._is_empty(rest)
+        change = taken_out(
             path, before, rest, kept, kept, self._same, is_made=is_made, is_empty=is_empty
         )
+        return beside(change, self._without_hook)
 
     # Entries
 
-    def _lists_ours(self, text: str) -> bool:
-        """Whether settings that can be read list metier."""
-        servers = _at(self._parse(text), self.listing.way)
-        return isinstance(servers, dict) and any(map(is_ours, servers.values()))
+    def _listed(self, text: str) -> dict[str, Any]:
+        """The servers of settings that can be read."""
+        return self.listing.servers(self._parse(text))
 
-    def _ours(self, text: str) -> list[str]:
-        """The names under which a text that was written before lists metier."""
-        servers = _at(self._parse(text), self.listing.way)
-        return [name for name, entry in (servers or {}).items() if is_ours(entry)]
+    def _is_made_whole(self, text: str, ours: Sequence[str]) -> bool:
+        """Whether there is nothing in a text but what metier wrote."""
+        if self.listing.form == "json":
+            return is_made_whole(self.host.name, text)
+        return bool(ours) and self._is_empty(self._taken(text, ours, None))
 
-    def _is_made(self, entry: Any) -> bool:
-        """Whether an entry is as install writes it: a whole path, nothing around it."""
-        words = _words(entry)
-        is_plain = len(words) == 2 and os.path.isabs(words[0])
-        return is_plain and bool(entry == self.listing.entry(words))
-
-    def _is_all(self, text: str, ours: Sequence[str]) -> bool:
-        """Whether there is nothing in a text but entries of metier."""
-        if not ours:
-            return False
-        return not self._parse(self._taken(text, ours, None))
-
-    def _servers(self, text: str, path: str, value: dict[str, Any] | None) -> dict[str, Any]:
+    def _servers(self, text: str, path: str, hint: str) -> dict[str, Any]:
         """The servers that settings list. UsageError when they cannot be read."""
         try:
             data = self._parse(text)
         except ValueError as error:
-            raise self._refusal(self._unreadable(error), path, value) from None
+            raise UsageError(self._unreadable(error), where=path, hint=hint) from None
         for end in range(len(self.listing.way) + 1):
-            if not isinstance(_at(data, self.listing.way[:end]), dict):
+            if not isinstance(value_at(data, self.listing.way[:end]), dict):
                 named = ".".join(self.listing.way[:end])
                 what = f"'{named}'" if named else f"the settings of {self.host.title}"
                 verb = "is" if named else "are"
-                raise self._refusal(f"{what} {verb} not an object", path, value)
-        servers: dict[str, Any] = _at(data, self.listing.way)
-        return servers
+                raise UsageError(f"{what} {verb} not an object", where=path, hint=hint)
+        return self.listing.servers(data)
 
     def _unreadable(self, error: ValueError) -> str:
         if self.listing.form == "json":
             return not_json(self.host, error)
         return f"the settings of {self.host.title} are not TOML: {error}"
 
-    def _refusal(self, message: str, path: str, value: dict[str, Any] | None) -> UsageError:
-        if value is None:
-            hint = f"take the entry with 'metier {_COMMAND}' out by hand"
-        elif self.listing.form == "json":
-            whole: dict[str, Any] = {NAME: value}
-            for key in reversed(self.listing.way):
+    # Refusals
+
+    def _refuse_names(
+        self, text: str, path: str, servers: dict[str, Any], value: dict[str, Any]
+    ) -> None:
+        """UsageError when there is no place for a new entry of our name."""
+        if NAME in servers:
+            free = NAME
+            while free in servers:
+                free += f"-{COMMAND}"
+            hint = f"rename that server, or {self._to_paste(text, free, value)}"
+            raise UsageError(f"another server is called '{NAME}'", where=path, hint=hint)
+        if self.listing.form == "toml" and not tables.has_place(text, (*self.listing.way, NAME)):
+            message = f"the servers stand in an inline table, {'.'.join(self.listing.way)} = {{…}}"
+            raise UsageError(message, where=path, hint=self._to_paste(text, NAME, value))
+
+    def _to_paste(self, text: str, name: str, value: dict[str, Any]) -> str:
+        """What to add to settings by hand, and where."""
+        way = (*self.listing.way, name)
+        if self.listing.form == "json":
+            whole: Any = value
+            for key in reversed(way):
                 whole = {key: whole}
-            hint = f"add this by hand: {json.dumps(whole, ensure_ascii=False)}"
-        else:
-            table = tables.add("", [*self.listing.way, NAME], value)
-            hint = f"add this by hand: {'; '.join(table.split(chr(10))).strip('; ')}"
-        return UsageError(message, where=path, hint=hint)
+            return f"add this by hand: {json.dumps(whole, ensure_ascii=False)}"
+        if tables.has_place(text, way):
+            return f"add this by hand:\n{tables.written(way, value).rstrip()}"
+        return f"add this between its braces by hand: {name} = {tables.inline(value)}"
 
     # Texts
 
@@ -185,6 +207,14 @@ class _Settings(NamedTuple):
         same = splice.same if self.listing.form == "json" else tables.same
         return same(left, right)
 
+    def _is_empty(self, text: str) -> bool:
+        """Whether nothing is in a text; a comment is something."""
+        return not self._parse(text) if self.listing.form == "json" else tables.is_blank(text)
+
+    def _without_hook(self, text: str) -> str:
+        """Without the hook of metier, where it may stand in the same file."""
+        return without_hook(self.host.name, text) if self.listing.form == "json" else text
+
     def _put(self, text: str, name: str, servers: dict[str, Any], value: dict[str, Any]) -> str:
         """With the entry: in the place of the one called `name`, or as a new one."""
         way = self.listing.way
@@ -196,58 +226,15 @@ class _Settings(NamedTuple):
         if name:
             return splice.replace(text, (*way, name), value)
         for end, key in enumerate(way):
-            if key not in _at(splice.parse(text), way[:end]):
+            if key not in value_at(splice.parse(text), way[:end]):
                 text = splice.add(text, way[:end], {}, key=key)
         return splice.add(text, way, value, key=NAME)
 
     def _taken(self, text: str, names: Sequence[str], kept: str | None) -> str:
         """Without the entries, nor what they left empty and was not there before them."""
-        way = self.listing.way
-        if self.listing.form == "toml":
-            for name in names:
-                text = tables.remove(text, [*way, name])
-            return text
+        if self.listing.form == "json":
+            had = splice.parse(kept) if kept is not None else {}
+            return self.listing.without(text, names, had)
         for name in names:
-            text = splice.remove(text, (*way, name))
-        had = splice.parse(kept) if kept is not None else {}
-        for end in range(len(way), 0, -1):
-            is_empty = not _at(splice.parse(text), way[:end])
-            if is_empty and not _has(had, way[:end]):
-                text = splice.remove(text, way[:end])
+            text = tables.remove(text, [*self.listing.way, name])
         return text
-
-
-def is_ours(entry: object) -> bool:
-    """Whether an entry runs `metier mcp`, wherever metier lies and whatever stands around it."""
-    words = _words(entry)
-    return any(
-        os.path.basename(word) == "metier" and words[at + 1 : at + 2] == [_COMMAND]
-        for at, word in enumerate(words)
-    )
-
-
-def _words(entry: object) -> list[str]:
-    """The command of an entry and what it is given, as one list."""
-    if not isinstance(entry, dict):
-        return []
-    command, args = entry.get("command"), entry.get("args", [])
-    words = [command] if isinstance(command, str) else command
-    both = [words, args]
-    if not all(isinstance(one, list) for one in both):
-        return []
-    return [str(word) for one in both for word in one]
-
-
-def _at(data: Any, way: Sequence[str]) -> Any:
-    """What lies at the end of a way; an empty object where nothing does."""
-    for step in way:
-        data = data.get(step, {}) if isinstance(data, dict) else None
-    return data
-
-
-def _has(data: Any, way: Sequence[str]) -> bool:
-    for step in way:
-        if not isinstance(data, dict) or step not in data:
-            return False
-        data = data[step]
-    return True
