@@ -182,21 +182,15 @@ def test_the_agent_of_the_readme_runs_and_can_be_resumed_and_shown(tmp_path: Pat
     assert "state: succeeded" in shown
 
 
-@pytest.mark.parametrize("page", [README, TUTORIAL], ids=lambda page: page.name)
-def test_the_python_of_the_first_pages_runs(page: Path, tmp_path: Path) -> None:
-    session = Session(tmp_path, "." if page == TUTORIAL else "examples/workspace")
-    codes = blocks(page.read_text(), "python")
+def test_the_python_of_the_tutorial_runs(tmp_path: Path) -> None:
+    session = Session(tmp_path, ".")
+    codes = blocks(TUTORIAL.read_text(), "python")
     assert codes
     for code in codes:
         result = session.run(shlex.join([sys.executable, "-c", code]))
         assert result.returncode == 0, result.stderr
         shown = re.findall(r"print\(.*\)\s+# (.*)", code)
         assert result.stdout.splitlines()[: len(shown)] == shown
-
-
-def test_the_client_of_the_readme_is_the_one_in_the_example() -> None:
-    (code,) = blocks(README.read_text(), "python")
-    assert code == (REPOSITORY / "examples/workspace/ask.py").read_text()
 
 
 @pytest.mark.parametrize("host", HOSTS.values(), ids=lambda host: host.name)

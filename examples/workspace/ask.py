@@ -9,7 +9,7 @@ SERVER = StdioServerParameters(command=sys.executable, args=["-m", "metier", "mc
 async def ask(capability: str) -> None:
     async with Client(SERVER) as client:
         answer = await client.call_tool("capability_resolve", {"requires": [capability]})
-        print(answer.structured_content["selected"])  # ['searx-search::skills/searx-search']
+        print(answer.structured_content["selected"])
 
 
 asyncio.run(ask("web-search"))

@@ -108,7 +108,7 @@ def test_no_refresh_builds_a_missing_catalogue_but_leaves_one_as_it_is(
 def test_refresh_counts_what_is_there_and_what_changed(filled: Workspace, metier: Metier) -> None:
     first = metier("refresh")
     assert first.out.splitlines() == [
-        "3 skills, 2 abilities, 1 card, 1 agent, 1 of them hidden by another of their name",
+        "3 skills, 2 abilities, 1 card, 1 agent, 1 of them shadowed by another of their name",
         "7 new, 0 changed, 0 removed, 0 unchanged",
     ]
     assert first.err.startswith("built ")
@@ -214,7 +214,7 @@ def test_list_and_show_take_a_kind_as_one_and_as_many(
 def test_show_names_the_twins_and_reaches_them_by_id(filled: Workspace, metier: Metier) -> None:
     assert "also: searx::vendor/searx" in metier("show", "skill", "searx").out.splitlines()
     hidden = metier("show", "skill", "searx::vendor/searx").out
-    assert "hidden by: skills/searx/SKILL.md" in hidden.splitlines()
+    assert "shadowed by: skills/searx/SKILL.md" in hidden.splitlines()
     assert "finding: XF901" in hidden
 
 

@@ -42,7 +42,7 @@ def _complete(_ctx: Any, _parameter: Any, incomplete: str) -> list[CompletionIte
 @click.option(
     "--tag", "tags", metavar="TAG", multiple=True, help="Only abilities with a TAG given."
 )
-@click.option("--shadowed", is_flag=True, help="Also those that another of their name hides.")
+@click.option("--shadowed", is_flag=True, help="Also those that another of their name shadows.")
 def command(
     session: Session,
     kind: str,

@@ -35,7 +35,7 @@ def summary(refreshed: Refreshed) -> list[str]:
     changes = refreshed.changes
     kinds = [counted(changes.included[kind], kind, PLURAL[kind]) for kind in KINDS]
     if changes.shadowed:
-        kinds.append(f"{changes.shadowed:,} of them hidden by another of their name")
+        kinds.append(f"{changes.shadowed:,} of them shadowed by another of their name")
     lines = [
         ", ".join(kinds),
         f"{changes.added:,} new, {changes.changed:,} changed, {changes.removed:,} removed,"

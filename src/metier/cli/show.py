@@ -53,7 +53,7 @@ def command(session: Session, kind: str, wanted: str, page: int | None, max_toke
     """Show one document: what it is, its findings, its text.
 
     KIND is skill, ability, card or agent, or its plural. ID is a name, or the full id
-    `name::folder` of a skill that another one hides. A text that is too long for a prompt can be
+    `name::folder` of a skill that another one shadows. A text that is too long for a prompt can be
     read in pages. `reference SYSTEM_ARCHITECTURE.md` shows what is never handed over by itself;
     `schema agent-profile` the JSON Schema of a format, for editors.
     """
@@ -138,7 +138,7 @@ def _facts(row: Row) -> list[tuple[str, str]]:
     if row.reason:
         facts.append(("reason", row.reason))
     if row.twin:
-        facts.append(("hidden by", row.twin))
+        facts.append(("shadowed by", row.twin))
     if row.capabilities:
         facts.append(("provides", ", ".join(row.capabilities)))
     for key, value in row.data.items():
