@@ -290,3 +290,57 @@ def test_scores_take_one_line_each_and_ids_are_cut_last(workspace: Workspace, co
     lines = [line for line in seen.plain if line.startswith(("python-style", "release-branches"))]
     assert len(lines) == 2
     assert all(len(line) <= columns for line in lines)
+
+
+# Words stay whole
+
+
+@pytest.fixture
+def wordy(workspace: Workspace) -> Workspace:
+    """Findings, checks and files that are left out, each too long for one line."""
+    workspace.skill("changelog", "Records changes. Use it when something has changed.")
+    workspace.skill("changelog", "Records other changes.", folder="packages/api/skills/changelog")
+    workspace.skill("invoice-check", "Checks invoices: totals, tax and dates are compared.")
+    workspace.skill("übersicht", "Says what 使用 there is. Use it when that is not known at all.")
+    workspace.skill("off", extra="enabled: false")
+    workspace.write("skills/unclosed-front-matter/SKILL.md", "---\nname: unclosed-front-matter\n")
+    return workspace
+
+
+@pytest.mark.parametrize("columns", [80, 70])
+@pytest.mark.parametrize(
+    "command",
+    [("lint", "--notes"), ("doctor",), ("explain", "FM104"), ("explain", "USAGE")],
+    ids=" ".join,
+)
+def test_lines_are_broken_between_words(
+    wordy: Workspace, command: tuple[str, ...], columns: int
+) -> None:
+    piped(wordy, "refresh")
+    elsewhere = piped(wordy, *command)
+    text = (elsewhere.stdout + elsewhere.stderr).decode()
+    assert max(map(len, text.splitlines())) > columns
+    seen = at_terminal(wordy, *command, columns=columns).plain
+    assert " ".join(seen).split() == text.split()
+    paths = os.sep  # a path may be longer than a line
+    assert [line for line in seen if len(line) > columns and paths not in line] == []
+
+
+@pytest.mark.parametrize("command", [("lint",), ("doctor",), ("explain", "FM104")])
+def test_a_hopelessly_narrow_terminal_is_no_error(
+    wordy: Workspace, command: tuple[str, ...]
+) -> None:
+    assert "Traceback" not in at_terminal(wordy, *command, columns=8).screen
+
+
+@pytest.mark.parametrize(("columns", "has_paths"), [(80, False), (160, True)])
+def test_a_list_of_abilities_shows_paths_where_there_is_room_for_them(
+    workspace: Workspace, columns: int, has_paths: bool
+) -> None:
+    front = "---\ntags: [review, pull-request, python]\ndescription: How it is done here.\n---\n"
+    workspace.write("abilities/code-review-in-pairs.md", f"{front}Text.\n")
+    header, row = at_terminal(workspace, "list", "abilities", "-q", columns=columns).plain
+    assert header.split() == ["name", "priority", "tags", *["path"] * has_paths, "description"]
+    assert ("abilities/code-review-in-pairs.md" in row) is has_paths
+    assert "abiliti…" not in row
+    assert b"\tabilities/code-review-in-pairs.md\t" in piped(workspace, "list", "abilities").stdout

@@ -173,6 +173,12 @@ def test_a_page_is_short_and_shows_two_different_examples(code: str) -> None:
     assert page.bad != page.good
 
 
+@pytest.mark.parametrize("code", CODES)
+def test_the_lines_of_an_example_fit_an_indented_terminal_of_80_columns(code: str) -> None:
+    lines = f"{PAGES[code].bad}{PAGES[code].good}".splitlines()
+    assert max(map(len, lines)) <= 76
+
+
 @pytest.mark.parametrize("code", ERROR_PAGES)
 def test_an_error_page_is_short_and_its_first_sentence_can_stand_alone(code: str) -> None:
     text = ERROR_PAGES[code]

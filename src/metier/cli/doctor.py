@@ -2,7 +2,9 @@
 
 import os
 import platform
+import shutil
 import sqlite3
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -12,10 +14,10 @@ import yaml
 
 from metier import __version__
 from metier.catalog import Catalog
+from metier.cli.layout import flowed, words
 from metier.cli.lint_settings import settings_findings
 from metier.cli.refresh import failed_sources
 from metier.cli.session import Session, counted, metier_command
-from metier.core.text import printable
 from metier.discover.hosts import HOSTS
 from metier.errors import MetierError
 from metier.index.documents import check_integrity, excluded_documents
@@ -48,14 +50,19 @@ def command(session: Session) -> int:
         width = max(len(check.name) for check in checks)
         for check in checks:
             mark = click.style(f"{check.verdict:7}", fg=_COLOURS[check.verdict])
-            click.echo(f"{mark} {check.name:{width}}  {_one_line(check.detail)}")
+            _print(f"{mark} {check.name:{width}}  ", words(check.detail), width + 10)
             if check.hint:
-                click.echo(f"{'':7} {'':{width}}  {click.style('hint:', fg='cyan')} {check.hint}")
+                hint = [click.style("hint:", fg="cyan"), *words(check.hint)]
+                _print(" " * (width + 10), hint, width + 16)
     return int(any(check.verdict == "error" for check in checks))
 
 
-def _one_line(text: str) -> str:
-    return printable(" ".join(text.split()))
+def _print(start: str, text: list[str], indent: int) -> None:
+    """On a terminal lines are broken between words."""
+    if sys.stdout.isatty():
+        click.echo(flowed(text, shutil.get_terminal_size().columns, indent, start))
+    else:
+        click.echo(start + " ".join(text))
 
 
 def _checks(session: Session) -> Iterator[Check]:

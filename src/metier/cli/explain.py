@@ -1,10 +1,13 @@
 """`metier explain`"""
 
+import shutil
+import sys
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
+from metier.cli.layout import flowed
 from metier.cli.session import Session, metier_command
 from metier.errors import NotFoundError
 from metier.lint.pages import ERROR_PAGES, PAGES
@@ -34,7 +37,8 @@ def command(session: Session, code: str | None) -> None:
         if session.as_json:
             session.print_json({"code": wanted, "severity": severity, "why": ERROR_PAGES[wanted]})
             return
-        click.echo(f"{click.style(wanted, bold=True)} ({severity})\n\n{ERROR_PAGES[wanted]}")
+        click.echo(f"{click.style(wanted, bold=True)} ({severity})\n")
+        click.echo(_paragraph(ERROR_PAGES[wanted]))
     else:
         raise NotFoundError(f"no code is called '{code}'", hint="metier explain lists all codes")
 
@@ -72,8 +76,16 @@ def _explain_finding(session: Session, code: str) -> None:
         return
     notes = " --notes" if rule.severity == "info" else ""
     fixable = f", metier lint --fix{notes} repairs it" if rule.fixable else ""
-    click.echo(f"{click.style(code, bold=True)} {rule.title} ({rule.severity}{fixable})\n")
-    click.echo(page.why)
+    title = f"{click.style(code, bold=True)} {rule.title} ({rule.severity}{fixable})"
+    click.echo(_paragraph(title) + "\n")
+    click.echo(_paragraph(page.why))
     for title, example in (("Bad", page.bad), ("Good", page.good)):
         click.echo(f"\n{click.style(title, bold=True)}\n")
         click.echo("\n".join(f"    {line}".rstrip() for line in example.strip("\n").split("\n")))
+
+
+def _paragraph(text: str) -> str:
+    """On a terminal lines are broken between words."""
+    if not sys.stdout.isatty():
+        return text
+    return flowed(text.split(" "), shutil.get_terminal_size().columns)

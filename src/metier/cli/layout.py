@@ -3,6 +3,8 @@
 import textwrap
 from collections.abc import Sequence
 
+from click import unstyle
+
 from metier.core.text import printable
 
 _BAR = 3  # cells of a full one
@@ -41,3 +43,29 @@ def wrapped(text: str, width: int, indent: str = _INDENT) -> list[str]:
         break_long_words=False,
         break_on_hyphens=False,
     )
+
+
+def words(text: str) -> list[str]:
+    """The words of a text for people; what is quoted as `': '` is none."""
+    return [word.replace("\0", " ") for word in one_line(text).replace("': '", "':\0'").split(" ")]
+
+
+def flowed(parts: Sequence[str], width: int, indent: int = 0, start: str = "") -> str:
+    """Words, which may be styled, on lines of that width; all but the first are indented.
+
+    `start` stands before the words. A long word is left to the terminal, so that it can be copied.
+    """
+    from rich.cells import cell_len  # only a terminal needs it
+
+    text, room = start, max(width, indent + 20) - cell_len(unstyle(start))
+    for number, word in enumerate(parts):
+        size = cell_len(unstyle(word))
+        if number and size + 1 > room:
+            text += "\n" + " " * indent
+            room = max(width, indent + 20) - indent
+        elif number:
+            text += " "
+            room -= 1
+        text += word
+        room -= size
+    return text

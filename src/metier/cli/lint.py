@@ -1,6 +1,7 @@
 """`metier lint`"""
 
 import os
+import shutil
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -12,6 +13,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from metier import __version__
+from metier.cli.layout import flowed, words
 from metier.cli.lint_left_out import untold, with_fate
 from metier.cli.lint_repairs import print_repairs, repaired
 from metier.cli.lint_settings import settings_findings
@@ -122,8 +124,8 @@ def command(
     if select:  # who asks for some codes wants no more
         linted = replace(linted, left_out=[])
     for one in untold(linted, wants):
-        session.note(f"left out: {places.shown(one.path)} ({one.reason}: {one.detail})")
-    session.note(_summary(linted, issues, hidden=_hidden(linted, choice, places)))
+        session.note_wrapped(f"left out: {places.shown(one.path)} ({one.reason}: {one.detail})")
+    session.note_wrapped(_summary(linted, issues, hidden=_hidden(linted, choice, places)))
     if dry_run:
         session.note("nothing was written (--dry-run)")
     return int(any(strict or issue.severity != "info" for issue in issues))
@@ -341,12 +343,17 @@ def _render(issues: Sequence[Issue], output_format: str) -> str:
 
 
 def _coloured(issue: Issue) -> str:
+    width = shutil.get_terminal_size().columns
     colour = {"error": "red", "warning": "yellow", "info": "blue"}[issue.severity]
     place = click.style(f"{printable(issue.path)}:{issue.line}:{issue.column}", bold=True)
-    code = click.style(issue.code, fg=colour, bold=True)
-    fixable = click.style(" [*]", fg="cyan") if issue.fixable else ""
-    hint = f"    {click.style('hint:', fg='cyan')} {printable(issue.hint)}\n" if issue.hint else ""
-    return f"{place}: {code}{fixable} {printable(issue.message)}\n{hint}"
+    marks = [f"{place}:", click.style(issue.code, fg=colour, bold=True)]
+    if issue.fixable:
+        marks.append(click.style("[*]", fg="cyan"))
+    text = flowed([*marks, *words(issue.message)], width, indent=4) + "\n"
+    if issue.hint:
+        hint = [click.style("hint:", fg="cyan"), *words(issue.hint)]
+        text += flowed(hint, width, indent=6, start="    ") + "\n"
+    return text
 
 
 def _summary(linted: Linted, issues: Sequence[Issue], hidden: int) -> str:

@@ -14,7 +14,7 @@ import click
 
 from metier.catalog import Catalog
 from metier.cli.run_live import TURNS, Progress, progress
-from metier.cli.run_view import not_taken_back, note_wrapped, print_output, state_in_words, summary
+from metier.cli.run_view import not_taken_back, print_output, state_in_words, summary
 from metier.cli.session import Session, complete_names, metier_command
 from metier.core.nearest import nearest
 from metier.errors import MetierError, UsageError
@@ -273,9 +273,9 @@ class Attended(NamedTuple):
             session.print_json(result_json(result))
         elif result.success:
             print_output(result.output)
-        note_wrapped(session, summary(result.run, result.steps))
+        session.note_wrapped(summary(result.run, result.steps))
         if left := not_taken_back(result.run, result.steps):
-            note_wrapped(session, f"not taken back: {', '.join(left)}")
+            session.note_wrapped(f"not taken back: {', '.join(left)}")
         if not self.catalog.is_kept:
             session.note("warning: the run is not kept: nothing can be written here")
         if _was_cancelled(result):

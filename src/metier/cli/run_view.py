@@ -137,13 +137,6 @@ def bounded(text: str) -> str:
     return shown if left <= 0 else f"{shown}\n… {counted(left, 'more character')} (--json has all)"
 
 
-def note_wrapped(session: Session, text: str) -> None:
-    """A line beside the data, broken between words on a terminal."""
-    if sys.stderr.isatty():
-        text = "\n".join(wrapped(text, shutil.get_terminal_size().columns, ""))
-    session.note(text)
-
-
 def _lines(text: str) -> list[str]:
     """The text for standard output: on a terminal broken between words, elsewhere one line."""
     if not sys.stdout.isatty():

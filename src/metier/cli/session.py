@@ -3,6 +3,7 @@
 import functools
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -12,6 +13,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from metier.catalog import Catalog, Refreshed, state_file, workspace_of
+from metier.cli.layout import wrapped
 from metier.config import Config, load_config
 from metier.core.nearest import nearest
 from metier.core.text import printable
@@ -103,6 +105,12 @@ class Session(NamedTuple):
         """A line for people, on standard error."""
         if not self.quiet:
             click.echo(printable(text), err=True)
+
+    def note_wrapped(self, text: str) -> None:
+        """The same, broken between words on a terminal."""
+        if sys.stderr.isatty():
+            text = "\n".join(wrapped(text, shutil.get_terminal_size().columns, ""))
+        self.note(text)
 
     def note_unknown_agent(self, catalog: Catalog, agent: str | None) -> None:
         """Say when an agent has no profile: it may be another host's, or a slip of the pen."""

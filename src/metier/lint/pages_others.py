@@ -10,9 +10,9 @@ def _ability(*front: str) -> str:
 _CARD_ID = ("id: web-search", "name: Web search", "description: Looks things up on the web.")
 _KEYWORDS = ("triggers:", "  keywords: [search, web, look up]")
 _CARD_BODY = """\
-The tool `search` finds pages on the web and returns titles, addresses and excerpts.
-Ask for three to five words, not for a sentence. Open a page before you quote it.
-More is written in docs/search.md."""
+The tool `search` finds pages on the web and returns titles, addresses and
+excerpts. Ask for three to five words, not for a sentence. Open a page
+before you quote it. More is written in docs/search.md."""
 
 
 def _card(*front: str, body: str = _CARD_BODY) -> str:
@@ -263,7 +263,7 @@ HANDED_OVER = {
 
 SEVERAL_FILES = {
     "XF901": Page(
-        "An agent that asks for the name gets the first one. The other is hidden, and a change "
+        "An agent that asks for the name gets the first one. The other is shadowed, and a change "
         "in it has no effect.",
         bad=(
             "skills/charts/SKILL.md          name: charts\n"

@@ -237,7 +237,7 @@ SKILLS = {
     ),
 }
 
-_MANY = ",".join(f"chart-kind-{number}" for number in range(1, 22))
+_MANY = ",".join("abcdefghijklmnopqrstu")
 CONTRACTS = {
     "DC401": Page(
         "What the contract offers and needs is lost. The skill counts as one without a contract "
