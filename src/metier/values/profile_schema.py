@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from metier.values.fields import AGENT, NESTED_STEPS, SELECTION, STEP, STEP_CONFIG, Field, texts
+from metier.values.profile_texts import OF_AGENT, OF_STEP
 
 PATTERNS = {
     "id": "^[a-z][a-z0-9-]*$",
@@ -37,11 +38,31 @@ def profile_schema() -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "metier agent profile",
-        **schema,
+        **_described(schema, OF_AGENT),
         "required": required,
         "anyOf": [{"required": ["agentId"]}, {"required": ["name"]}],
-        "$defs": {"step": _step()},
+        "$defs": {"step": _described(_step(), OF_STEP)},
     }
+
+
+def _described(schema: Any, texts: Mapping[str, str], above: str = "") -> Any:
+    """The schema with a description for every property in it."""
+    if isinstance(schema, list):
+        return [_described(one, texts, above) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made = {key: _described(value, texts, above) for key, value in schema.items()}
+    if "if" in made:
+        made["if"] = schema["if"]
+    if isinstance(schema.get("properties"), dict):
+        made["properties"] = {
+            name: {
+                "description": texts.get(f"{above}.{name}") or texts[name],
+                **_described(value, texts, name),
+            }
+            for name, value in schema["properties"].items()
+        }
+    return made
 
 
 def _step() -> dict[str, Any]:
