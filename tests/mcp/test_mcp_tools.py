@@ -96,7 +96,7 @@ ANSWERED: list[tuple[str, dict[str, Any]]] = [
     ("capability_list", {}),
     ("capability_list", {"search": "outage", "limit": 1}),
     ("capability_resolve", {"requires": ["web-search"], "query": "compare vendors"}),
-    ("capability_resolve", {"consumer": "release-notes", "full": True}),
+    ("capability_resolve", {"consumer": "release-notes", "fullReport": True}),
     ("capability_resolve", {"requires": ["time-travel"], "mode": "strict"}),
     ("capability_resolve", {"requires": ["web-search"], "preset": "prose", "host": "cli"}),
     ("capability_resolve", {"requires": ["x"], "policy": {"on-missing-required": "auto-emulate"}}),

@@ -71,7 +71,7 @@ def _resolve(catalog: Catalog, args: Args) -> tuple[dict[str, Any], bool]:
         host=args.get("host"),
         decide=lambda _: args.get("decision"),
     )
-    is_full = args.get("full", False)
+    is_full = args.get("fullReport", False)
     is_kept = bool(catalog.keep_report(made, full=is_full))
     return (made.full_report() if is_full else made.report).data, is_kept
 

@@ -144,7 +144,7 @@ READING: tuple[ServedTool, ...] = (
                 "enum": list(DECISIONS),
                 "description": "What to do when a required capability stays open.",
             },
-            "full": {"type": "boolean", "description": "A row for every candidate."},
+            "fullReport": {"type": "boolean", "description": "A row for every candidate."},
         },
         gives="capability-resolution-report",
         answer=answer_resolve,
