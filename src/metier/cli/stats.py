@@ -267,7 +267,7 @@ _LINES: Mapping[str, Callable[[Group], str]] = {
     "requests": lambda one: f"{one.requests:,}",
     "that inject": lambda one: _part(one.injecting, one.injection_rate),
     "tokens a request": lambda one: _figure(one.tokens_mean),
-    "tokens p50 / p95": lambda one: _pair(one.tokens_p50, one.tokens_p95, 0),
+    "tokens p50 / p95, where injected": lambda one: _pair(one.tokens_p50, one.tokens_p95, 0),
     "ms p50 / p95": lambda one: _pair(one.milliseconds_p50, one.milliseconds_p95, 1),
     "errors": lambda one: _part(one.errors, one.error_rate),
     "labelled": lambda one: f"{one.labelled:,}",
