@@ -364,6 +364,7 @@ def test_demo_runs_the_commands_that_it_shows_and_leaves_nothing_behind(tmp_path
     assert len(errors) == 1, errors
     assert errors[0].startswith("error: 'save_draft': exit code 1")
     assert "tag: compensated" in shown.stderr
+    assert "providers release-notes::skills/release-notes; report " in shown.stdout
     assert "$ python ask.py\n['searx-search::skills/searx-search']\n" in shown.stdout
     assert list(tmp_path.iterdir()) == []
 

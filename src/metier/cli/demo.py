@@ -52,6 +52,7 @@ _STEPS: tuple[tuple[str, Sequence[str]], ...] = (
     ),
     ("Nothing that was acknowledged is lost.", ("runs", "list")),
     ("It goes on where it was.", ("runs", "resume", "last")),
+    ("And it can be proved: what each step had, and by which report.", ("runs", "show", "last")),
     (
         "Here a step fails: the tag is taken back, and the steps without a way back are named.",
         ("run", "release-manager", "prepare release 4.12.1", "--input", _FAILING),
