@@ -70,6 +70,11 @@ class Database:
         with self._named_errors(self.path):
             return self.connection.execute(sql, parameters).fetchall()
 
+    def damage(self) -> str:
+        """What SQLite finds wrong with the file; empty when it is sound."""
+        verdict = str(self.rows("PRAGMA quick_check(1)")[0][0])
+        return "" if verdict == "ok" else verdict
+
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """All of the block, or nothing of it; waits for other writers."""

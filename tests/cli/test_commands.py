@@ -283,6 +283,20 @@ def test_refresh_and_doctor_tell_a_source_of_cards_that_fails(
     assert line.split(maxsplit=2) == ["warning", "SRC901", f"no.db: {why}"]
 
 
+def test_doctor_looks_at_the_runs_where_there_are_any(filled: Workspace, metier: Metier) -> None:
+    assert "\nok      runs " not in metier("doctor").out
+    metier("run", "writer", "write it")
+    checked = metier("doctor")
+    assert (checked.code, ", 1 run\n" in checked.out) == (0, True)
+    file = filled.root / ".metier" / "runs.db"
+    sound = file.read_bytes()
+    file.write_bytes(sound[:4096] + b"\xff" * (len(sound) - 4096))
+    damaged = metier("doctor")
+    assert damaged.code == 1
+    (line,) = [one for one in damaged.out.splitlines() if one.startswith("error")]
+    assert "runs.db" in line
+
+
 def test_doctor_names_what_is_left_out_and_why(filled: Workspace, metier: Metier) -> None:
     filled.write("skills/empty/SKILL.md", "")
     checked = metier("doctor")

@@ -13,7 +13,6 @@ import pytest
 
 from conftest import Workspace
 from metier.catalog import Catalog, state_file
-from metier.index.documents import check_integrity
 from metier.index.skills import Roots, SkillRepository
 from metier.index.store import Store
 from metier.load import read_skills
@@ -93,7 +92,7 @@ def cold(root: Path) -> list[tuple[Any, ...]]:
 def stored(root: Path) -> list[tuple[Any, ...]]:
     """What is in the file now; it must be sound."""
     with Catalog.open(root) as catalog:
-        assert check_integrity(catalog.store) == ""
+        assert catalog.store.damage() == ""
         return contents(catalog)
 
 
@@ -132,7 +131,7 @@ for number in range(20):
     assert [finish(child) for child in children] == [(0, "")] * PROCESSES
     for number in range(20):
         with closing(Store.open(str(tmp_path / str(number) / "metier.db"))) as store:
-            assert check_integrity(store) == ""
+            assert store.damage() == ""
 
 
 def test_a_reader_sees_what_another_process_has_written(workspace: Workspace) -> None:

@@ -15,7 +15,6 @@ from conftest import Workspace
 from metier.catalog import Catalog, state_file
 from metier.database import Migration
 from metier.errors import StoreError
-from metier.index.documents import check_integrity
 from metier.index.migrations import MIGRATIONS
 from metier.index.store import Store
 
@@ -197,7 +196,7 @@ def test_a_damaged_page_is_named_as_such(
 
 def test_the_check_of_a_sound_file_finds_nothing(filled: Path) -> None:
     with closing(Store.open(str(filled))) as store:
-        assert check_integrity(store) == ""
+        assert store.damage() == ""
 
 
 def test_a_lost_row_is_made_again_or_named_as_damage(filled: Path, workspace: Workspace) -> None:
@@ -292,7 +291,7 @@ def test_a_full_disk_is_one_clean_error_and_keeps_the_old_catalogue(
     assert (code, where) == ("STORE_FULL", str(filled))
     assert hint
     with Catalog.open(workspace.root) as catalog:
-        assert check_integrity(catalog.store) == ""
+        assert catalog.store.damage() == ""
         assert [row.name for row in catalog.skills()] == [f"s{number:02}" for number in range(40)]
         assert catalog.refresh().changes.added == 300
 

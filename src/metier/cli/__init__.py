@@ -42,7 +42,9 @@ COMMANDS: dict[str, _Command] = {
     "lint": _Command("lint", "Check documents and say what to change."),
     "explain": _Command("explain", "Explain a finding or an error by its code."),
     "conformance": _Command("conformance", "Run the conformance suite of the resolver."),
-    "doctor": _Command("doctor", "Check the installation, the settings and the catalogue."),
+    "doctor": _Command(
+        "doctor", "Check the installation, the settings, the catalogue and the runs."
+    ),
     "completion": _Command("completion", "Print a script that completes commands in a shell."),
 }
 STOPPED, PIPE_CLOSED = 130, 141

@@ -20,7 +20,8 @@ from metier.cli.refresh import failed_sources
 from metier.cli.session import Session, counted, metier_command
 from metier.discover.hosts import HOSTS
 from metier.errors import MetierError
-from metier.index.documents import check_integrity, excluded_documents
+from metier.index.documents import excluded_documents
+from metier.run.store import FILE_NAME, RunStore
 from metier.tokens import token_counter
 from metier.values.files import KINDS, PLURAL
 from metier.values.outcomes import Issue
@@ -39,7 +40,7 @@ class Check(NamedTuple):
 
 @metier_command("doctor", catalog=False)
 def command(session: Session) -> int:
-    """Check the installation, the settings and the catalogue.
+    """Check the installation, the settings, the catalogue and the runs.
 
     Exit code 1 when something does not work.
     """
@@ -89,8 +90,7 @@ def _tokenizer(name: str) -> Check:
 
 
 def _catalogue(session: Session, catalog: Catalog) -> Iterator[Check]:
-    damage = check_integrity(catalog.store)
-    if damage:
+    if damage := catalog.store.damage():
         hint = "remove the file: the next refresh builds it again"
         yield Check("catalogue", "error", f"{catalog.store.path}: {damage}", hint)
         return
@@ -107,6 +107,18 @@ def _catalogue(session: Session, catalog: Catalog) -> Iterator[Check]:
         detail = f"{issue.path}:{issue.line}: {issue.message}"
         yield Check(issue.code, "warning", detail, issue.hint)
     yield _findings(catalog)
+    if os.path.exists(os.path.join(os.path.dirname(catalog.store.path), FILE_NAME)):
+        yield _runs(catalog.agency.store)
+
+
+def _runs(store: RunStore) -> Check:
+    if damage := store.damage():
+        hint = "keep a copy and remove the file: agents begin anew, without the runs in it"
+        return Check("runs", "error", f"{store.path}: {damage}", hint)
+    size = os.path.getsize(store.path) / 1_000_000
+    ((kept, pending),) = store.rows("SELECT count(*), total(state = 'pending') FROM run")
+    waiting = f", {counted(int(pending), 'run')} to go on with" if pending else ""
+    return Check("runs", "ok", f"{store.path}, {size:.1f} MB, {counted(kept, 'run')}{waiting}")
 
 
 def _wrong_settings(catalog: Catalog) -> list[Issue]:

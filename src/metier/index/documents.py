@@ -179,9 +179,3 @@ def select_rows(
         )
         for row in rows
     ]
-
-
-def check_integrity(store: Store) -> str:
-    """What SQLite finds wrong with the file; empty when it is sound."""
-    verdict = str(store.rows("PRAGMA quick_check(1)")[0][0])
-    return "" if verdict == "ok" else verdict
