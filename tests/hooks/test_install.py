@@ -399,6 +399,18 @@ def test_a_folder_that_cannot_be_written_is_named(host: str) -> None:
         os.chmod(name, 0o755)
 
 
+def test_a_folder_that_cannot_be_listed_takes_an_entry_too() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / ".claude"
+        folder.mkdir()
+        os.chmod(name, 0o755)
+        os.chmod(folder, 0o333)
+        with without_privileges():
+            assert install("claude-code", Path(name)).changed
+        os.chmod(folder, 0o755)
+        assert os.listdir(folder) == ["settings.json"]
+
+
 def test_a_file_where_a_folder_should_be_is_named(tmp_path: Path) -> None:
     (tmp_path / ".claude").write_text("no folder")
     with pytest.raises(MetierError, match="cannot be read: Not a directory"):

@@ -148,6 +148,17 @@ def test_a_dangling_link_is_as_it_was(tmp_path: Path) -> None:
     assert names(tmp_path) == [".claude", ".claude/settings.json"]
 
 
+def test_folders_that_were_made_behind_a_link_go_and_the_link_stays(tmp_path: Path) -> None:
+    link = tmp_path / FILES["claude-code"]
+    link.parent.mkdir()
+    link.symlink_to(tmp_path / "new" / "deep" / "later.json")
+    state = names(tmp_path)
+    install("claude-code", tmp_path)
+    assert (tmp_path / "new" / "deep" / "later.json").is_file()
+    uninstall("claude-code", tmp_path)
+    assert names(tmp_path) == state
+
+
 # After other changes
 
 

@@ -74,7 +74,7 @@ FOREIGN_JSON = """{
     "theme" : "dark", "size": 1.50,
     "version": 1,
     "hooks": {"BeforeAgent": [], "Stop": [{"hooks": [{"type": "command", "command": "x"}]}]},
-    "mcpServers": {"other": {"command": "y", "args": ["mcp"]}},
+    "mcpServers": {"other": {"command": "/bin/y", "args": ["mcp"]}},
     "mcp": {"other": {"command": ["z"]}}
 }
 
@@ -193,6 +193,16 @@ def test_a_hook_that_somebody_wrote_is_in_the_copy_that_the_server_makes(gemini:
     assert not gemini.plan("hook in").changed
 
 
+def test_a_server_that_somebody_wrote_is_in_the_copy_that_the_hook_makes(gemini: Machine) -> None:
+    text = json.dumps({"mcpServers": {"metier": {"command": "metier", "args": ["mcp"]}}})
+    file = gemini.write("server", text)
+    gemini.do("hook in")
+    assert file.with_name(file.name + BACKUP).read_text() == text
+    gemini.do("hook out")
+    assert file.read_text() == text
+    assert not gemini.plan("server in").changed
+
+
 def test_the_copy_of_a_hook_that_somebody_wrote_has_no_server_of_metier(gemini: Machine) -> None:
     gemini.do("server in")
     entry = {"type": "command", "command": "metier hook gemini"}
@@ -244,3 +254,13 @@ def test_a_folder_that_was_there_in_between_stays(tmp_path: Path) -> None:
         "home/.openclaw",
         "home/.openclaw/extensions",
     }
+
+
+def test_a_file_of_somebody_else_in_a_folder_of_metier_has_no_mark(tmp_path: Path) -> None:
+    machine = Machine(tmp_path, "codex", "project")
+    machine.do("hook in")
+    file = machine.write("server", 'model = "x"\n')
+    machine.do("server in")
+    assert "metier" in file.read_text()
+    marks = [name for name in machine.tree() if name.endswith("-made")]
+    assert marks == ["ws/.codex/hooks.json.metier-made"]

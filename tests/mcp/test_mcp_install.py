@@ -162,6 +162,15 @@ def test_an_older_entry_of_metier_does_not_come_back_with_the_backup(machine: Ma
     assert json.loads(file.read_text()) == {"theme": 1}
 
 
+def test_an_empty_list_of_servers_that_was_there_stays(machine: Machine) -> None:
+    file = machine.workspace / ".mcp.json"
+    file.write_text('{"mcpServers": {}, "theme": 1}')
+    machine.install("claude-code", "project")
+    file.write_text(file.read_text().replace('"theme": 1', '"theme": 2'))
+    machine.uninstall("claude-code", "project")
+    assert json.loads(file.read_text()) == {"mcpServers": {}, "theme": 2}
+
+
 def test_another_server_of_that_name_is_not_touched(machine: Machine) -> None:
     file = machine.workspace / ".mcp.json"
     file.write_text('{"mcpServers": {"metier": {"command": "something-else"}}}')

@@ -139,7 +139,14 @@ def test_where_the_name_is_taken_in_an_inline_table_so_is_what_to_paste(codex: C
     assert hint == f"rename that server, or add this between its braces by hand: {entry}"
 
 
-@pytest.mark.parametrize("header", ['[mcp_servers."metier"]', "[ mcp_servers . metier ]  # mine"])
+@pytest.mark.parametrize(
+    "header",
+    [
+        '[mcp_servers."metier"]',
+        "[ mcp_servers . metier ]  # mine",
+        "\ufeff[mcp_servers.metier]",
+    ],
+)
 def test_a_header_is_known_however_it_is_written(codex: Codex, header: str) -> None:
     codex.write(f'{header}\ncommand = "/old/metier"\nargs = ["mcp"]\n\n["a]b"]\nc = 1\n')
     codex.install()
