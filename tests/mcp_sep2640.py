@@ -73,6 +73,17 @@ def listed(server: Any) -> list[dict[str, Any]]:
     return found
 
 
+def all_listed(server: Any) -> list[list[dict[str, Any]]]:
+    """Every page of `skills/list`."""
+    pages, cursor = [], None
+    while True:
+        answer = sent(server, ListSkills(params=PaginatedRequestParams(cursor=cursor)))
+        pages.append(answer["skills"])
+        cursor = answer.get("nextCursor")
+        if not cursor:
+            return pages
+
+
 def bytes_of(server: Any, uri: str, era: str = "auto") -> bytes:
     async def talk(client: Client) -> bytes:
         (content,) = (await client.read_resource(uri)).contents
@@ -88,3 +99,69 @@ def refused(server: Any, uri: str) -> MCPError:
     with pytest.raises(MCPError) as caught:
         bytes_of(server, uri)
     return caught.value
+
+
+SAME_TO_ALL = [
+    "a: b",
+    "a: 'b\n  c'",
+    'a: "b\n c"',
+    'a: "b\n\n  \n c"',
+    'a:\n  "b\n c"',
+    'a: "b"  # comment',
+    "a: >-\n  b\n  c",
+    "a: |2\n   b",
+    "a: [b,\n  c\n]",
+    "a: {b: [c,\n  d],\n  e: f}",
+    "a:\n- b\n- 'c\n d'",
+    "a:\n  b: 'c\n    d'",
+    "a:\r\n  b: 'c\r\n    d'\r\ne: f",
+    "a: 12.50\nb: -1\nc: true\nd: null\ne: ~\nf:",
+    "a: yes\nb: 2026-01-02\nc: 1.2.3\nd: '0x1f'",
+    "'1': a\n\"null\": b",
+    "a: 'b # c'\nd: [e#f]",
+    "a: [b]\nc: d,#e",
+    'a: "b\r\n\r\n c"',
+]
+"""Front matter that metier and YAML 1.2 read alike."""
+READ_OTHERWISE = [
+    'a: "b\nc"',
+    "a: 'b\nc'",
+    'a: "b\n- c\n- d"',
+    'a: "b\n\tc"',
+    "a:\n  b: 'c\n  d'",
+    "a:\n- 'b\nc'",
+    "a:\n|\n  b",
+    "a: [b,\nc]",
+    "a: [b,\nc\n]",
+    "a: [[b\n],\n c]",
+    "a:\n  b: {c: d,\n  e: f}",
+    'a: "b"#c',
+    "a: [b]#c",
+    "a: [b,#c\n d]",
+    'a: {"b":#c\n d}',
+    "a: |#b\n  c",
+    "a: >+\n  b\n\n",
+    "a: [?b, c]",
+    "a: [-]",
+    "? 'a'#b\n: c",
+    "? 'a\nb'\n: c",
+    "a: 0x1F",
+    "a: 0o17",
+    "a: 007",
+    "a: +1",
+    "a: 1.",
+    "a: .5",
+    "a: 1e3",
+    "a: True",
+    "a: [NULL]",
+    f"a: {'1' * 41}",
+    "1.0: a",
+    "0x1f: a",
+    "~: a",
+    "a: b\x85c",
+    "a: 'b\rc'",
+    "a: 'b\u2028c'",
+    "a: b\n\ufeff",
+    "a: b\n...\n...",
+]
+"""Front matter that metier reads too, but as something else, or that is no YAML 1.2 at all."""

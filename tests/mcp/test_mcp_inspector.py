@@ -1,21 +1,18 @@
 """The Inspector, the protocol's own client from npm, of both eras; it also checks the skills."""
 
-import fcntl
 import json
 import os
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conftest import REPOSITORY, Workspace
+from conftest import Workspace
+from mcp_node import NODE, install_clients
 from mcp_served import METIER, environment, example, over_http
+from metier.mcp.files import MOST_SENT
 
-NODE = REPOSITORY / "tests" / "mcp" / "node"
-INSTALL = "npm install --no-audit --no-fund --no-package-lock --ignore-scripts --fetch-retries=0"
-INSTALL_SECONDS = 300
 SECONDS = 60
 OLD = ("inspector-1", "cli/build/cli.js", ())
 NEW = ("inspector-2", "clients/launcher/build/index.js", ("--protocol-era", "modern"))
@@ -30,28 +27,7 @@ UNKNOWN_TOOL = 5
 
 @pytest.fixture(scope="module", autouse=True)
 def _installed() -> None:
-    """Install both once; tests in several processes wait for the one that does it."""
-    if shutil.which("npm") is None or shutil.which("node") is None:
-        pytest.skip("npm is not installed: no Inspector")
-    wanted = json.loads((NODE / "package.json").read_text())["dependencies"]
-    with (NODE / "package.json").open() as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if all(
-            f"npm:@modelcontextprotocol/inspector@{_version(one)}" == wanted[one] for one in wanted
-        ):
-            return
-        try:
-            subprocess.run(
-                INSTALL.split(), cwd=NODE, timeout=INSTALL_SECONDS, capture_output=True, check=True
-            )
-        except (subprocess.SubprocessError, OSError) as error:
-            pytest.skip(f"the Inspector cannot be installed: {type(error).__name__}")
-        (NODE / "node_modules" / ".gitignore").write_text("*\n")
-
-
-def _version(name: str) -> str:
-    file = NODE / "node_modules" / name / "package.json"
-    return str(json.loads(file.read_text())["version"]) if file.exists() else ""
+    install_clients()
 
 
 def inspected(
@@ -176,6 +152,9 @@ def test_odd_skills_and_files_are_verified_too(workspace: Workspace, tmp_path: P
         "skills/Bad_Name/SKILL.md", "---\nname: Bad_Name\ndescription: Bad.\n---\n\nx\n"
     )
     workspace.write("skills/broken/SKILL.md", "---\nname: broken\ndescription: a: b\n---\n\nx\n")
+    workspace.write(
+        "skills/bare/SKILL.md", '---\nname: bare\ndescription: "Not\nindented."\n---\n\nx\n'
+    )
     workspace.skill("long", "word " * 300)
     workspace.skill("inner", folder="skills/odd/inner")
     done = inspected(
@@ -186,6 +165,25 @@ def test_odd_skills_and_files_are_verified_too(workspace: Workspace, tmp_path: P
     assert set(found) == {"inner", "odd"}
     assert len(found["odd"]["files"]) == 6
     assert {one["outcome"] for one in found.values()} == {"verified"}
+
+
+def test_the_largest_file_arrives_and_a_larger_one_does_not_end_the_connection(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    workspace.skill("heavy")
+    largest = b"\xff" * (MOST_SENT // 4 * 3)
+    workspace.write("skills/heavy/blob.bin", largest)
+    workspace.skill("heavier")
+    workspace.write("skills/heavier/blob.bin", largest + b"\xff")
+    target = [METIER, "mcp", "--root", str(workspace.root)]
+    done = inspected(NEW, target, tmp_path / "home", *VERIFY)
+    assert done.returncode == 0, done.stdout[:2_000] + done.stderr
+    (found,) = reports(done)
+    assert (found["name"], found["outcome"]) == ("heavy", "verified")
+    read = ("--method", "resources/read", "--uri", "skill://skills/heavier/blob.bin")
+    done = inspected(NEW, target, tmp_path / "home", *read)
+    assert done.returncode != 0
+    assert f"{len(largest) + 1} bytes" in done.stdout + done.stderr
 
 
 def test_it_verifies_over_http_with_a_token(tmp_path: Path) -> None:

@@ -31,6 +31,12 @@ OUTSIDE = [
     "skill://skills/../secret.txt",
     "skill://skills/paper//etc/passwd",
     "skill://skills/paper/%2fetc%2fpasswd",
+    "skill://skills/paper/=/etc/passwd",
+    "skill://skills/paper/=../=../secret.txt",
+    "skill://skills/paper/=.",
+    "skill://skills/paper/=/scripts/ink.py",
+    "skill://skills/paper/scripts%2fink.py",
+    "skill://skills/paper/scripts%2f..%2f.env",
     "skill://skills/paper/.env",
     "skill://skills/paper/%2eenv",
     "skill://skills/paper/.git/config",
@@ -95,6 +101,21 @@ def test_a_skill_file_that_became_a_link_is_not_followed(
     file.symlink_to("../../secret.txt")
     assert listed(server) == []
     assert "secret" not in str(refused(server, "skill://skills/paper/SKILL.md").data["message"])
+
+
+def test_what_lies_beside_the_file_that_a_link_leads_to_is_not_the_skills_own(
+    workspace: Workspace,
+) -> None:
+    workspace.write("docs/real.md", "---\nname: linked\ndescription: Does it.\n---\n\nDo.\n")
+    workspace.write("docs/diary.md", "private")
+    (workspace.root / "skills/linked").mkdir(parents=True)
+    (workspace.root / "skills/linked/SKILL.md").symlink_to("../../docs/real.md")
+    with server_over(workspace.root) as server:
+        (entry,) = listed(server)
+        (file,) = entry["resources"]
+        assert bytes_of(server, file["uri"]).startswith(b"---\nname: linked")
+        beside = file["uri"].replace("SKILL.md", "diary.md")
+        assert refused(server, beside).data["code"] == "NOT_FOUND"
 
 
 def test_a_file_that_is_swapped_for_a_link_while_it_is_read_is_never_followed(

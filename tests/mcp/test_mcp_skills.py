@@ -1,6 +1,7 @@
 """Skills over MCP (SEP-2640): entries, digests, bounds, pages, folders."""
 
 import hashlib
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,11 +13,11 @@ from mcp.types import INVALID_PARAMS, PaginatedRequestParams
 from conftest import Workspace
 from mcp_sep2640 import (
     BINARY,
-    Anything,
     GetSkill,
     ListSkills,
     OfUri,
     ReadFolder,
+    all_listed,
     bytes_of,
     listed,
     refused,
@@ -24,7 +25,8 @@ from mcp_sep2640 import (
     write_paper,
 )
 from mcp_served import ERAS, asked, server_over
-from metier.mcp.files import MOST_BYTES, MOST_FILES
+from metier.mcp import skills
+from metier.mcp.files import MOST_BYTES, MOST_FILES, MOST_SENT
 
 
 @pytest.fixture
@@ -112,7 +114,8 @@ def test_skills_are_plain_resources_for_every_client(server: Server[Any], era: s
 
 def test_too_many_files_or_bytes_are_not_served_as_an_entry(workspace: Workspace) -> None:
     workspace.skill("large")
-    workspace.write("skills/large/big.bin", b"x" * MOST_BYTES)
+    for index in range(3):
+        workspace.write(f"skills/large/{index}.txt", b"x" * (MOST_BYTES // 3))
     workspace.skill("crowded")
     for index in range(MOST_FILES):
         workspace.write(f"skills/crowded/{index}.txt", "")
@@ -128,15 +131,56 @@ def test_too_many_files_or_bytes_are_not_served_as_an_entry(workspace: Workspace
             with pytest.raises(MCPError, match="more than"):
                 sent(server, GetSkill(params=OfUri(uri=uri)))
             assert bytes_of(server, uri)
-        workspace.write("skills/large/bigger.bin", b"x" * (MOST_BYTES + 1))
-        assert refused(server, "skill://skills/large/bigger.bin").code == INVALID_PARAMS
+        assert len(bytes_of(server, "skill://skills/large/0.txt")) == MOST_BYTES // 3
 
 
+QUOTES = 2
+
+
+@pytest.mark.parametrize(
+    ("fits", "more"),
+    [
+        (b"x" * (MOST_SENT - QUOTES), b"x"),
+        (b"\n" * (MOST_SENT // 2 - 1), b"\n"),
+        (b"\x01" * (MOST_SENT // 6), b"\x01"),
+        ("ü".encode() * (MOST_SENT // 2 - 1), b"x"),
+        (b"\xff" * (MOST_SENT // 4 * 3), b"\xff"),
+    ],
+)
+def test_a_file_is_served_as_long_as_it_fits_into_one_message(
+    workspace: Workspace, fits: bytes, more: bytes
+) -> None:
+    workspace.skill("heavy")
+    workspace.write("skills/heavy/file", fits)
+    with server_over(workspace.root) as server:
+        assert len(listed(server)) == 1
+        uri = "skill://skills/heavy/file"
+        assert bytes_of(server, uri) == fits
+        workspace.write("skills/heavy/file", fits + more)
+        error = refused(server, uri)
+        assert error.data["code"] == "DOCUMENT_INVALID"
+        assert f"{len(fits) + 1} bytes" in error.data["message"]
+        assert f"the {MOST_SENT} of one answer" in error.data["message"]
+        assert error.data["where"] == "skills/heavy/file"
+        assert error.data["hint"]
+        assert listed(server) == []
+
+
+def test_how_large_a_file_is_that_cannot_be_served_is_told(workspace: Workspace) -> None:
+    workspace.skill("heavy")
+    os.truncate(workspace.write("skills/heavy/file", ""), 3 * MOST_SENT)
+    with server_over(workspace.root) as server:
+        error = refused(server, "skill://skills/heavy/file")
+        assert f"the file has {3 * MOST_SENT} bytes" in error.data["message"]
+
+
+TOO_LONG = "word " * 300
 UNFIT = {
     "Odd_Name": "---\nname: Odd_Name\ndescription: Does it.\n---\n\nDo.\n",
     "twice": "---\nname: twice\nname: again\ndescription: Does it.\n---\n\nDo.\n",
     "broken": "---\nname: broken\ndescription: a: b: c\n---\n\nDo.\n",
-    "wordy": f"---\nname: wordy\ndescription: {'word ' * 300}\n---\n\nDo.\n",
+    "wordy": f"---\nname: wordy\ndescription: {TOO_LONG}\n---\n\nDo.\n",
+    "padded": f"---\nname: padded\ndescription: |\n  {'x' * 1024}\n---\n\nDo.\n",
     "nameless": "---\ndescription: Does it.\n---\n\nDo.\n",
 }
 
@@ -193,27 +237,81 @@ def test_a_skill_whose_name_is_not_its_folder_is_addressed_by_its_name(
         assert refused(server, "skill://skills/old/x.md").code == INVALID_PARAMS
 
 
+def names(pages: list[list[dict[str, Any]]]) -> list[list[str]]:
+    return [[one["frontmatter"]["name"] for one in page] for page in pages]
+
+
 def test_the_list_comes_in_pages_and_holds_every_skill_once(workspace: Workspace) -> None:
     for index in range(120):
         workspace.skill(f"s{index:03}")
-
-    async def talk(client: Client) -> list[list[str]]:
-        pages, cursor = [], None
-        while True:
-            request = ListSkills(params=PaginatedRequestParams(cursor=cursor))
-            answer = (await client.session.send_request(request, Anything)).model_dump()
-            pages.append([one["frontmatter"]["name"] for one in answer["skills"]])
-            cursor = answer.get("nextCursor")
-            if not cursor:
-                return pages
-
     with server_over(workspace.root) as server:
-        pages = asked(server, talk)
+        pages = names(all_listed(server))
         assert [len(page) for page in pages] == [50, 50, 20]
         assert [name for page in pages for name in page] == [f"s{index:03}" for index in range(120)]
         with pytest.raises(MCPError) as caught:
             sent(server, ListSkills(params=PaginatedRequestParams(cursor="!")))
         assert caught.value.code == INVALID_PARAMS
+
+
+def test_pages_are_full_however_many_skills_have_no_entry(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(skills, "_ROWS_AT_ONCE", 40)
+    for index in range(100):
+        workspace.skill(f"s{index:03}")
+        workspace.skill(f"Odd{index:03}")
+        if index % 3 == 0:
+            workspace.skill(f"s{index:03}b", TOO_LONG)
+    with server_over(workspace.root) as server:
+        assert [len(page) for page in all_listed(server)] == [50, 50]
+
+
+def test_skills_without_an_entry_at_the_end_make_no_page(workspace: Workspace) -> None:
+    for index in range(50):
+        workspace.skill(f"s{index:03}")
+        workspace.skill(f"z{index:03}", TOO_LONG)
+    with server_over(workspace.root) as server:
+        assert [len(page) for page in all_listed(server)] == [50]
+
+
+def test_one_page_opens_a_bounded_number_of_skills(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(skills, "MOST_TRIED", 10)
+    for index in range(25):
+        workspace.skill(f"a{index:02}", TOO_LONG)
+        workspace.skill(f"Odd{index:02}")
+    workspace.skill("last")
+    with server_over(workspace.root) as server:
+        assert names(all_listed(server)) == [[], [], ["last"]]
+
+
+def test_a_page_ends_before_it_is_too_large(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(skills, "LARGEST_PAGE", 3_000)
+    for name in "abcde":
+        workspace.skill(name, "word " * 200)
+    workspace.skill("c", extra=f"more: {'x' * 4_000}")
+    with server_over(workspace.root) as server:
+        assert names(all_listed(server)) == [["a", "b"], ["c"], ["d", "e"]]
+
+
+def test_resources_come_in_pages_and_each_is_listed_once(workspace: Workspace) -> None:
+    workspace.write("SYSTEM_ARCHITECTURE.md", "# All of it\n")
+    for index in range(120):
+        workspace.skill(f"s{index:03}")
+
+    async def talk(client: Client) -> list[list[str]]:
+        first = await client.list_resources()
+        second = await client.list_resources(cursor=first.next_cursor)
+        assert second.next_cursor is None
+        return [[one.uri for one in page.resources] for page in (first, second)]
+
+    with server_over(workspace.root) as server:
+        first, second = asked(server, talk)
+        assert (len(first), len(second)) == (101, 20)
+        assert len({*first, *second}) == 121
 
 
 def test_folders_list_their_children(server: Server[Any]) -> None:
@@ -242,4 +340,6 @@ def test_what_changed_on_disk_since_is_described_as_it_is_now(
     (entry,) = listed(server)
     assert entry["frontmatter"]["description"] == "Writes on better paper."
     workspace.skill("renamed", folder="skills/paper")
+    assert listed(server) == []
+    workspace.skill("paper", '"  "')
     assert listed(server) == []

@@ -36,11 +36,12 @@ def failure(error: Exception) -> CallToolResult:
     return CallToolResult(content=[TextContent(text=text)], is_error=True)
 
 
-def refusal(error: Exception, **about: Any) -> MCPError:
+def refusal(error: Exception, **about: str) -> MCPError:
     """An error as the protocol has it, for what is no tool."""
     told = described(error)
     code = INTERNAL_ERROR if told["code"] == "INTERNAL" else INVALID_PARAMS
-    return MCPError(code, told["message"], {**about, **told})
+    asked = {key: sendable(text) for key, text in about.items()}
+    return MCPError(code, told["message"], {**asked, **told})
 
 
 def described(error: Exception) -> dict[str, str]:

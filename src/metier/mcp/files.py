@@ -10,15 +10,20 @@ import stat
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from metier.core.paths import is_inside, is_utf8
+from pydantic_core import to_json
+
+from metier.core.paths import is_inside
 from metier.discover.walk import NOT_ENTERED, SKILL_NAMES
 from metier.errors import InvalidDocumentError, NotFoundError
-from metier.mcp.uris import MAIN_FILE, skill_uri, unknown
+from metier.mcp.uris import MAIN_FILE, address, skill_root, unknown
 from metier.values.rows import Row
 
 MOST_FILES = 512
 MOST_BYTES = 16 * 1024 * 1024
 """Of all files of one skill: what every host takes (SEP-2640)."""
+MOST_SENT = 8 * 1024 * 1024
+"""Of one file in a message: some clients end the connection at 10 MiB."""
+_LONGEST_ESCAPE = 6
 _OF_THE_FORMAT = frozenset({"scripts", "references", "assets"})
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -40,7 +45,7 @@ class SkillFolder(NamedTuple):
     def files(self) -> list[str]:
         """Every file, `SKILL.md` first. Raises `InvalidDocumentError` when they are too many."""
         found = [MAIN_FILE]
-        if self.main in SKILL_NAMES:  # else a link leads elsewhere: what lies there is not its own
+        if self._has_more():
             for one in self._walk(self.folder, ""):
                 found.append(one)
                 if len(found) > MOST_FILES:
@@ -61,11 +66,24 @@ class SkillFolder(NamedTuple):
 
     def _is_own(self, way: Sequence[str]) -> bool:
         """Whether a way through folders may lead to a file of the skill."""
-        if any(one.startswith(".") or one in NOT_ENTERED or not is_utf8(one) for one in way):
-            return False
-        if not all(one.isprintable() for one in way) or (way[-1] in SKILL_NAMES and len(way) == 1):
+        if not all(map(_is_entered, way)) or (way[-1] in SKILL_NAMES and len(way) == 1):
             return False
         return "/" in self.row.path or way[0] in _OF_THE_FORMAT
+
+    def place(self, way: Sequence[str]) -> str | None:
+        """Where the file lies that a way leads to; None when it is not the skill's."""
+        target = self._way_to(way)
+        return None if target is None else os.path.join(self.folder, *target)
+
+    def _way_to(self, way: Sequence[str]) -> list[str] | None:
+        if list(way) == [MAIN_FILE]:
+            return [self.main]
+        is_own = self._has_more() and way and self._is_own(way)
+        return self._target("/".join(way)) if is_own else None
+
+    def _has_more(self) -> bool:
+        """Whether it has files besides; where a link leads to, what lies there is not its own."""
+        return self.main in SKILL_NAMES
 
     def _target(self, way: str) -> list[str] | None:
         """The way to the regular file that a name stands for; None when it is not the skill's."""
@@ -87,27 +105,43 @@ class SkillFolder(NamedTuple):
 
     def read(self, way: Sequence[str]) -> bytes:
         """The bytes of one file. Raises `NotFoundError`, or `InvalidDocumentError` by its size."""
-        if list(way) == [MAIN_FILE]:
-            target: list[str] | None = [self.main]
-        else:
-            target = self._target("/".join(way)) if way and self._is_own(way) else None
+        target = self._way_to(way)
         if target is None:
-            raise unknown(skill_uri(self.row, "/".join(way)))
+            raise unknown(address([*skill_root(self.row), *way]))
+        where = f"{self.row.path.rpartition('/')[0] or '.'}/{'/'.join(way)}"
         try:
-            raw = _read(self.folder, target)
+            raw, size = _read(self.folder, target)
         except OSError as error:
             raise NotFoundError(
-                f"the file cannot be read: {error.strerror}",
-                where=f"{self.row.path.rpartition('/')[0] or '.'}/{'/'.join(way)}",
-                hint="metier refresh",
+                f"the file cannot be read: {error.strerror}", where=where, hint="metier refresh"
             ) from None
-        if len(raw) > MOST_BYTES:
-            raise _too_large(self.row, f"a file has more than {MOST_BYTES} bytes")
+        if not _fits(raw):
+            raise InvalidDocumentError(
+                f"the file has {size} bytes, and encoded more than the {MOST_SENT} of one answer",
+                where=where,
+                hint="open it in the workspace, or split it",
+            )
         return raw
 
 
-def _read(folder: str, way: Sequence[str]) -> bytes:
-    """The bytes at the end of a way on which nothing is a link, up to one more than allowed."""
+def _is_entered(name: str) -> bool:
+    """Whether files and folders of that name are a part of skills."""
+    is_name = name != "" and "/" not in name and name.isprintable()
+    return is_name and not name.startswith(".") and name not in NOT_ENTERED
+
+
+def _fits(raw: bytes) -> bool:
+    """Whether a file can be sent in one message: as text where it is such, else as base64."""
+    if len(raw) * _LONGEST_ESCAPE <= MOST_SENT:
+        return True
+    try:
+        return len(to_json(raw.decode())) <= MOST_SENT
+    except UnicodeDecodeError:
+        return (len(raw) + 2) // 3 * 4 <= MOST_SENT
+
+
+def _read(folder: str, way: Sequence[str]) -> tuple[bytes, int]:
+    """A file at the end of a way on which nothing is a link: its first bytes, and its size."""
     at = os.open(folder, _FOLDER)
     try:
         for name in way[:-1]:
@@ -118,9 +152,11 @@ def _read(folder: str, way: Sequence[str]) -> bytes:
     finally:
         os.close(at)
     with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        info = os.fstat(file.fileno())
+        if not stat.S_ISREG(info.st_mode):
             raise OSError(None, "it is no regular file")
-        return file.read(MOST_BYTES + 1)
+        raw = file.read(MOST_SENT + 1)
+        return raw, max(info.st_size, len(raw))
 
 
 def _too_large(row: Row, why: str) -> InvalidDocumentError:

@@ -24,7 +24,7 @@ from metier.mcp.files import SkillFolder
 from metier.mcp.keeper import Keeper
 from metier.mcp.paging import cursor_after, handle_of
 from metier.mcp.tool import Context
-from metier.mcp.uris import SCHEME, find_skill, skill_uri, unknown
+from metier.mcp.uris import SCHEME, find_skill, skill_uri
 from metier.reread import DEEP_REFERENCE
 from metier.values.rows import Row
 
@@ -107,8 +107,6 @@ def _bytes(catalog: Catalog, uri: str) -> tuple[bytes, str]:
     if uri == REFERENCE and _has_reference(catalog):
         return catalog.reference(DEEP_REFERENCE).encode(), "text/markdown"
     row, way = find_skill(catalog.store, uri)
-    if not way:
-        raise unknown(uri)
     return SkillFolder.of(row).read(way), mime_type(way[-1])
 
 

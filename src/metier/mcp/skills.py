@@ -5,27 +5,43 @@ Only skills that keep to the format are entries; of all others the text is still
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mcp.server.extension import Extension, MethodBinding
 from mcp.types import PaginatedRequestParams, RequestParams
+from pydantic_core import to_json
 
 from metier.catalog import Catalog
 from metier.core.names import is_capability_name
 from metier.errors import InvalidDocumentError, MetierError, NotFoundError
 from metier.index.pages import page_of_documents
+from metier.index.store import Store
 from metier.mcp.answers import refusal
 from metier.mcp.files import MOST_BYTES, SkillFolder
 from metier.mcp.keeper import Keeper
 from metier.mcp.paging import cursor_after, handle_of
 from metier.mcp.resources import mime_type
 from metier.mcp.tool import Context
-from metier.mcp.uris import MAIN_FILE, address, find_skill, skill_root, skill_uri, unknown
+from metier.mcp.uris import (
+    MAIN_FILE,
+    address,
+    find_folder,
+    find_skill,
+    skill_root,
+    skill_uri,
+    unknown,
+)
+from metier.mcp.yaml12 import difference
 from metier.parse.frontmatter import read_matter
 from metier.values.rows import Row
 
 PAGE = 50
+LARGEST_PAGE = 1024 * 1024
+"""In bytes; one entry may have more."""
+MOST_TRIED = 200
+"""Skills whose files are read for one page."""
+_ROWS_AT_ONCE = 500
 LONGEST_DESCRIPTION = 1024
 FRESH = {"ttlMs": 0, "cacheScope": "private"}
 """Anybody may change the files at any time."""
@@ -82,33 +98,59 @@ class Skills(Extension):
 
 
 def _page(catalog: Catalog, cursor: str) -> dict[str, Any]:
-    page = page_of_documents(catalog.store, "skill", limit=PAGE, after=handle_of(cursor))
-    entries = []
-    for row in page.rows:
-        try:
-            entries.append(skill_entry(row))
-        except MetierError:
-            continue  # no entry: it does not keep to the format, or it has gone
-    more = {"nextCursor": cursor_after(page.last)} if page.last else {}
-    return {"skills": entries, **more, **FRESH}
+    """The next entries: as many as a page holds, unless too many skills in a row have none."""
+    entries: list[dict[str, Any]] = []
+    size, last = 0, ""
+    for tried, row in enumerate(_named_well(catalog.store, handle_of(cursor)), 1):
+        entry = _entry_if_any(catalog.store, row)
+        if entry is not None:
+            size += len(to_json(entry))
+            if len(entries) == PAGE or (entries and size > LARGEST_PAGE):
+                return {"skills": entries, "nextCursor": cursor_after(last), **FRESH}
+            entries.append(entry)
+        last = row.handle
+        if tried == MOST_TRIED:
+            return {"skills": entries, "nextCursor": cursor_after(last), **FRESH}
+    return {"skills": entries, **FRESH}
+
+
+def _named_well(store: Store, after: str) -> Iterator[Row]:
+    """The skills after one that may have an entry by their name; no file is opened for it."""
+    while True:
+        page = page_of_documents(store, "skill", limit=_ROWS_AT_ONCE, after=after)
+        yield from (row for row in page.rows if is_capability_name(row.name))
+        if not page.last:
+            return
+        after = page.last
+
+
+def _entry_if_any(store: Store, row: Row) -> dict[str, Any] | None:
+    """None when the skill does not keep to the format, or has gone."""
+    try:
+        return skill_entry(store, row)
+    except MetierError:
+        return None
 
 
 def _one(catalog: Catalog, uri: str) -> dict[str, Any]:
     row, way = find_skill(catalog.store, uri)
     if way != [MAIN_FILE]:
         raise unknown(uri)
-    return {"skill": skill_entry(row), **FRESH}
+    return {"skill": skill_entry(catalog.store, row), **FRESH}
 
 
-def skill_entry(row: Row) -> dict[str, Any]:
+def skill_entry(store: Store, row: Row) -> dict[str, Any]:
     """The entry of one skill. Raises `InvalidDocumentError` when it cannot have one."""
     folder = SkillFolder.of(row)
     files, size = [], 0
     matter: dict[str, Any] = {}
     for file in folder.files():
-        raw = folder.read(file.split("/"))
+        way = file.split("/")
+        raw = folder.read(way)
         if file == MAIN_FILE:
             matter = _front_matter(row, raw)
+        elif not _is_found(store, folder, way):
+            raise _no_entry(row, f"the address of its '{file[:200]}' belongs to another skill")
         size += len(raw)
         if size > MOST_BYTES:
             raise _no_entry(row, f"its files have more than {MOST_BYTES} bytes together")
@@ -117,18 +159,31 @@ def skill_entry(row: Row) -> dict[str, Any]:
     return {"uri": skill_uri(row), "frontmatter": matter, "resources": files}
 
 
+def _is_found(store: Store, folder: SkillFolder, way: list[str]) -> bool:
+    """Whether the address of a file leads to it, and not into a skill that lies elsewhere."""
+    if len(way) == 1:
+        return True
+    owner, rest = find_skill(store, skill_uri(folder.row, "/".join(way)))
+    return owner == folder.row or SkillFolder.of(owner).place(rest) == folder.place(way)
+
+
 def _front_matter(row: Row, raw: bytes) -> dict[str, Any]:
     """The front matter of a skill that keeps to the format."""
     taken = read_matter(raw, row.path)
-    flaws = [one for one in taken.issues if one.is_error or one.code == _TWICE]
+    flaws = [one.message for one in taken.issues if one.is_error or one.code == _TWICE]
     if taken.matter is None or flaws:
-        raise _no_entry(row, flaws[0].message if flaws else "it has no front matter")
+        raise _no_entry(row, flaws[0] if flaws else "it has no front matter")
     data = taken.matter.data
     name, description = data.get("name"), data.get("description")
     if name != row.name or not is_capability_name(row.name):
         raise _no_entry(row, "its name breaks the name rule, or has changed")
-    if not isinstance(description, str) or not 0 < len(description.strip()) <= LONGEST_DESCRIPTION:
-        raise _no_entry(row, f"its description has not 1 to {LONGEST_DESCRIPTION} characters")
+    if not isinstance(description, str) or not description.strip():
+        raise _no_entry(row, "it has no description")
+    if len(description) > LONGEST_DESCRIPTION:
+        raise _no_entry(row, f"its description has more than {LONGEST_DESCRIPTION} characters")
+    other = difference(raw)
+    if other:
+        raise _no_entry(row, f"hosts would read its front matter otherwise: {other}")
     return data
 
 
@@ -140,7 +195,7 @@ def _no_entry(row: Row, why: str) -> InvalidDocumentError:
 
 def _children(catalog: Catalog, uri: str) -> dict[str, Any]:
     """What lies directly in one folder of a skill."""
-    row, way = find_skill(catalog.store, uri)
+    row, way = find_folder(catalog.store, uri)
     files = [file.split("/") for file in SkillFolder.of(row).files()]
     depth = len(way)
     below = [file for file in files if file[:depth] == way and len(file) > depth]

@@ -1,16 +1,27 @@
-"""Addresses of skills: `skill://FOLDERS/NAME/SKILL.md`, and back."""
+"""Addresses of the files of skills: `skill://FOLDERS/NAME/SKILL.md`, and back.
+
+Every text has one segment and every segment one text, so that two skills never share an address
+and whatever is listed is found again. An address belongs to the innermost skill that it leads
+into.
+"""
 
 from functools import lru_cache
 from urllib.parse import quote, unquote
 
+from metier.core.paths import is_utf8
 from metier.errors import NotFoundError
-from metier.index.documents import find_documents
+from metier.index.documents import select_rows
 from metier.index.store import Store
 from metier.values.rows import Row
 
 SCHEME = "skill://"
 MAIN_FILE = "SKILL.md"
-_LONGEST = 4_096
+LONGEST = 512 * 1024
+"""More than a name and a path can take: front matter has at most 64 KiB, a path 4."""
+_MOST_SEGMENTS = 4 * 1024
+_MARKED = {"": "=", ".": "=.", "..": "=.."}
+"""What no address can hold: clients take dots out of it, even when they are written as %2E."""
+_UNMARKED = {mark: text for text, mark in _MARKED.items()}
 
 
 def skill_root(row: Row) -> list[str]:
@@ -29,38 +40,59 @@ def skill_uri(row: Row, file: str = MAIN_FILE) -> str:
 
 
 def address(segments: list[str]) -> str:
-    return SCHEME + "/".join(map(_quoted, segments))
+    return SCHEME + "/".join(map(_encoded, segments))
 
 
 @lru_cache(maxsize=8_192)
-def _quoted(segment: str) -> str:
-    return quote(segment, safe="")
+def _encoded(text: str) -> str:
+    return _MARKED[text] if text in _MARKED else quote(text, safe="")
+
+
+def segments_of(uri: str) -> list[str]:
+    """What `address` made an address of. Raises `NotFoundError` for what it never makes."""
+    if not uri.startswith(SCHEME) or len(uri) > LONGEST or not is_utf8(uri):
+        raise unknown(uri)
+    parts = uri[len(SCHEME) :].split("/")
+    if len(parts) > _MOST_SEGMENTS:
+        raise unknown(uri)
+    return [_decoded(part, uri) for part in parts]
+
+
+def _decoded(segment: str, uri: str) -> str:
+    if segment in _UNMARKED:
+        return _UNMARKED[segment]
+    try:
+        text = unquote(segment, errors="strict")
+    except UnicodeDecodeError:
+        raise unknown(uri) from None
+    if text in _MARKED:
+        raise unknown(uri)
+    return text
 
 
 def find_skill(store: Store, uri: str) -> tuple[Row, list[str]]:
-    """The active skill that an address leads into, and the way from its folder on.
+    """The active skill that an address leads into, and the way from its folder to the file.
 
-    Of nested skills the innermost. Raises `NotFoundError`.
+    Of nested skills the innermost. Raises `NotFoundError`. What the way leads to is not known
+    yet: it may be anything that a client has written.
     """
-    segments = _segments(uri)
-    for end in range(len(segments), 0, -1):
-        for row in find_documents(store, "skill", segments[end - 1]):
-            if row.state == "active" and skill_root(row) == segments[:end]:
+    segments = segments_of(uri)
+    return _innermost(store, segments, len(segments) - 1, uri)
+
+
+def find_folder(store: Store, uri: str) -> tuple[Row, list[str]]:
+    """The same for the address of a folder: the way may be empty."""
+    segments = segments_of(uri)
+    return _innermost(store, segments, len(segments), uri)
+
+
+def _innermost(store: Store, segments: list[str], most: int, uri: str) -> tuple[Row, list[str]]:
+    wanted = "kind = 'skill' AND handle = ? AND +state = 'active'"  # the handle is looked up
+    for end in range(most, 0, -1):
+        for row in select_rows(store, wanted, [segments[end - 1]]):
+            if skill_root(row) == segments[:end]:
                 return row, segments[end:]
     raise unknown(uri)
-
-
-def _segments(uri: str) -> list[str]:
-    """The parts of an address. Raises `NotFoundError` for any that no folder could have."""
-    if not uri.startswith(SCHEME) or len(uri) > _LONGEST:
-        raise unknown(uri)
-    try:
-        segments = [unquote(one, errors="strict") for one in uri[len(SCHEME) :].split("/")]
-    except UnicodeDecodeError:
-        raise unknown(uri) from None
-    if any(one in ("", ".", "..") or not one.isprintable() or "/" in one for one in segments):
-        raise unknown(uri)
-    return segments
 
 
 def unknown(uri: str) -> NotFoundError:
