@@ -100,11 +100,12 @@ def _check_description(description: str, found: _Findings) -> None:
 
 def _check_types(matter: Matter, found: _Findings) -> None:
     """Nothing is said of the type of a value that is no YAML: that is said already."""
-    for key, (types, called) in _TYPED.items():
-        value = matter.data.get(key)
-        if value is None or type(value) in types or key in matter.unread:
+    for key, value in matter.data.items():
+        if value is None or key not in _TYPED or key in matter.unread:
             continue
-        found.add("SK307", f"'{key}' must be {called}", (key,), f"write {called}")
+        types, called = _TYPED[key]
+        if type(value) not in types:
+            found.add("SK307", f"'{key}' must be {called}", (key,), f"write {called}")
 
 
 def _check_keys(data: dict[str, Any], found: _Findings) -> None:
