@@ -1,0 +1,124 @@
+"""The page of settings: keys, defaults and variables are the program's, the meanings are here."""
+
+import json
+from typing import Any
+
+from metier.config import _KEYS, _VARIABLES, Config
+from metier.config.capabilities import _READERS
+from metier.values.capabilities import CapabilitiesConfig
+
+MEANINGS = {
+    "disabled": "names or full ids of skills that are never used",
+    "host-folders": "also read the skills that agent hosts keep for the user",
+    "mounts": 'more roots of skills: `[{ path = "../team-skills", label = "team" }]`',
+    "folders.abilities": "where abilities are",
+    "folders.cards": "where cards are",
+    "folders.agents": "where agent profiles are",
+    "lint.select": "only these codes or beginnings of codes",
+    "lint.ignore": "all but these",
+    "lint.per-file-ignores": (
+        'patterns and the codes to ignore there: `"skills/vendor/*" = ["SK"]`'
+    ),
+    "probes": (
+        "commands that try whether a skill really provides a capability: `[probes.web-search]`"
+        ' with `argv = ["./probe", "web"]` and `timeout = 10` (seconds); run without a shell, exit'
+        " code 0 passes"
+    ),
+    "tokenizer": (
+        "how tokens are counted: four characters each, or an encoding of tiktoken (`o200k_base`,"
+        " `o200k_harmony`, `cl100k_base`, or one of a plugin of tiktoken) whose ranks are in the"
+        " folder that `TIKTOKEN_CACHE_DIR` names; metier downloads nothing"
+    ),
+    "capabilities": (
+        "cards and hooks, see below; for hooks the variable `METIER_CAPABILITIES` sets the mode:"
+        " [awareness](../awareness.md)"
+    ),
+    "models": (
+        '`default = "provider:model"` for agents that name none (without it the offline model);'
+        " `[models.NAME]` with `base-url` and `api-key-env` for a server that speaks the OpenAI"
+        " protocol: [agents](../agents.md)"
+    ),
+    "tools": (
+        "`[tools.NAME]`: a command as a tool, with `argv` and, if you like, `description`,"
+        " `schema`, `folder`, `timeout`, `stdin` (`none`, `json`), `output` (`text`, `json`),"
+        ' `environment`, `raw`; `allow = ["NAME"]` consents to it'
+    ),
+    "mcp": (
+        "`[mcp.NAME]`: a server whose tools agents may call, with `command`, `args`, `env`,"
+        " `folder`, or `url`, `headers`; `timeout`"
+    ),
+}
+TABLES = ("probes", "capabilities", "models", "tools", "mcp")
+OF_CARDS = {
+    "enabled": "`false` switches cards and hooks off",
+    "maxTokens": "the most tokens that cards take",
+    "confidenceThreshold": "replaces the threshold of every card",
+    "forceInclude": "ids of cards that always come, whatever their score",
+    "exclude": "ids of cards that never come, even if forced",
+    "logLevel": "`none`, `summary`, `detailed`: what `metier.capabilities` logs in Python",
+    "mode": "`off`, `monitor`, `soft`, `on`",
+    "scorer": "or `saturating`, or one that was registered",
+    "overflow": "after a card that does not fit: try the next, or `stop`",
+    "recentMessages": "how many messages are looked at",
+    "softSessionTypes": "where `soft` hands over",
+    "budgets": "characters of conversation → tokens, in place of `maxTokens`",
+    "skillSuggestions": "how many skills a hook may name",
+    "skillThreshold": "from which score on it names them",
+    "maxInjectionShare": "above this share of requests that inject, hooks turn to `monitor`",
+    "refreshAfter": "seconds after which a hook has the catalogue refreshed",
+    "compare": "two scorers, each for half of the conversations",
+    "userTier": "what cards may ask for",
+    "environmentType": "what cards may ask for",
+    "sources": (
+        "tables with `type` (`local`, `database`, `remote`), `location` and, for remote ones,"
+        " `sha256`"
+    ),
+    "profiles": "named sets of these settings, besides `minimal` and `full`",
+    "agents": "agent → the profile that it uses",
+}
+BEFORE = """\
+Flags win over environment variables, these over `metier.toml` in the workspace root, this over
+`[tool.metier]` in `pyproject.toml`, this over `metier/metier.toml` in the user's configuration
+folder (`$XDG_CONFIG_HOME`, else `~/.config`). `--config FILE` replaces all files. Each key is
+taken whole from the strongest place that has it. An unknown key or a wrong type stops the command
+with exit code 2 (`metier stats` shows it and goes on).
+"""
+AFTER = """\
+Lists in environment variables are separated by commas. `NO_COLOR` turns colour off;
+`METIER_OFFLINE=1` fetches no remote source; `METIER_MCP_TOKEN` is the token of [`metier mcp
+--http`](../mcp.md).
+"""
+
+
+def settings_page(note: str) -> str:
+    rows = [
+        f"| `{key}` | {'none' if key in TABLES else _default(getattr(Config(), field))}"
+        f" | {_variable(key)} | {MEANINGS[key]} |"
+        for key, field in _KEYS.items()
+    ]
+    of_cards = [
+        f"| `{key}` | {_default(getattr(CapabilitiesConfig(), field))} | {OF_CARDS[key]} |"
+        for key, (field, _) in _READERS.items()
+    ]
+    parts = [
+        f"# Settings\n\n{note}\n{BEFORE}",
+        "| key | default | environment | meaning |\n|---|---|---|---|",
+        *rows,
+        "\n`[capabilities]`, in this spelling or with dashes or underscores:\n",
+        "| key | default | meaning |\n|---|---|---|",
+        *of_cards,
+        f"\n{AFTER}",
+    ]
+    return "\n".join(parts)
+
+
+def _variable(key: str) -> str:
+    return f"`{_VARIABLES[key]}`" if key in _VARIABLES else ""
+
+
+def _default(value: Any) -> str:
+    """A default as the file would have it."""
+    if value is None:
+        return "none"
+    plain = dict(value) if hasattr(value, "items") else value
+    return f"`{json.dumps(plain)}`"
