@@ -180,6 +180,7 @@ def test_a_run_that_never_was_is_not_found(metier: Metier) -> None:
 def test_a_report_may_be_called_by_its_beginning_or_as_the_last(
     workspace: Workspace, metier: Metier
 ) -> None:
+    assert "there is no report yet" in metier("report", "show", "last").err
     workspace.skill("a", "Searches the web.")
     metier("resolve", "-r", "web-search")
     metier("resolve", "-r", "other-thing")

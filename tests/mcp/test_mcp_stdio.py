@@ -116,6 +116,30 @@ def test_what_was_asked_before_the_input_ended_is_answered(tmp_path: Path) -> No
     assert done.returncode == 0
 
 
+@pytest.mark.parametrize(
+    ("line", "number", "code"),
+    [
+        ("garbage", None, -32700),
+        ("\ufeff{}", None, -32700),
+        ('{"jsonrpc":"2.0","id":5,"method":"tools/list","params":{"a":"\\ud83d"}}', 5, -32700),
+        ('{"jsonrpc":"2.0","id":"\\ud83d","method":"tools/list"}', None, -32700),
+        ("[" * 100_000, None, -32700),
+        ("[]", None, -32600),
+        ('{"jsonrpc":"2.0","id":3,"method":"tools/list","params":[]}', None, -32600),
+    ],
+    ids=range(7),
+)
+def test_a_line_that_is_no_message_is_answered_too(
+    workspace: Workspace, line: str, number: int | None, code: int
+) -> None:
+    done = spoken(workspace.root, line, request(1, "skill_list"))
+    told, answer = sorted(
+        map(json.loads, done.stdout.splitlines()), key=lambda one: "result" in one
+    )
+    assert (told["id"], told["error"]["code"]) == (number, code)
+    assert answer["id"] == 1
+
+
 def message(**fields: Any) -> Any:
     return jsonrpc_message_adapter.validate_python({"jsonrpc": "2.0", **fields})
 
@@ -211,7 +235,9 @@ def test_a_signal_ends_it_in_order(workspace: Workspace, number: int) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_what_is_under_way_at_a_signal_is_answered(tmp_path: Path, number: int) -> None:
-    lines = [request(one, "capability_resolve", requires=["web-search"]) for one in range(5)]
+    """More is answered than a pipe holds, so it has to wait until somebody reads."""
+    numbers = range(60)
+    lines = [request(one, "capability_resolve", requires=["web-search"]) for one in numbers]
     with begun(example(tmp_path)) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -219,10 +245,12 @@ def test_what_is_under_way_at_a_signal_is_answered(tmp_path: Path, number: int) 
         process.stdin.flush()
         first = process.stdout.readline()
         process.send_signal(number)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(1)
         rest = process.stdout.read().splitlines()
         assert process.wait(ENOUGH) == 0
     answers = [json.loads(line) for line in [first, *rest]]
-    assert [answer["id"] for answer in answers] == [0, 1, 2, 3, 4]
+    assert [answer["id"] for answer in answers] == list(numbers)
     assert all("result" in answer for answer in answers)
 
 
@@ -233,7 +261,7 @@ def test_a_client_that_reads_no_more_is_no_error(tmp_path: Path) -> None:
         assert process.stderr is not None
         process.stdout.close()
         process.stdin.write(f"{request(1, 'skill_list')}\n".encode())
-        process.stdin.close()
+        process.stdin.flush()
         assert process.wait(ENOUGH) == 0
         assert b"rror" not in process.stderr.read()
 

@@ -17,7 +17,7 @@ from metier.cli.layout import wrapped
 from metier.config import Config, load_config
 from metier.core.nearest import nearest
 from metier.core.text import printable
-from metier.errors import MetierError, StoreError
+from metier.errors import MetierError, NotFoundError, StoreError
 from metier.index.refresh import OnProgress
 from metier.values.files import Kind
 
@@ -245,5 +245,7 @@ def _common_options(*, catalog: bool) -> list[click.Parameter]:
 def run_called(catalog: Catalog, wanted: str) -> str:
     """The id of a kept report by itself, by a beginning that no other has, or by `last`."""
     known = catalog.run_ids()
+    if wanted == LAST and not known:
+        raise NotFoundError("there is no report yet", hint="metier resolve -r CAPABILITY")
     like = known[-1:] if wanted == LAST else [one for one in known if one.startswith(wanted)]
     return like[0] if len(like) == 1 and wanted not in known else wanted

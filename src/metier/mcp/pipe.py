@@ -12,7 +12,18 @@ from typing import Any, Self, TextIO, cast
 import anyio
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
-from mcp.types import JSONRPCNotification, JSONRPCRequest, RequestId
+from mcp.types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    RequestId,
+)
+from pydantic import ValidationError
+
+from metier.core.paths import is_utf8
 
 GRACE = 5.0
 """The most seconds that answers may take once the end has come."""
@@ -59,12 +70,17 @@ class OpenRequests:
 
 
 @asynccontextmanager
-async def patient_stdio(requests: OpenRequests) -> AsyncIterator[tuple["Reading", Any]]:
-    """The streams of a server over stdio. `metier mcp < FILE` gets its answers."""
+async def patient_stdio(
+    requests: OpenRequests, gone: asyncio.Event
+) -> AsyncIterator[tuple["Reading", Any]]:
+    """The streams of a server over stdio. `metier mcp < FILE` gets its answers.
+
+    `gone` is set when nobody reads them any more.
+    """
     with _own_output() as file:
-        output = cast("Any", Output(file, requests))
+        output = cast("Any", Output(file, requests, gone))
         async with stdio_server(stdout=output) as (reading, writing):
-            yield Reading(reading, requests), writing
+            yield Reading(reading, writing, requests), writing
 
 
 @contextmanager
@@ -80,9 +96,10 @@ def _own_output() -> Iterator[TextIO]:
 class Output:
     """Where answers are written. Each counts as told when it has left this process."""
 
-    def __init__(self, file: TextIO, requests: OpenRequests) -> None:
+    def __init__(self, file: TextIO, requests: OpenRequests, gone: asyncio.Event) -> None:
         self._file = file
         self._requests = requests
+        self._gone = gone
         self._texts: list[str] = []
 
     async def write(self, text: str) -> None:
@@ -91,8 +108,10 @@ class Output:
     async def flush(self) -> None:
         text = "".join(self._texts)
         self._texts.clear()
-        with suppress(BrokenPipeError):  # nobody reads any more: the input will end too
+        try:
             await asyncio.to_thread(self._write, text)
+        except BrokenPipeError:
+            self._gone.set()
         self._requests.told(text)
 
     def _write(self, text: str) -> None:
@@ -100,11 +119,33 @@ class Output:
         self._file.flush()
 
 
+def refusal(error: Exception) -> JSONRPCError:
+    """The answer to a line that is no message: nobody shall wait for another."""
+    problem = error.errors()[0] if isinstance(error, ValidationError) else None
+    if problem is None or problem["type"] != "json_invalid":
+        what = ErrorData(code=INVALID_REQUEST, message="this is no message of JSON-RPC 2.0")
+        return JSONRPCError(jsonrpc="2.0", id=None, error=what)
+    message = " ".join(problem["msg"].split())
+    what = ErrorData(code=PARSE_ERROR, message=message)
+    return JSONRPCError(jsonrpc="2.0", id=_id_in(problem["input"]), error=what)
+
+
+def _id_in(line: Any) -> RequestId | None:
+    """The id of a request whose text only a lenient reader can read."""
+    with suppress(ValueError, RecursionError):
+        data = json.loads(line)
+        found = data.get("id") if isinstance(data, dict) else None
+        if type(found) is int or (isinstance(found, str) and is_utf8(found)):
+            return found
+    return None
+
+
 class Reading:
     """What a client says. Its end comes after the answers."""
 
-    def __init__(self, inner: Any, requests: OpenRequests) -> None:
+    def __init__(self, inner: Any, writing: Any, requests: OpenRequests) -> None:
         self._inner = inner
+        self._writing = writing
         self._requests = requests
 
     @property
@@ -120,6 +161,8 @@ class Reading:
             raise
         if isinstance(item, SessionMessage):
             self._requests.asked(item.message)
+        else:
+            await self._writing.send(SessionMessage(refusal(item)))
         return item
 
     async def aclose(self) -> None:

@@ -55,13 +55,14 @@ def run_stdio(opened: Opened, *, allow_run: bool = False) -> None:
 async def _over_stdio(server: Server[Any], leave: Callable[[], None]) -> None:
     """Serve to the end of the input. A signal ends the process: answers first, then `leave`.
 
-    Nothing else could end it: a thread waits for the next line, and no line may ever come.
+    Nothing else could end it: a thread waits for the next line, and no line may ever come. When
+    nobody reads the answers any more, it is as if a signal had come.
     """
     requests = OpenRequests()
     signalled = asyncio.Event()
     for one in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(one, signalled.set)
-    working = asyncio.ensure_future(_until_end(server, requests))
+    working = asyncio.ensure_future(_until_end(server, requests, signalled))
     waiting = asyncio.ensure_future(signalled.wait())
     await asyncio.wait((working, waiting), return_when=asyncio.FIRST_COMPLETED)
     if working.done():
@@ -73,8 +74,8 @@ async def _over_stdio(server: Server[Any], leave: Callable[[], None]) -> None:
     os._exit(0)
 
 
-async def _until_end(server: Server[Any], requests: OpenRequests) -> None:
-    async with patient_stdio(requests) as (reading, writing):
+async def _until_end(server: Server[Any], requests: OpenRequests, gone: asyncio.Event) -> None:
+    async with patient_stdio(requests, gone) as (reading, writing):
         await server.run(reading, writing, server.create_initialization_options())
 
 
