@@ -65,6 +65,9 @@ class World:
 
     # Services
 
+    def __del__(self) -> None:
+        self.store.close()
+
     def profile(self, agent_id: str) -> AgentProfile | None:
         return self.profiles.get(agent_id)
 
