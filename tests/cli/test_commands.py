@@ -1,15 +1,14 @@
 """What each command prints, on which stream, and how it exits."""
 
-import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
 
+from cli.printed import Printed
 from conftest import REPOSITORY, Workspace
 from metier.cli import COMMANDS, run
 
@@ -44,26 +43,16 @@ AGENT = "agentId: writer\ndisplayName: Writer\nversion: 1.0.0\ndescription: Writ
 EXAMPLE_STATE = REPOSITORY / "examples/workspace/.metier"
 
 
-class Result(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def data(self) -> Any:
-        return json.loads(self.out)
-
-
-Metier = Callable[..., Result]
+Metier = Callable[..., Printed]
 
 
 @pytest.fixture
 def metier(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> Metier:
     """Run a command on the workspace."""
 
-    def call(*arguments: str) -> Result:
+    def call(*arguments: str) -> Printed:
         code = run([*arguments, "--root", str(workspace.root)])
-        return Result(code, *capsys.readouterr())
+        return Printed(code, *capsys.readouterr())
 
     return call
 
@@ -250,7 +239,7 @@ def test_providers_prints_one_name_a_line(filled: Workspace, metier: Metier) -> 
 def test_a_capability_that_nobody_provides_is_no_failure(filled: Workspace, metier: Metier) -> None:
     metier("refresh")
     nobody = metier("providers", "telepathy")
-    assert nobody == Result(0, "", "no skill provides 'telepathy'\n")
+    assert nobody == Printed(0, "", "no skill provides 'telepathy'\n")
 
 
 def test_doctor_finds_a_sound_workspace_sound(filled: Workspace, metier: Metier) -> None:

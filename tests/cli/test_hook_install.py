@@ -7,10 +7,10 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
 
+from cli.printed import Printed
 from conftest import Workspace
 from metier.cli import run
 from metier.hooks.hosts import HOSTS
@@ -20,17 +20,7 @@ METIER = str(Path(sys.executable).with_name("metier"))
 CARD = "---\nid: {}\nname: A\ndescription: B\ntriggers: {{keywords: [sql]}}\n---\n{}\n"
 
 
-class Result(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def data(self) -> Any:
-        return json.loads(self.out)
-
-
-Hook = Callable[..., Result]
+Hook = Callable[..., Printed]
 
 
 @pytest.fixture
@@ -42,9 +32,9 @@ def hook(
         if host.moved_by[0]:
             monkeypatch.delenv(host.moved_by[0], raising=False)
 
-    def call(*arguments: str) -> Result:
+    def call(*arguments: str) -> Printed:
         code = run(["hook", *arguments, "--root", str(workspace.root)])
-        return Result(code, *capsys.readouterr())
+        return Printed(code, *capsys.readouterr())
 
     return call
 
@@ -348,7 +338,7 @@ def test_the_entry_names_the_script_that_runs(start: list[str], workspace: Works
 # What stands after the host
 
 
-def run_hook(workspace: Workspace, *more: str) -> Result:
+def run_hook(workspace: Workspace, *more: str) -> Printed:
     """`metier hook codex` as the host runs it, with a prompt that something would fit."""
     made = subprocess.run(
         [sys.executable, "-m", "metier", "hook", "codex", *more],
@@ -359,7 +349,7 @@ def run_hook(workspace: Workspace, *more: str) -> Result:
         check=False,
         timeout=60,
     )
-    return Result(made.returncode, made.stdout, made.stderr)
+    return Printed(made.returncode, made.stdout, made.stderr)
 
 
 @pytest.mark.parametrize("more", [["--root", "/nowhere"], ["--json"], ["gemini"]])

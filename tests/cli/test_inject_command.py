@@ -5,11 +5,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import jsonschema
 import pytest
 
+from cli.printed import Printed
 from conftest import Workspace
 from metier.cli import run
 from metier.lint.pages import ERROR_PAGES
@@ -27,14 +28,8 @@ LONG = "\n\n".join(f"Paragraph {number} of the guide. It says little." for numbe
 ABILITY_CODES = sorted(code for code in ERROR_PAGES if code.startswith("ABILITY_"))
 
 
-class Result(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def data(self) -> Any:
-        return json.loads(self.out)
+class Result(Printed):
+    __slots__ = ()
 
     @property
     def rows(self) -> list[list[str]]:

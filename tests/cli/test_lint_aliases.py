@@ -3,10 +3,10 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
 
+from cli.printed import Printed
 from conftest import Workspace
 from metier.cli import run
 
@@ -20,14 +20,8 @@ NAMELESS = "---\ndescription: Does one thing well. Use it when that is needed.\n
 CLEAN = "1 file checked, nothing to complain about\n"
 
 
-class Result(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def data(self) -> Any:
-        return json.loads(self.out)
+class Result(Printed):
+    __slots__ = ()
 
     @property
     def places(self) -> list[tuple[str, str, int, int]]:

@@ -3,11 +3,12 @@
 import json
 import stat
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import jsonschema
 import pytest
 
+from cli.printed import Printed
 from conftest import Workspace
 from metier.cli import run
 
@@ -49,14 +50,12 @@ THRICE = "---\ndescription: Do this: that. Use it when needed.\n---\n"
 CRLF = "---\r\nname: crlf\r\ndescription: Does a lot. Use it now.\r\n---\r\n\r\nOne\r\ntwo\r\n"
 
 
-class Result(NamedTuple):
-    code: int
-    out: str
-    err: str
+class Result(Printed):
+    __slots__ = ()
 
     @property
     def codes(self) -> list[str]:
-        return [issue["code"] for issue in json.loads(self.out)]
+        return [issue["code"] for issue in self.data]
 
 
 Lint = Callable[..., Result]

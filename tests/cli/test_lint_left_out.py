@@ -1,36 +1,14 @@
 """`metier lint` lists every file that the catalogue leaves out, with its reason."""
 
 import os
-from collections.abc import Callable
-from typing import NamedTuple
 
 import pytest
 
+from cli.printed import Lint, lint
 from conftest import Workspace
 from metier.catalog import Catalog
-from metier.cli import run
 
-
-class Result(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Lint = Callable[..., Result]
-
-
-@pytest.fixture
-def lint(
-    workspace: Workspace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Lint:
-    """Run `metier lint` in the workspace."""
-
-    def call(*arguments: str) -> Result:
-        monkeypatch.chdir(workspace.root)
-        return Result(run(["lint", *arguments]), *capsys.readouterr())
-
-    return call
+__all__ = ["lint"]
 
 
 def left_out_of_everything(workspace: Workspace) -> None:

@@ -1,17 +1,16 @@
 """`metier lint --fix`: it does what `metier lint` announces, and `--dry-run` shows it first."""
 
-import json
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
 
+from cli.printed import Lint, Printed, lint
 from conftest import Workspace
-from metier.cli import run
 from metier.errors import MetierError
 from metier.load import plan_repairs, read_skills, write_repairs
+
+__all__ = ["lint"]
 
 NAMELESS = "---\ndescription: Does one thing well. Use it when that is needed.\n---\n\nDo it.\n"
 COLON = "---\nname: colon\ndescription: Do this: that. Use it when needed.\n---\n\nKeep: it's.\n"
@@ -19,32 +18,6 @@ TWICE = "---\nname: twice\ndescription: Do: that. Use it now.\nlicense: a: b\n--
 UNSURE = '---\nname: unsure\ndescription: "Do this": that and more\n---\n\nDo it.\n'
 CRLF = "---\r\nname: crlf\r\ndescription: Does a lot. Use it now.\r\n---\r\n\r\nOne\r\n"
 MARKED = "\ufeff---\nname: marked\ndescription: Does a lot. Use it for lots.\n---\n\nOne\n"
-
-
-class Result(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def data(self) -> Any:
-        return json.loads(self.out)
-
-
-Lint = Callable[..., Result]
-
-
-@pytest.fixture
-def lint(
-    workspace: Workspace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Lint:
-    """Run `metier lint` in the workspace."""
-
-    def call(*arguments: str) -> Result:
-        monkeypatch.chdir(workspace.root)
-        return Result(run(["lint", *arguments]), *capsys.readouterr())
-
-    return call
 
 
 @pytest.fixture
@@ -64,7 +37,7 @@ def texts(workspace: Workspace) -> dict[str, bytes]:
     return {str(file): file.read_bytes() for file in sorted(workspace.root.rglob("SKILL.md"))}
 
 
-def announced(result: Result) -> int:
+def announced(result: Printed) -> int:
     found = re.search(r"(\d+) can be repaired with --fix", result.err)
     return int(found[1]) if found else 0
 
@@ -241,4 +214,4 @@ def test_a_dry_run_shows_line_ends_that_go(messy: Workspace, lint: Lint) -> None
 def test_a_dry_run_that_makes_no_sense_is_wrong_usage(
     messy: Workspace, lint: Lint, arguments: tuple[str, ...], message: str, hint: str
 ) -> None:
-    assert lint(*arguments) == Result(2, "", f"error: {message} (USAGE)\nhint: {hint}\n")
+    assert lint(*arguments) == Printed(2, "", f"error: {message} (USAGE)\nhint: {hint}\n")

@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Callable
-from typing import Any, NamedTuple
 
 import pytest
 
+from cli.printed import Printed
 from conftest import Workspace
 from metier.cli import run
 
@@ -19,17 +19,7 @@ DAMAGED = {
 }
 
 
-class Result(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def data(self) -> Any:
-        return json.loads(self.out)
-
-
-Metier = Callable[..., Result]
+Metier = Callable[..., Printed]
 
 
 @pytest.fixture
@@ -38,9 +28,9 @@ def metier(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> Metier:
     workspace.skill("alpha", extra="capabilities: [one, two]")
     workspace.skill("beta", extra="capabilities: [two]")
 
-    def call(*arguments: str) -> Result:
+    def call(*arguments: str) -> Printed:
         code = run([*arguments, "--root", str(workspace.root)])
-        return Result(code, *capsys.readouterr())
+        return Printed(code, *capsys.readouterr())
 
     return call
 

@@ -4,24 +4,19 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
+from cli.printed import Printed
 from conftest import REPOSITORY, Workspace
 from metier.cli import run
 
 EXAMPLE = REPOSITORY / "examples" / "workspace"
 
 
-class Result(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def data(self) -> Any:
-        return json.loads(self.out)
+class Result(Printed):
+    __slots__ = ()
 
     @property
     def action(self) -> Any:

@@ -6,23 +6,18 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
+from cli.printed import Printed
 from conftest import Workspace
 from metier.cli import run
 from metier.resolve.report import MOST_ROWS
 
 
-class Result(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def data(self) -> Any:
-        return json.loads(self.out)
+class Result(Printed):
+    __slots__ = ()
 
     def verdict(self, candidate: str) -> str:
         """The last cell of a candidate's line in the table."""

@@ -7,10 +7,11 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
+from cli.printed import Printed
 from conftest import Workspace
 from metier.cli import run
 from metier.resolver import MOST_REPORTS
@@ -24,14 +25,8 @@ os.execv(sys.executable, [sys.executable, "-m", "metier", *sys.argv[1:]])
 """File modes bind root, too, once the right to override them is dropped."""
 
 
-class Result(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def data(self) -> Any:
-        return json.loads(self.out)
+class Result(Printed):
+    __slots__ = ()
 
     @property
     def action(self) -> Any:

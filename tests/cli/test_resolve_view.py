@@ -11,19 +11,18 @@ import sys
 import termios
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 import pytest
 
+from cli.printed import Printed
 from conftest import Workspace
 from metier.cli import run
 
 
-class Result(NamedTuple):
-    code: int
-    out: str
-    err: str
+class Result(Printed):
+    __slots__ = ()
 
     @property
     def lines(self) -> list[str]:

@@ -5,12 +5,13 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jsonschema
 import pytest
 
 import metier
+from cli.printed import Printed
 from conftest import Workspace
 from metier.cli import run
 from test_decisions import START, decision, injecting, verdict, write_log
@@ -35,14 +36,8 @@ NOTHING = "no decision is logged yet\nhint: metier hook install HOST\n"
 DAY = 86_400
 
 
-class Result(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def data(self) -> Any:
-        return json.loads(self.out)
+class Result(Printed):
+    __slots__ = ()
 
     @property
     def rows(self) -> dict[str, list[str]]:
