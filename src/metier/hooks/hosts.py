@@ -137,9 +137,12 @@ def place_of(
     home: str,
     environ: Mapping[str, str],
     *,
-    command: str = "hook",
+    command: str = "hook install",
 ) -> str:
-    """The file or folder that is written to; UsageError when the host has none for `scope`."""
+    """The file or folder that is written to; UsageError when the host has none for `scope`.
+
+    `command` is what somebody typed; the hint is to type it with the other scope.
+    """
     below = {"project": host.project, "user": host.user}
     if scope not in below:
         raise UsageError(f"no scope is called '{scope}'", hint=f"scopes: {', '.join(SCOPES)}")
@@ -148,7 +151,7 @@ def place_of(
         other = next(one for one in SCOPES if below[one] is not None)
         raise UsageError(
             f"{host.title} has no {scope} settings that metier can write",
-            hint=f"metier {command} install {host.name} --{other}",
+            hint=f"metier {command} {host.name} --{other}",
         )
     if scope == "project":
         return os.path.join(workspace, place)

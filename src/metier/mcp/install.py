@@ -75,11 +75,8 @@ def _settings(
     environ: Mapping[str, str] | None,
 ) -> tuple["_Settings", str]:
     host = host_named(name, HOSTS)
-    try:
-        path = place_of(host, scope, workspace, home, environ or {}, command=COMMAND)
-    except UsageError as error:
-        error.hint = error.hint.replace(f"{COMMAND} install", f"{COMMAND} {action}")
-        raise
+    command = f"{COMMAND} {action}"
+    path = place_of(host, scope, workspace, home, environ or {}, command=command)
     return _Settings(host, LISTINGS[name]), path
 
 

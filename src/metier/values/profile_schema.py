@@ -51,17 +51,18 @@ def _described(schema: Any, texts: Mapping[str, str], above: str = "") -> Any:
         return [_described(one, texts, above) for one in schema]
     if not isinstance(schema, dict):
         return schema
-    made = {key: _described(value, texts, above) for key, value in schema.items()}
-    if "if" in made:
-        made["if"] = schema["if"]
-    if isinstance(schema.get("properties"), dict):
-        made["properties"] = {
-            name: {
-                "description": texts.get(f"{above}.{name}") or texts[name],
-                **_described(value, texts, name),
+    made: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key == "properties":
+            made[key] = {
+                name: {
+                    "description": texts.get(f"{above}.{name}") or texts[name],
+                    **_described(inner, texts, name),
+                }
+                for name, inner in value.items()
             }
-            for name, value in schema["properties"].items()
-        }
+        else:
+            made[key] = value if key == "if" else _described(value, texts, above)
     return made
 
 
