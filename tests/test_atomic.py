@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from metier.atomic import locked, write_atomically
+from metier.storage.files import locked, write_atomically
 
 BOUND = 60
 """Seconds after which another process counts as stuck."""
@@ -91,7 +91,7 @@ def test_a_missing_folder_is_an_error_and_is_not_made(tmp_path: Path) -> None:
 
 WRITE_FOR_EVER = """
 import itertools, sys
-from metier.atomic import write_atomically
+from metier.storage.files import write_atomically
 for letter in itertools.cycle([b"a", b"b"]):
     write_atomically(sys.argv[1], letter * 300_000)
     print(flush=True)
@@ -116,7 +116,7 @@ def test_a_reader_sees_one_whole_content_even_when_the_writer_is_killed(tmp_path
 COUNT_UP = """
 import sys
 from pathlib import Path
-from metier.atomic import locked
+from metier.storage.files import locked
 file = Path(sys.argv[1])
 for _ in range(200):
     with locked(sys.argv[2]):
@@ -124,7 +124,7 @@ for _ in range(200):
 """
 HOLD = """
 import sys
-from metier.atomic import locked
+from metier.storage.files import locked
 with locked(sys.argv[1]):
     print("held", flush=True)
     sys.stdin.read()

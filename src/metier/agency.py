@@ -2,13 +2,13 @@
 
 import contextlib
 import math
-import os
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from metier.config import Config
+from metier.consent import check_agent, check_files, consented
 from metier.core.budget import CountTokens, fit
 from metier.core.nearest import nearest
 from metier.core.render import BETWEEN_REFERENCES, REFERENCE_PREAMBLE, as_reference
@@ -21,10 +21,12 @@ from metier.run.models import model_for
 from metier.run.runner import Runner
 from metier.run.services import Look, Prepared
 from metier.run.store import FILE_NAME, RunStore
+from metier.run.tool import Tool, ToolContext
 from metier.run.toolbox import connected, toolbox
 from metier.run.tools import ToolExecutor
 from metier.run.workflow import allowed_tools, delegates
 from metier.select.agents import DEFAULT_LIMIT, select_agents
+from metier.storage.room import Room
 from metier.values.agents import AgentMatch, AgentProfile, Execution, WorkflowStep
 from metier.values.documents import Document
 from metier.values.files import Kind
@@ -32,6 +34,7 @@ from metier.values.models import Model
 from metier.values.rows import Row
 from metier.values.runs import Failure, RunResult
 from metier.values.selection import Injection
+from metier.values.trust import Trust
 
 if TYPE_CHECKING:
     from metier.resolve import Resolution
@@ -47,7 +50,10 @@ class Knowledge(Protocol):
     workspace: str
     config: Config
     store: Store
+    trust: Trust
+    room: Room | None
 
+    def require_trust(self, what: str) -> None: ...
     @property
     def is_kept(self) -> bool: ...
     @property
@@ -70,6 +76,7 @@ class Knowledge(Protocol):
         core: Sequence[str],
         budget: int,
         min_signal: float,
+        include_untrusted: bool,
     ) -> Injection: ...
     def row(self, kind: Kind, wanted: str) -> Row: ...
     def document(self, row: Row) -> Document: ...
@@ -83,22 +90,35 @@ class Agency:
         """`secret` makes the marks around what is handed over."""
         self._catalog = catalog
         self._secret = secret
-        self.consent: set[str] = set(catalog.config.tools.allow)
-        """Names of the commands that may run."""
+        self.consent: set[str] = set()
+        """Names of the tools that were allowed for this one time."""
 
     @cached_property
     def tools(self) -> ToolExecutor:
         """The tools that there are; register your own functions here."""
         settings, workspace = self._catalog.config.tools, self._catalog.workspace
-        return toolbox(settings, workspace, lambda tool, _args: tool.name in self.consent)
+        return toolbox(settings, workspace, self._may_call, self._check_files)
+
+    def _may_call(self, tool: Tool, _args: object, context: ToolContext) -> bool:
+        return self.is_allowed(tool.name, context.agent_id)
+
+    def is_allowed(self, tool: str, agent_id: str) -> bool:
+        """Whether the user agreed that an agent calls a tool: now, in settings, or on record."""
+        if tool in self.consent:
+            return True
+        return consented(tool, agent_id, self._catalog.config, self._catalog.trust)
+
+    def _check_files(self, argv: Sequence[str], folder: str) -> None:
+        """Raise `TrustError` when a file that a command names is not the one that was trusted."""
+        check_files(argv, folder, self._catalog.workspace, self._catalog.trust)
 
     @cached_property
     def store(self) -> RunStore:
         """The record of runs; runs whose process is gone are set free."""
         if not self._catalog.is_kept:
             return RunStore.in_memory()
-        folder = os.path.dirname(self._catalog.store.path)
-        store = RunStore.open(os.path.join(folder, FILE_NAME))
+        assert self._catalog.room is not None
+        store = RunStore.open(self._catalog.room.file(FILE_NAME))
         store.recover(time.time())
         return store
 
@@ -168,16 +188,19 @@ class Agency:
         execution: Execution | None = None,
         look: Look | None = None,
     ) -> RunResult:
+        self._catalog.require_trust("running an agent")
         profile = self.require(agent)
         if not profile.enabled:
             raise UsageError(
                 f"agent '{agent}' is disabled", where=profile.path, hint="set enabled: true in it"
             )
+        self._check_agents(self.involved(profile))
         async with self._servers(profile):
             runner = Runner(self.store, self, look)
             return await runner.run(profile, task, input=input, model=model, execution=execution)
 
     async def resume(self, run_id: str, *, look: Look | None = None) -> RunResult:
+        self._catalog.require_trust("resuming a run")
         run = self.store.run(run_id)
         now = self.profile(run.agent_id)
         async with self._servers(AgentProfile.of(run.profile)):
@@ -192,6 +215,7 @@ class Agency:
         input: Any = None,
         look: Look | None = None,
     ) -> RunResult:
+        self._catalog.require_trust("running an agent")
         async with self._servers(AgentProfile.of(self.store.run(run_id).profile)):
             return await Runner(self.store, self, look).fork(run_id, checkpoint_id, input=input)
 
@@ -213,7 +237,13 @@ class Agency:
     def _servers(self, profile: AgentProfile) -> contextlib.AbstractAsyncContextManager[None]:
         """The MCP servers whose tools the agent, or one that it delegates to, lists."""
         wanted = {name for one in self.involved(profile) for name in allowed_tools(one)}
-        return connected(self.tools, self._catalog.config.servers, wanted)
+        return connected(self.tools, self._catalog.config.servers, wanted, self._check_files)
+
+    def _check_agents(self, profiles: Sequence[AgentProfile]) -> None:
+        """Raise `TrustError` for an agent that is not the one that was trusted."""
+        for profile in profiles:
+            if profile.path:
+                check_agent(self._catalog.row("agent", profile.agent_id), self._catalog.trust)
 
     # What a run asks for
 
@@ -256,6 +286,7 @@ class Agency:
             core=agent.core_abilities,
             budget=max(0, agent.ability_tokens - (count(_BETWEEN + skills) if skills else 0)),
             min_signal=LEAST_SIGNAL,
+            include_untrusted=False,
         )
         if injection.failed:
             first = next(one for one in injection.issues if one.is_error)
@@ -279,6 +310,7 @@ class Agency:
             core=agent.core_abilities,
             budget=agent.ability_tokens,
             min_signal=math.inf,
+            include_untrusted=False,
         )
         return self._catalog.count_tokens(alone.text + _BETWEEN) if alone.text else 0
 

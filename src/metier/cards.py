@@ -1,13 +1,13 @@
 """Cards over a catalogue: conversation → the cards it is given, and what became of the others."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from metier.config.capabilities import for_agent
 from metier.core.budget import CountTokens
 from metier.core.relevance import time_of_day
-from metier.index.cards import stored_cards, text_of_card
+from metier.index.cards import stored_cards, text_of_card, untrusted_cards
 from metier.index.store import Store
 from metier.inject.cards import NO_CARDS, CardPart, card_parts, fit_cards, is_silent, log_cards
 from metier.select.cards import CardIndex, CardSelection, is_scorer, token_budget
@@ -21,11 +21,18 @@ class Cards:
     """The cards of one catalogue."""
 
     def __init__(
-        self, store: Store, config: CapabilitiesConfig, secret: Callable[[], bytes]
+        self,
+        store: Store,
+        config: CapabilitiesConfig,
+        secret: Callable[[], bytes],
+        own: CapabilitiesConfig | None = None,
     ) -> None:
+        """`own` holds for the cards of a workspace that is not trusted, besides `config`."""
         self._store = store
         self._config = config
         self._secret = secret
+        self._own = own
+        self._untrusted: frozenset[str] = frozenset()
         self._index: CardIndex | None = None
         self._version: tuple[int, int] | None = None
 
@@ -34,6 +41,7 @@ class Cards:
         version = self._store.version()
         if self._index is None or self._version != version:
             self._index = CardIndex(stored_cards(self._store))
+            self._untrusted = untrusted_cards(self._store)
             self._version = version
         return self._index
 
@@ -44,10 +52,12 @@ class Cards:
         agent: str | None,
         budget: int | None,
         count: CountTokens,
+        *,
+        include_untrusted: bool = True,
     ) -> "ChosenCards":
         """The cards for a conversation; `budget` takes the place of their own.
 
-        Raises `UsageError` when no scorer has the name given.
+        Without `include_untrusted` those of an untrusted workspace do not exist. Raises `UsageError` when no scorer has the name given.
         """
         config = for_agent(self._config, agent)
         context = SelectionContext(
@@ -61,11 +71,58 @@ class Cards:
             config = config._replace(scorer="spec")  # what is off cannot be wrong
         with self._store.snapshot():
             selection = self.index().choose(context, config)
+            if not include_untrusted:
+                selection = _without(selection, self._untrusted)
             whole = [replace(one, item=self._with_text(one.item)) for one in selection.ranked]
-        return ChosenCards(selection, whole, context, config, self._secret, count)
+            selection = selection._replace(ranked=whole)
+            if self._own is not None and self._untrusted:
+                own = for_agent(self._own, agent)
+                selection = _narrowed(selection, self._untrusted, own, count)
+        return ChosenCards(selection, selection.ranked, context, config, self._secret, count)
 
     def _with_text(self, card: Card) -> Card:
         return replace(card, body=text_of_card(self._store, card.id))
+
+
+def _without(selection: CardSelection, ids: Collection[str]) -> CardSelection:
+    """The selection as if these cards did not exist."""
+    return selection._replace(
+        ranked=[one for one in selection.ranked if one.item.id not in ids],
+        passed_over=[one for one in selection.passed_over if one[0].item.id not in ids],
+    )
+
+
+def _narrowed(
+    selection: CardSelection, ids: Collection[str], own: CapabilitiesConfig, count: CountTokens
+) -> CardSelection:
+    """The selection after an untrusted workspace has tightened what holds for its own cards."""
+    kept: list[Scored[Card]] = []
+    refused: list[tuple[Scored[Card], str]] = []
+    left = own.max_tokens
+    for one in selection.ranked:
+        why = ""
+        if one.item.id in ids:
+            size = count(one.item.body)
+            why = _refusal(one, own, left - size)
+            left -= 0 if why else size
+        if why:
+            refused.append((one, why))
+        else:
+            kept.append(one)
+    return selection._replace(ranked=kept, passed_over=[*refused, *selection.passed_over])
+
+
+def _refusal(one: Scored[Card], own: CapabilitiesConfig, left: int) -> str:
+    if not own.enabled or own.mode == "off":
+        return "off"
+    if own.mode == "monitor":
+        return "monitor"
+    if one.item.id in own.exclude:
+        return "excluded"
+    threshold = own.confidence_threshold
+    if threshold is not None and one.score < threshold:
+        return "below-threshold"
+    return "over-budget" if left < 0 else ""
 
 
 class ChosenCards:

@@ -6,24 +6,34 @@ from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from metier.config import STATE_FOLDER, Config, find_workspace, load_config
-from metier.core.paths import is_utf8
-from metier.database import IN_MEMORY
+from metier.boundary import (
+    RECORD,
+    Boundary,
+    read_boundary,
+    trust_beside,
+    untrusted_error,
+)
+from metier.boundary import workspace_of as workspace_of
+from metier.config import Config
 from metier.discover.roots import roots_for
-from metier.errors import UsageError
 from metier.index import documents
 from metier.index.missing import no_such_document
 from metier.index.refresh import OnProgress, refresh_documents
 from metier.index.skills import SkillRepository
-from metier.index.store import FILE_NAME, Store
+from metier.index.store import Store
 from metier.refreshed import Refreshed as Refreshed
 from metier.reread import read_again, read_document, read_reference
 from metier.scan import read_documents, read_skills, workspace_roots
-from metier.secret import workspace_secret
-from metier.values.files import Kind, Reading
+from metier.storage.database import IN_MEMORY
+from metier.storage.places import state_room, user_home
+from metier.storage.room import Room
+from metier.storage.secret import workspace_secret
+from metier.values.files import Kind, Reading, Root
 from metier.values.outcomes import Exclusion, Issue
 from metier.values.rows import Row
+from metier.values.trust import Trust
 from metier.values.twins import exact_copy, same_id, same_name
+from metier.workspace import CATALOG_FILE, RESTRICTED_FILE
 
 if TYPE_CHECKING:
     from metier.agency import Agency
@@ -45,14 +55,20 @@ if TYPE_CHECKING:
 class Catalog:
     """The skills, abilities, cards and agents of one workspace.
 
-    State lives in `.metier/` below the workspace root and nowhere else.
+    State lives in the user's state folder. Until the user trusts the workspace its documents are
+    read, and nothing else that it brings along counts.
     """
 
-    def __init__(self, workspace: str, config: Config, store: Store, home: str) -> None:
-        self.workspace = workspace
-        self.config = config
+    def __init__(
+        self, boundary: Boundary, store: Store, home: str = "", room: Room | None = None
+    ) -> None:
+        """`room` is where state is kept; without one nothing is."""
+        self.workspace = boundary.workspace
+        self.config = boundary.config
+        self.trust: Trust = boundary.trust
         self.store = store
-        self._home = home
+        self.room = room
+        self._home = home or user_home(os.environ)
         self._skills = SkillRepository(store, read_skills)
         self._source_issues: list[Issue] = []
 
@@ -62,24 +78,33 @@ class Catalog:
         root: str | os.PathLike[str] | None = None,
         *,
         config: Config | None = None,
-        home: str | None = None,
+        home: str = "",
+        trust: str = RECORD,
     ) -> Self:
         """The catalogue of the workspace around `root`; made when it does not exist.
 
+        `trust` is `record` (what the user recorded with `metier trust`), `none`, or the digest of
+        a power set: `sha256:…`. Settings given as `config` are the program's own and count whole.
         Raises `ConfigError` for wrong settings and `StoreError` when the file cannot be used.
         """
         workspace = workspace_of(root)
-        settings = config if config is not None else load_config(workspace)
-        store = Store.open(state_file(workspace))
-        return cls(workspace, settings, store, home or os.path.expanduser("~"))
+        if config is None:
+            return cls.within(read_boundary(workspace, trust=trust), home=home)
+        decided = trust_beside(workspace, trust)
+        config = config._replace(is_trusted=decided.is_trusted)
+        return cls.within(Boundary(workspace, decided, config), home=home)
 
     @classmethod
-    def in_memory(
-        cls, root: str | os.PathLike[str], *, config: Config, home: str | None = None
-    ) -> Self:
-        """A catalogue that is kept nowhere: for a workspace that cannot be written."""
-        workspace = workspace_of(root)
-        return cls(workspace, config, Store.in_memory(), home or os.path.expanduser("~"))
+    def within(cls, boundary: Boundary, *, home: str = "") -> Self:
+        """The catalogue of a workspace about which the user's trust is decided already."""
+        room = state_room(boundary.workspace)
+        name = CATALOG_FILE if boundary.trust.is_trusted else RESTRICTED_FILE
+        return cls(boundary, Store.open(room.file(name)), home, room)
+
+    @classmethod
+    def in_memory(cls, boundary: Boundary, *, home: str = "") -> Self:
+        """A catalogue that is kept nowhere: where no state can be written."""
+        return cls(boundary, Store.in_memory(), home)
 
     def is_built(self) -> bool:
         """Whether a refresh has ever ended well here."""
@@ -115,11 +140,16 @@ class Catalog:
         return Refreshed(changes, self.issues, self.excluded)
 
     def _read(self) -> Reading:
-        folder = os.path.dirname(self.store.path)
-        roots, self._source_issues = workspace_roots(
-            self.workspace, self.config, self._home, folder
+        roots, self._source_issues = self._roots()
+        return read_documents(
+            roots,
+            disabled=self.config.disabled,
+            own_disabled=self.config.own_disabled,
+            ordered=False,
         )
-        return read_documents(roots, disabled=self.config.disabled, ordered=False)
+
+    def _roots(self) -> tuple[list[Root], list[Issue]]:
+        return workspace_roots(self.workspace, self.config, self._home, self.room)
 
     def folders(self) -> list[str]:
         """Where documents are looked for, whether the folders are there or not."""
@@ -164,6 +194,11 @@ class Catalog:
         """A text that is only read on request, never handed over. Raises `NotFoundError`."""
         return read_reference(self.workspace, name)
 
+    def require_trust(self, what: str) -> None:
+        """Raise `TrustError` unless the user trusts the workspace; `what` needs it."""
+        if not self.trust.is_trusted:
+            raise untrusted_error(self.workspace, self.trust, what)
+
     def abilities(
         self,
         *,
@@ -187,6 +222,7 @@ class Catalog:
         min_signal: float | None = None,
         include_metadata: bool = False,
         session_type: str = "main",
+        include_untrusted: bool = True,
     ) -> "Injection":
         """The text that a prompt about `messages` is given: core abilities, cards, abilities.
 
@@ -195,7 +231,8 @@ class Catalog:
 
         An agent with a profile brings its core abilities, before those in `core`, and its own
         budget; any other name is only asked whether abilities apply to it. `failed` is true when
-        a core ability cannot be handed over: then the text is empty.
+        a core ability cannot be handed over: then the text is empty. Without `include_untrusted`
+        abilities and cards of an untrusted workspace are left out.
         """
         told = [messages] if isinstance(messages, str) else list(messages)
         return self._preparer.inject(
@@ -208,6 +245,7 @@ class Catalog:
             include_metadata=include_metadata,
             messages=told,
             session_type=session_type,
+            include_untrusted=include_untrusted,
         )
 
     def resolve(
@@ -314,13 +352,13 @@ class Catalog:
         """Everything about running agents: tools, runs, checkpoints."""
         from metier.agency import Agency  # only who runs agents needs it
 
-        return Agency(self, lambda: workspace_secret(os.path.dirname(self.store.path)))
+        return Agency(self, lambda: workspace_secret(self.room))
 
     @cached_property
     def _resolver(self) -> "Resolver":
         from metier.resolver import Resolver  # a refresh with nothing to do needs none of it
 
-        return Resolver(self.store, self.workspace, self.config)
+        return Resolver(self.store, self.workspace, self.config, self.room)
 
     @property
     def count_tokens(self) -> "CountTokens":
@@ -336,7 +374,8 @@ class Catalog:
             read_again,
             self.config.tokenizer,
             self.config.capabilities,
-            lambda: workspace_secret(os.path.dirname(self.store.path)),
+            lambda: workspace_secret(self.room),
+            self.config.own_capabilities,
         )
 
     def issues(self) -> list[Issue]:
@@ -364,26 +403,6 @@ class Catalog:
     def names(self, kind: Kind) -> list[str]:
         """What `row` finds: names of skills, ids of the others."""
         return documents.names_of(self.store, kind)
-
-
-def workspace_of(root: str | os.PathLike[str] | None) -> str:
-    """The workspace around `root`. Raises `UsageError` when it cannot be one."""
-    start = os.fspath(root) if root is not None else None
-    if start is not None and not os.path.isdir(start):
-        raise UsageError(
-            "the workspace is not a folder", where=start, hint="give an existing folder"
-        )
-    workspace = find_workspace(start)
-    if not is_utf8(workspace):
-        raise UsageError(
-            "the workspace's path is not UTF-8", where=ascii(workspace), hint="rename the folder"
-        )
-    return workspace
-
-
-def state_file(workspace: str) -> str:
-    """Where the catalogue of a workspace lives."""
-    return os.path.join(workspace, STATE_FOLDER, FILE_NAME)
 
 
 def _hidden(row: Row) -> Issue:

@@ -3,6 +3,7 @@
     MetierError                   catch this one to catch them all
     ├── UsageError                a wrong argument; nothing was done           exit 2
     ├── ConfigError               a setting is wrong; nothing was done         exit 2
+    ├── TrustError                the workspace may not do that yet            exit 3
     ├── NotFoundError             no document has that id or name              exit 1
     ├── InvalidDocumentError      a strict load met a document with errors     exit 1
     ├── ContractError             a DCI contract that cannot be used           exit 1
@@ -39,6 +40,13 @@ class UsageError(MetierError):
 class ConfigError(MetierError):
     exit_code = 2
     default_code = "CONFIG_INVALID"
+
+
+class TrustError(MetierError):
+    """Something needs the user's trust in the workspace; nothing was done."""
+
+    exit_code = 3
+    default_code = "WORKSPACE_UNTRUSTED"
 
 
 class NotFoundError(MetierError):

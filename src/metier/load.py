@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from metier.atomic import write_atomically
 from metier.errors import InvalidDocumentError, MetierError
 from metier.lint.collisions import Subject, lint_collisions
 from metier.lint.fix import fix
 from metier.read import folder_of, read_bytes, read_text
 from metier.scan import read_documents, read_skills
+from metier.storage.files import write_atomically
 from metier.values.documents import Ability, Document, Skill
 from metier.values.files import Entry, Found, Kind, Reading, Root
 from metier.values.outcomes import Exclusion, Issue, Loaded

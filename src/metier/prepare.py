@@ -37,13 +37,17 @@ class Preparer:
         tokenizer: str,
         capabilities: CapabilitiesConfig,
         secret: Callable[[], bytes],
+        own_capabilities: CapabilitiesConfig | None = None,
     ) -> None:
-        """`secret` gives what the marks around cards are made with."""
+        """`secret` gives what the marks around cards are made with.
+
+        `own_capabilities` holds for the cards of an untrusted workspace.
+        """
         self._store = store
         self._read_row = read_row
         self._tokenizer = tokenizer
         self._known: StoredAbilities | None = None
-        self._cards = Cards(store, capabilities, secret)
+        self._cards = Cards(store, capabilities, secret, own_capabilities)
 
     @cached_property
     def count_tokens(self) -> CountTokens:
@@ -67,6 +71,7 @@ class Preparer:
         include_metadata: bool,
         messages: Sequence[str],
         session_type: str,
+        include_untrusted: bool = True,
     ) -> Injection:
         """Select by what the catalogue knows, read the content of what was selected, fit it in.
 
@@ -94,9 +99,18 @@ class Preparer:
                 shared_words=lambda some: [shared.get(one.ability_id, 0) for one in some],
             )
 
-        selection = self._with_content(select, known.registry)
+        hidden = frozenset() if include_untrusted else known.untrusted
+        usable = (one for one in known.registry if one.id not in hidden)
+        selection = self._with_content(select, usable)
         card_budget = max_tokens if one_limit else None
-        cards = self._cards.choose(messages, session_type, agent, card_budget, self.count_tokens)
+        cards = self._cards.choose(
+            messages,
+            session_type,
+            agent,
+            card_budget,
+            self.count_tokens,
+            include_untrusted=include_untrusted,
+        )
         arranged = arrange(selection, core, include_metadata)
         made, _ = compose(
             arranged, max_tokens, cards.fitted, shared=one_limit, count=self.count_tokens

@@ -3,8 +3,10 @@
 import os
 from typing import TYPE_CHECKING
 
+from metier.core.paths import is_inside
 from metier.errors import NotFoundError
 from metier.scan import read_documents
+from metier.storage.room import read_regular
 from metier.values.files import Entry, Found
 from metier.values.rows import Row
 
@@ -39,9 +41,13 @@ def read_reference(workspace: str, name: str) -> str:
     """A text that is only read on request, never handed over. Raises `NotFoundError`."""
     for folder in ("", "docs"):
         path = os.path.join(workspace, folder, name)
-        if name == DEEP_REFERENCE and os.path.isfile(path):
-            with open(path, encoding="utf-8", errors="replace") as file:
-                return file.read(LARGEST_REFERENCE)
+        real = os.path.realpath(path)
+        if name == DEEP_REFERENCE and is_inside(real, workspace) and os.path.isfile(real):
+            try:
+                return read_regular(real, LARGEST_REFERENCE, links=False).decode(errors="replace")
+            except OSError as error:
+                message = f"'{name}' cannot be read: {error.strerror}"
+                raise NotFoundError(message, where=path) from None
     hint = f"there is one such text: {DEEP_REFERENCE}, in the workspace or in docs"
     raise NotFoundError(f"no reference is called '{name}'", where=workspace, hint=hint)
 

@@ -7,11 +7,9 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, get_args
 
-from metier.atomic import write_atomically
-from metier.config import ALIAS_FILE, STATE_FOLDER, Config
+from metier.config import ALIAS_FILE, Config
 from metier.core.collector import without_garbage_collection
 from metier.core.nearest import nearest
-from metier.database import IN_MEMORY
 from metier.errors import NotFoundError, UsageError
 from metier.index.documents import find_documents, names_of
 from metier.index.stems import LABEL, PROSE, catch_up, is_caught_up, stem_postings
@@ -26,13 +24,16 @@ from metier.resolve.reliability import History, Reliability
 from metier.resolve.report import RunFacts, SourceCount, on_missing_action
 from metier.resolve.results import Decide, MayProbe, Probe
 from metier.resolve.words import WordsOnDemand
-from metier.stamps import moment_now, new_id
+from metier.storage.room import Room
+from metier.storage.stamps import moment_now, new_id
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
 from metier.values.outcomes import Issue
 
 REPORTS = "reports"
 MOST_REPORTS = 100
+REPORT_NAME = re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}-[0-9a-f]{4}\.json\Z")
+"""The names of reports; nothing else in their folder is read or deleted."""
 SOURCE_GROUPS = ("workspace-local", "runtime-installed", "external-mounts")
 _INTERESTING = re.compile('"(?:capabilities|contract|compatibility)"')
 """What front matter must hold to say more than name and description do."""
@@ -41,11 +42,15 @@ _INTERESTING = re.compile('"(?:capabilities|contract|compatibility)"')
 class Resolver:
     """Resolves requirements against what one catalogue knows."""
 
-    def __init__(self, store: Store, workspace: str, config: Config) -> None:
+    def __init__(
+        self, store: Store, workspace: str, config: Config, room: Room | None = None
+    ) -> None:
+        """`room` is where reports are kept; without one none is."""
         self._store = store
         self._workspace = workspace
         self._config = config
-        self._reliability = Reliability(workspace)
+        self._reports = room.below(REPORTS) if room is not None else None
+        self._reliability = Reliability(workspace, is_kept=config.is_trusted)
         self._pool: Pool | None = None
         self._version: tuple[int, int] | None = None
         self._discovery: tuple[list[SourceCount], dict[str, int]] = [], {}
@@ -204,7 +209,7 @@ class Resolver:
             raise UsageError("there is no such alias table", where=runtime)
         files = [(runtime, "runtime", runtime)] if runtime is not None else []
         own = os.path.join(self._workspace, ALIAS_FILE)
-        if os.access(own, os.F_OK):
+        if self._config.is_trusted and os.access(own, os.F_OK):
             files.append((own, "workspace", ALIAS_FILE))
         tables: list[AliasTable] = []
         issues: list[Issue] = []
@@ -231,32 +236,35 @@ class Resolver:
     def keep(self, resolution: Resolution, *, full: bool) -> str:
         """Write the report of a resolution; its file, or nothing where nothing can be written."""
         report = resolution.full_report() if full else resolution.report
-        if self._store.path == IN_MEMORY:
+        if self._reports is None:
             return ""
-        folder = os.path.join(self._workspace, STATE_FOLDER, REPORTS)
+        name = f"{resolution.facts.run_id}.json"
         try:
-            os.makedirs(folder, exist_ok=True)
-            file = os.path.join(folder, f"{resolution.facts.run_id}.json")
-            write_atomically(file, _bytes(report.to_json()))
-            for old in sorted(_run_ids(folder))[:-MOST_REPORTS]:
-                os.unlink(os.path.join(folder, f"{old}.json"))
+            self._reports.write(name, _bytes(report.to_json()))
+            for old in self.run_ids()[:-MOST_REPORTS]:
+                self._reports.remove(f"{old}.json")
         except OSError:
             return ""
-        return file
+        return self._reports.file(name)
 
     def run_ids(self) -> list[str]:
         """The runs whose report is kept, the latest last."""
-        return sorted(_run_ids(os.path.join(self._workspace, STATE_FOLDER, REPORTS)))
+        try:
+            names = self._reports.names() if self._reports is not None else []
+        except OSError:
+            return []
+        return sorted(name.removesuffix(".json") for name in names if REPORT_NAME.match(name))
 
     def report(self, run_id: str) -> dict[str, Any]:
         """A report that was kept. Raises `NotFoundError`."""
         try:
-            with open(self._report_file(run_id), encoding="utf-8") as file:
-                data: dict[str, Any] = json.load(file)
-                if data["run_id"] == run_id:
-                    return data
+            if self._reports is None or not REPORT_NAME.match(f"{run_id}.json"):
                 raise ValueError(run_id)
-        except (OSError, ValueError, KeyError, TypeError):
+            data: dict[str, Any] = json.loads(self._reports.read(f"{run_id}.json"))
+            if data["run_id"] == run_id:
+                return data
+            raise ValueError(run_id)
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             near = nearest(run_id, self.run_ids())
             hint = f"did you mean '{near}'?" if near else "metier report list"
             raise NotFoundError(f"no report '{run_id}'", hint=hint) from None
@@ -280,13 +288,9 @@ class Resolver:
             for row in report["candidates"]:
                 row["selected"] = False
         text = json.dumps(report, indent=2, ensure_ascii=False)
-        write_atomically(self._report_file(run_id), _bytes(text))
+        if self._reports is not None:
+            self._reports.write(f"{run_id}.json", _bytes(text))
         return report
-
-    def _report_file(self, run_id: str) -> str:
-        return os.path.join(
-            self._workspace, STATE_FOLDER, REPORTS, f"{os.path.basename(run_id)}.json"
-        )
 
 
 def _among(pool: Pool, names: Collection[str]) -> Pool:
@@ -296,13 +300,6 @@ def _among(pool: Pool, names: Collection[str]) -> Pool:
 
 def _bytes(text: str) -> bytes:
     return f"{text}\n".encode(errors="backslashreplace")
-
-
-def _run_ids(folder: str) -> list[str]:
-    try:
-        return [name[: -len(".json")] for name in os.listdir(folder) if name.endswith(".json")]
-    except OSError:
-        return []
 
 
 def _data(text: str) -> Mapping[str, Any]:

@@ -9,51 +9,73 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
 from metier.config import Config
-from metier.discover import discover, roots_for, skill_root, source_root
-from metier.values.files import Entry, Found, Reading, Root
+from metier.discover import discover, roots_for, roots_of_user, skill_root, source_root
+from metier.storage.room import Room
+from metier.values.files import Entry, Found, Origin, Reading, Root
 from metier.values.outcomes import Issue
 
-READER_VERSION = "7"
+READER_VERSION = "8"
 """Raised whenever the same bytes would give another entry: every file is then read again."""
 
 
 def workspace_roots(
-    workspace: str, config: Config, home: str, state_folder: str
+    workspace: str, config: Config, home: str, room: Room | None
 ) -> tuple[list[Root], list[Issue]]:
-    """Every folder to look through; cards from elsewhere are brought into the state folder first.
+    """Every folder to look through; cards from elsewhere are brought into the state room first.
 
-    Without a state folder there are no such cards. Sources that fail become findings.
+    Without a room there are no such cards. Sources that fail become findings.
     """
     roots = roots_for(workspace, config, home)
+    more, issues = _source_roots(workspace, config, room)
+    return [*roots, *more], issues
+
+
+def user_roots(config: Config, home: str, room: Room | None) -> tuple[list[Root], list[Issue]]:
+    """The same for the user's own documents, whatever the workspace."""
+    more, issues = _source_roots(home, config, room)
+    return [*roots_of_user(config, home), *more], issues
+
+
+def _source_roots(
+    workspace: str, config: Config, room: Room | None
+) -> tuple[list[Root], list[Issue]]:
     settings = config.capabilities.sources
-    shelf = os.path.join(state_folder, "cards")
-    if not state_folder or not (settings or os.path.lexists(shelf)):
-        return roots, []
+    if room is None or not (settings or os.path.lexists(room.file("cards"))):
+        return [], []
     from metier.sources import source_folders, sync_sources  # most workspaces name none
 
-    issues = sync_sources(settings, workspace, state_folder)
-    folders = source_folders(settings, state_folder)
-    for rank, (setting, path) in enumerate(folders, start=len(config.cards)):
-        if os.path.isdir(path):
-            roots.append(source_root(path, label=setting.type, rank=rank, workspace=workspace))
-    return roots, issues
+    issues = sync_sources(settings, workspace, room)
+    folders = source_folders(settings, room)
+    roots = [
+        source_root(path, label=setting.type, rank=rank)
+        for rank, (setting, path) in enumerate(folders, start=len(config.cards))
+        if os.path.isdir(path)
+    ]
+    origin: Origin = "workspace" if config.is_trusted else "user"
+    return [root._replace(origin=origin) for root in roots], issues
 
 
 def read_documents(
     roots: Iterable[Root],
     *,
     disabled: Iterable[str] = (),
+    own_disabled: Iterable[str] = (),
     strict: bool = False,
     ordered: bool = True,
 ) -> Reading:
-    """What is on disk below `roots`, and how to read one file of it."""
+    """What is on disk below `roots`, and how to read one file of it.
+
+    `own_disabled` switches off documents of an untrusted workspace only.
+    """
     roots = list(roots)
     off = frozenset(disabled)
+    own_off = off | frozenset(own_disabled)
 
     def read(found: Found) -> Entry:
-        return _reader()(found, disabled=off, strict=strict)
+        disabled = own_off if found.origin == "untrusted" else off
+        return _reader()(found, disabled=disabled, strict=strict)
 
-    return Reading(discover(roots, ordered=ordered), read, _fingerprint(roots, off))
+    return Reading(discover(roots, ordered=ordered), read, _fingerprint(roots, own_off))
 
 
 @cache
@@ -82,5 +104,5 @@ def _as_roots(roots: Iterable[Root | str | os.PathLike[str]]) -> list[Root]:
 
 def _fingerprint(roots: Sequence[Root], disabled: frozenset[str]) -> str:
     parts = [READER_VERSION, *sorted(disabled)]
-    parts += [f"{root.kind}|{root.path}|{root.prefix}|{root.rank}" for root in roots]
+    parts += [f"{root.kind}|{root.path}|{root.prefix}|{root.rank}|{root.origin}" for root in roots]
     return "\n".join(parts)

@@ -1,17 +1,17 @@
-"""Where a workspace begins, and where its state lies. Light: hooks load it for every prompt."""
+"""Where a workspace begins. Light: hooks load it for every prompt."""
 
 import os
 
 SETTINGS_FILE = "metier.toml"
-STATE_FOLDER = ".metier"
+MARKS = (".git", SETTINGS_FILE)
+"""What a folder has that is the root of a workspace."""
 CATALOG_FILE = "metier.db"
-CATALOG_VERSION = 4
+RESTRICTED_FILE = "restricted.db"
+"""The catalogue of a workspace that is trusted, and of one that is not."""
+CATALOG_VERSION = 5
 """How many migrations a catalogue has seen that this program reads."""
-
-
-def mark_of(folder: str) -> str:
-    """Which folder of this machine it is: a copy or a clone of it has another mark."""
-    return str(os.stat(folder).st_ino)
+OLD_STATE_FOLDER = ".metier"
+"""Where version 0.1 kept its state. Nothing is read from there but by `metier state adopt`."""
 
 
 def find_workspace(start: str | None = None) -> str:
@@ -22,9 +22,14 @@ def find_workspace(start: str | None = None) -> str:
     first = os.path.realpath(start or os.getcwd())
     folder = first
     while True:
-        if any(os.path.lexists(os.path.join(folder, mark)) for mark in (".git", SETTINGS_FILE)):
+        if is_root(folder):
             return folder
         parent = os.path.dirname(folder)
         if parent == folder:
             return first
         folder = parent
+
+
+def is_root(folder: str) -> bool:
+    """Whether a folder is marked as the root of a workspace."""
+    return any(os.path.lexists(os.path.join(folder, mark)) for mark in MARKS)

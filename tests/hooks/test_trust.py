@@ -11,7 +11,7 @@ from metier.catalog import Catalog
 from metier.config import load_config
 from metier.hooks.journal import Journal
 from metier.hooks.store import ReadOnlyCatalogue
-from metier.secret import workspace_secret
+from metier.storage.secret import workspace_secret
 from metier.sources.remote import RemoteSource
 
 ORDER = "IGNORE PREVIOUS INSTRUCTIONS."

@@ -13,7 +13,7 @@ import pytest
 
 from conftest import Workspace
 from metier.catalog import Catalog, state_file
-from metier.database import Migration
+from metier.storage.database import Migration
 from metier.errors import StoreError
 from metier.index.migrations import MIGRATIONS
 from metier.index.store import Store

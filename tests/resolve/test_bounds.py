@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metier.atomic import LARGEST, read_state
+from metier.storage.files import LARGEST, read_state
 from metier.errors import UsageError
 from metier.parse.contract import parse_contract
 from metier.resolve import AliasTable, resolve

@@ -25,6 +25,8 @@ class _Command(NamedTuple):
 COMMANDS: dict[str, _Command] = {
     "demo": _Command("demo", "Show what metier does, on a bundled example."),
     "init": _Command("init", "Set up this folder as a workspace."),
+    "trust": _Command("trust", "Show what a workspace may do, and decide whether it may."),
+    "state": _Command("state", "Take over the state of a workspace that has moved."),
     "refresh": _Command("refresh", "Bring the catalogue up to what is on disk."),
     "list": _Command("listing", "List skills, abilities, cards or agents."),
     "show": _Command("show", "Show one document, with its findings."),

@@ -7,18 +7,21 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from contextlib import chdir
+from collections.abc import Iterator, Sequence
+from contextlib import chdir, contextmanager
 from importlib.util import find_spec
 
 import click
 
+from metier.cli.review import Review
+from metier.cli.session import Session
 from metier.errors import NotFoundError
 
 _TASK = "Review the Python pull request"
 _QUESTION = "Which changelog goes with the release tag? Is there a report?"
 _RELEASE = "prepare release 4.12.0"
 _KILLED = ("run", "release-manager", _RELEASE, "--input", '{"version": "4.12.0"}')
+_SHOWN, _ACCEPTED = ("trust", "--show"), ("trust", "--accept", "DIGEST")
 _FAILING = '{"version": "4.12.1", "folder": "nowhere"}'
 _KILLED_AFTER = "announcement"
 """The step of the release after which its process is killed."""
@@ -46,6 +49,8 @@ _STEPS: tuple[tuple[str, Sequence[str]], ...] = (
         ("inject", "--task", _QUESTION, "--min-signal", "60", "--explain"),
     ),
     ("Which agent is this task for?", ("select", _RELEASE, "--explain")),
+    ("Nothing in a folder runs until you trust it. This is what it asks for.", _SHOWN),
+    ("You looked at it, and agree to exactly that.", _ACCEPTED),
     (
         "It runs: steps in parallel, skills by rule, delegates. Then its process is killed.",
         _KILLED,
@@ -74,10 +79,12 @@ def command(fast: bool) -> int:
 
     with tempfile.TemporaryDirectory(prefix="metier-demo-") as folder:
         workspace = os.path.join(folder, "workspace")
-        shutil.copytree(_example(), workspace, ignore=shutil.ignore_patterns(".metier"))
-        with chdir(workspace):
+        shutil.copytree(_example(), workspace)
+        with chdir(workspace), _folders_of_its_own(folder):
             pause = 0.0 if fast or not sys.stdout.isatty() else _PAUSE
             for title, arguments in _STEPS:
+                if arguments == _ACCEPTED:
+                    arguments = (*arguments[:-1], Review(Session()).digest)
                 _announce(title, f"metier {shlex.join(arguments)}", pause)
                 if arguments == _KILLED:
                     _run_and_kill(arguments)
@@ -91,6 +98,25 @@ def command(fast: bool) -> int:
     click.echo(click.style("\nNow yours: cd into a folder with skills, then", fg="cyan", bold=True))
     click.echo(click.style("$ metier init", bold=True))
     return 0
+
+
+@contextmanager
+def _folders_of_its_own(folder: str) -> Iterator[None]:
+    """State and trust that go with the demo, and leave the user's own alone."""
+    own = {
+        "METIER_STATE_DIR": os.path.join(folder, "state"),
+        "XDG_CONFIG_HOME": os.path.join(folder, "config"),
+    }
+    before = {name: os.environ.get(name) for name in own}
+    os.environ.update(own)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def _announce(title: str, shown: str, pause: float) -> None:

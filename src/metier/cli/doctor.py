@@ -13,21 +13,27 @@ import click
 import yaml
 
 from metier import __version__
+from metier.boundary import Boundary
 from metier.catalog import Catalog
 from metier.cli.layout import flowed, words
 from metier.cli.lint_settings import settings_findings
 from metier.cli.refresh import failed_sources
 from metier.cli.session import Session, counted, metier_command
+from metier.config.git import is_tracked
 from metier.discover.hosts import HOSTS
 from metier.errors import MetierError
+from metier.hooks.entries import unsafe_entries
 from metier.index.documents import excluded_documents
 from metier.run.store import FILE_NAME, RunStore
+from metier.storage.places import ignored_folders, user_home
 from metier.tokens import token_counter
 from metier.values.files import KINDS, PLURAL
 from metier.values.outcomes import Issue
+from metier.workspace import OLD_STATE_FOLDER
 
 _COLOURS = {"ok": "green", "warning": "yellow", "error": "red"}
 _MOST_SHOWN = 10
+_TOLD = "adopt.told"
 
 
 class Check(NamedTuple):
@@ -73,6 +79,10 @@ def _checks(session: Session) -> Iterator[Check]:
         yield Check("workspace", "ok", session.workspace())
         sources = session.config().sources
         yield Check("settings", "ok", ", ".join(sources) or "defaults")
+        yield _trust(session.boundary)
+        for line in ignored_folders(workspace=session.workspace()):
+            yield Check("folders", "warning", line)
+        yield from _entries(session)
         yield _tokenizer(session.config().tokenizer)
         with session.open_catalog() as catalog:
             yield from _catalogue(session, catalog)
@@ -107,8 +117,41 @@ def _catalogue(session: Session, catalog: Catalog) -> Iterator[Check]:
         detail = f"{issue.path}:{issue.line}: {issue.message}"
         yield Check(issue.code, "warning", detail, issue.hint)
     yield _findings(catalog)
-    if os.path.exists(os.path.join(os.path.dirname(catalog.store.path), FILE_NAME)):
+    if catalog.room is not None and catalog.room.info(FILE_NAME) is not None:
         yield _runs(catalog.agency.store)
+    yield from _old_state(catalog)
+
+
+def _trust(boundary: Boundary) -> Check:
+    trust, ignored = boundary.trust, boundary.config.ignored
+    if trust.is_trusted:
+        speaks = "hooks may use its text" if trust.speak else "hooks use your own documents only"
+        return Check("trust", "ok", f"trusted; {speaks}")
+    why = {"changed": "not trusted: it changed since you trusted it", "owner": trust.detail}
+    detail = why.get(trust.state) or trust.detail or "not trusted"
+    left = f"; ignored: {', '.join(ignored)}" if ignored else ""
+    is_asked = bool(ignored) or trust.state != "new" or bool(trust.detail)
+    return Check("trust", "warning" if is_asked else "ok", detail + left, "metier trust")
+
+
+def _entries(session: Session) -> Iterator[Check]:
+    """Entries of hosts that could run a file of the folder that they are started in."""
+    for file, command in unsafe_entries(session.workspace(), user_home(os.environ)):
+        host = "metier hook install HOST and metier mcp install HOST write it anew"
+        detail = f"{file}: '{command}' may run a metier.py of the folder that it is started in"
+        yield Check("host entry", "warning", detail, host)
+
+
+def _old_state(catalog: Catalog) -> Iterator[Check]:
+    """Say once that version 0.1 left state in a workspace that is the user's own."""
+    room = catalog.room
+    if room is None or not catalog.trust.is_trusted or room.info(_TOLD) is not None:
+        return
+    if os.path.isdir(os.path.join(catalog.workspace, OLD_STATE_FOLDER)):
+        room.write(_TOLD, b"")
+        if not is_tracked(catalog.workspace, OLD_STATE_FOLDER):
+            detail = f"version 0.1 left state in {OLD_STATE_FOLDER}"
+            yield Check("old state", "warning", detail, "metier state adopt takes it over")
 
 
 def _runs(store: RunStore) -> Check:

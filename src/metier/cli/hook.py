@@ -8,25 +8,30 @@ from typing import NamedTuple
 
 import click
 
-from metier.catalog import Catalog, state_file
+from metier.boundary import Boundary, read_boundary
+from metier.catalog import Catalog
+from metier.cli.review import Review, has_terminal, show
 from metier.cli.session import Session, counted, metier_command
+from metier.config import users_config
 from metier.core.nearest import nearest
 from metier.core.text import printable
-from metier.errors import MetierError, NotFoundError, UsageError
+from metier.errors import ConfigError, MetierError, NotFoundError, UsageError
 from metier.hooks.changes import BACKUP, Change, Plan, apply
 from metier.hooks.hosts import HOSTS, Scope
 from metier.hooks.install import plan_install, plan_uninstall
 from metier.hooks.journal import Journal
-from metier.hooks.prepare import prepare
+from metier.hooks.prepare import prepared_catalog
 from metier.index.cards import stored_cards
 from metier.index.documents import excluded_documents
-from metier.workspace import SETTINGS_FILE, STATE_FOLDER
+from metier.storage.places import state_room
+from metier.values.trust import Trust
+from metier.workspace import SETTINGS_FILE, is_root
 
 _ACTIONS = ("install", "uninstall", "refresh")
 _DONE = {"create": "wrote", "change": "wrote", "remove": "removed", "restore": "restored"}
 
 
-@metier_command("hook", catalog=False)
+@metier_command("hook", catalog=False, for_host=True)
 @click.argument(
     "action",
     metavar="install|uninstall|refresh",
@@ -54,7 +59,9 @@ def command(
     with it.
 
     'refresh' brings the catalogue up to what hooks need; installing does it too, and a hook
-    that finds the catalogue stale has it done behind its back.
+    that finds the catalogue stale starts it in the background. A hook uses your own skills and
+    cards; those of a workspace only once you let it (metier trust, or installing with --project
+    on a terminal).
 
     'metier hook HOST' is what the host then runs: it reads the host's JSON on standard input,
     prints the host's JSON or nothing, and always ends with exit code 0. It takes no options:
@@ -85,7 +92,9 @@ def command(
     if not plan.installs and not dry_run:
         _note_entry_before(session, host, for_user)
     if plan.installs and not dry_run:
-        _prepare_or_tell(session, for_user)
+        if not for_user:
+            _let_speak(session)
+        _refresh(session)
         if plan.changed and not session.as_json:
             session.note(f"next: {plan.host.next_step}")
     return 0
@@ -109,10 +118,10 @@ def _unknown(word: str, host: str | None) -> MetierError:
 def _note_workspace_above(session: Session) -> None:
     """Say when a folder above has a catalogue, and nothing says that it is the workspace."""
     workspace = session.workspace()
-    marks = (".git", SETTINGS_FILE, STATE_FOLDER)
-    if any(os.path.lexists(os.path.join(workspace, mark)) for mark in marks):
+    if is_root(workspace) or state_room(workspace).exists():
         return
-    above = next((str(one) for one in Path(workspace).parents if _has_catalogue(str(one))), "")
+    parents = map(str, Path(workspace).parents)
+    above = next((one for one in parents if state_room(one).exists()), "")
     if above:
         session.note(
             f"warning: this folder counts as a workspace of its own, not as part of {above}"
@@ -127,16 +136,28 @@ def _note_entry_before(session: Session, host: str, for_user: bool) -> None:
         session.note(f"    hint: to take it out too, once more: metier hook uninstall {host}")
 
 
-def _has_catalogue(folder: str) -> bool:
-    return os.path.exists(state_file(folder))
+def _let_speak(session: Session) -> None:
+    """Let the workspace's own text into prompts, if its user says so on a terminal."""
+    review = Review(session)
+    if review.state == "trusted" and review.entry is not None and review.entry.speak:
+        return
+    if not has_terminal() or review.foreign:
+        session.note("the hook uses your own skills and cards; not those of this workspace:")
+        session.note("    hint: metier trust, on a terminal, lets it use them too")
+        return
+    if review.state != "trusted" and not _is_trusted_now(review):
+        session.note("not trusted: the hook uses your own skills and cards only")
+        return
+    review.record(speak=True)
+    session.note("its skills, cards and abilities may be put into prompts from now on")
+    session.note("    hint: metier trust --revoke takes that back")
 
 
-def _prepare_or_tell(session: Session, for_user: bool) -> None:
-    """Build the catalogue of the workspace; for all of a user's workspaces say what it takes."""
-    if not for_user or os.path.isdir(os.path.join(session.workspace(), STATE_FOLDER)):
-        _refresh(session)
-    if for_user:
-        session.note("in each workspace where it is to answer: metier hook refresh, once")
+def _is_trusted_now(review: Review) -> bool:
+    if review.demand.powers.is_empty and review.entry is None:
+        return True
+    show(review, err=True)
+    return click.confirm("Trust this workspace?", err=True)
 
 
 def _refresh_or_log(session: Session) -> int:
@@ -169,11 +190,20 @@ class _Found(NamedTuple):
 
 def _refresh(session: Session) -> _Found:
     """Read what is on disk, prepare it for hooks, and say what they can hand over."""
-    with Catalog.open(session.workspace(), config=session.config()) as catalog:
-        prepare(catalog)
+    with prepared_catalog(_boundary(session)) as catalog:
         found = _found(catalog)
     session.note(str(found))
     return found
+
+
+def _boundary(session: Session) -> Boundary:
+    """What the user lets the workspace do; broken settings of it must not stop the user's own."""
+    try:
+        return read_boundary(session.workspace(), file=session.config_file, for_host=True)
+    except ConfigError as error:
+        users = users_config()  # raises when the user's own are wrong
+        session.note(f"warning: settings of the workspace are ignored: {error.message}")
+        return Boundary(session.workspace(), Trust(), users)
 
 
 def _found(catalog: Catalog) -> _Found:
@@ -195,12 +225,15 @@ def _plan(session: Session, action: str, host: str, for_user: bool) -> Plan:
 
 
 def own_command() -> list[str]:
-    """The script that runs this, by its whole path: a host may know another PATH."""
+    """What runs metier, by its whole path: a host may know another PATH.
+
+    Without a script Python runs it, and imports nothing from the folder that it is started in.
+    """
     beside = os.path.join(os.path.dirname(sys.executable), "metier")
     for candidate in (sys.argv[0], beside, shutil.which("metier") or ""):
         if os.path.basename(candidate) == "metier" and os.access(candidate, os.X_OK):
             return [os.path.abspath(candidate)]
-    raise UsageError("the script 'metier' is not found", hint="install metier, then run it")
+    return [sys.executable, "-P", "-m", "metier"]
 
 
 def print_plan(session: Session, plan: Plan, dry_run: bool) -> None:

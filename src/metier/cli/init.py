@@ -3,8 +3,9 @@
 import os
 
 from metier.cli.refresh import summary
+from metier.cli.review import Review
 from metier.cli.session import Session, metier_command
-from metier.config import FILE_NAME, STATE_FOLDER
+from metier.config import FILE_NAME
 
 _TEMPLATE = """\
 # Settings of metier. Every line shows a default: remove the '#' to change it.
@@ -30,14 +31,16 @@ _TEMPLATE = """\
 
 @metier_command("init", catalog=False)
 def command(session: Session) -> None:
-    """Set up this folder as a workspace: metier.toml, .gitignore, a first catalogue."""
+    """Set up this folder as a workspace: metier.toml and a first catalogue.
+
+    A workspace that has no commands, servers, agents and the like yet is yours to fill: it is
+    trusted from now on. One that has some is not, until you have looked at them: metier trust.
+    """
     session.workspace()
     root = os.path.realpath(session.root or os.getcwd())
-    made = []
-    if _write_new(os.path.join(root, FILE_NAME), _TEMPLATE):
-        made.append(FILE_NAME)
-    if _is_in_git(root) and _ignore_state(root):
-        made.append(".gitignore")
+    made = [FILE_NAME] if _write_new(os.path.join(root, FILE_NAME), _TEMPLATE) else []
+    session.root = root
+    _trust_if_harmless(session)
     with session.open_catalog() as catalog:
         refreshed = session.refresh(catalog)
         if session.as_json:
@@ -59,23 +62,13 @@ def _write_new(path: str, text: str) -> bool:
     return True
 
 
-def _is_in_git(folder: str) -> bool:
-    while not os.path.lexists(os.path.join(folder, ".git")):
-        folder, child = os.path.dirname(folder), folder
-        if folder == child:
-            return False
-    return True
-
-
-def _ignore_state(root: str) -> bool:
-    path = os.path.join(root, ".gitignore")
-    entry = f"{STATE_FOLDER}/"
-    text = ""
-    if os.path.exists(path):
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            text = file.read()
-    if any(line.strip().strip("/") == STATE_FOLDER for line in text.splitlines()):
-        return False
-    with open(path, "a", encoding="utf-8") as file:
-        file.write(f"{entry}\n" if not text or text.endswith("\n") else f"\n{entry}\n")
-    return True
+def _trust_if_harmless(session: Session) -> None:
+    """Record that the workspace is trusted if there is nothing in it that needs a review."""
+    review = Review(session)
+    if review.foreign or review.state == "trusted":
+        return
+    if review.entry is None and review.demand.powers.is_empty:
+        review.record(speak=False)
+        session.note("it is trusted: there is nothing in it yet that needs a review")
+    else:
+        session.note("it is not trusted: to review what it may do, metier trust")

@@ -18,10 +18,11 @@ from metier.cli.lint_left_out import untold, with_fate
 from metier.cli.lint_repairs import print_repairs, repaired
 from metier.cli.lint_settings import settings_findings
 from metier.cli.session import Session, counted, metier_command
-from metier.config import ALIAS_FILE, STATE_FOLDER, Config
+from metier.config import ALIAS_FILE, Config
+from metier.config.classes import SECURITY_CODES
 from metier.core.paths import is_inside
 from metier.core.text import printable
-from metier.discover import roots_for, roots_of_paths
+from metier.discover import LARGEST, roots_for, roots_of_paths
 from metier.errors import ConfigError, UsageError
 from metier.lint.choose import Choice, unknown_code
 from metier.lint.formats import FORMATS
@@ -35,6 +36,8 @@ from metier.load import (
     write_repairs,
 )
 from metier.scan import workspace_roots
+from metier.storage.places import state_room, user_home
+from metier.storage.room import read_regular
 from metier.values.codes import CODES
 from metier.values.files import KINDS, Kind, Reading, Root
 from metier.values.outcomes import Issue
@@ -100,7 +103,13 @@ def command(
     workspace = session.workspace()
     places = _Places(workspace, named=bool(paths))
     roots, failed_sources = _roots(workspace, config, paths, kind)
-    read = partial(read_documents, roots, disabled=config.disabled, strict=strict)
+    read = partial(
+        read_documents,
+        roots,
+        disabled=config.disabled,
+        own_disabled=config.own_disabled,
+        strict=strict,
+    )
     wants = partial(_is_wanted, choice=choice, places=places)
     checked = _checked(session, read(), places, wants)
     if repair and not dry_run:
@@ -156,6 +165,7 @@ class _Checked(NamedTuple):
 def _checked(
     session: Session, reading: Reading, places: "_Places", wants: Callable[[Issue], bool]
 ) -> _Checked:
+    places.note_users(reading)
     with session.progress("checking") as on_progress:
         linted = lint_files(reading, on_progress)
     repairs = plan_repairs(_repairable(reading, places), linted.issues, wants)
@@ -180,11 +190,17 @@ def _choice(
     if wrong is not None:
         where = ", ".join(config.sources) or "environment"
         raise ConfigError(f"no finding has the code '{wrong}'", where=where, hint=hint)
+    users = config.users_lint
     return Choice(
         select=select or config.lint_select,
         ignore=ignore or config.lint_ignore,
         per_file_ignores=config.per_file_ignores,
         notes=notes,
+        users=None
+        if users is None
+        else Choice(
+            select or users.select, ignore or users.ignore, dict(users.per_file_ignores), notes
+        ),
     )
 
 
@@ -194,6 +210,15 @@ class _Places:
     def __init__(self, workspace: str, *, named: bool) -> None:
         self._workspace = workspace
         self._named = named
+        self._users: set[str] = set()
+
+    def note_users(self, reading: Reading) -> None:
+        """Remember which documents are the user's own, and not the workspace's."""
+        self._users = {found.path for found in reading.found if found.origin == "user"}
+
+    def is_own(self, path: str) -> bool:
+        """Whether a shown path is a document of the workspace."""
+        return path not in self._users and not self.inside(path).startswith("../")
 
     def inside(self, path: str) -> str:
         """A shown path relative to the workspace."""
@@ -202,8 +227,7 @@ class _Places:
         return os.path.relpath(os.path.realpath(path), self._workspace).replace(os.sep, "/")
 
     def may_write(self, file: str) -> bool:
-        own = os.path.join(self._workspace, STATE_FOLDER)
-        return self._named or (is_inside(file, self._workspace) and not is_inside(file, own))
+        return self._named or is_inside(file, self._workspace)
 
     def shown(self, path: str) -> str:
         """A path of a finding relative to the current folder, so that it can be opened."""
@@ -215,7 +239,9 @@ class _Places:
 
 
 def _is_wanted(issue: Issue, choice: Choice, places: _Places) -> bool:
-    return choice.wants(issue, places.inside(issue.path))
+    is_security = issue.code.startswith(SECURITY_CODES)
+    chosen = choice if places.is_own(issue.path) and not is_security else choice.of_user()
+    return chosen.wants(issue, places.inside(issue.path))
 
 
 def _repairable(reading: Reading, places: _Places) -> Reading:
@@ -268,8 +294,7 @@ def _roots(
         raise UsageError("--kind needs the files that are of that kind", hint="metier lint PATH")
     if paths:
         return roots_of_paths(documents, workspace, config, kind), []
-    state_folder = os.path.join(workspace, STATE_FOLDER)
-    return workspace_roots(workspace, config, os.path.expanduser("~"), state_folder)
+    return workspace_roots(workspace, config, user_home(os.environ), state_room(workspace))
 
 
 def _table_below(path: str) -> str:
@@ -314,8 +339,7 @@ def _with_agents_file(
         return linted
     shown = named[0] if named else AGENTS_FILE
     try:
-        with open(own, encoding="utf-8", errors="replace") as file:
-            text = file.read()
+        text = _text_inside(own, workspace)
     except OSError as error:
         issues = [Issue("IO201", f"cannot be read: {error.strerror}", shown)]
     else:
@@ -323,9 +347,17 @@ def _with_agents_file(
     return linted.with_more(1, issues)
 
 
+def _text_inside(file: str, workspace: str) -> str:
+    """The text of a file of the workspace. Raises `OSError` when a link leads out of it."""
+    real = os.path.realpath(file)
+    if not is_inside(real, workspace):
+        raise OSError(None, "a link leads out of the workspace")
+    return read_regular(real, LARGEST["skill"], links=False).decode(errors="replace")
+
+
 def _cards(workspace: str, config: Config) -> list[str]:
     """The ids and paths of the workspace's usable cards."""
-    roots = roots_for(workspace, config, os.path.expanduser("~"))
+    roots = roots_for(workspace, config, user_home(os.environ))
     reading = read_documents([root for root in roots if root.kind == "card"])
     entries = [entry for found in reading.found if not (entry := reading.read(found)).reason]
     return [name for entry in entries for name in (entry.handle, entry.found.path)]

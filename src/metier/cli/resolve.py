@@ -22,7 +22,6 @@ from metier.cli.resolve_view import (
     without,
 )
 from metier.cli.session import Session, complete_names, metier_command, run_called
-from metier.config import STATE_FOLDER
 from metier.errors import InvalidDocumentError, NotFoundError, UsageError
 from metier.resolve.engine import DEPTH
 from metier.resolve.missing import DECISIONS, Decision, settle_missing
@@ -258,8 +257,9 @@ def stored_report(
         pass
     else:
         return report
-    file = f"{STATE_FOLDER}/{REPORTS}/{run_id}.json"
-    raise InvalidDocumentError(f"report '{run_id}' cannot be read", hint=f"remove {file}")
+    folder = catalog.room.below(REPORTS) if catalog.room is not None else None
+    hint = f"remove {folder.file(f'{run_id}.json')}" if folder is not None else ""
+    raise InvalidDocumentError(f"report '{run_id}' cannot be read", hint=hint)
 
 
 def _check(report: Report) -> None:

@@ -12,7 +12,9 @@ from typing import Any, NamedTuple, NoReturn
 
 import click
 
+from metier.boundary import untrusted_error
 from metier.catalog import Catalog
+from metier.cli.review import offered
 from metier.cli.run_live import TURNS, Progress, progress
 from metier.cli.run_view import not_taken_back, print_output, state_in_words, summary
 from metier.cli.session import Session, complete_names, metier_command
@@ -89,6 +91,7 @@ def command(
     if not task.strip():
         raise UsageError("the task is empty", hint="metier run AGENT 'what to do'")
     value = read_input(given)
+    require_trust(session, "running an agent")
     with session.catalog() as catalog:
         profile = catalog.agency.require(agent)
         consent(session, catalog, allowed, profile)
@@ -101,6 +104,13 @@ def command(
             )
 
         return Attended(session, catalog, events).finish(begin)
+
+
+def require_trust(session: Session, what: str) -> None:
+    """Raise `TrustError` unless the user trusts the workspace; on a terminal they are asked."""
+    if not offered(session):
+        boundary = session.boundary
+        raise untrusted_error(boundary.workspace, boundary.trust, what)
 
 
 # What is given
@@ -164,7 +174,7 @@ def consent(
             raise UsageError(f"the settings have no tool '{name}'", hint=hint)
     catalog.agency.consent.update(allowed)
     if missing := without_consent(catalog, profile):
-        session.note("warning: steps will fail that call commands without consent")
+        session.note("warning: steps that call these tools will fail without your consent")
         session.note(f"hint:{allowing(missing)}")
     if unknown := _unknown_tools(catalog, profile):
         session.note(f"warning: the settings do not have these tools: {', '.join(unknown)}")
@@ -172,9 +182,17 @@ def consent(
 
 
 def without_consent(catalog: Catalog, profile: AgentProfile) -> list[str]:
-    """The commands that the agent, or one that it delegates to, may not call yet."""
-    commands, consent = _commands(catalog), catalog.agency.consent
-    return [name for name in _tools(catalog, profile) if name in commands and name not in consent]
+    """The tools that the agent, or one that it delegates to, may not call yet."""
+    agency, commands = catalog.agency, _commands(catalog)
+    return list(
+        dict.fromkeys(
+            name
+            for one in agency.involved(profile)
+            for name in allowed_tools(one)
+            if (name in commands or _is_of_server(catalog, name))
+            and not agency.is_allowed(name, one.agent_id)
+        )
+    )
 
 
 def allowing(names: Iterable[str]) -> str:
@@ -293,7 +311,7 @@ class Attended(NamedTuple):
 
     def _command(self, action: str, run_id: str) -> str:
         """What to type; whoever goes on needs the consent that was given here."""
-        given = self.catalog.agency.consent - set(self.catalog.config.tools.allow)
+        given = self.catalog.agency.consent
         more = allowing(sorted(given)) if action == "resume" else ""
         return runs_command(self.session, action, run_id) + more
 

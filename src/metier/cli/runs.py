@@ -16,6 +16,7 @@ from metier.cli.run_agent import (
     consent,
     input_option,
     read_input,
+    require_trust,
     run_options,
     runs_command,
 )
@@ -72,6 +73,7 @@ def command(session: Session, action: str, wanted: str | None, **options: Any) -
             return _list(session, catalog, options)
     assert wanted is not None
     if action in ("resume", "fork"):
+        require_trust(session, "resuming a run" if action == "resume" else "running an agent")
         with session.catalog() as catalog:
             run = found_run(catalog.agency, wanted)
             consent(session, catalog, options["allowed"], AgentProfile.of(run.profile))

@@ -7,18 +7,21 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from metier.catalog import Catalog, Refreshed, state_file, workspace_of
+from metier.boundary import RECORD, VARIABLE, Boundary, read_boundary
+from metier.catalog import Catalog, Refreshed, workspace_of
 from metier.cli.layout import wrapped
-from metier.config import Config, load_config
+from metier.config import Config, Settings, read_settings
 from metier.core.nearest import nearest
 from metier.core.text import printable
 from metier.errors import MetierError, NotFoundError, StoreError
 from metier.index.refresh import OnProgress
+from metier.storage.places import ignored_folders
 from metier.values.files import Kind
 
 LAST = "last"
@@ -27,22 +30,75 @@ _BAR_FROM = 500
 """Files to read from which on a progress bar is worth drawing."""
 
 
-class Session(NamedTuple):
-    """One command's options."""
+class Session:
+    """One command's options, and the workspace that it works on."""
 
-    root: str | None
-    config_file: str | None
-    as_json: bool
-    no_refresh: bool
-    quiet: bool
-    verbose: bool
+    def __init__(
+        self,
+        *,
+        root: str | None = None,
+        config_file: str | None = None,
+        as_json: bool = False,
+        no_refresh: bool = False,
+        quiet: bool = False,
+        verbose: bool = False,
+        trust_once: bool = False,
+        for_host: bool = False,
+    ) -> None:
+        """`for_host`: a host started the command, so no flag and no variable gives it power."""
+        self.root = root
+        self.config_file = config_file
+        self.as_json = as_json
+        self.no_refresh = no_refresh
+        self.quiet = quiet
+        self.verbose = verbose
+        self.trust_once = trust_once
+        self.for_host = for_host
 
     def workspace(self) -> str:
         return workspace_of(self.root)
 
     def config(self) -> Config:
         """The settings in force."""
-        return load_config(self.workspace(), file=self.config_file)
+        return self.boundary.config
+
+    @cached_property
+    def boundary(self) -> Boundary:
+        """The workspace, and what the user lets it do; says what of its settings is ignored."""
+        workspace = self.workspace()
+        for line in ignored_folders(workspace=workspace):
+            self.note(f"warning: {line}")
+        boundary = read_boundary(
+            workspace, file=self.config_file, trust=self._trust(workspace), for_host=self.for_host
+        )
+        self._note_ignored(boundary)
+        return boundary
+
+    def settings(self) -> Settings:
+        """The settings of the workspace as they were read."""
+        return read_settings(self.workspace(), file=self.config_file, for_host=self.for_host)
+
+    def _trust(self, workspace: str) -> str:
+        """Where trust comes from: this very command, the environment, or the user's record."""
+        if self.for_host:
+            return RECORD
+        if self.trust_once:
+            from metier.cli.review import confirmed_once  # few commands ask
+
+            return confirmed_once(self, workspace)
+        return os.environ.get(VARIABLE) or RECORD
+
+    def _note_ignored(self, boundary: Boundary) -> None:
+        """One line about settings that do not count, and how to let them."""
+        trust, ignored = boundary.trust, boundary.config.ignored
+        if trust.is_trusted or not (ignored or trust.state == "changed" or trust.detail):
+            return
+        why = {"changed": "it changed since you trusted it", "owner": trust.detail}
+        told = why.get(trust.state) or trust.detail
+        about = f" ({told})" if told else ""
+        left = f"; ignored: {shortened(ignored)}" if ignored else ""
+        how = "" if self.for_host else "; to review it: metier trust"
+        self.note(f"note: this workspace is not trusted{about}{left}{how}")
 
     @contextmanager
     def catalog(self) -> Iterator[Catalog]:
@@ -56,13 +112,13 @@ class Session(NamedTuple):
             if error.code != "STORE_READ_ONLY":
                 raise
             self.note(f"warning: {error.message}; reading everything anew, keeping nothing")
-            catalog = self._current(Catalog.in_memory(self.workspace(), config=self.config()))
+            catalog = self._current(Catalog.in_memory(self.boundary))
         with catalog:
             yield catalog
 
     def open_catalog(self) -> Catalog:
         """The workspace's catalogue as it is; made when there is none."""
-        return Catalog.open(self.workspace(), config=self.config())
+        return Catalog.within(self.boundary)
 
     def _current(self, catalog: Catalog) -> Catalog:
         """`catalog` when it may be asked; closed again when it cannot be brought up to date."""
@@ -152,10 +208,8 @@ def names_from_catalog(
     """Names that complete what was typed; nothing when there is no catalogue to ask."""
     root = context.params.get("root")
     try:
-        if not os.path.exists(state_file(workspace_of(root))):
-            return []
         with Catalog.open(root) as catalog:
-            names = ask(catalog)
+            names = ask(catalog) if catalog.is_built() else []
     except MetierError:
         return []
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
@@ -170,6 +224,12 @@ def complete_names(kind: Kind) -> Callable[..., list[CompletionItem]]:
     return complete
 
 
+def shortened(names: Sequence[str], most: int = 3) -> str:
+    """`a, b, c and 4 more`."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
 def counted(count: int, one: str, many: str = "") -> str:
     """`1 file`, `2 files`."""
     return f"{count:,} {one if count == 1 else many or f'{one}s'}"
@@ -180,11 +240,11 @@ def _one_line(text: str) -> str:
 
 
 def metier_command(
-    name: str, *, catalog: bool = True
+    name: str, *, catalog: bool = True, for_host: bool = False
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """A command with the options that all of them have, after its own and in one order.
 
-    `catalog` commands look for changes first.
+    `catalog` commands look for changes first; those `for_host` take no power from flags.
     """
 
     def decorate(function: Callable[..., Any]) -> click.Command:
@@ -196,6 +256,7 @@ def metier_command(
             verbose: bool,
             as_json: bool = False,
             no_refresh: bool = False,
+            trust_once: bool = False,
             **options: Any,
         ) -> Any:
             session = Session(
@@ -205,17 +266,19 @@ def metier_command(
                 no_refresh=no_refresh,
                 quiet=quiet,
                 verbose=verbose,
+                trust_once=trust_once,
+                for_host=for_host,
             )
             return function(session, **options)
 
         made = click.command(name)(wrapped)
-        made.params += _common_options(catalog=catalog)
+        made.params += _common_options(catalog=catalog, for_host=for_host)
         return made
 
     return decorate
 
 
-def _common_options(*, catalog: bool) -> list[click.Parameter]:
+def _common_options(*, catalog: bool, for_host: bool) -> list[click.Parameter]:
     options: list[click.Parameter] = [
         click.Option(["--json", "as_json"], is_flag=True, help="Print JSON.")
     ]
@@ -223,6 +286,9 @@ def _common_options(*, catalog: bool) -> list[click.Parameter]:
         options.append(
             click.Option(["--no-refresh"], is_flag=True, help="Do not look for changes first.")
         )
+    if not for_host:
+        text = "Review what the workspace may do, and trust it for this command only."
+        options.append(click.Option(["--trust-once"], is_flag=True, help=text))
     return [
         *options,
         click.Option(

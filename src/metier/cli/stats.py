@@ -1,18 +1,16 @@
 """`metier stats`"""
 
-import os
 import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from datetime import datetime
 from typing import NamedTuple
 
 import click
 
-from metier.catalog import Catalog, state_file
 from metier.cli.session import Session, counted, metier_command
-from metier.config import Config
 from metier.core.nearest import nearest
 from metier.decisions import (
     Considered,
@@ -35,6 +33,12 @@ from metier.decisions import (
 from metier.decisions.figures import MOST_USED
 from metier.decisions.log import INJECTED, LATEST
 from metier.errors import ConfigError, StoreError, UsageError
+from metier.hooks.verdict import may_speak
+from metier.index.documents import names_of
+from metier.index.store import Store
+from metier.storage.places import state_room, user_room
+from metier.storage.room import Room
+from metier.workspace import CATALOG_FILE
 
 _SPAN = re.compile(r"([0-9]{1,6})([mhdw])")
 _SECONDS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
@@ -77,19 +81,19 @@ def command(
     one of them; `resume` lets hooks inject again after the kill switch has stopped them.
     """
     _check(action, rest, since=since, host=host, limit=limit)
-    workspace = session.workspace()
+    room = state_room(session.workspace())
     if action == "label":
-        _label(session, workspace, *rest)
+        _label(session, room, *rest)
         return
     if action == "resume":
-        _resume(session, workspace)
+        _resume(session, room)
         return
     wanted = _Filter(None if since is None else _moment(since, time.time()), host)
-    decisions = read_decisions(workspace)
+    decisions = read_decisions(room)
     if action == "decisions":
         _list(session, decisions, wanted, limit or _SHOWN)
     else:
-        _figures(session, workspace, decisions, wanted)
+        _figures(session, room, decisions, wanted)
 
 
 def _check(
@@ -126,17 +130,17 @@ def _moment(text: str, now: float) -> float:
     return max(moment, 0.0)
 
 
-def _label(session: Session, workspace: str, decision_id: str, word: str) -> None:
-    found = label(workspace, decision_id, word == "right")
+def _label(session: Session, room: Room, decision_id: str, word: str) -> None:
+    found = label(room, decision_id, word == "right")
     if session.as_json:
         session.print_json({"id": found, "right": word == "right"})
     else:
         session.tell(f"{found}: {word}")
 
 
-def _resume(session: Session, workspace: str) -> None:
-    reason = kill_switch(workspace)
-    resume(workspace)
+def _resume(session: Session, room: Room) -> None:
+    reason = kill_switch(room)
+    resume(room)
     if session.as_json:
         session.print_json({"resumed": bool(reason), "reason": reason})
     elif reason:
@@ -200,12 +204,12 @@ def _clock(moment: float | None, form: str = "%Y-%m-%d %H:%M:%S") -> str:
 # Figures
 
 
-def _figures(session: Session, workspace: str, decisions: Decisions, wanted: _Filter) -> None:
-    problem = _problem(session, workspace)
-    cards, skills = _names(session, workspace)
+def _figures(session: Session, room: Room, decisions: Decisions, wanted: _Filter) -> None:
+    problem = _problem(session, room)
+    cards, skills = _names(session, room)
     figures = statistics(decisions, **wanted._asdict(), cards=cards, skills=skills)
     if session.as_json:
-        session.print_json({**figures.to_json(), "kill_switch": kill_switch(workspace)})
+        session.print_json({**figures.to_json(), "kill_switch": kill_switch(room)})
         _note_problem(session, problem)
         return
     if figures.overall.requests:
@@ -213,20 +217,25 @@ def _figures(session: Session, workspace: str, decisions: Decisions, wanted: _Fi
     else:
         _note_nothing(session, decisions, wanted)
     _note_skipped(session, figures.skipped)
-    _note_kill_switch(session, workspace)
+    _note_kill_switch(session, room)
     _note_problem(session, problem)
 
 
-def _names(session: Session, workspace: str) -> tuple[list[str] | None, list[str] | None]:
+def _catalogue_room(session: Session, room: Room) -> Room:
+    """Where the catalogue is that hooks use in this workspace."""
+    return room if may_speak(room, session.workspace()) else user_room()
+
+
+def _names(session: Session, room: Room) -> tuple[list[str] | None, list[str] | None]:
     """The cards and skills that the catalogue knows as it is; None where there is none to ask."""
-    if not os.path.exists(state_file(workspace)):
+    used = _catalogue_room(session, room)
+    if used.info(CATALOG_FILE) is None:
         return None, None
     try:
-        with Catalog.open(workspace, config=Config()) as catalog:  # names need no settings
-            if not catalog.is_built():
+        with closing(Store.open(used.file(CATALOG_FILE))) as store:
+            if not store.setting("counts"):
                 return None, None
-            cards = [row.handle for row in catalog.documents("card")]
-            return cards, [row.handle for row in catalog.skills()]
+            return names_of(store, "card"), names_of(store, "skill")
     except StoreError as error:
         session.note(f"warning: {error.message}; what was never used is not known")
         return None, None
@@ -349,15 +358,15 @@ def _note_skipped(session: Session, skipped: int) -> None:
         session.note(f"warning: {counted(skipped, 'line')} of the log cannot be read")
 
 
-def _note_kill_switch(session: Session, workspace: str) -> None:
-    reason = kill_switch(workspace)
+def _note_kill_switch(session: Session, room: Room) -> None:
+    reason = kill_switch(room)
     if reason:
-        since = _clock(killed_since(workspace), "%Y-%m-%d %H:%M")
+        since = _clock(killed_since(room), "%Y-%m-%d %H:%M")
         session.note(f"warning: kill switch on since {since}; to undo: metier stats resume")
         session.note(f"    why: {reason}")
 
 
-def _problem(session: Session, workspace: str) -> str:
+def _problem(session: Session, room: Room) -> str:
     """What is wrong with the settings, or else why the last refresh for hooks failed."""
     try:
         session.config()
@@ -365,7 +374,7 @@ def _problem(session: Session, workspace: str) -> str:
         if session.config_file is not None:
             raise
         return f"hooks cannot read the settings: {error.message}"
-    failure = failed_refresh(workspace)
+    failure = failed_refresh(room, _catalogue_room(session, room))
     if failure is None:
         return ""
     when = _clock(failure.at, "%Y-%m-%d %H:%M")

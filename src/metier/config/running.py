@@ -72,6 +72,8 @@ def read_servers(table: Any, source: str) -> tuple[ServerSetting, ...]:
     """A table `[mcp.NAME]` for each server: a command to start, or an address."""
     servers = []
     for name, entry in _table("mcp", table, source).items():
+        if "__" in name:
+            raise _wrong(f"mcp.{name}", "a name without '__', which ends the name", source)
         fields = _fields(f"mcp.{name}", entry, _SERVER, source)
         if bool(fields.get("command")) == bool(fields.get("url")):
             raise _wrong(f"mcp.{name}", "a table with either 'command' or 'url'", source)

@@ -1,10 +1,9 @@
-"""What went wrong in hooks: `.metier/hook.log`, read."""
+"""What went wrong in hooks: `hook.log` of the state, read."""
 
-import os
 from datetime import datetime
 from typing import NamedTuple
 
-from metier.config import STATE_FOLDER
+from metier.storage.room import Room
 
 LOG, STATE = "hook.log", "hook.state"
 """Lines of `time who: what`; a file that each refresh that ends well writes anew."""
@@ -20,22 +19,22 @@ class Failure(NamedTuple):
     what: str
 
 
-def failed_refresh(workspace: str) -> Failure | None:
-    """The last refresh for hooks that failed; None when one has ended well since."""
-    folder = os.path.join(workspace, STATE_FOLDER)
-    for line in reversed(_last_lines(os.path.join(folder, LOG))):
+def failed_refresh(room: Room, catalogue: Room | None = None) -> Failure | None:
+    """The last refresh for hooks that failed; None when one has ended well since.
+
+    `catalogue` is the room with the catalogue that hooks use, if that is another one.
+    """
+    for line in reversed(_last_lines(room)):
         failure = _failure(line)
         if failure:
-            return failure if failure.at >= _refreshed(os.path.join(folder, STATE)) else None
+            return failure if failure.at >= _refreshed(catalogue or room) else None
     return None
 
 
-def _last_lines(path: str) -> list[str]:
-    """The lines at the end of a file; none when it cannot be read."""
+def _last_lines(room: Room) -> list[str]:
+    """The lines at the end of the log; none when it cannot be read."""
     try:
-        with open(path, "rb") as file:
-            file.seek(max(0, os.path.getsize(path) - _MOST_BYTES))
-            return file.read(_MOST_BYTES).decode(errors="replace").splitlines()
+        return room.tail(LOG, _MOST_BYTES)[0].decode(errors="replace").splitlines()
     except OSError:
         return []
 
@@ -51,9 +50,7 @@ def _failure(line: str) -> Failure | None:
         return None
 
 
-def _refreshed(path: str) -> int:
+def _refreshed(room: Room) -> int:
     """The second of the last refresh that ended well: a line of the log knows no less."""
-    try:
-        return int(os.stat(path).st_mtime)
-    except OSError:
-        return 0
+    info = room.info(STATE)
+    return int(info.st_mtime) if info is not None else 0

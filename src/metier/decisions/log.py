@@ -1,10 +1,9 @@
-"""The log of what hooks decided: `.metier/decisions.jsonl`, read; labels are added to it.
+"""The log of what hooks decided: `decisions.jsonl` of the state, read; labels are added to it.
 
 One JSON object a line: a decision, or a person's label of one. When the file has grown large
 hooks rename it to `decisions.1.jsonl` and begin another, so there are two files at most.
 """
 
-import errno
 import json
 import os
 import time
@@ -13,9 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from typing import Any, BinaryIO, NamedTuple
 
-from metier.config import STATE_FOLDER
 from metier.core.nearest import nearest
 from metier.errors import NotFoundError
+from metier.storage.room import Room
 
 FILE, OLDER_FILE, FLAG = "decisions.jsonl", "decisions.1.jsonl", "monitor.flag"
 RESUMED = "monitor.resumed"
@@ -29,6 +28,8 @@ LONGEST_LINE = 1 << 20
 """Bytes; no hook writes such a line, and a file without line ends is not read into memory."""
 LATEST = 253_370_764_800.0
 """The first second of the year 9999: every moment before it can be printed in any time zone."""
+LARGEST_LOG = 1 << 40
+"""A label is added whatever the size; hooks make room."""
 _LARGEST = 10.0**12
 _REASON_LENGTH = 1_000
 _MOST_COMPARED, _MOST_NAMED = 1_000, 3
@@ -79,15 +80,15 @@ class _Label(NamedTuple):
 class Decisions:
     """The decisions of one workspace, oldest first. Each iteration reads the log anew."""
 
-    def __init__(self, workspace: str, labels: Mapping[str, bool]) -> None:
+    def __init__(self, room: Room, labels: Mapping[str, bool]) -> None:
         self.labels = labels
         """Decision id → whether a person found it right; the last label counts."""
-        self._workspace = workspace
+        self._room = room
         self._skipped: int | None = None
 
     def __iter__(self) -> Iterator[Decision]:
         skipped = 0
-        for entry in _entries(self._workspace):
+        for entry in _entries(self._room):
             if entry is None:
                 skipped += 1
             elif isinstance(entry, Decision):
@@ -102,66 +103,62 @@ class Decisions:
         return self._skipped or 0
 
 
-def read_decisions(workspace: str) -> Decisions:
-    """The log of a workspace; an empty one where nothing was logged.
+def read_decisions(room: Room) -> Decisions:
+    """The log of a workspace's state; an empty one where nothing was logged.
 
     A line that is broken, half-written or something else is counted and passed over. Raises
     `OSError` when a file is there and cannot be read.
     """
-    entries = _entries(workspace, holding=b'"label"')
+    entries = _entries(room, holding=b'"label"')
     labels = {one.decision: one.right for one in entries if isinstance(one, _Label)}
-    return Decisions(workspace, labels)
+    return Decisions(room, labels)
 
 
 def label(
-    workspace: str, decision_id: str, right: bool, *, now: Callable[[], float] = time.time
+    room: Room, decision_id: str, right: bool, *, now: Callable[[], float] = time.time
 ) -> str:
     """Keep a person's word on a decision; the full id of that decision.
 
     `decision_id` may be the beginning of one id alone, four characters or more. Raises
     `NotFoundError`, and `OSError` when the log cannot be written.
     """
-    found = _find(workspace, decision_id)
+    found = _find(room, decision_id)
     entry = {"label": found, "right": right, "at": round(now(), 3)}
-    _append(os.path.join(workspace, STATE_FOLDER, FILE), f"{json.dumps(entry)}\n".encode())
+    room.append(FILE, f"{json.dumps(entry)}\n".encode(), LARGEST_LOG)
     return found
 
 
-def kill_switch(workspace: str) -> str:
+def kill_switch(room: Room) -> str:
     """Why hooks hand nothing over, whatever their settings; empty while the switch is off."""
-    path = os.path.join(workspace, STATE_FOLDER, FLAG)
-    if not os.path.lexists(path):
+    if room.info(FLAG) is None:
         return ""
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            reason = file.readline(_REASON_LENGTH).strip()
+        text = room.read(FLAG).decode(errors="replace")
     except OSError:
-        reason = ""
+        text = ""
+    reason = text.partition("\n")[0][:_REASON_LENGTH].strip()
     return reason or "no reason is given"
 
 
-def killed_since(workspace: str) -> float | None:
+def killed_since(room: Room) -> float | None:
     """When the kill switch was turned on, in seconds since 1970; None while it is off."""
-    try:
-        return os.lstat(os.path.join(workspace, STATE_FOLDER, FLAG)).st_mtime
-    except OSError:
-        return None
+    info = room.info(FLAG)
+    return info.st_mtime if info is not None else None
 
 
-def resume(workspace: str) -> None:
+def resume(room: Room) -> None:
     """Let hooks follow their settings again. Raises `OSError` when the flag cannot be removed."""
-    with open(os.path.join(workspace, STATE_FOLDER, RESUMED), "w", encoding="utf-8"):
-        pass
+    room.write(RESUMED, b"")
     with suppress(FileNotFoundError):
-        os.unlink(os.path.join(workspace, STATE_FOLDER, FLAG))
+        room.remove(FLAG)
 
 
 # Reading
 
 
-def _entries(workspace: str, holding: bytes = b"") -> Iterator[Decision | _Label | None]:
+def _entries(room: Room, holding: bytes = b"") -> Iterator[Decision | _Label | None]:
     """What each line that holds a text says, oldest first; None for one that makes no sense."""
-    for line in _lines(os.path.join(workspace, STATE_FOLDER)):
+    for line in _lines(room):
         if holding not in line or line.isspace():
             continue
         try:
@@ -171,11 +168,11 @@ def _entries(workspace: str, holding: bytes = b"") -> Iterator[Decision | _Label
         yield entry
 
 
-def _lines(folder: str) -> Iterator[bytes]:
+def _lines(room: Room) -> Iterator[bytes]:
     """The lines of both files. A rotation meanwhile shows none of them twice."""
     with ExitStack() as stack:
-        newer = _open(os.path.join(folder, FILE), stack)  # first: renamed it is still at hand
-        older = _open(os.path.join(folder, OLDER_FILE), stack)
+        newer = _open(room, FILE, stack)  # first: renamed it is still at hand
+        older = _open(room, OLDER_FILE, stack)
         if newer and older and os.path.sameopenfile(newer.fileno(), older.fileno()):
             older = None
         for file in (older, newer):
@@ -183,9 +180,9 @@ def _lines(folder: str) -> Iterator[bytes]:
                 yield from _bounded_lines(file)
 
 
-def _open(path: str, stack: ExitStack) -> BinaryIO | None:
+def _open(room: Room, name: str, stack: ExitStack) -> BinaryIO | None:
     try:
-        return stack.enter_context(open(path, "rb"))
+        return stack.enter_context(open(room.open(name, os.O_RDONLY), "rb"))
     except FileNotFoundError:
         return None
 
@@ -198,6 +195,15 @@ def _bounded_lines(file: BinaryIO) -> Iterator[bytes]:
                 line = file.readline(LONGEST_LINE)
             line = b"\0"
         yield line
+
+
+def parse_line(line: bytes) -> str:
+    """What tells a decision or a label from all others; empty for a line that is neither."""
+    try:
+        entry = _parse(line)
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return ""
+    return entry.id if isinstance(entry, Decision) else f"label {line.decode()}"
 
 
 def _parse(line: bytes) -> Decision | _Label:
@@ -265,11 +271,11 @@ def _count(value: Any) -> int:
 # Labels
 
 
-def _find(workspace: str, wanted: str) -> str:
+def _find(room: Room, wanted: str) -> str:
     """The id that is `wanted`, or else the only one that begins so. Raises `NotFoundError`."""
     recent: deque[str] = deque(maxlen=_MOST_COMPARED)
     beginning: dict[str, None] = {}
-    for entry in _entries(workspace):
+    for entry in _entries(room):
         if not isinstance(entry, Decision):
             continue
         if entry.id == wanted:
@@ -286,7 +292,7 @@ def _find(workspace: str, wanted: str) -> str:
     near = nearest(wanted, recent)
     raise NotFoundError(
         f"no decision is called '{wanted}'",
-        where=os.path.join(workspace, STATE_FOLDER, FILE),
+        where=room.file(FILE),
         hint=f"did you mean '{near}'?" if near else _latest(list(recent)),
     )
 
@@ -295,17 +301,3 @@ def _latest(ids: list[str]) -> str:
     if not ids:
         return "metier hook install HOST"
     return f"the latest: {', '.join(reversed(ids[-_MOST_NAMED:]))}"
-
-
-def _append(path: str, line: bytes) -> None:
-    """Add a line in one write, so that no other process can write into it."""
-    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
-    try:
-        if os.lseek(descriptor, 0, os.SEEK_END):
-            os.lseek(descriptor, -1, os.SEEK_END)
-            if os.read(descriptor, 1) != b"\n":
-                line = b"\n" + line  # whoever wrote last did not finish: leave that line alone
-        if os.write(descriptor, line) < len(line):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
-    finally:
-        os.close(descriptor)

@@ -1,6 +1,20 @@
 """Stage 1: folders → the document files in them, in order, with the refused ones."""
 
-from metier.discover.roots import roots_for, roots_of_paths, skill_root, source_root
+from metier.discover.roots import (
+    roots_for,
+    roots_of_paths,
+    roots_of_user,
+    skill_root,
+    source_root,
+)
 from metier.discover.walk import LARGEST, discover
 
-__all__ = ["LARGEST", "discover", "roots_for", "roots_of_paths", "skill_root", "source_root"]
+__all__ = [
+    "LARGEST",
+    "discover",
+    "roots_for",
+    "roots_of_paths",
+    "roots_of_user",
+    "skill_root",
+    "source_root",
+]

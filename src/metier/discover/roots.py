@@ -8,71 +8,96 @@ from metier.core.paths import is_inside
 from metier.discover.hosts import FIRST_MOUNT_RANK, HOSTS
 from metier.discover.walk import SKILL_NAMES
 from metier.errors import UsageError
-from metier.values.files import KINDS, Kind, Root
+from metier.values.files import KINDS, Kind, Origin, Root
+
+FIRST_USER_RANK = 5_000
+"""After the folders of the workspace, before what nobody trusts."""
 
 
 def roots_for(workspace: str, config: Config, home: str) -> list[Root]:
-    """Every folder to look through: the workspace, the hosts' folders, the mounts."""
+    """Every folder to look through: the workspace, the hosts' folders, the mounts, the user's."""
+    own: Origin = "workspace" if config.is_trusted else "untrusted"
     roots = [
-        Root(kind="skill", path=workspace, boundary=workspace, label="workspace", rank=0),
+        Root("skill", workspace, boundary=workspace, label="workspace", rank=0, origin=own),
     ]
     if config.host_folders:
-        roots += host_roots(workspace, home)
+        roots += host_roots(home, without="" if own == "untrusted" else workspace)
+    roots += _mounted(config, workspace)
+    roots += _kind_roots("ability", config.abilities, workspace, own)
+    roots += _kind_roots("card", config.cards, workspace, own)
+    roots += _kind_roots("agent", config.agents, workspace, own)
+    return roots + _user_roots(config)
+
+
+def roots_of_user(config: Config, home: str) -> list[Root]:
+    """The folders of the user's own documents, whatever the workspace."""
+    hosts = host_roots(home) if config.host_folders else []
+    return [*hosts, *_mounted(config, home), *_user_roots(config)]
+
+
+def _mounted(config: Config, workspace: str) -> list[Root]:
+    roots = []
     for rank, mount in enumerate(config.mounts, start=FIRST_MOUNT_RANK):
         path = os.path.realpath(os.path.join(workspace, mount.path))
-        roots.append(skill_root(path, label=mount.label, rank=rank))
-    roots += _kind_roots("ability", config.abilities, workspace)
-    roots += _kind_roots("card", config.cards, workspace)
-    roots += _kind_roots("agent", config.agents, workspace)
+        root = skill_root(path, label=mount.label, rank=rank)
+        roots.append(root._replace(origin=mount.origin))
     return roots
 
 
-def _kind_roots(kind: Kind, folders: Sequence[str], workspace: str) -> list[Root]:
+def _user_roots(config: Config) -> list[Root]:
+    """The folders outside every workspace that the user's own settings name."""
+    roots = []
+    for rank, (kind, folder) in enumerate(config.user_folders, start=FIRST_USER_RANK):
+        path = os.path.realpath(folder)
+        label = os.path.basename(path)
+        roots.append(Root(kind, path, path, label, rank, f"{label}/", origin="user"))
+    return roots
+
+
+def _kind_roots(kind: Kind, folders: Sequence[str], workspace: str, origin: Origin) -> list[Root]:
     roots = []
     for rank, folder in enumerate(folders):
         path = os.path.realpath(os.path.join(workspace, folder))
         inside = is_inside(path, workspace)
+        is_confined = kind == "card" or origin == "untrusted"
         relative = os.path.relpath(path, workspace).replace(os.sep, "/")
+        label = os.path.basename(path)
         roots.append(
             Root(
                 kind=kind,
                 path=path,
-                boundary=workspace if inside or kind == "card" else path,
-                label="workspace" if inside else os.path.basename(path),
+                boundary=workspace if inside or is_confined else path,
+                label="workspace" if inside else label,
                 rank=rank,
-                prefix=_prefix(_shown(kind, folder, path, relative if inside else "")),
+                prefix=_prefix(relative if inside else folder if is_confined else label),
+                origin=origin,
             )
         )
     return roots
-
-
-def _shown(kind: Kind, folder: str, path: str, relative: str) -> str:
-    """How a folder is called in findings: by its place in the workspace, else by its name.
-
-    Cards from outside are refused, so theirs is called as it was named.
-    """
-    return relative or (folder if kind == "card" else os.path.basename(path))
 
 
 def _prefix(folder: str) -> str:
     return "" if folder in ("", ".") else f"{folder.rstrip('/')}/"
 
 
-def source_root(path: str, *, label: str, rank: int, workspace: str) -> Root:
+def source_root(path: str, *, label: str, rank: int) -> Root:
     """The folder that the cards of a source were brought into."""
-    relative = os.path.relpath(path, workspace).replace(os.sep, "/")
-    return Root("card", path, path, label, rank, f"{relative}/")
+    return Root("card", path, path, label, rank, f"cards/{os.path.basename(path)}/")
 
 
-def host_roots(workspace: str, home: str) -> list[Root]:
-    """The host folders outside the workspace that exist; those inside are met on its walk."""
+def host_roots(home: str, *, without: str = "") -> list[Root]:
+    """The hosts' folders of the user that exist, without those inside a workspace.
+
+    A walk of the workspace meets those.
+    """
     roots = []
     for rank, host in enumerate(HOSTS, start=1):
         if not host.folder.startswith(("~", "/")):
             continue
         folder = os.path.realpath(host.folder.replace("~", home, 1))
-        if os.path.isdir(folder) and not is_inside(folder, workspace):
-            roots.append(skill_root(folder, label=host.label, rank=rank))
+        if os.path.isdir(folder) and not (without and is_inside(folder, without)):
+            root = skill_root(folder, label=host.label, rank=rank)
+            roots.append(root._replace(origin="user"))
     return roots
 
 

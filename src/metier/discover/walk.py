@@ -12,7 +12,8 @@ from operator import itemgetter
 
 from metier.core.paths import is_inside, is_utf8
 from metier.discover.hosts import PROJECT_HOSTS
-from metier.values.files import Found, Kind, Root
+from metier.values.files import UNTRUSTED_RANK, Found, Kind, Origin, Root
+from metier.workspace import MARKS, is_root
 
 SKILL_NAMES = frozenset({"SKILL.md", "skill.md"})
 SUFFIXES: dict[Kind, tuple[str, ...]] = {
@@ -79,10 +80,11 @@ class _Walk:
         self._root = root
         self._kind = root.kind
         self._prefix = root.prefix
+        self._origin: Origin = root.origin
         self._own_source = (root.label, root.rank)
         self._skip = len(root.path.rstrip("/")) + 1
         self._limit = LARGEST[root.kind]
-        self._may_meet_hosts = root.rank == 0 and root.kind == "skill"
+        self._may_meet_hosts = root.label == "workspace" and root.kind == "skill"
         self._found: list[Found] = []
         self._linked_folders: list[str] = []
         self.met_links = False
@@ -119,6 +121,8 @@ class _Walk:
         if not is_inside(self._root.path, self._root.boundary):
             self._refuse_outside(self._root.path, self._root.path)
             return self._found
+        if self._is_below_another_root(self._root.path):
+            self._origin = "untrusted"
         try:
             with os.scandir(self._root.path) as entries:
                 for entry in entries:
@@ -138,36 +142,61 @@ class _Walk:
 
     def _descend(self, top: str, shown_as: str | None = None) -> None:
         """Walk real folders below `top`; `shown_as` is the link through which it was reached."""
-        stack = [top]
+        stack: list[tuple[str, Origin]] = [(top, self._origin)]
         while stack:
-            folder = stack.pop()
+            folder, self._origin = stack.pop()
             self._visited.append(folder)
             try:
-                stack += self._look(os.scandir(folder), top, shown_as)
+                inside = self._look(os.scandir(folder), top, shown_as)
             except OSError as error:
                 self._refuse(folder, "unreadable", "IO201", f"cannot be listed: {error.strerror}")
+            else:
+                stack += [(one, self._origin) for one in inside]
+        self._origin = self._root.origin
 
     def _look(
         self, entries: "os._ScandirIterator[str]", top: str, shown_as: str | None
     ) -> list[str]:
         """Note what one folder holds; the folders in it that are to be entered."""
         folders: list[str] = []
-        met, linked = len(self._found), len(self._linked_folders)
+        documents: list[os.DirEntry[str]] = []
+        linked = len(self._linked_folders)
+        is_marked = False
         for entry in entries:
             name = entry.name
             if name in SKILL_NAMES:
-                path = entry.path
-                self._meet(entry, path if shown_as is None else shown_as + path[len(top) :])
+                documents.append(entry)
+            elif name in MARKS:
+                is_marked = True
             elif entry.is_dir(follow_symlinks=False):
                 if name not in NOT_ENTERED:
                     folders.append(entry.path)
             elif name == _VENV_MARK:
-                del self._found[met:], self._linked_folders[linked:]
+                del self._linked_folders[linked:]
                 entries.close()
                 return []
             elif entry.is_symlink() and name not in NOT_ENTERED:
                 self._linked_folders.append(entry.path)
+        if is_marked and self._is_another_root(self._visited[-1]):
+            self._origin = "untrusted"
+        for entry in documents:
+            path = entry.path
+            self._meet(entry, path if shown_as is None else shown_as + path[len(top) :])
         return folders
+
+    def _is_another_root(self, folder: str) -> bool:
+        """Whether a folder of the workspace is the root of another one: trust ends there."""
+        return self._root.origin == "workspace" and folder != self._root.boundary
+
+    def _is_below_another_root(self, folder: str) -> bool:
+        """The same of a folder that was not walked to."""
+        while self._root.origin == "workspace" and is_inside(folder, self._root.boundary):
+            if folder != self._root.boundary and is_root(folder):
+                return True
+            if folder == self._root.boundary:
+                break
+            folder = os.path.dirname(folder)
+        return False
 
     def _follow(self, links: list[str]) -> None:
         """Enter symlinked folders that stay inside the boundary and were not walked yet."""
@@ -183,6 +212,8 @@ class _Walk:
                     self._refuse_outside(link, target)
             elif target not in visited:
                 visited.add(target)
+                if self._is_below_another_root(target):
+                    self._origin = "untrusted"
                 self._descend(target, shown_as=link)
 
     def _may_hold_skills(self, link: str) -> bool:
@@ -232,8 +263,8 @@ class _Walk:
             if "/." in path or path[0] == "." or _OTHER_SEPARATOR:
                 path, source, rank = self._place(shown)
             found = Found(
-                self._kind, path, rank, size, info.st_mtime_ns, "",
-                file, source, info.st_ino, "", "", info.st_ctime_ns,
+                self._kind, path, self._ranked(rank), size, info.st_mtime_ns, "",
+                file, source, info.st_ino, "", "", info.st_ctime_ns, self._origin,
             )  # fmt: skip
             self._found.append(found)
 
@@ -254,10 +285,13 @@ class _Walk:
         size, mtime = (info.st_size, info.st_mtime_ns) if info is not None else (0, 0)
         self._found.append(
             Found(
-                self._root.kind, _readable(path), rank, size, mtime, reason,
-                _readable(shown), source, 0, code, detail,
+                self._root.kind, _readable(path), self._ranked(rank), size, mtime, reason,
+                _readable(shown), source, 0, code, detail, 0, self._origin,
             )
         )  # fmt: skip
+
+    def _ranked(self, rank: int) -> int:
+        return rank + UNTRUSTED_RANK if self._origin == "untrusted" else rank
 
     def _place(self, shown: str) -> tuple[str, str, int]:
         """Path, source and rank of a file; a host's folder in the workspace is that host's.

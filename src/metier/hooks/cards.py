@@ -89,7 +89,8 @@ def _met(
     else:
         keys = _keys_met(catalogue, text)
         keys.update(_keys_without_threshold(catalogue))
-        rows = catalogue.rows_for(f"SELECT {_COLUMNS} WHERE key", keys)
+        sql = f"SELECT {_COLUMNS} JOIN document USING (key) WHERE {_COUNTS} AND key"
+        rows = catalogue.rows_for(sql, keys)
     known = {row[1] for row in rows}
     missing = [one for one in forced if one not in known]
     if missing:
@@ -101,7 +102,7 @@ def _met(
     return cards
 
 
-_COUNTS = "state = 'active' AND json_extract(data, '$.enabled') IS NOT 0"
+_COUNTS = "state = 'active' AND origin != 'untrusted' AND json_extract(data, '$.enabled') IS NOT 0"
 
 
 def _keys_without_threshold(catalogue: ReadOnlyCatalogue) -> list[int]:

@@ -7,9 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from metier.atomic import write_atomically
 from metier.errors import MetierError, UsageError
 from metier.hooks.hosts import Host, Scope
+from metier.storage.files import write_atomically
 
 BACKUP = ".metier-backup"
 """Ends the name of the file that keeps what was there before the first install."""

@@ -1,7 +1,7 @@
 """What a hook writes: its decisions, its failures, the kill switch; and the refresh it asks for.
 
-Light: runs for every prompt. Everything lies in `.metier/` of the workspace; a failure outside of
-any workspace goes to the user's own state folder.
+Light: runs for every prompt. Everything lies in the state room of the workspace; outside of any
+workspace, in the user's own.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ except ImportError:
     from hashlib import blake2b
 
 from metier.hooks.lightjson import dump, scan
-from metier.secret import workspace_secret
-from metier.workspace import STATE_FOLDER
+from metier.hooks.verdict import may_speak
+from metier.storage.places import state_room, user_room
+from metier.storage.secret import workspace_secret
+from metier.workspace import is_root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,51 +45,52 @@ class Journal:
 
     def __init__(self) -> None:
         self._workspace = ""
-        self._folder = ""
+        self._room = user_room()
+        self.catalogue = self._room
+        """The room with the catalogue to use: the workspace's if it may speak, else the user's."""
+        self.may_speak = False
 
     def enter(self, workspace: str) -> None:
-        folder = os.path.join(workspace, STATE_FOLDER)
-        self._workspace, self._folder = workspace, folder if os.path.isdir(folder) else ""
+        room = state_room(workspace)
+        users = user_room(workspace=workspace)
+        self._workspace = workspace
+        self._room = room if is_root(workspace) or room.exists() else users
+        self.may_speak = may_speak(room, workspace)
+        self.catalogue = room if self.may_speak else users
 
     # Decisions
 
     def keep(self, row: dict[str, Any]) -> None:
         """Append a decision; a full journal is put aside, and the one before it goes."""
-        path = os.path.join(self._folder, DECISIONS)
         row["id"] = f"{os.urandom(2).hex()}-{int(row['at'] * 1e3):x}"
-        _append(path, dump(row), LARGEST_JOURNAL, os.path.join(self._folder, OLDER_DECISIONS))
+        self._room.append(DECISIONS, _line(dump(row)), LARGEST_JOURNAL, OLDER_DECISIONS)
 
     def is_killed(self, most: float | None) -> bool:
         """Whether the kill switch is on; turned on here when too large a share injects."""
-        flag = os.path.join(self._folder, FLAG)
-        if os.path.exists(flag):
+        if self._room.info(FLAG) is not None:
             return True
         if most is None:
             return False
-        since = _time_of(os.path.join(self._folder, RESUMED))
+        resumed = self._room.info(RESUMED)
+        since = resumed.st_mtime if resumed is not None else 0.0
         rows = self._latest(since)
         share = sum(row.get("injected") is True for row in rows) / max(1, len(rows))
         if len(rows) < _LEAST or share <= most:
             return False
         why = f"{share:.0%} of the last {len(rows)} requests injected, the limit is {most:.0%}"
-        _append(flag, why, _LARGEST_LOG, "")
+        self._room.append(FLAG, _line(why), _LARGEST_LOG)
         self.note("kill switch", f"on: {why}; to undo: metier stats resume")
         return True
 
     def _latest(self, since: float) -> list[dict[str, Any]]:
         """The last decisions after a moment that could inject, at most as many as count."""
-        path = os.path.join(self._folder, DECISIONS)
         try:
-            descriptor = os.open(path, os.O_RDONLY)
+            tail, is_whole = self._room.tail(DECISIONS, _WINDOW_BYTES)
         except OSError:
             return []
-        try:
-            start = max(0, os.fstat(descriptor).st_size - _WINDOW_BYTES)
-            lines = os.pread(descriptor, _WINDOW_BYTES, start).split(b"\n")
-        finally:
-            os.close(descriptor)
+        lines = tail.split(b"\n")
         found: list[dict[str, Any]] = []
-        for line in reversed(lines[1:] if start else lines):
+        for line in reversed(lines if is_whole else lines[1:]):
             row = _row(line)
             at = row.get("at")
             if row.get("mode") in ("soft", "on") and isinstance(at, int | float) and at > since:
@@ -106,9 +109,8 @@ class Journal:
         """Log one line about a failure, and a row that counts it, if that can be done at all."""
         self.tell(host, error)
         try:
-            if self._folder:
-                self.keep(failed_row(host, type(error).__name__, milliseconds))
-                self.refresh_if_stale(_AFTER_A_FAILURE)
+            self.keep(failed_row(host, type(error).__name__, milliseconds))
+            self.refresh_if_stale(_AFTER_A_FAILURE)
         except (OSError, ValueError):
             pass
 
@@ -119,19 +121,17 @@ class Journal:
     def note(self, who: str, what: str) -> None:
         """Log one line, if that can be done at all."""
         line = f"{time.strftime('%Y-%m-%dT%H:%M:%S%z')} {who}: {' '.join(what.split())[:500]}"
-        for folder in (self._folder, _user_folder()):
+        for room in (self._room, user_room()):
             try:
-                if folder:
-                    os.makedirs(folder, exist_ok=True)
-                    _append(os.path.join(folder, LOG), line, _LARGEST_LOG, "")
-                    break
+                room.append(LOG, _line(line), _LARGEST_LOG)
+                break
             except (OSError, ValueError):
                 continue
 
     # The secret behind the marks around what is handed over
 
     def secret(self) -> bytes:
-        return workspace_secret(self._folder)
+        return workspace_secret(self._room)
 
     # A catalogue that may be stale
 
@@ -139,16 +139,13 @@ class Journal:
         """Have a detached process refresh the catalogue, one at a time, if that is due."""
         if not self._is_stale(after):
             return
-        import fcntl
-
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
-        lock = os.open(os.path.join(self._folder, LOCK), flags, 0o644)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock = self.catalogue.lock(LOCK, wait=False)
+        except BlockingIOError:
+            return  # another process does it
+        try:
             os.set_inheritable(lock, True)  # the lock lives as long as that process
             self._spawn()
-        except BlockingIOError:
-            pass  # somebody is at it
         finally:
             os.close(lock)
 
@@ -174,14 +171,12 @@ class Journal:
 
     def _is_stale(self, after: int) -> bool:
         """Whether a folder or settings file has changed since, or the last look is too long ago."""
-        path = os.path.join(self._folder, STATE)
         try:
-            with open(path, encoding="utf-8", errors="surrogateescape") as file:
-                watched = file.read().split("\n")
-            looked = os.stat(path).st_mtime
+            watched = self.catalogue.read(STATE).decode(errors="surrogateescape").split("\n")
         except OSError:
             return True
-        if not 0 <= time.time() - looked < after:
+        looked = self.catalogue.info(STATE)
+        if looked is None or not 0 <= time.time() - looked.st_mtime < after:
             return True
         return any(_has_changed(line) for line in watched if line)
 
@@ -208,13 +203,6 @@ def failed_row(host: str, error: str, milliseconds: float) -> dict[str, Any]:
     }
 
 
-def _time_of(path: str) -> float:
-    try:
-        return os.stat(path).st_mtime
-    except OSError:
-        return 0.0
-
-
 def _has_changed(line: str) -> bool:
     """Whether a file or folder, given as `time path`, has another time now."""
     noted, _, path = line.partition(" ")
@@ -224,51 +212,8 @@ def _has_changed(line: str) -> bool:
         return noted != "-"
 
 
-def _append(path: str, line: str, largest: int, older: str) -> None:
-    """Append a line in one write; a file that has grown too large makes room first."""
-    if _size_of(path) > largest:
-        _make_room(path, older, largest)
-    how = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
-    descriptor = os.open(path, how, 0o644)
-    try:
-        os.write(descriptor, f"{line}\n".encode(errors="replace"))
-    finally:
-        os.close(descriptor)
-
-
-def _size_of(path: str) -> int:
-    try:
-        return os.stat(path).st_size
-    except OSError:
-        return 0
-
-
-def _number_of(path: str) -> int:
-    """Which file stands at a path; 0 for none."""
-    try:
-        return os.stat(path).st_ino
-    except OSError:
-        return 0
-
-
-def _make_room(path: str, older: str, largest: int) -> None:
-    """Put a file aside, or empty it; of several processes at once only one does."""
-    import fcntl
-
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
-    except FileNotFoundError:
-        return  # somebody was faster
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        is_the_same = _number_of(path) == os.fstat(descriptor).st_ino
-        if is_the_same and os.fstat(descriptor).st_size > largest:
-            if older:
-                os.replace(path, older)
-            else:
-                os.ftruncate(descriptor, 0)
-    finally:
-        os.close(descriptor)
+def _line(text: str) -> bytes:
+    return f"{text}\n".encode(errors="replace")
 
 
 def _row(line: bytes) -> dict[str, Any]:
@@ -277,8 +222,3 @@ def _row(line: bytes) -> dict[str, Any]:
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
-
-
-def _user_folder() -> str:
-    state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
-    return os.path.join(state, "metier")

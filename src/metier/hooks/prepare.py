@@ -4,16 +4,64 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import Self
 
-from metier.atomic import write_atomically
+from metier.boundary import Boundary
 from metier.catalog import Catalog
-from metier.config import user_settings
+from metier.config import Config, user_settings, users_config
 from metier.config.capabilities import to_json
+from metier.config.owners import main_worktree
+from metier.config.record import TrustRecord
 from metier.hooks.journal import STATE
+from metier.hooks.verdict import allow, forbid
 from metier.index.stems import catch_up
-from metier.workspace import SETTINGS_FILE, STATE_FOLDER
+from metier.index.store import Store
+from metier.scan import user_roots
+from metier.storage.places import state_room, user_home, user_room
+from metier.storage.room import Room
+from metier.values.files import Root
+from metier.values.outcomes import Issue
+from metier.values.trust import Trust
+from metier.workspace import CATALOG_FILE, SETTINGS_FILE
 
 MOST_FOLDERS = 100
+
+
+class UserCatalog(Catalog):
+    """The user's own documents, whatever the workspace: all that hooks use without its trust."""
+
+    @classmethod
+    def of_user(cls, config: Config | None = None, *, home: str = "") -> Self:
+        """The catalogue of the user's own documents. Raises `ConfigError` and `StoreError`."""
+        home, room = home or user_home(os.environ), user_room()
+        boundary = Boundary(home, Trust(), config or users_config())
+        return cls(boundary, Store.open(room.file(CATALOG_FILE)), home, room)
+
+    def _roots(self) -> tuple[list[Root], list[Issue]]:
+        return user_roots(self.config, self._home, self.room)
+
+    def folders(self) -> list[str]:
+        return [root.path for root in self._roots()[0]]
+
+
+def prepared_catalog(boundary: Boundary, *, home: str = "") -> Catalog:
+    """The catalogue that hooks use in a workspace, open and ready for them.
+
+    It is the workspace's own if the user lets it speak, else that of the user's documents.
+    """
+    room = state_room(boundary.workspace)
+    speaks = boundary.trust.is_trusted and boundary.trust.speak
+    if not speaks:
+        forbid(room)
+    catalog = Catalog.within(boundary, home=home) if speaks else UserCatalog.of_user(home=home)
+    try:
+        prepare(catalog)
+        if speaks:
+            allow(room, depended_on(boundary), is_safe=bool(boundary.config.safe_directories))
+    except BaseException:
+        catalog.close()
+        raise
+    return catalog
 
 
 def prepare(catalog: Catalog) -> int:
@@ -22,8 +70,21 @@ def prepare(catalog: Catalog) -> int:
     read = catch_up(catalog.store)
     keep_settings(catalog)
     files = [row[0] for row in catalog.store.rows("SELECT file FROM document")]
-    _write_watched(os.path.join(catalog.workspace, STATE_FOLDER), _always(catalog), files)
+    if catalog.room is not None:
+        _write_watched(catalog.room, _always(catalog), files)
     return read
+
+
+def depended_on(boundary: Boundary) -> list[str]:
+    """Every file that the user's trust in a workspace depends on, whether it is there or not."""
+    workspace = boundary.workspace
+    names = [SETTINGS_FILE, "pyproject.toml", *([".git"] if main_worktree(workspace) else [])]
+    named = [*names, *boundary.config.agents, *boundary.trust.files, *boundary.trust.agents]
+    return [
+        TrustRecord(workspace=workspace).path,
+        user_settings(),
+        *(os.path.join(workspace, one) for one in named),
+    ]
 
 
 def _always(catalog: Catalog) -> list[str]:
@@ -39,7 +100,7 @@ def keep_settings(catalog: Catalog) -> None:
     catalog.store.remember("capabilities", json.dumps(to_json(catalog.config.capabilities)))
 
 
-def _write_watched(folder: str, always: Sequence[str], documents: Iterable[str]) -> None:
+def _write_watched(room: Room, always: Sequence[str], documents: Iterable[str]) -> None:
     """Note the times of what is `always` watched and of the folders that most documents lie below.
 
     One line each: `time path`. `documents` are the files in the catalogue; a skill that comes or
@@ -50,7 +111,7 @@ def _write_watched(folder: str, always: Sequence[str], documents: Iterable[str])
     folders = [path for path, _ in sorted(above.most_common(MOST_FOLDERS))]
     watched = dict.fromkeys([*always, *folders])
     lines = [_line(path) for path in watched if "\n" not in path]
-    write_atomically(os.path.join(folder, STATE), "\n".join(lines).encode(errors="surrogateescape"))
+    room.write(STATE, "\n".join(lines).encode(errors="surrogateescape"))
 
 
 def _line(path: str) -> str:

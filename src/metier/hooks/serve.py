@@ -88,7 +88,7 @@ class _Answer:
         self._host = host
         self._asked = asked
         self._journal = journal
-        self._catalogue = ReadOnlyCatalogue(workspace)
+        self._catalogue = ReadOnlyCatalogue(journal.catalogue)
         self.settings = _for_agent(self._catalogue.settings(), asked.agent)
         self._mode = self._mode_now()
         self._arm, self._scorer = self._chosen_scorer()
@@ -116,15 +116,21 @@ class _Answer:
         return mode
 
     def _wanted_mode(self) -> str:
-        """The mode of the environment, or else of the settings; `monitor` for one that is none."""
+        """The mode of the settings, or a stricter one of the environment.
+
+        A repository can have a host set variables, so none of them loosens what the user set.
+        """
         told = os.environ.get("METIER_CAPABILITIES")
-        mode: str = told or self.settings.get("mode", "on")
-        if mode in _MODES:
+        mode: str = self.settings.get("mode", "on")
+        if mode not in _MODES:
+            mode = "monitor"
+        if not told:
             return mode
-        if told:
+        if told not in _MODES:
             what = f"METIER_CAPABILITIES is none of {', '.join(_MODES)} and counts as monitor"
             self._journal.note(self._host, f"{what}: {told}")
-        return "monitor"
+            told = "monitor"
+        return min(mode, told, key=_MODES.index)
 
     def _chosen_scorer(self) -> tuple[str, str]:
         """The arm of a comparison, and the scorer that it uses."""

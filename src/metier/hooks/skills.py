@@ -65,7 +65,7 @@ def suggest(
     rows = catalogue.rows_for(
         "SELECT key, name, description, path, iif(source = 'workspace', '', file)"
         " FROM document JOIN skill_size USING (key)"
-        " WHERE state = 'active' AND safe AND key",
+        " WHERE state = 'active' AND origin != 'untrusted' AND safe AND key",
         best,
     )
     weights = {stem: idf(total, found) for stem, found in terms}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 
 from metier.hooks.lightjson import parse
-from metier.workspace import CATALOG_FILE, CATALOG_VERSION, STATE_FOLDER, mark_of
+from metier.storage.room import Room
+from metier.workspace import CATALOG_FILE, CATALOG_VERSION
 
 try:
     from _sqlite3 import connect  # the package around it would load datetime
@@ -25,22 +26,24 @@ _UNSAFE = "%?#"
 class ReadOnlyCatalogue:
     """One catalogue file."""
 
-    def __init__(self, workspace: str) -> None:
-        folder = os.path.join(workspace, STATE_FOLDER)
-        path = os.path.join(folder, CATALOG_FILE)
+    def __init__(self, room: Room) -> None:
+        path = room.file(CATALOG_FILE)
+        try:
+            room.vet((CATALOG_FILE, f"{CATALOG_FILE}-wal", f"{CATALOG_FILE}-shm"))
+        except OSError as error:
+            raise ValueError(f"the catalogue cannot be used: {error}") from None
         if not os.path.exists(path):
-            raise FileNotFoundError(f"no catalogue in {workspace}")
+            raise FileNotFoundError(f"no catalogue in {room.path}")
         how = "mode=ro"
-        if not os.access(folder, os.W_OK) and not os.path.exists(f"{path}-wal"):
+        if not os.access(room.path, os.W_OK) and not os.path.exists(f"{path}-wal"):
             how = "mode=ro&immutable=1"  # else SQLite wants to write a file beside it
         for char in _UNSAFE:
             path = path.replace(char, f"%{ord(char):02x}")
         self._connection = connect(f"file:{path}?{how}", timeout=_WAIT_SECONDS, uri=True)
+        self._connection.execute("PRAGMA trusted_schema = OFF")
         version = self.rows("PRAGMA user_version")[0][0]
         if version != CATALOG_VERSION:
             raise ValueError(f"the catalogue has version {version}, not {CATALOG_VERSION}")
-        if self.setting("home") != mark_of(folder):
-            raise ValueError("the catalogue was made elsewhere; it is made anew")
 
     def close(self) -> None:
         self._connection.close()

@@ -51,15 +51,19 @@ class StoredAbilities:
         self._store = store
         self.version = store.version()
         self.registry = AbilityRegistry()
+        self.untrusted: set[str] = set()
+        """Ids of those that come from a workspace that is not trusted."""
         self._ids: dict[int, str] = {}
-        for key, path, description, data in store.rows(
-            "SELECT key, path, description, data FROM document"
+        for key, path, description, data, origin in store.rows(
+            "SELECT key, path, description, data, origin FROM document"
             " WHERE kind = 'ability' AND state = 'active' ORDER BY rank, path"
         ):
             fields = {**json.loads(data), "description": description}
             ability = Ability.of(fields, content="", path=path)
             self.registry.register(ability)
             self._ids[key] = ability.id
+            if origin == "untrusted":
+                self.untrusted.add(ability.id)
 
     def count_words(self, words: Collection[str]) -> dict[str, int]:
         """How many of `words` the content of each ability holds; those with none are left out."""

@@ -126,6 +126,15 @@ def stored_cards(store: Store) -> "list[Card]":
     return cards
 
 
+def untrusted_cards(store: Store) -> frozenset[str]:
+    """The ids of the cards that count and come from a workspace that is not trusted."""
+    rows = store.rows(
+        "SELECT id FROM card JOIN document USING (key)"
+        " WHERE state = 'active' AND origin = 'untrusted'"
+    )
+    return frozenset(row[0] for row in rows)
+
+
 def text_of_card(store: Store, card_id: str) -> str:
     """What is handed over of a card."""
     rows = store.rows(

@@ -10,7 +10,7 @@ from metier.values.rows import Row
 
 _COLUMNS = (
     "kind, handle, name, description, path, source, state, reason, twin, file, sha256,"
-    " json_array_length(issues) + (twin != ''), capabilities, data"
+    " json_array_length(issues) + (twin != ''), capabilities, data, origin"
 )
 
 
@@ -176,6 +176,7 @@ def select_rows(
             issues=row[11],
             capabilities=tuple(json.loads(row[12])) if row[12] != "[]" else (),
             data_json=row[13],
+            origin=row[14],
         )
         for row in rows
     ]

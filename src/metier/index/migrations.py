@@ -1,6 +1,6 @@
 """The schema of the catalogue, as named steps. A step that has shipped never changes."""
 
-from metier.database import Migration
+from metier.storage.database import Migration
 
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(
@@ -128,6 +128,13 @@ MIGRATIONS: tuple[Migration, ...] = (
                 safe INTEGER NOT NULL
             )
             """,
+            "DELETE FROM setting",  # not built any more: all is read again
+        ),
+    ),
+    Migration(
+        "whose documents they are",
+        (
+            "ALTER TABLE document ADD COLUMN origin TEXT NOT NULL DEFAULT 'untrusted'",
             "DELETE FROM setting",  # not built any more: all is read again
         ),
     ),

@@ -27,8 +27,8 @@ _BATCH = 250
 _INSERT = """
     INSERT OR REPLACE INTO document (
         key, kind, path, rank, state, reason, source, file, sha256,
-        handle, name, description, capabilities, data, issues
-    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        handle, name, description, capabilities, data, issues, origin
+    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _IN_COLUMNS_OF_THEIR_OWN = frozenset({"name", "description"})
 _LINE_END = "\0"
@@ -237,7 +237,7 @@ class _Update:
             self._unsteady.add(_at(found))
         issues = _dump_issues(entry.issues) if entry.issues else "[]"
         if document is None:
-            return (*settled, "", "", "", "[]", "{}", issues)
+            return (*settled, "", "", "", "[]", "{}", issues, found.origin)
         capabilities = entry.capabilities
         self._capabilities += [(capability, key) for capability in capabilities]
         self._postings.add(key, entry.words)
@@ -255,6 +255,7 @@ class _Update:
             _dump(capabilities) if capabilities else "[]",
             _dump(data) if data else "{}",
             issues,
+            found.origin,
         )
 
     def _compete(self, handle: tuple[Kind, str]) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from metier.core.budget import CountTokens, count_tokens, fit
 from metier.core.render import BETWEEN_REFERENCES, REFERENCE_PREAMBLE, as_reference
 from metier.inject.sanitize import sanitize_capability_content
-from metier.secret import passing_secret
+from metier.storage.secret import passing_secret
 from metier.values.capabilities import BootstrapFile, CapabilitiesConfig
 from metier.values.documents import Card
 from metier.values.outcomes import Issue

@@ -18,6 +18,12 @@ class Choice(NamedTuple):
     """Patterns of paths in the workspace, and what to ignore there."""
     notes: bool = False
     """Whether notes count that are not selected by their code."""
+    users: "Choice | None" = None
+    """What the user wants, where a workspace has no say; None: the same."""
+
+    def of_user(self) -> "Choice":
+        """The choice for findings that no workspace may turn off."""
+        return self.users or self
 
     def wants(self, issue: Issue, path: str) -> bool:
         """Whether `issue`, in the file at `path` of the workspace, is asked for."""

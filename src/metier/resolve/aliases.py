@@ -1,12 +1,14 @@
 """Alias tables: different names for one capability."""
 
 import json
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from metier.atomic import read_state
 from metier.core.names import is_capability_name
+from metier.core.paths import is_inside
+from metier.storage.room import LARGEST, read_regular
 from metier.values.outcomes import Issue
 
 SCHEMA_VERSION = "1"
@@ -64,10 +66,19 @@ class AliasTables:
 def read_alias_table(path: str, source: str, shown: str) -> tuple[AliasTable | None, list[Issue]]:
     """The alias table in a file, or what is wrong with it."""
     try:
-        return parse_alias_table(read_state(path), source, shown)
+        return parse_alias_table(_text_of(path, source), source, shown)
     except (OSError, UnicodeDecodeError) as error:
         message = f"cannot be read: {error}"
         return None, [Issue("DC403", message, shown, hint="until then it does not count")]
+
+
+def _text_of(path: str, source: str) -> str:
+    """The text of a table; no link leads from the workspace's own out of the workspace."""
+    real = os.path.realpath(path)
+    workspace = os.path.realpath(os.path.dirname(os.path.dirname(path)))
+    if source == "workspace" and not is_inside(real, workspace):
+        raise OSError(None, "a link leads out of the workspace")
+    return read_regular(real, LARGEST, links=False).decode()
 
 
 def parse_alias_table(text: str, source: str, path: str) -> tuple[AliasTable | None, list[Issue]]:

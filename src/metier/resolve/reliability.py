@@ -3,12 +3,14 @@
 import json
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
-from metier.atomic import locked, make_state_folder, read_state, write_atomically
+from metier.storage.room import Room
 
-FILE = os.path.join(".dci", "state", "reliability.v1.json")
+FOLDER, NAME = (".dci", "state"), "reliability.v1.json"
+FILE = os.path.join(*FOLDER, NAME)
 SCHEMA_VERSION = "1"
 WINDOW = 20
 HistoryState = Literal["persistent", "ephemeral"]
@@ -27,8 +29,13 @@ class History(NamedTuple):
 class Reliability:
     """The record of one workspace. A file that makes no sense is never overwritten."""
 
-    def __init__(self, workspace: str, now: Callable[[], datetime] | None = None) -> None:
+    def __init__(
+        self, workspace: str, now: Callable[[], datetime] | None = None, *, is_kept: bool = True
+    ) -> None:
+        """Without `is_kept` nothing is read or written: the workspace is not trusted."""
         self.path = os.path.join(workspace, FILE)
+        self._room = Room(workspace, *FOLDER)
+        self._is_kept = is_kept
         self._now = now or (lambda: datetime.now(UTC))
         self._unsaved: dict[str, list[int]] = {}
         state = os.path.dirname(self.path)
@@ -37,6 +44,8 @@ class Reliability:
 
     def history(self) -> History:
         """What is known; never raises."""
+        if not self._is_kept:
+            return self._of(self._unsaved, "ephemeral", "")
         stored, warning = self._read()
         if warning:
             return self._of(self._unsaved, "ephemeral", warning)
@@ -51,16 +60,23 @@ class Reliability:
         """Add one outcome; it lives in this object alone when it cannot be kept."""
         unsaved = [*self._unsaved.get(candidate, []), int(success)]
         self._unsaved[candidate] = unsaved[-WINDOW:]
-        try:
-            make_state_folder(os.path.dirname(self.path))
-            with locked(f"{self.path}.lock"):
-                stored, warning = self._read()
-                if not warning:
-                    self._write(stored)
-                    self._unsaved.clear()
-        except OSError:
-            pass
+        if self._is_kept:
+            with suppress(OSError):
+                self._save()
         return self.history()
+
+    def _save(self) -> None:
+        """Add what is not stored yet to what is; a file that makes no sense stays as it is."""
+        if not self._room.exists():
+            self._room.write(".gitignore", b"*\n")
+        lock = self._room.lock(f"{NAME}.lock")
+        try:
+            stored, warning = self._read()
+            if not warning:
+                self._write(stored)
+                self._unsaved.clear()
+        finally:
+            os.close(lock)
 
     def _write(self, stored: dict[str, Any]) -> None:
         """Write what is stored together with what is not yet."""
@@ -76,13 +92,12 @@ class Reliability:
             }
         data = {"schema_version": SCHEMA_VERSION, "updated_at": moment, "candidates": stored}
         text = json.dumps(data, indent=2, ensure_ascii=False, sort_keys=True)
-        write_atomically(self.path, f"{text}\n".encode())
+        self._room.write(NAME, f"{text}\n".encode())
 
     def _read(self) -> tuple[dict[str, Any], str]:
         """What is stored, and what is wrong with it."""
         try:
-            os.stat(self.path)
-            data = json.loads(read_state(self.path))
+            data = json.loads(self._room.read(NAME).decode())
         except FileNotFoundError:
             return {}, ""
         except (OSError, ValueError, RecursionError) as error:

@@ -16,7 +16,7 @@ from metier.run.restored import ended_steps, restore
 from metier.run.services import Look, Services, StepFailedError
 from metier.run.store import Kept, NewRun, RunStore, begun, ended, kept_once, step_write
 from metier.run.workflow import ReadyStep, Workflow, ready
-from metier.stamps import new_id
+from metier.storage.stamps import new_id
 from metier.values.agents import AgentProfile, Execution, Limits
 from metier.values.models import Usage
 from metier.values.runs import DONE, NOTHING_USED, Failure, RunRecord, RunResult, StepRecord

@@ -11,10 +11,10 @@ from threading import RLock
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from metier.core.frozen import FrozenDict
-from metier.database import BUSY_SECONDS, Database
 from metier.errors import NotFoundError, StoreError, UsageError
 from metier.run.owner import is_gone
 from metier.run.tables import TABLES
+from metier.storage.database import BUSY_SECONDS, Database
 from metier.values.models import Usage
 from metier.values.runs import NOTHING_USED, Failure, RunRecord, RunState, StepRecord
 

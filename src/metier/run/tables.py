@@ -4,7 +4,7 @@ A checkpoint that goes with the end of a step is a part of that step's row (`ste
 one row a step is all that is written. Others, saved by hand or at the end of a run, have their own.
 """
 
-from metier.database import Migration
+from metier.storage.database import Migration
 
 TABLES = Migration(
     "runs",

@@ -1,6 +1,6 @@
 """Cards from elsewhere: one more folder of the workspace, a database, an address.
 
-They are brought into the state folder, so that all later stages see plain files. A source is
+They are brought into the state room, so that all later stages see plain files. A source is
 taken whole or not at all, and none is asked unless the settings name it.
 """
 

@@ -1,14 +1,12 @@
-"""The folders in the state folder that the cards of sources are brought into."""
+"""The folders in the state room that the cards of sources are brought into."""
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
-from metier.atomic import locked, make_state_folder, write_atomically
-from metier.core.text import printable
-from metier.errors import SourceError
-from metier.sources.cards import SUFFIX, SourcedCard, content, digest
+from metier.sources.cards import LARGEST, SUFFIX, SourcedCard, digest
+from metier.storage.room import Room
 from metier.values.capabilities import SourceSetting
 
 FOLDER = "cards"
@@ -16,94 +14,65 @@ _OWN = re.compile(r"[a-z]+-[0-9a-f]{12}\Z")
 
 
 class Shelf:
-    """The folders of all sources in the state folder. No link in it is ever followed."""
+    """The folders of all sources. No link in them is followed, nothing else is touched."""
 
-    def __init__(self, state_folder: str) -> None:
-        self._state = state_folder
-        self.root = os.path.join(state_folder, FOLDER)
-        self._lock = f"{self.root}.lock"
+    def __init__(self, room: Room) -> None:
+        self.room = room.below(FOLDER)
 
-    def folder(self, setting: SourceSetting) -> str:
-        name = f"{setting.type}-{digest(setting.type + setting.location)}"
-        return os.path.join(self.root, name)
+    def folder(self, setting: SourceSetting) -> Room:
+        return self.room.below(f"{setting.type}-{digest(setting.type + setting.location)}")
 
-    def link_to(self, folder: str) -> str:
-        """The link that stands on the way to `folder`, if there is one."""
-        way = (self._state, self._lock, self.root, folder)
-        return next((path for path in way if os.path.islink(path)), "")
-
-    def cards(self, folder: str) -> list[SourcedCard]:
+    def cards(self, folder: Room) -> list[SourcedCard]:
         """What is in `folder` that may be a card."""
-        self._refuse_links(folder)
         return [
             SourcedCard(name.removesuffix(SUFFIX), data)
             for name, data in sorted(_present(folder).items())
-            if data is not None and name.endswith(SUFFIX)
+            if data is not None
         ]
 
-    def put(self, folder: str, cards: Sequence[SourcedCard]) -> None:
-        """Make `folder` hold these cards and nothing else."""
+    def put(self, folder: Room, cards: Sequence[SourcedCard]) -> None:
+        """Make `folder` hold these cards and no others. Raises `OSError`."""
         wanted = {card.name + SUFFIX: card.data for card in cards}
-        self._refuse_links(folder)
         if _present(folder) == wanted:
             return
-        make_state_folder(self._state)
-        with locked(self._lock):
-            self._refuse_links(folder)
-            os.makedirs(folder, exist_ok=True)
+        folder.make()
+        lock = self.room.lock(f"{FOLDER}.lock")
+        try:
             _make_equal(folder, wanted)
+        finally:
+            os.close(lock)
 
-    def keep_only(self, folders: Mapping[str, object]) -> None:
-        """Remove the folders of all other sources."""
-        self._refuse_links(self.root)
-        with suppress(FileNotFoundError):
-            if self._others(folders):
-                with locked(self._lock):
-                    for path in self._others(folders):
-                        _remove(path)
-
-    def _others(self, folders: Mapping[str, object]) -> list[str]:
-        paths = {name: os.path.join(self.root, name) for name in os.listdir(self.root)}
-        return [path for name, path in paths.items() if _OWN.match(name) and path not in folders]
-
-    def _refuse_links(self, folder: str) -> None:
-        link = self.link_to(folder)
-        if link:
-            hint = f"remove {printable(link)}"
-            raise SourceError("a link stands where its cards are kept", hint=hint)
+    def keep_only(self, folders: Iterable[Room]) -> None:
+        """Remove the cards of all other sources. Raises `OSError`."""
+        kept = {folder.path for folder in folders}
+        for name in self.room.names():
+            folder = self.room.below(name)
+            if _OWN.match(name) and folder.path not in kept:
+                lock = self.room.lock(f"{FOLDER}.lock")
+                try:
+                    _make_equal(folder, {})
+                    with suppress(OSError):  # something else is in it
+                        os.rmdir(folder.path)
+                finally:
+                    os.close(lock)
 
 
-def _present(folder: str) -> dict[str, bytes | None]:
-    """What is in a folder; None for what cannot be a card."""
+def _present(folder: Room) -> dict[str, bytes | None]:
+    """The cards in a folder; None for what has the name of one and cannot be read."""
+    return {name: _if_readable(folder, name) for name in folder.names() if name.endswith(SUFFIX)}
+
+
+def _if_readable(folder: Room, name: str) -> bytes | None:
     try:
-        return {name: _if_readable(os.path.join(folder, name)) for name in os.listdir(folder)}
-    except FileNotFoundError:
-        return {}
-
-
-def _if_readable(file: str) -> bytes | None:
-    try:
-        return content(file)
+        return folder.read(name, LARGEST)
     except OSError:
         return None
 
 
-def _make_equal(folder: str, wanted: Mapping[str, bytes]) -> None:
+def _make_equal(folder: Room, wanted: Mapping[str, bytes]) -> None:
     present = _present(folder)
     for name, data in wanted.items():
-        if present.get(name, b"") is None:
-            _remove(os.path.join(folder, name))
         if present.get(name) != data:
-            write_atomically(os.path.join(folder, name), data)
+            folder.write(name, data)
     for name in present.keys() - wanted.keys():
-        _remove(os.path.join(folder, name))
-
-
-def _remove(path: str) -> None:
-    """Remove a file, a link itself, or a folder with all that is in it."""
-    if os.path.isdir(path) and not os.path.islink(path):
-        import shutil  # rarely needed, and not small
-
-        shutil.rmtree(path)
-    else:
-        os.unlink(path)
+        folder.remove(name)

@@ -10,6 +10,7 @@ from metier.sources.database import DatabaseSource
 from metier.sources.local import LocalSource
 from metier.sources.remote import RemoteSource, shown_address
 from metier.sources.shelf import Shelf
+from metier.storage.room import Room
 from metier.values.capabilities import SourceSetting
 from metier.values.outcomes import Issue
 
@@ -32,52 +33,50 @@ def source_of(setting: SourceSetting, workspace: str) -> CardSource:
 
 
 def source_folders(
-    settings: Sequence[SourceSetting], state_folder: str
+    settings: Sequence[SourceSetting], room: Room
 ) -> list[tuple[SourceSetting, str]]:
-    """Where the cards of each source are kept, whether there are any or not.
+    """Where the cards of each source are kept, if any are.
 
     Without those that only a link leads to: what is behind it did not come from a source.
     """
-    shelf = Shelf(state_folder)
+    shelf = Shelf(room)
     folders: dict[str, SourceSetting] = {}
     for setting in settings:
-        if setting.type in _SOURCES and not shelf.link_to(shelf.folder(setting)):
-            folders.setdefault(shelf.folder(setting), setting)
+        if setting.type in _SOURCES and shelf.folder(setting).exists():
+            folders.setdefault(shelf.folder(setting).path, setting)
     return [(setting, folder) for folder, setting in folders.items()]
 
 
-def sync_sources(
-    settings: Sequence[SourceSetting], workspace: str, state_folder: str
-) -> list[Issue]:
-    """Bring the cards of all sources into the state folder; a finding for each that fails.
+def sync_sources(settings: Sequence[SourceSetting], workspace: str, room: Room) -> list[Issue]:
+    """Bring the cards of all sources into the state room; a finding for each that fails.
 
     What a source no longer has goes, and so do folders of sources no longer named; nothing is
     written when nothing has changed. A source that fails keeps what it gave before: a database
     all, an address what is still pinned, a folder of the workspace nothing. Never raises.
     """
-    shelf = Shelf(state_folder)
-    if not settings and not os.path.lexists(shelf.root):
+    shelf = Shelf(room)
+    if not settings and not os.path.lexists(shelf.room.path):
         return []
-    link = shelf.link_to(shelf.root)
-    if link:
-        return [_issue(link, "a link stands where cards are kept", "remove it")]
     issues: list[Issue] = []
     seen: dict[str, SourceSetting] = {}
+    folders: list[Room] = []
     for setting in settings:
         try:
             source = source_of(setting, workspace)
             folder = shelf.folder(setting)
-            if seen.setdefault(folder, setting) != setting:
+            folders.append(folder)
+            if seen.setdefault(folder.path, setting) != setting:
                 raise SourceError("it is named twice, with two hashes; the first counts")
             _bring(source, folder, shelf)
         except MetierError as error:
             issues.append(_issue(_place(setting), error.message, error.hint))
         except Exception as error:  # whatever is wrong with one source, the others go on
-            issues.append(_issue(_place(setting), f"not brought in: {reason(error)}", shelf.root))
+            why = f"not brought in: {reason(error)}"
+            issues.append(_issue(_place(setting), why, shelf.room.path))
     try:
-        shelf.keep_only(seen)
-    except (MetierError, OSError) as error:
-        issues.append(_issue(shelf.root, f"cannot be cleared: {reason(error)}"))
+        shelf.keep_only(folders)
+    except OSError as error:
+        issues.append(_issue(shelf.room.path, f"cannot be cleared: {reason(error)}"))
     return issues
 
 
@@ -90,7 +89,7 @@ def _place(setting: SourceSetting) -> str:
     return shown_address(setting.location) if is_remote else printable(setting.location)
 
 
-def _bring(source: CardSource, folder: str, shelf: Shelf) -> None:
+def _bring(source: CardSource, folder: Room, shelf: Shelf) -> None:
     """Put what the source has, or what is still valid of it, into `folder`. Raises why not."""
     kept = _still_valid(source, shelf.cards(folder))
     if kept and isinstance(source, RemoteSource):

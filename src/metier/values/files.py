@@ -23,6 +23,11 @@ PLURAL: dict[Kind, str] = {
 KIND_OF: dict[str, Kind] = {word: kind for kind in KINDS for word in (kind, PLURAL[kind])}
 """By what it may be called: one or many."""
 
+Origin = Literal["user", "workspace", "untrusted"]
+"""Whose document it is: the user's own, a trusted workspace's, or anybody's."""
+UNTRUSTED_RANK = 10_000
+"""Added to the rank of a document that nobody trusts: it comes after all others."""
+
 KeyPath = tuple[str | int, ...]
 """Where a value stands in front matter: `("triggers", "keywords", 0)`."""
 
@@ -43,6 +48,8 @@ class Root(NamedTuple):
     """What stands before the relative path of everything below, `""` inside the workspace."""
     only: str = ""
     """The one file in it that is wanted, by name; all when empty."""
+    origin: Origin = "workspace"
+    """Whose documents they are; those below another workspace's root are nobody's we trust."""
 
 
 class Found(NamedTuple):
@@ -68,6 +75,7 @@ class Found(NamedTuple):
     detail: str = ""
     ctime_ns: int = 0
     """Changes with every write, also with one that keeps size and time."""
+    origin: Origin = "workspace"
 
 
 class Matter(NamedTuple):

@@ -4,7 +4,7 @@ import json
 from typing import Any, NamedTuple
 
 from metier.core.names import canonical_id
-from metier.values.files import Kind
+from metier.values.files import Kind, Origin
 
 
 class Row(NamedTuple):
@@ -29,6 +29,8 @@ class Row(NamedTuple):
     """How many findings it has."""
     capabilities: tuple[str, ...]
     data_json: str
+    origin: Origin = "workspace"
+    """Whose document it is."""
 
     @property
     def id(self) -> str:
@@ -51,6 +53,7 @@ class Row(NamedTuple):
             "description": self.description,
             "path": self.path,
             "source": self.source,
+            "origin": self.origin,
             "state": self.state,
             "sha256": self.sha256,
             "issues": self.issues,

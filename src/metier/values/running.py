@@ -14,6 +14,12 @@ class ProviderSettings(NamedTuple):
     """The address of a server that speaks the OpenAI protocol (chat completions)."""
     api_key_env: str = ""
     """The environment variable that holds the key."""
+    key_host: str = ""
+    """The only host that the key may be sent to; empty: that of `base_url`, or the provider's."""
+    plain_http: bool = False
+    """Whether the user named this address, so that it may be http beyond this machine."""
+    is_users: bool = True
+    """Whether the user's own settings name it, and not the workspace's."""
 
 
 class ModelSettings(NamedTuple):
@@ -37,13 +43,28 @@ class CommandSetting(NamedTuple):
     output: str = "text"
     environment: tuple[str, ...] = ()
     raw: tuple[str, ...] = ()
+    is_users: bool = True
+    """Whether the user's own settings name it, and not the workspace's."""
 
 
 class ToolSettings(NamedTuple):
     """The commands that agents may call, and which of them are consented to."""
 
     allow: tuple[str, ...] = ()
+    """Consent of the user: names of their own commands, `server__tool`, `server/*`."""
     commands: tuple[CommandSetting, ...] = ()
+    requests: tuple[str, ...] = ()
+    """What the workspace asks consent for."""
+
+    def joined(self, weaker: "ToolSettings") -> "ToolSettings":
+        """These commands, and those of weaker settings that have other names."""
+        known = {one.name for one in self.commands}
+        more = (one for one in weaker.commands if one.name not in known)
+        return ToolSettings(
+            (*self.allow, *weaker.allow),
+            (*self.commands, *more),
+            (*self.requests, *weaker.requests),
+        )
 
 
 class ServerSetting(NamedTuple):
@@ -57,3 +78,7 @@ class ServerSetting(NamedTuple):
     url: str = ""
     headers: Mapping[str, str] = NONE
     timeout: float = 60.0
+    plain_http: bool = False
+    """Whether the user named this address, so that it may be http beyond this machine."""
+    is_users: bool = True
+    """Whether the user's own settings name it, and not the workspace's."""

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from metier.atomic import make_state_folder
 from metier.errors import StoreError
+from metier.storage.room import Room
 
 IN_MEMORY = ":memory:"
 BUSY_SECONDS = 30.0
@@ -39,9 +39,7 @@ class Database:
     def open(cls: type[D], path: str, *, busy_seconds: float = BUSY_SECONDS) -> D:
         """Open the file at `path`, making or migrating it. Raises `StoreError`."""
         with cls._named_errors(path):
-            folder = os.path.dirname(path)
-            if folder:
-                make_state_folder(folder)
+            _make_way(path)
             connection = cls._connected(path, busy_seconds)
         database = cls(connection, path)
         try:
@@ -103,6 +101,7 @@ class Database:
         return int(self.rows("PRAGMA data_version")[0][0])
 
     def _prepare(self, busy_seconds: float) -> None:
+        self.connection.execute("PRAGMA trusted_schema = OFF")
         version = int(self.connection.execute("PRAGMA user_version").fetchone()[0])
         if version > len(self.migrations):
             raise StoreError(
@@ -111,11 +110,28 @@ class Database:
                 where=self.path,
                 hint=f"upgrade metier, or {self.rebuilt_by}",
             )
+        if version == 0:
+            self._refuse_strangers()
         self._use_wal(busy_seconds)
         for pragma in self.pragmas:
             self.connection.execute(pragma)
         if version < len(self.migrations):
             self._migrate()
+
+    def _refuse_strangers(self) -> None:
+        """Leave the database of another program alone."""
+        tables = "SELECT name FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%' LIMIT 1"
+        if self.connection.execute(tables).fetchone() is not None and not self._is_begun():
+            raise StoreError(
+                f"{self.called} is a database of another program",
+                code="STORE_CORRUPT",
+                where=self.path,
+                hint="move the file away",
+            )
+
+    def _is_begun(self) -> bool:
+        """Whether another process of ours is making the schema right now."""
+        return bool(self.connection.execute("PRAGMA table_info(migration)").fetchall())
 
     def _use_wal(self, busy_seconds: float) -> None:
         """Switch to WAL; SQLite does not wait for others here, so this does."""
@@ -174,6 +190,15 @@ class Database:
             where=path,
             hint=hint.format(rebuilt_by=cls.rebuilt_by),
         )
+
+
+def _make_way(path: str) -> None:
+    """Make the folder and the file, so that SQLite opens nothing but a file of this user."""
+    folder, name = os.path.split(os.path.abspath(path))
+    room = Room(folder)
+    room.make()
+    os.close(room.open(name, os.O_RDWR | os.O_CREAT))
+    room.vet(f"{name}{ending}" for ending in ("-wal", "-shm", "-journal"))
 
 
 def _is_busy(error: sqlite3.Error) -> bool:

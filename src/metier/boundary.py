@@ -1,0 +1,250 @@
+"""What a workspace may do: settings → powers → the user's trust → the settings in force."""
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from metier.config import Config, Settings, find_workspace, read_settings
+from metier.config.owners import foreign_owner, main_worktree
+from metier.config.powers import Powers, key_host, named_files, power_settings
+from metier.config.record import Entry, TrustRecord
+from metier.core.paths import is_utf8
+from metier.discover.roots import roots_for
+from metier.errors import ConfigError, TrustError, UsageError
+from metier.scan import read_documents
+from metier.storage.places import user_home
+from metier.values.running import ModelSettings, ProviderSettings
+from metier.values.trust import Trust
+
+RECORD, NONE = "record", "none"
+"""What `trust` may be, besides a digest: what the user recorded, or nothing at all."""
+VARIABLE = "METIER_TRUST"
+_DIGEST = "sha256:"
+
+
+class Demand(NamedTuple):
+    """All that a workspace asks for, from bytes that were read once."""
+
+    powers: Powers
+    agents: Mapping[str, str]
+    """The files of its agents → the sha256 of what was read."""
+
+
+class Boundary(NamedTuple):
+    """A workspace, and what the user lets it do."""
+
+    workspace: str
+    trust: Trust
+    config: Config
+    """The settings in force."""
+
+
+def read_boundary(
+    workspace: str,
+    *,
+    file: str | None = None,
+    trust: str = RECORD,
+    environ: Mapping[str, str] = os.environ,
+    for_host: bool = False,
+) -> Boundary:
+    """Read the settings of a workspace and decide what of them counts. Raises `ConfigError`.
+
+    `trust` is what the user recorded (`record`), nothing (`none`), or the digest of a power set.
+    `for_host` is for processes that a host starts: no variable and no flag gives them power.
+    """
+    settings = read_settings(workspace, file=file, environ=environ, for_host=for_host)
+    decided = decide(settings, trust, environ)
+    config = settings.config(is_trusted=decided.is_trusted)
+    return Boundary(workspace, decided, _with_bound_keys(config, decided))
+
+
+def workspace_of(root: str | os.PathLike[str] | None) -> str:
+    """The workspace around `root`. Raises `UsageError` when it cannot be one."""
+    start = os.fspath(root) if root is not None else None
+    if start is not None and not os.path.isdir(start):
+        raise UsageError(
+            "the workspace is not a folder", where=start, hint="give an existing folder"
+        )
+    workspace = find_workspace(start)
+    if not is_utf8(workspace):
+        raise UsageError(
+            "the workspace's path is not UTF-8", where=ascii(workspace), hint="rename the folder"
+        )
+    return workspace
+
+
+def trust_beside(workspace: str, trust: str) -> Trust:
+    """How far a workspace is trusted when a program brings its own settings.
+
+    Settings of the workspace that cannot be read are no settings that anybody trusted.
+    """
+    try:
+        settings = read_settings(workspace)
+    except ConfigError:
+        return decide(Settings(workspace, ()), "none", os.environ)
+    return decide(settings, trust, os.environ)
+
+
+def decide(settings: Settings, trust: str, environ: Mapping[str, str]) -> Trust:
+    """How far the user trusts a workspace with these settings."""
+    check_wanted(trust)
+    workspace = settings.workspace
+    foreign = foreign_owner(workspace, safe_directories(settings), environ)
+    if foreign:
+        return Trust("owner", detail=f"{foreign} belongs to another user of this system")
+    if trust == NONE:
+        return Trust("new")
+    if trust.startswith(_DIGEST):
+        demand = demand_of(settings, environ)
+        same = demand.powers.digest == trust
+        return trusted(demand, Entry.of(demand.powers, speak=False)) if same else Trust("changed")
+    try:
+        entry = recorded(workspace, environ)
+    except ConfigError as error:
+        return Trust("new", detail=f"{error.message} ({error.where})")
+    if entry is None:
+        return Trust("new")
+    demand = demand_of(settings, environ)
+    return trusted(demand, entry) if demand.powers.digest == entry.digest else Trust("changed")
+
+
+def check_wanted(trust: str) -> None:
+    """Raise `UsageError` unless `trust` is a word or a digest that means something."""
+    digits = trust.removeprefix(_DIGEST)
+    is_digest = trust.startswith(_DIGEST) and len(digits) == 64
+    if trust not in (RECORD, NONE) and not (is_digest and set(digits) <= set("0123456789abcdef")):
+        raise UsageError(
+            "trust is 'record', 'none' or a digest such as sha256:…",
+            hint="metier trust --show prints the digest",
+        )
+
+
+def recorded(workspace: str, environ: Mapping[str, str] = os.environ) -> Entry | None:
+    """What the user recorded of a workspace, or of the one that it is a worktree of."""
+    record = TrustRecord(environ, workspace)
+    entry = record.entry(workspace)
+    if entry is not None:
+        return entry
+    main = main_worktree(workspace)
+    if not main or foreign_owner(main, environ=environ):
+        return None
+    return record.entry(main)
+
+
+def trusted(demand: Demand, entry: Entry) -> Trust:
+    """The trust that an entry of the record gives to what a workspace asks for."""
+    return Trust(
+        "trusted",
+        speak=entry.speak,
+        consents=frozenset(
+            one for one in entry.consents if one.digest == demand.powers.digest_of(one.tool)
+        ),
+        keys=entry.keys,
+        digest=entry.digest,
+        files=demand.powers.files,
+        agents=demand.agents,
+    )
+
+
+def safe_directories(settings: Settings) -> list[str]:
+    found: list[str] = []
+    for layer in settings.layers:
+        given = layer.values.get("safe-directories") if layer.owner == "user" else None
+        found += [one for one in given if isinstance(one, str)] if isinstance(given, list) else []
+    return found
+
+
+def demand_of(settings: Settings, environ: Mapping[str, str] = os.environ) -> Demand:
+    """The power set of a workspace, as its files are now. Raises `ConfigError`."""
+    workspace = settings.workspace
+    own = power_settings(settings.own, workspace)
+    agents, digests = _agents(settings, environ)
+    return Demand(Powers(own, named_files(own, workspace), agents), digests)
+
+
+def untrusted_error(workspace: str, trust: Trust, what: str) -> TrustError:
+    """What to raise when something needs trust that is not there."""
+    why = {
+        "changed": "its settings, agents or commands have changed since you trusted it",
+        "owner": trust.detail,
+    }.get(trust.state, "you have not trusted this workspace")
+    hint = "metier trust shows what it may do, and asks"
+    if trust.state == "owner":
+        hint = "list the workspace under safe-directories in your own settings"
+    return TrustError(f"{what} needs trust: {why}", where=workspace, hint=hint)
+
+
+# Agents
+
+
+def _agents(
+    settings: Settings, environ: Mapping[str, str]
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """What each agent of the workspace may do, and the digests of their files."""
+    config = settings.config(is_trusted=True)
+    roots = roots_for(settings.workspace, config, user_home(environ))
+    own = [root for root in roots if root.kind == "agent" and root.origin == "workspace"]
+    reading = read_documents(own)
+    powers: dict[str, Any] = {}
+    digests: dict[str, str] = {}
+    for found in reading.found:
+        if found.refused or found.origin != "workspace":
+            continue
+        entry = reading.read(found)
+        if entry.document is not None and not entry.reason:
+            powers[found.path] = _powers_of(entry.document)
+            digests[found.path] = entry.sha256
+    return powers, digests
+
+
+def _powers_of(document: Any) -> dict[str, Any]:
+    """What an agent can do, and none of its prose."""
+    from metier.run.workflow import allowed_tools, delegates  # loads the templates
+
+    steps = list(_steps(document.data.get("workflow") or ()))
+    named = [tool for step in steps for tool in (step.get("config") or {}).get("tools") or ()]
+    delegation = document.data.get("delegation") or {}
+    return {
+        "id": document.id,
+        "tools": sorted({*allowed_tools(document), *named}),
+        "models": [document.data["model"]] if document.data.get("model") else [],
+        "delegates": sorted({*delegates(document), *(delegation.get("to") or ())}),
+        "steps": [
+            {"step": step["stepId"], "tool": step["config"]["tool"],
+             "input": step["config"].get("input") or {}}
+            for step in steps
+            if step.get("type") == "tool"
+        ],
+    }  # fmt: skip
+
+
+def _steps(steps: Any) -> Iterator[dict[str, Any]]:
+    """These steps and all inside them."""
+    for step in steps:
+        yield step
+        config = step.get("config") or {}
+        for key in ("then", "else", "steps"):
+            yield from _steps(config.get(key) or ())
+        yield from _steps([step["compensate"]] if step.get("compensate") else ())
+
+
+# Keys
+
+
+def _with_bound_keys(config: Config, trust: Trust) -> Config:
+    """Providers of the workspace whose keys go where the user agreed, and nowhere else."""
+    providers = {
+        name: one if one.is_users else _bound(name, one, trust)
+        for name, one in config.models.providers.items()
+    }
+    return config._replace(models=ModelSettings(config.models.default, providers))
+
+
+def _bound(name: str, provider: ProviderSettings, trust: Trust) -> ProviderSettings:
+    if not provider.api_key_env:
+        return provider
+    host = key_host(name, {"base-url": provider.base_url})
+    agreed = trust.keys.get(provider.api_key_env, ())
+    if host not in agreed:
+        return provider._replace(key_host=", ".join(agreed) or "no host")
+    return provider._replace(key_host=host if provider.base_url else "")

@@ -1,0 +1,131 @@
+"""What a workspace may do, shown to its user, who then says yes or no."""
+
+import os
+import sys
+from typing import Any
+
+import click
+
+from metier.boundary import Demand, demand_of, recorded, safe_directories, untrusted_error
+from metier.cli.session import Session
+from metier.config.owners import foreign_owner
+from metier.config.powers import described, differences
+from metier.config.record import Entry, TrustRecord
+from metier.core.text import printable
+from metier.errors import TrustError
+from metier.values.trust import Trust
+
+SPEAK = "its skills, cards and abilities may be put into prompts by a hook"
+
+
+class Review:
+    """The power set of one workspace, and what the user recorded of it."""
+
+    def __init__(self, session: Session) -> None:
+        self.workspace = session.workspace()
+        settings = session.settings()
+        self.foreign = foreign_owner(self.workspace, safe_directories(settings))
+        self.demand: Demand = demand_of(settings)
+        self.entry: Entry | None = recorded(self.workspace)
+
+    @property
+    def digest(self) -> str:
+        return self.demand.powers.digest
+
+    @property
+    def state(self) -> str:
+        if self.foreign:
+            return "owner"
+        if self.entry is None:
+            return "new"
+        return "trusted" if self.entry.digest == self.digest else "changed"
+
+    def changes(self) -> list[str]:
+        """What differs from the power set on record, a line each."""
+        if self.entry is None or self.state != "changed":
+            return []
+        return differences(self.entry.powers, self.demand.powers)
+
+    def require_owner(self) -> None:
+        """Raise `TrustError` when the workspace belongs to another user of the system."""
+        if self.foreign:
+            trust = Trust("owner", detail=f"{self.foreign} belongs to another user of this system")
+            raise untrusted_error(self.workspace, trust, "this")
+
+    def record(self, *, speak: bool) -> None:
+        """Write to the user's record that the workspace is trusted as it was read."""
+        record = TrustRecord(workspace=self.workspace)
+        record.put(self.workspace, Entry.of(self.demand.powers, speak=speak))
+
+    def lines(self) -> list[str]:
+        """Everything that the workspace could do, for people."""
+        rows = [*described(self.demand.powers), ("speak", SPEAK)]
+        width = max(len(kind) for kind, _ in rows)
+        lines = [f"{kind:{width}}  {text}" for kind, text in rows]
+        if changes := self.changes():
+            lines += ["", "changed since you trusted it:", *changes]
+        return [f"workspace {self.workspace}", *lines, f"digest {self.digest}"]
+
+    def to_json(self) -> dict[str, Any]:
+        powers = self.demand.powers
+        return {
+            "schemaVersion": "1",
+            "workspace": self.workspace,
+            "state": self.state,
+            "digest": self.digest,
+            "speak": bool(self.entry and self.entry.speak and self.state == "trusted"),
+            "powers": powers.to_json(),
+            "consents": [one._asdict() for one in sorted(powers.consents())],
+            "keys": powers.keys(),
+            "changes": self.changes(),
+        }
+
+
+def has_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def show(review: Review, *, err: bool = False) -> None:
+    for line in review.lines():
+        click.echo(printable(line), err=err)
+
+
+def confirmed_once(session: Session, workspace: str) -> str:
+    """The digest of the workspace's powers, if the user agrees now. Raises `TrustError`."""
+    if not has_terminal():
+        raise TrustError(
+            "--trust-once asks a question, and there is no terminal",
+            where=workspace,
+            hint="metier trust --accept sha256:… needs none",
+        )
+    review = Review(session)
+    review.require_owner()
+    show(review, err=True)
+    if not click.confirm("Trust this workspace for this one command?", err=True):
+        raise TrustError("not trusted, nothing was done", where=workspace)
+    return review.digest
+
+
+def offered(session: Session) -> bool:
+    """On a terminal, offer to review the workspace now; whether the user trusts it."""
+    if session.boundary.trust.is_trusted:
+        return True
+    if session.trust_once or session.for_host or session.as_json or not has_terminal():
+        return False
+    review = Review(session)
+    if review.foreign:
+        return False
+    show(review, err=True)
+    if not click.confirm("Trust this workspace?", err=True):
+        return False
+    review.record(speak=True)
+    del session.boundary
+    return True
+
+
+def prepare_hooks(session: Session) -> None:
+    """Have hooks see what was decided; a catalogue that cannot be made is told elsewhere."""
+    from metier.boundary import read_boundary
+    from metier.hooks.prepare import prepared_catalog
+
+    prepared_catalog(read_boundary(session.workspace(), for_host=True, environ=os.environ)).close()

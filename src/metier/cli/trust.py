@@ -1,0 +1,100 @@
+"""`metier trust`"""
+
+import click
+
+from metier.boundary import check_wanted
+from metier.cli.review import Review, has_terminal, prepare_hooks, show
+from metier.cli.session import Session, metier_command
+from metier.config.record import TrustRecord
+from metier.errors import TrustError, UsageError
+
+
+@metier_command("trust", catalog=False, for_host=True)
+@click.option("--show", "only_show", is_flag=True, help="Show what it may do, and change nothing.")
+@click.option(
+    "--accept",
+    metavar="DIGEST",
+    help="Trust the workspace if its power set has this digest; asks nothing.",
+)
+@click.option("--revoke", is_flag=True, help="Trust the workspace no more.")
+def command(session: Session, only_show: bool, accept: str | None, revoke: bool) -> int:
+    """Show what a workspace may do, and decide whether it may.
+
+    Until you trust a workspace metier reads its documents and ignores all else that it brings
+    along: commands, servers, models, keys, probes, sources, agents. This command shows each of
+    these as what it is and asks. Your answer is kept in your own configuration folder, with the
+    digest of what was shown: after any change you are asked again, and see what changed.
+
+    --accept takes the digest that --show prints, for scripts; it does not let the workspace's text
+    into prompts. In CI set METIER_TRUST to the digest instead. Exit code 3 without a terminal.
+    """
+    if sum((only_show, accept is not None, revoke)) > 1:
+        raise UsageError("--show, --accept and --revoke do not go together")
+    if revoke:
+        return _revoke(session)
+    review = Review(session)
+    if only_show:
+        _show(session, review)
+        return 0
+    review.require_owner()
+    if accept is not None:
+        return _accept(session, review, accept)
+    return _ask(session, review)
+
+
+def _show(session: Session, review: Review) -> None:
+    if session.as_json:
+        session.print_json(review.to_json())
+        return
+    show(review)
+    state = {"trusted": "trusted", "changed": "changed since it was trusted"}
+    session.note(f"state: {state.get(review.state, 'not trusted')}")
+
+
+def _accept(session: Session, review: Review, digest: str) -> int:
+    check_wanted(digest)
+    if digest != review.digest:
+        raise UsageError(
+            "the power set of this workspace has another digest; nothing was recorded",
+            code="TRUST_DIGEST_DIFFERS",
+            where=review.digest,
+            hint="metier trust --show says what is in it",
+        )
+    kept = review.state == "trusted" and review.entry is not None and review.entry.speak
+    review.record(speak=kept)
+    _tell(session, review)
+    return 0
+
+
+def _ask(session: Session, review: Review) -> int:
+    if not has_terminal():
+        raise TrustError(
+            "trusting a workspace takes a terminal to ask on; nothing was recorded",
+            where=review.workspace,
+            hint="metier trust --show, then metier trust --accept DIGEST",
+        )
+    show(review)
+    if review.state == "trusted" and review.entry is not None and review.entry.speak:
+        session.note("you trust this workspace already; metier trust --revoke takes it back")
+        return 0
+    if not click.confirm("Trust this workspace?", err=True):
+        raise TrustError("not trusted, nothing was recorded", where=review.workspace)
+    review.record(speak=True)
+    _tell(session, review)
+    return 0
+
+
+def _tell(session: Session, review: Review) -> None:
+    prepare_hooks(session)
+    if session.as_json:
+        session.print_json(Review(session).to_json())
+    session.note(f"trusted: {review.workspace}")
+
+
+def _revoke(session: Session) -> int:
+    workspace = session.workspace()
+    was_known = TrustRecord(workspace=workspace).drop(workspace)
+    if was_known:
+        prepare_hooks(session)
+    session.note("trusted no more" if was_known else "it was not trusted")
+    return 0

@@ -1,0 +1,172 @@
+"""Where settings come from: environment, files of the workspace, the user's own file."""
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, NamedTuple
+
+from metier.config.classes import class_of
+from metier.core.nearest import nearest
+from metier.core.paths import is_inside
+from metier.errors import ConfigError
+from metier.storage.places import config_folder
+from metier.storage.room import read_regular
+from metier.workspace import SETTINGS_FILE
+
+ENVIRONMENT = "environment"
+LARGEST = 1 << 20
+"""Bytes of a file of settings."""
+KEYS: dict[str, str] = {
+    "disabled": "disabled",
+    "host-folders": "host_folders",
+    "mounts": "mounts",
+    "folders.abilities": "abilities",
+    "folders.cards": "cards",
+    "folders.agents": "agents",
+    "lint.select": "lint_select",
+    "lint.ignore": "lint_ignore",
+    "lint.per-file-ignores": "per_file_ignores",
+    "probes": "probes",
+    "tokenizer": "tokenizer",
+    "capabilities": "capabilities",
+    "models": "models",
+    "tools": "tools",
+    "mcp": "servers",
+    "state.folder": "state_folder",
+    "safe-directories": "safe_directories",
+}
+"""Each setting as files spell it → its field of `Config`."""
+_TABLES = {"folders", "lint", "state"}
+_VARIABLES_OF = {
+    "METIER_DISABLED": "disabled",
+    "METIER_HOST_FOLDERS": "host-folders",
+    "METIER_ABILITIES": "folders.abilities",
+    "METIER_CARDS": "folders.cards",
+    "METIER_AGENTS": "folders.agents",
+    "METIER_LINT_SELECT": "lint.select",
+    "METIER_LINT_IGNORE": "lint.ignore",
+    "METIER_TOKENIZER": "tokenizer",
+}
+VARIABLES = {key: variable for variable, key in _VARIABLES_OF.items()}
+
+
+class Layer(NamedTuple):
+    """The settings of one place."""
+
+    source: str
+    """A file, or `environment`."""
+    owner: Literal["user", "workspace"]
+    """Who chose them."""
+    values: Mapping[str, Any]
+
+    def where(self, key: str) -> str:
+        """What to name when a setting of it is wrong."""
+        return VARIABLES.get(key, self.source) if self.source == ENVIRONMENT else self.source
+
+
+def user_settings(environ: Mapping[str, str] | None = None) -> str:
+    """The user's own settings file, whether it is there or not."""
+    return os.path.join(config_folder(environ), SETTINGS_FILE)
+
+
+def layers_of(
+    workspace: str, file: str | None, environ: Mapping[str, str], *, for_host: bool
+) -> list[Layer]:
+    """Every place that has settings, the strongest first. Raises `ConfigError`.
+
+    A host can be made to set variables and flags by a repository: with `for_host` the environment
+    does not count, and a file that was named counts as the workspace's.
+    """
+    user = os.path.join(config_folder(environ, workspace), SETTINGS_FILE)
+    layers = [] if for_host else [_from_environment(environ)]
+    if file is not None:
+        is_users = not for_host and not is_inside(os.path.realpath(file), workspace)
+        values = _flat(_toml(file, "" if is_users else workspace, required=True), file)
+        return [*layers, _layer(file, is_users or os.path.realpath(file) == user, values)]
+    layers += _of_workspace(workspace)
+    return [*layers, *user_layer(user)]
+
+
+def user_layer(file: str) -> list[Layer]:
+    """The user's own settings, if there are any."""
+    return [_layer(file, True, _flat(_toml(file, ""), file))] if os.path.exists(file) else []
+
+
+def _of_workspace(workspace: str) -> Iterator[Layer]:
+    own = os.path.join(workspace, SETTINGS_FILE)
+    if os.path.lexists(own):
+        yield _layer(own, False, _flat(_toml(own, workspace), own))
+    project = os.path.join(workspace, "pyproject.toml")
+    if os.path.lexists(project):
+        tools = _toml(project, workspace).get("tool")
+        table = tools.get("metier") if isinstance(tools, dict) else tools
+        if table is not None:
+            yield _layer(project, False, _flat(table, project))
+
+
+def _layer(source: str, is_users: bool, values: dict[str, Any]) -> Layer:
+    for key in values:
+        if class_of(key) == "user" and not is_users:
+            raise ConfigError(
+                f"'{key}' counts in your own settings only",
+                where=source,
+                hint=f"move it to {user_settings()}",
+            )
+    return Layer(source, "user" if is_users else "workspace", values)
+
+
+def _from_environment(environ: Mapping[str, str]) -> Layer:
+    values: dict[str, Any] = {}
+    for variable, key in _VARIABLES_OF.items():
+        text = environ.get(variable)
+        if text is None:
+            continue
+        if key == "host-folders":
+            values[key] = {"true": True, "1": True, "false": False, "0": False}.get(text, text)
+        elif key == "tokenizer":
+            values[key] = text or "chars/4"
+        else:
+            values[key] = [part.strip() for part in text.split(",") if part.strip()]
+    return Layer(ENVIRONMENT, "user", values)
+
+
+def _toml(file: str, workspace: str, *, required: bool = False) -> dict[str, Any]:
+    """The tables of a file; one of a workspace must be inside it, wherever links lead."""
+    import tomllib  # most workspaces have no settings to read
+
+    try:
+        real = os.path.realpath(file)
+        if workspace and not is_inside(real, workspace):
+            raise OSError(None, "a link leads out of the workspace")
+        return tomllib.loads(read_regular(real, LARGEST).decode())
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"not valid TOML: {error}", where=file) from None
+    except UnicodeDecodeError:
+        raise ConfigError("the file is not UTF-8", where=file, hint="save it as UTF-8") from None
+    except RecursionError:
+        raise ConfigError("not valid TOML: it is nested too deeply", where=file) from None
+    except OSError as error:
+        if not required and isinstance(error, FileNotFoundError) and not os.path.islink(file):
+            return {}
+        raise ConfigError(
+            f"cannot read the configuration: {error.strerror}",
+            where=file,
+            hint="check the path given with --config" if required else "",
+        ) from None
+
+
+def _flat(table: Any, source: str) -> dict[str, Any]:
+    """`{"lint": {"select": …}}` as `{"lint.select": …}`; unknown keys are refused."""
+    if not isinstance(table, dict):
+        raise ConfigError("[tool.metier] is not a table", where=source)
+    flat: dict[str, Any] = {}
+    for key, value in table.items():
+        if key in _TABLES and isinstance(value, dict):
+            flat.update({f"{key}.{inner}": entry for inner, entry in value.items()})
+        else:
+            flat[key] = value
+    for key in flat:
+        if key not in KEYS:
+            near = nearest(key, KEYS)
+            hint = f"did you mean '{near}'?" if near else f"known: {', '.join(KEYS)}"
+            raise ConfigError(f"unknown setting '{key}'", where=source, hint=hint)
+    return flat

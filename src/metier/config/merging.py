@@ -1,0 +1,159 @@
+"""Layers of settings → one value a setting."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from metier.config.checking import checked
+from metier.config.classes import class_of, entries
+from metier.config.layers import Layer
+from metier.core.paths import is_inside
+from metier.values.capabilities import CapabilitiesConfig
+from metier.values.files import Kind
+
+_FOLDERS: dict[str, Kind] = {
+    "folders.abilities": "ability",
+    "folders.cards": "card",
+    "folders.agents": "agent",
+}
+_BY_NAME = {"mounts", "probes", "models", "tools", "mcp"}
+"""Settings whose entries are taken one by one, each from the strongest place that has it."""
+_MODES = ("off", "monitor", "soft", "on")
+
+
+def merged_values(layers: Sequence[Layer], workspace: str) -> dict[str, Any]:
+    """Each setting from the strongest place that has it. Raises `ConfigError`.
+
+    Folders outside the workspace that the user named are added to all others.
+    """
+    values: dict[str, Any] = {}
+    capabilities: list[tuple[Any, str]] = []
+    user_folders: list[tuple[Kind, str]] = []
+    for layer in layers:
+        for key, raw in layer.values.items():
+            if key == "capabilities":
+                capabilities.append((raw, layer.source))
+                continue
+            value = checked(key, raw, layer.where(key))
+            if key in _FOLDERS and layer.owner == "user":
+                outside = [one for one in value if _is_users(one, workspace)]
+                user_folders += [(_FOLDERS[key], os.path.expanduser(one)) for one in outside]
+                if outside and len(outside) == len(value):
+                    continue
+                value = tuple(one for one in value if one not in outside)
+            if key in _BY_NAME:
+                value = _owned(key, value, layer)
+            values[key] = _joined(key, values[key], value) if key in values else value
+    if capabilities:
+        values["capabilities"] = _capabilities(capabilities)
+    if user_folders:
+        values["user_folders"] = tuple(dict.fromkeys(user_folders))
+    return values
+
+
+def narrowed_values(
+    users: Mapping[str, Any], own: Iterable[Layer], workspace: str
+) -> dict[str, Any]:
+    """What the settings of an untrusted workspace change, and the powers that are ignored."""
+    own = list(own)
+    values: dict[str, Any] = {}
+    ignored: dict[str, None] = {}
+    for layer in own:
+        for key, raw in layer.values.items():
+            kind = class_of(key)
+            if kind == "comfort":
+                value = checked(key, raw, layer.where(key))
+                if key in _FOLDERS:
+                    inside = tuple(one for one in value if is_inside_text(one, workspace))
+                    ignored.update(
+                        dict.fromkeys(f"{key}: {one}" for one in value if one not in inside)
+                    )
+                    value = inside
+                values.setdefault(key, value)
+            elif key == "disabled":
+                values.setdefault("own_disabled", checked(key, raw, layer.where(key)))
+        ignored.update(
+            dict.fromkeys(key for key, _ in entries(layer.values) if class_of(key) == "power")
+        )
+    tables = [
+        (one.values["capabilities"], one.source) for one in own if "capabilities" in one.values
+    ]
+    if tables:
+        base = users.get("capabilities", CapabilitiesConfig())
+        values["own_capabilities"] = _tightened(base, tables)
+    return {**values, "ignored": tuple(ignored)}
+
+
+def is_inside_text(folder: str, workspace: str) -> bool:
+    """Whether a folder, as settings write it, is inside the workspace; links are not followed."""
+    if folder.startswith("~"):
+        return False
+    return is_inside(os.path.normpath(os.path.join(workspace, folder)), workspace)
+
+
+def _is_users(folder: str, workspace: str) -> bool:
+    """Whether the user means a folder of their own, not one of whatever workspace it is."""
+    if folder.startswith("~"):
+        return True
+    return os.path.isabs(folder) and not (workspace and is_inside_text(folder, workspace))
+
+
+def _owned(key: str, value: Any, layer: Layer) -> Any:
+    """Entries that know whose settings they stand in."""
+    is_users = layer.owner == "user"
+    if key == "mounts":
+        return tuple(one._replace(origin=layer.owner) for one in value)
+    if key == "tools":
+        commands = tuple(one._replace(is_users=is_users) for one in value.commands)
+        allow = tuple(value.allow)
+        return value._replace(
+            commands=commands, allow=allow if is_users else (), requests=() if is_users else allow
+        )
+    if key == "mcp":
+        return tuple(one._replace(is_users=is_users, plain_http=is_users) for one in value)
+    if key == "models":
+        providers = {
+            name: one._replace(plain_http=is_users, is_users=is_users)
+            for name, one in value.providers.items()
+        }
+        return value._replace(providers=providers)
+    return value
+
+
+def _joined(key: str, stronger: Any, weaker: Any) -> Any:
+    """Two values of one setting; tables of named entries are put together by name."""
+    if key in ("mounts", "mcp", "probes"):
+        name = {"mounts": "label", "mcp": "name", "probes": "capability"}[key]
+        known = {getattr(one, name) for one in stronger}
+        return (*stronger, *(one for one in weaker if getattr(one, name) not in known))
+    if key == "tools":
+        return stronger.joined(weaker)
+    if key == "models":
+        return stronger._replace(
+            default=stronger.default or weaker.default,
+            providers={**weaker.providers, **stronger.providers},
+        )
+    return stronger
+
+
+def _capabilities(tables: Sequence[tuple[Any, str]]) -> CapabilitiesConfig:
+    from metier.config.capabilities import check_capabilities, merged, read_capabilities
+
+    made: Any = None
+    for table, source in tables:
+        check_capabilities(table, source)
+        made = table if made is None else merged(made, table)
+    return read_capabilities(made, tables[0][1])
+
+
+def _tightened(users: CapabilitiesConfig, tables: Sequence[tuple[Any, str]]) -> CapabilitiesConfig:
+    """The user's settings with those of an untrusted workspace where they are stricter."""
+    own = _capabilities(tables)
+    thresholds = [one for one in (users.confidence_threshold, own.confidence_threshold) if one]
+    return users._replace(
+        enabled=users.enabled and own.enabled,
+        max_tokens=min(users.max_tokens, own.max_tokens),
+        confidence_threshold=max(thresholds, default=None),
+        exclude=tuple(dict.fromkeys((*users.exclude, *own.exclude))),
+        mode=min(users.mode, own.mode, key=_MODES.index),
+    )

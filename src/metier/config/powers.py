@@ -1,0 +1,253 @@
+"""The power set of a workspace: all that it could do once it is trusted, and its digest."""
+
+import hashlib
+import json
+import os
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from metier.config.classes import class_of, entries
+from metier.config.layers import Layer
+from metier.config.merging import is_inside_text
+from metier.core.paths import is_inside
+from metier.storage.room import read_regular
+from metier.values.trust import NOTHING, Consent
+
+VERSION = 1
+LARGEST_FILE = 64 * 1024 * 1024
+"""Bytes of a file that a command names."""
+
+
+class Powers(NamedTuple):
+    """What a workspace asks for. Equal sets have equal digests, wherever the workspace lies."""
+
+    settings: Mapping[str, Any] = NOTHING
+    """Every power setting, and those that are narrowed until the workspace is trusted."""
+    files: Mapping[str, str] = NOTHING
+    """Files of the workspace that a command names → sha256."""
+    agents: Mapping[str, Any] = NOTHING
+    """Each agent's file → its id, tools, models, delegates and tool steps."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing that only a trusted workspace may do."""
+        return not self.agents and not any(class_of(key) == "power" for key in self.settings)
+
+    @property
+    def digest(self) -> str:
+        text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
+        return f"sha256:{hashlib.sha256(text.encode(errors='surrogatepass')).hexdigest()}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "version": VERSION,
+            "settings": dict(self.settings),
+            "files": dict(self.files),
+            "agents": dict(self.agents),
+        }
+
+    def consents(self) -> frozenset[Consent]:
+        """The tools that the settings ask consent for, for each agent that lists them."""
+        return frozenset(
+            Consent(tool, self.digest_of(tool), agent["id"])
+            for tool in self.settings.get("tools.allow") or ()
+            for agent in self.agents.values()
+            if tool in agent["tools"]
+        )
+
+    def digest_of(self, tool: str) -> str:
+        """The digest of the command behind a tool, or of the server that it belongs to."""
+        server, _, _ = tool.partition("__")
+        entry = self.settings.get(f"tools.{tool}") or self.settings.get(f"mcp.{server}")
+        return entry_digest(entry)
+
+    def keys(self) -> dict[str, list[str]]:
+        """The hosts that each variable's value would be sent to."""
+        found: dict[str, list[str]] = {}
+        for key, entry in self.settings.items():
+            if key.startswith("models.") and isinstance(entry, dict):
+                variable = entry.get("api-key-env")
+                if isinstance(variable, str) and variable:
+                    found.setdefault(variable, []).append(key_host(key[7:], entry))
+        return {variable: sorted(set(hosts)) for variable, hosts in sorted(found.items())}
+
+
+def key_host(provider: str, entry: Mapping[str, Any]) -> str:
+    """The host that a provider's key is sent to; the provider's own where no address is set."""
+    return urlsplit(str(entry.get("base-url") or "")).netloc or f"{provider} (its own address)"
+
+
+def entry_digest(entry: Any) -> str:
+    text = json.dumps(_plain(entry), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+def power_settings(layers: Sequence[Layer], workspace: str) -> dict[str, Any]:
+    """What the workspace sets beyond comfort, each entry from the strongest place that has it."""
+    found: dict[str, Any] = {}
+    for layer in layers:
+        for key, value in entries(layer.values):
+            if class_of(key) == "comfort":
+                value = _outside(key, value, workspace)
+                if not value:
+                    continue
+            found.setdefault(key, _plain(value))
+    return dict(sorted(found.items()))
+
+
+def _outside(key: str, value: Any, workspace: str) -> list[str]:
+    """The folders of a setting that are not inside the workspace."""
+    if not key.startswith("folders.") or not isinstance(value, list):
+        return []
+    return [one for one in value if isinstance(one, str) and not is_inside_text(one, workspace)]
+
+
+def _plain(value: Any) -> Any:
+    """A value of TOML as JSON has it: dates as text."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return value if isinstance(value, str | int | float | bool) or value is None else str(value)
+
+
+# Files that commands name
+
+
+def named_files(settings: Mapping[str, Any], workspace: str) -> dict[str, str]:
+    """The sha256 of every workspace file that a tool, server or probe names, by its path."""
+    return {
+        path: file_digest(os.path.join(workspace, path))
+        for path in sorted({path for one in settings.items() for path in files_of(one, workspace)})
+    }
+
+
+def files_of(setting: tuple[str, Any], workspace: str) -> list[str]:
+    """The workspace files that one setting's command names."""
+    key, entry = setting
+    if not isinstance(entry, Mapping):
+        return []
+    if key.startswith("mcp."):
+        argv = [entry.get("command") or "", *(entry.get("args") or ())]
+    elif key.startswith(("tools.", "probes.")):
+        argv = list(entry.get("argv") or ())
+    else:
+        return []
+    words = [word for word in argv if isinstance(word, str) and word]
+    folder = entry.get("folder")
+    folders = [workspace, os.path.join(workspace, folder if isinstance(folder, str) else "")]
+    found = (_inside(name, folders, workspace) for name in _names(words))
+    return sorted({path for path in found if path})
+
+
+def _names(argv: Sequence[str]) -> Iterator[str]:
+    """What may be the name of a file: each word, what follows a `=`, and modules after `-m`."""
+    for place, word in enumerate(argv):
+        if place > 0 or "/" in word:
+            yield word
+            yield word.partition("=")[2]
+        if place and argv[place - 1] == "-m":
+            parts = word.replace(".", "/")
+            yield from (f"{parts}.py", f"{parts}/__main__.py", f"{parts}/__init__.py")
+
+
+def _inside(name: str, folders: Iterable[str], workspace: str) -> str:
+    """The path in the workspace of the file that a word names; empty when it names none."""
+    for folder in folders:
+        real = os.path.realpath(os.path.join(folder, name)) if "\0" not in name else ""
+        if name and is_inside(real, workspace) and os.path.isfile(real):
+            return os.path.relpath(real, workspace)
+    return ""
+
+
+def file_digest(path: str) -> str:
+    """The sha256 of a regular file; a word in its place when it cannot be read."""
+    try:
+        return hashlib.sha256(read_regular(path, LARGEST_FILE)).hexdigest()
+    except OSError as error:
+        return f"unreadable: {error.strerror}"
+
+
+# Showing
+
+
+def described(powers: Powers) -> list[tuple[str, str]]:
+    """Each power as what it is: what kind, and exactly what would happen."""
+    rows = [_setting(key, value, powers) for key, value in powers.settings.items()]
+    rows += [("agent", _agent(path, agent)) for path, agent in powers.agents.items()]
+    rows += [("file", f"{path}  sha256:{digest}") for path, digest in powers.files.items()]
+    rows += [
+        ("key", f"{variable} is sent to {', '.join(hosts)}")
+        for variable, hosts in powers.keys().items()
+    ]
+    return rows
+
+
+def _setting(key: str, value: Any, powers: Powers) -> tuple[str, str]:
+    table, _, name = key.partition(".")
+    entry = value if isinstance(value, Mapping) else {}
+    if table == "tools" and "argv" in entry:
+        asks = name in (powers.settings.get("tools.allow") or ())
+        consent = "; asks for your consent" if asks else ""
+        return "command", f"{name}: {_argv(entry['argv'])}{_variables(entry)}{consent}"
+    if table == "mcp" and "command" in entry:
+        command = _argv([entry["command"], *(entry.get("args") or ())])
+        return "server", f"{name}: {command}{_names_of(entry, 'env')}"
+    if table == "mcp":
+        return "server", f"{name}: {entry.get('url')}{_names_of(entry, 'headers')}"
+    if table == "probes" and "argv" in entry:
+        return "probe", f"{name}: {_argv(entry['argv'])}"
+    if table == "models" and entry:
+        key_env = entry.get("api-key-env")
+        key_text = f", key in {key_env}" if key_env else ""
+        return "model", f"{name}: {entry.get('base-url') or 'its own address'}{key_text}"
+    return "setting", f"{key} = {json.dumps(value, ensure_ascii=False)}"
+
+
+def _argv(argv: Any) -> str:
+    return shlex.join(map(str, argv)) if isinstance(argv, list) else str(argv)
+
+
+def _variables(entry: Mapping[str, Any]) -> str:
+    names = entry.get("environment") or []
+    return f"; sees {', '.join(map(str, names))}" if isinstance(names, list) and names else ""
+
+
+def _names_of(entry: Mapping[str, Any], key: str) -> str:
+    table = entry.get(key)
+    return f"; {key}: {', '.join(map(str, table))}" if isinstance(table, Mapping) and table else ""
+
+
+def _agent(path: str, agent: Mapping[str, Any]) -> str:
+    parts = [f"{agent['id']} ({path})"]
+    for key in ("tools", "models", "delegates"):
+        if agent[key]:
+            parts.append(f"{key}: {', '.join(agent[key])}")
+    parts += [f"calls {one['tool']} {json.dumps(one['input'])}" for one in agent["steps"]]
+    return "; ".join(parts)
+
+
+def differences(before: Mapping[str, Any], after: Powers) -> list[str]:
+    """What changed between a stored power set and one of now, a line each."""
+    lines = []
+    now = after.to_json()
+    for part in ("settings", "files", "agents"):
+        old = before.get(part)
+        old = old if isinstance(old, Mapping) else {}
+        for key in sorted({*old, *now[part]}):
+            if old.get(key) != now[part].get(key):
+                lines += _change(
+                    key, key in old, old.get(key), key in now[part], now[part].get(key)
+                )
+    return lines
+
+
+def _change(key: str, was: bool, old: Any, is_now: bool, new: Any) -> list[str]:
+    shown = []
+    if was:
+        shown.append(f"- {key} = {json.dumps(old, ensure_ascii=False, sort_keys=True)}")
+    if is_now:
+        shown.append(f"+ {key} = {json.dumps(new, ensure_ascii=False, sort_keys=True)}")
+    return shown

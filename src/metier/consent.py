@@ -1,0 +1,45 @@
+"""What the user agreed to: tools, agents, and the files that commands name."""
+
+import os
+from collections.abc import Sequence
+
+from metier.config import Config
+from metier.config.powers import file_digest, files_of
+from metier.errors import TrustError
+from metier.values.rows import Row
+from metier.values.trust import Trust
+
+
+def consented(tool: str, agent_id: str, config: Config, trust: Trust) -> bool:
+    """Whether the user's settings, or the record of this workspace, let an agent call a tool."""
+    server = next((one for one in config.servers if tool.startswith(f"{one.name}__")), None)
+    if server is not None and f"{server.name}/*" in config.tools.allow:
+        return True
+    command = next((one for one in config.tools.commands if one.name == tool), None)
+    if tool in config.tools.allow and (command is None or command.is_users):
+        return True
+    return any(one.tool == tool and one.agent == agent_id for one in trust.consents)
+
+
+def check_agent(row: Row, trust: Trust) -> None:
+    """Raise `TrustError` unless an agent is the user's own, or one that was trusted as it is."""
+    if row.origin == "user" or trust.agents.get(row.path) == row.sha256:
+        return
+    why = "it is not part of the workspace that you trusted"
+    if row.path in trust.agents:
+        why = "its file changed while it was being read"
+    raise TrustError(
+        f"agent '{row.handle}' does not run: {why}", where=row.path, hint="metier trust"
+    )
+
+
+def check_files(argv: Sequence[str], folder: str, workspace: str, trust: Trust) -> None:
+    """Raise `TrustError` when a file that a command names is not the one that was trusted."""
+    for path in files_of(("tools.", {"argv": list(argv), "folder": folder}), workspace):
+        now = file_digest(os.path.join(workspace, path))
+        if trust.files.get(path) != now:
+            raise TrustError(
+                f"{path} has changed since you trusted this workspace",
+                where=path,
+                hint="metier trust shows what changed, and asks",
+            )

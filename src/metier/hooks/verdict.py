@@ -1,0 +1,57 @@
+"""Whether a hook may use the text of a workspace, by stamps that the last refresh took. Light.
+
+A refresh compares digests and writes down what it saw: `inode size times path` of each file that
+the trust depends on. A hook compares these, and believes nothing when one of them differs.
+"""
+
+from __future__ import annotations
+
+import os
+
+from metier.storage.room import Room
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+FILE = "speak.trust"
+_LARGEST = 1 << 20
+_MOST = 2_000
+"""Files; a workspace with more agents than that is not worth a look with every prompt."""
+
+
+def may_speak(room: Room, workspace: str) -> bool:
+    """Whether the user lets this workspace's text into prompts, and nothing has changed since."""
+    try:
+        lines = room.read(FILE, _LARGEST).decode(errors="surrogateescape").split("\n")
+        if os.stat(workspace).st_uid not in (0, os.geteuid()) and "safe" not in lines[0]:
+            return False
+    except OSError:
+        return False
+    return all(stamp_of(line.partition("\t")[2]) == line for line in lines[1:] if line)
+
+
+def allow(room: Room, paths: Iterable[str], *, is_safe: bool = False) -> None:
+    """Write down that the workspace may speak as long as these files stay as they are."""
+    lines = [stamp_of(path) for path in dict.fromkeys(paths) if "\n" not in path]
+    if len(lines) <= _MOST:
+        text = "\n".join(["safe" if is_safe else "own", *lines])
+        room.write(FILE, text.encode(errors="surrogateescape"))
+
+
+def forbid(room: Room) -> None:
+    """Forget that the workspace may speak."""
+    try:  # noqa: SIM105  # a hook does not load contextlib
+        room.remove(FILE)
+    except OSError:
+        pass
+
+
+def stamp_of(path: str) -> str:
+    """What tells one state of a file from another."""
+    try:
+        info = os.stat(path)
+    except OSError:
+        return f"-\t{path}"
+    times = f"{info.st_mtime_ns} {info.st_ctime_ns}"
+    return f"{info.st_dev} {info.st_ino} {info.st_size} {times}\t{path}"

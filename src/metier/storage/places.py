@@ -1,0 +1,161 @@
+"""Where the user's own folders are: settings, the trust record, state. Light: hooks load it.
+
+A variable that names such a folder may have been set by a repository, through the settings of a
+host. So a folder counts only if it is absolute, outside every workspace and the user's own;
+otherwise the usual place is used, and `ignored_folders` says so.
+"""
+
+from __future__ import annotations
+
+import os
+
+try:
+    from _blake2 import blake2b  # hashlib would load OpenSSL as well
+except ImportError:
+    from hashlib import blake2b
+
+from metier.storage.room import Room, read_regular
+from metier.workspace import MARKS, SETTINGS_FILE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+STATE_VARIABLE = "METIER_STATE_DIR"
+_NAME_LENGTH = 40
+_DIGEST_BYTES = 8
+_LARGEST_SETTINGS = 1 << 20
+
+
+def config_folder(environ: Mapping[str, str] | None = None, workspace: str = "") -> str:
+    """Where the user's settings and the trust record are."""
+    environ = os.environ if environ is None else environ
+    home = user_home(environ)
+    given = _accepted(environ, "XDG_CONFIG_HOME", workspace, home)
+    return os.path.join(given or os.path.join(home, ".config"), "metier")
+
+
+def state_home(environ: Mapping[str, str] | None = None, workspace: str = "") -> str:
+    """The folder of all state: by the environment, the user's settings, or the XDG default."""
+    environ = os.environ if environ is None else environ
+    home = user_home(environ)
+    if given := _accepted(environ, STATE_VARIABLE, workspace, home):
+        return given
+    if chosen := _chosen_by_settings(environ, workspace, home):
+        return chosen
+    given = _accepted(environ, "XDG_STATE_HOME", workspace, home)
+    return os.path.join(given or os.path.join(home, ".local", "state"), "metier")
+
+
+def state_room(workspace: str, environ: Mapping[str, str] | None = None) -> Room:
+    """The state of one workspace; its folder need not exist yet."""
+    real = os.path.realpath(workspace)
+    return Room(state_home(environ, real), "workspaces", room_name(real))
+
+
+def user_room(environ: Mapping[str, str] | None = None, workspace: str = "") -> Room:
+    """The state that belongs to no workspace: the catalogue of the user's own documents."""
+    return Room(state_home(environ, workspace), "user")
+
+
+def room_name(workspace: str) -> str:
+    """`shop-3f9a0c…`: what people recognise, and what no other path has."""
+    name = "".join(
+        char if char.isascii() and char.isalnum() else "-" for char in os.path.basename(workspace)
+    )
+    path = workspace.encode(errors="surrogateescape")
+    digest = blake2b(path, digest_size=_DIGEST_BYTES).hexdigest()
+    return f"{name.strip('-')[:_NAME_LENGTH] or 'workspace'}-{digest}"
+
+
+def user_home(environ: Mapping[str, str]) -> str:
+    """The user's home folder; the system's own record where HOME is not to be believed."""
+    given = environ.get("HOME", "")
+    if given and not _objection(given, "", ""):
+        return given
+    recorded = _recorded_home()
+    if given and os.path.realpath(given) == os.path.realpath(recorded):
+        return given  # a home folder may be a repository of the user's own
+    return recorded
+
+
+def ignored_folders(environ: Mapping[str, str] | None = None, workspace: str = "") -> list[str]:
+    """A line for each variable whose folder is not used."""
+    environ = os.environ if environ is None else environ
+    home = user_home(environ)
+    lines = []
+    if (given := environ.get("HOME", "")) and given != home:
+        lines.append(f"HOME is ignored: {given} {_objection(given, '', '')}")
+    for name in (STATE_VARIABLE, "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
+        given = environ.get(name, "")
+        if given and (why := _objection(given, workspace, home)):
+            lines.append(f"{name} is ignored: {given} {why}")
+    return lines
+
+
+def _accepted(environ: Mapping[str, str], name: str, workspace: str, home: str) -> str:
+    given = environ.get(name, "")
+    return given if given and not _objection(given, workspace, home) else ""
+
+
+def _objection(folder: str, workspace: str, home: str) -> str:
+    """Why a folder is not used; empty when it is."""
+    if not os.path.isabs(folder):
+        return "is relative"
+    real = os.path.realpath(folder)
+    if _is_inside_workspace(real, workspace, os.path.realpath(home) if home else ""):
+        return "is inside a workspace"
+    try:
+        owner = os.stat(real).st_uid
+    except OSError:
+        return ""  # it will be made
+    return "" if owner == os.geteuid() else "belongs to another user"
+
+
+def _is_inside_workspace(folder: str, workspace: str, home: str) -> bool:
+    """Whether a folder is in `workspace`, or below any root of one; a home folder is no root."""
+    if workspace and not _is_below(home, workspace) and _is_below(folder, workspace):
+        return True
+    while folder != home:
+        if any(os.path.lexists(os.path.join(folder, mark)) for mark in MARKS):
+            return True
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            break
+        folder = parent
+    return False
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return bool(path) and (path == folder or path.startswith(folder.rstrip("/") + "/"))
+
+
+def _recorded_home() -> str:
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        return "/"
+
+
+def _chosen_by_settings(environ: Mapping[str, str], workspace: str, home: str) -> str:
+    """`[state] folder` of the user's own settings."""
+    path = os.path.join(config_folder(environ, workspace), SETTINGS_FILE)
+    try:
+        raw = read_regular(path, _LARGEST_SETTINGS)
+    except OSError:
+        return ""
+    if b"state" not in raw:
+        return ""
+    import tomllib  # few users move their state
+
+    try:
+        table = tomllib.loads(raw.decode()).get("state")
+    except ValueError:
+        return ""  # whoever reads the settings reports it
+    folder = table.get("folder") if isinstance(table, dict) else None
+    if not isinstance(folder, str) or not folder:
+        return ""
+    folder = folder.replace("~", home, 1) if folder.startswith("~/") else folder
+    return "" if _objection(folder, workspace, home) else folder

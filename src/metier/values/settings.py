@@ -1,0 +1,31 @@
+"""Settings that are more than a text or a number."""
+
+from typing import NamedTuple
+
+from metier.values.files import Origin
+
+
+class Mount(NamedTuple):
+    """A folder outside the workspace whose skills are wanted."""
+
+    path: str
+    label: str
+    origin: Origin = "user"
+    """Whose settings name it."""
+
+
+class ProbeSetting(NamedTuple):
+    """A command that tries whether candidates really provide a capability."""
+
+    capability: str
+    argv: tuple[str, ...]
+    timeout: float = 10.0
+    """Seconds."""
+
+
+class LintSettings(NamedTuple):
+    """Which findings are wanted."""
+
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
