@@ -14,6 +14,10 @@ class ProviderSettings(NamedTuple):
     """The address of a server that speaks the OpenAI protocol (chat completions)."""
     api_key_env: str = ""
     """The environment variable that holds the key."""
+    key_host: str = ""
+    """The `host[:port]` that this key is for; empty: that of `base_url`, or the provider's own."""
+    plain_http: bool = False
+    """Whether the user named the address, so that http without encryption may leave the machine."""
 
 
 class ModelSettings(NamedTuple):
@@ -57,3 +61,5 @@ class ServerSetting(NamedTuple):
     url: str = ""
     headers: Mapping[str, str] = NONE
     timeout: float = 60.0
+    plain_http: bool = False
+    """Whether the user named the url, so that http without encryption may leave the machine."""
