@@ -8,5 +8,5 @@ KEPT = ("PATH", "HOME", "LANG")
 
 
 def small_environment(more: Iterable[str] = ()) -> dict[str, str]:
-    """The variables that every program gets, and those that `more` names, as far as they are set."""
+    """What every program gets of the environment, and what `more` names; only what is set."""
     return {name: os.environ[name] for name in (*KEPT, *more) if name in os.environ}
