@@ -168,6 +168,53 @@ def test_a_provider_gets_the_key_at_its_own_address() -> None:
     ProviderModel("openai:m", settings).ready()
 
 
+OF_OPENAI = {
+    "OPENAI_API_KEY": "sk-secret",
+    "OPENAI_ADMIN_KEY": "sk-admin-secret",
+    "OPENAI_ORG_ID": "org-secret",
+    "OPENAI_PROJECT_ID": "proj-secret",
+    "OPENAI_CUSTOM_HEADERS": "X-Token: secret\nAuthorization: Bearer secret",
+    "OPENAI_WEBHOOK_SECRET": "whsec-secret",
+}
+
+
+@pytest.mark.parametrize("key_env", ["", "MY_KEY"])
+def test_what_the_environment_holds_for_openai_goes_to_no_other_server(
+    key_env: str, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in OF_OPENAI.items():
+        monkeypatch.setenv(name, value)
+    for name in ("local:m", "openai:m"):
+        assert ask(ProviderSettings(server.url(), key_env), name=name).text == "Hi"
+        headers = server.asked.pop()
+        assert "secret" not in str(headers)
+        assert headers.get("authorization") == (f"Bearer {KEY}" if key_env else None)
+
+
+def test_a_provider_gets_its_own_key_and_nothing_that_is_for_openai(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in OF_OPENAI.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("OLLAMA_BASE_URL", server.url())
+    monkeypatch.setenv("OLLAMA_API_KEY", KEY)
+    assert ask(ProviderSettings(), name="ollama:m").text == "Hi"
+    headers = server.asked.pop()
+    assert "secret" not in str(headers)
+    assert headers["authorization"] == f"Bearer {KEY}"
+
+
+def test_openai_gets_what_is_for_openai(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url())
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_ORG_ID", "org")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Token: mine")
+    assert ask(ProviderSettings(), name="openai-chat:m").text == "Hi"
+    headers = server.asked.pop()
+    assert (headers["x-token"], headers["openai-organization"]) == ("mine", "org")
+    assert headers["authorization"] == f"Bearer {KEY}"
+
+
 # Models: redirects
 
 

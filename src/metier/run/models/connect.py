@@ -3,32 +3,21 @@
 import os
 import re
 from contextlib import AbstractAsyncContextManager, nullcontext
-from functools import partial
 from typing import Any, NamedTuple
 
 from pydantic_ai.exceptions import UserError
-from pydantic_ai.models import (
-    Model,
-    create_async_http_client,
-    create_async_httpx2_client,
-    infer_model,
-)
+from pydantic_ai.models import Model, infer_model
 from pydantic_ai.providers import Provider, infer_provider_class
 
-from metier.core.addresses import check_address, host_of, is_at, redirected, shown_host
+from metier.core.addresses import check_address, host_of, is_at, shown_host
 from metier.errors import ModelError, UsageError
 from metier.run.models.failures import one_line
+from metier.run.models.guarded import LEGACY, NO_CLIENT, guarded_client, withhold_openai
 from metier.run.models.settings import ProviderSettings
 
 _EXTRA = re.compile(r"pydantic-ai-slim\[[\w,-]+\]")
-_LEGACY = ("cohere", "groq")
-"""Their packages take a client of httpx, all others that take one a client of httpx2."""
-_NO_CLIENT = ("bedrock", "huggingface", "xai")
-"""Their classes take no HTTP client of ours, so how they treat a redirect is up to their packages.
-
-boto3 follows none, and gRPC (xai) has none. huggingface_hub follows them with httpx, which sends
-the key to no other host.
-"""
+_OPENAI = ("azure", "azure-responses", "openai", "openai-chat", "openai-responses")
+"""What the environment holds for OpenAI is for these; the environment names their address too."""
 
 
 class Connection(NamedTuple):
@@ -71,8 +60,8 @@ def _compatible(provider: str, model: str, settings: ProviderSettings) -> Connec
     if settings.api_key_env:
         _check_key_host(settings, settings.base_url)
         key = _key(provider, settings)
-    http = create_async_httpx2_client()
-    _follow_no_redirect(http, f"{provider}:{model}")
+    http = guarded_client(f"{provider}:{model}")
+    withhold_openai(http, key or "")
     server = OpenAICompatibleProvider(
         provider, base_url=settings.base_url, api_key=key, http_client=http
     )
@@ -86,28 +75,15 @@ def _known(provider: str, model: str, settings: ProviderSettings) -> Connection:
     given: dict[str, Any] = {}
     if settings.api_key_env:
         given["api_key"] = _key(provider, settings)
-    if provider not in _NO_CLIENT:
-        is_legacy = provider in _LEGACY
-        given["http_client"] = (
-            create_async_http_client() if is_legacy else create_async_httpx2_client()
-        )
-        _follow_no_redirect(given["http_client"], name)
+    http = None
+    if provider not in NO_CLIENT:
+        http = given["http_client"] = guarded_client(name, legacy=provider in LEGACY)
     made: Provider[Any] = make(**given)
     if settings.api_key_env:
         _check_key_host(settings, made.base_url)
-    return Connection(infer_model(name, lambda _: made), given.get("http_client", nullcontext()))
-
-
-def _follow_no_redirect(http: Any, name: str) -> None:
-    """Make a client of httpx or httpx2 raise `ModelError` for an answer that leads elsewhere."""
-    http.follow_redirects = False
-    http.event_hooks = {**http.event_hooks, "response": [partial(_refuse_redirect, name)]}
-
-
-async def _refuse_redirect(name: str, response: Any) -> None:
-    if response.has_redirect_location:
-        said = redirected(str(response.request.url), response.headers["location"])
-        raise ModelError(f"{name} did not answer: {said}")
+    if http is not None and provider not in _OPENAI:
+        withhold_openai(http, getattr(made.client, "api_key", ""))
+    return Connection(infer_model(name, lambda _: made), http or nullcontext())
 
 
 def _check_key_host(settings: ProviderSettings, address: str) -> None:
