@@ -17,9 +17,11 @@ from metier.run.mcp_link import McpServer
 from metier.run.mcp_tools import mcp_tools
 from metier.run.models import ProviderModel, ProviderSettings, model_for
 from metier.run.tool import Tool
+from metier.run.toolbox import connected
 from metier.run.tools import ToolExecutor
 from metier.values.agents import ToolResult
 from metier.values.models import Message, ModelReply, ModelRequest
+from metier.values.running import ServerSetting
 
 KEY = "key-of-the-user"
 HELLO = ModelRequest("", [Message("user", "Hello")])
@@ -333,6 +335,23 @@ def test_plain_http_to_an_mcp_server_does_not_leave_the_machine_unless_the_user_
     with pytest.raises(MetierError, match="cannot be reached"):  # it speaks no MCP
         tools_of(settings._replace(plain_http=True, timeout=5.0))
     assert server.asked[0]["x-token"] == KEY
+
+
+@pytest.mark.parametrize("plain_http", [False, True])
+def test_the_settings_say_whether_the_user_named_an_mcp_server(
+    plain_http: bool, server: Server
+) -> None:
+    url = server.url("/mcp", NOT_LOOPBACK)
+    setting = ServerSetting("things", url=url, timeout=5.0, plain_http=plain_http)
+
+    async def main() -> ToolResult:
+        executor = ToolExecutor()
+        async with connected(executor, [setting], ["things__add"]):
+            return await executor.execute("things__add", {})
+
+    result = asyncio.run(main())
+    assert ("is plain http" in str(result.error)) != plain_http
+    assert bool(server.asked) == plain_http
 
 
 def test_an_mcp_server_with_a_password_in_its_url_is_refused() -> None:
