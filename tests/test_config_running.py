@@ -43,7 +43,8 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
     )
     config = load_config(str(tmp_path), environ={"HOME": str(tmp_path)})
     assert config.models.default == "local:tiny"
-    assert config.models.providers["local"] == ("http://127.0.0.1:8080/v1", "LOCAL_KEY")
+    local = config.models.providers["local"]
+    assert (local.base_url, local.api_key_env) == ("http://127.0.0.1:8080/v1", "LOCAL_KEY")
     assert config.tools.allow == ("count",)
     (command,) = config.tools.commands
     assert (command.name, command.argv) == ("count", ("wc", "-l", "{file}"))

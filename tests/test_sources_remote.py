@@ -8,7 +8,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,8 @@ from metier.values.outcomes import Issue
 
 CARD = b"---\nid: web-search\n---\nSearch.\n"
 FULL = b"a" * LARGEST
+OUTSIDE = "cards.example"
+"""A name that the tests lead to this machine."""
 PAUSE = 0.02
 SOON = 5.0
 """Seconds that a busy machine may need for what takes none."""
@@ -148,14 +150,14 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("no openssl command to make a certificate with")
     file = tmp_path_factory.mktemp("certificate") / "server.crt"
     argv = ["openssl", "req", "-x509", "-nodes", "-days", "2", "-subj", "/CN=metier test"]
-    argv += ["-newkey", "rsa:2048", "-addext", "subjectAltName=IP:127.0.0.1"]
+    argv += ["-newkey", "rsa:2048", "-addext", f"subjectAltName=IP:127.0.0.1,DNS:{OUTSIDE}"]
     argv += ["-keyout", str(file.with_suffix(".key")), "-out", str(file)]
     subprocess.run(argv, check=True, capture_output=True)
     return file
 
 
-@pytest.fixture
-def server(certificate: Path) -> Iterator[Server]:
+@contextmanager
+def serving(certificate: Path) -> Iterator[Server]:
     with Server(certificate) as running:
         thread = threading.Thread(target=running.serve_forever, args=(0.01,))
         thread.start()
@@ -165,6 +167,18 @@ def server(certificate: Path) -> Iterator[Server]:
             running.over.set()
             running.shutdown()
             thread.join()
+
+
+@pytest.fixture
+def server(certificate: Path) -> Iterator[Server]:
+    with serving(certificate) as running:
+        yield running
+
+
+@pytest.fixture
+def other(certificate: Path) -> Iterator[Server]:
+    with serving(certificate) as running:
+        yield running
 
 
 def source(server: Server, path: str, data: bytes = CARD, limit: float = SOON) -> RemoteSource:
@@ -311,6 +325,48 @@ def test_a_redirect_leads_to_https_alone(address: str, server: Server) -> None:
         message = failure(source(server, f"to/{url}"))
         assert message.startswith("only https:// is fetched, not")
         assert not was_contacted(listener)
+
+
+def looked_up(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    """Let `OUTSIDE` mean `address`; connections to it come to this machine all the same."""
+    real = socket.getaddrinfo
+
+    def found(host: Any, port: Any, *more: Any, **rest: Any) -> Any:
+        if host == OUTSIDE:
+            host = address if port is None else "127.0.0.1"
+        return real(host, port, *more, **rest)
+
+    monkeypatch.setattr(socket, "getaddrinfo", found)
+
+
+def test_a_redirect_may_lead_to_another_public_host(
+    server: Server, other: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_up(monkeypatch, "1.1.1.1")
+    address = other.url("card/a.md").replace("127.0.0.1", OUTSIDE)
+    assert source(server, f"to/{address}").load() == [("a", CARD)]
+    assert other.asked == ["/card/a.md"]
+
+
+@pytest.mark.parametrize("meant", ["127.0.0.1", "10.0.0.1", "169.254.169.254", "fd00::1"])
+def test_a_redirect_to_a_name_of_the_local_network_is_not_followed(
+    meant: str, server: Server, other: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_up(monkeypatch, meant)
+    address = other.url("card/a.md").replace("127.0.0.1", OUTSIDE)
+    message = failure(source(server, f"to/{address}"))
+    host = f"{OUTSIDE}:{other.server_port}"
+    assert message == f"the server redirects to {host}, which is no public address"
+    assert other.asked == []
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "10.0.0.1", "192.168.0.1"])
+def test_a_redirect_into_the_local_network_is_not_followed(
+    host: str, server: Server, other: Server
+) -> None:
+    address = other.url("card/a.md").replace("127.0.0.1", host)
+    assert "which is no public address" in failure(source(server, f"to/{address}"))
+    assert other.asked == []
 
 
 def was_contacted(listener: socket.socket) -> bool:

@@ -101,14 +101,22 @@ def test_no_shell_reads_the_arguments(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_it_learns_of_the_candidate_by_its_environment(
+def test_it_learns_of_the_candidate_by_its_environment(tmp_path: Path) -> None:
+    names = ["METIER_CANDIDATE", "METIER_CANDIDATE_FOLDER", "METIER_CAPABILITY"]
+    found = probe(tmp_path, f"import os; print(*(os.environ[name] for name in {names}))")
+    assert found.output == "one::skills/one skills/one web-search\n"
+    assert "METIER_CAPABILITY" not in os.environ
+
+
+def test_it_sees_no_more_of_the_environment_than_commands_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("SOME_SETTING", "kept")
-    names = ["METIER_CANDIDATE", "METIER_CANDIDATE_FOLDER", "METIER_CAPABILITY", "SOME_SETTING"]
-    found = probe(tmp_path, f"import os; print(*(os.environ[name] for name in {names}))")
-    assert found.output == "one::skills/one skills/one web-search kept\n"
-    assert "METIER_CAPABILITY" not in os.environ
+    monkeypatch.setenv("SECRET", "of the user")
+    monkeypatch.setenv("LANG", "C.UTF-8")
+    found = probe(tmp_path, "import os; print(*sorted(set(os.environ) - {'LC_CTYPE'}))")
+    own = {name for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    told = {"METIER_CANDIDATE", "METIER_CANDIDATE_FOLDER", "METIER_CAPABILITY"}
+    assert found.output.split() == sorted(own | told)
 
 
 def test_it_runs_in_the_workspace_with_nothing_to_read(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import socket
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +14,8 @@ import pytest
 from metier.errors import MetierError, UsageError
 from metier.run.mcp_link import McpServer
 from metier.run.mcp_tools import mcp_tools
-from metier.run.tools import ToolExecutor
+from metier.run.tool import Tool
+from metier.run.tools import Consent, ToolExecutor
 from metier.values.agents import ToolResult
 
 ENOUGH = 60.0
@@ -65,6 +66,10 @@ async def garble() -> str:
 def wipe() -> str:
     return "wiped"
 
+@server.tool(annotations=ToolAnnotations(read_only_hint=True, destructive_hint=False))
+def look() -> str:
+    return "looked"
+
 @server.tool(name="dotted.name")
 def dotted() -> str:
     return "dotted"
@@ -85,11 +90,17 @@ def stdio(folder: Path, code: str = SERVER + "\nserver.run()", **more: Any) -> M
     return McpServer(command=sys.executable, args=("server.py",), folder=str(folder), **more)
 
 
+def yes(tool: Tool, args: Mapping[str, Any]) -> bool:
+    return True
+
+
 @asynccontextmanager
-async def executor(settings: McpServer, **more: Any) -> AsyncIterator[ToolExecutor]:
+async def executor(
+    settings: McpServer, consent: Consent | Collection[str] = yes
+) -> AsyncIterator[ToolExecutor]:
     """The tools of one server, ready to be called."""
     async with mcp_tools("things", settings) as tools:
-        made = ToolExecutor(**more)
+        made = ToolExecutor(consent=consent)
         for tool in tools:
             made.register(tool)
         yield made
@@ -112,7 +123,7 @@ def test_the_tools_of_a_server_are_named_as_models_accept_it(tmp_path: Path) -> 
     names = [spec.name for spec in specs]
     assert names[:3] == ["things__add", "things__say", "things__show"]
     assert "things__dotted_name" in names
-    assert len(set(names)) == 11
+    assert len(set(names)) == 12
     assert all(len(name) <= 64 for name in names)
     assert specs[0].description == "Adds two numbers."
     assert specs[0].parameters["required"] == ["a"]
@@ -198,7 +209,7 @@ def test_a_server_that_dies_for_good_is_an_error_value(tmp_path: Path) -> None:
 def test_a_call_over_its_time_ends_and_the_server_goes_on(tmp_path: Path) -> None:
     async def main() -> list[ToolResult]:
         async with mcp_tools("things", stdio(tmp_path)) as tools:
-            made = ToolExecutor()
+            made = ToolExecutor(consent=yes)
             for tool in tools:
                 made.register(replace(tool, timeout=0.1) if "hang" in tool.name else tool)
             late = await made.execute("things__hang", {})
@@ -233,11 +244,21 @@ def test_many_calls_may_be_under_way_at_once(tmp_path: Path) -> None:
     assert [one.output["result"] for one in asyncio.run(main())] == list(range(1, 31))
 
 
-def test_a_tool_that_calls_itself_destructive_needs_consent(tmp_path: Path) -> None:
-    (denied,) = calls(stdio(tmp_path), ("wipe", {}))
-    assert denied.error_code == "TOOL_PERMISSION_DENIED"
-    (wiped,) = calls(stdio(tmp_path), ("wipe", {}), consent=["things__wipe"])
-    assert wiped.output == {"result": "wiped"}
+@pytest.mark.parametrize(
+    "tool",
+    ["add", "look", "wipe"],
+    ids=["no hints", "says it only reads", "says it destroys"],
+)
+def test_each_tool_needs_its_own_consent_whatever_the_server_says_of_it(
+    tool: str, tmp_path: Path
+) -> None:
+    wanted: list[tuple[str, Any]] = [("add", {"a": 1}), ("look", {}), ("wipe", {})]
+    for result in calls(stdio(tmp_path), *wanted, consent=()):
+        assert (result.error_code, result.retryable) == ("TOOL_PERMISSION_DENIED", False)
+        assert "--allow-tool things__" in str(result.error)
+    results = calls(stdio(tmp_path), *wanted, consent=[f"things__{tool}"])
+    ran = [one for (one, _), result in zip(wanted, results, strict=True) if result.success]
+    assert ran == [tool]
 
 
 ODD_SCHEMA = """

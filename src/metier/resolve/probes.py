@@ -7,6 +7,7 @@ import subprocess
 import time
 from dataclasses import dataclass
 
+from metier.core.environment import small_environment
 from metier.resolve.results import ProbeResult
 from metier.values.candidates import Candidate
 
@@ -25,9 +26,13 @@ class CommandProbe:
     """Where it runs: the workspace."""
 
     def __call__(self, candidate: Candidate, capability: str) -> ProbeResult:
-        """Run it for one candidate. Never raises, never waits longer than its time."""
+        """Run it for one candidate. Never raises, never waits longer than its time.
+
+        It sees PATH, HOME and LANG of the environment, as commands of agents do, and three
+        variables that say what it is asked about.
+        """
         environment = {
-            **os.environ,
+            **small_environment(),
             "METIER_CANDIDATE": candidate.id,
             "METIER_CANDIDATE_FOLDER": candidate.folder,
             "METIER_CAPABILITY": capability,

@@ -8,14 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, NoReturn
 
+from metier.core.environment import small_environment
 from metier.core.paths import is_inside
 from metier.errors import UsageError
 from metier.run.processes import Ended, run_process
 from metier.run.tool import MOST_OUTPUT, Tool, ToolContext, ToolError, invalid
 
 DEFAULT_TIMEOUT = 60.0
-KEPT = ("PATH", "HOME", "LANG")
-"""What a command sees of the environment unless its tool names more."""
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -149,9 +148,8 @@ class _Command:
         return folder if is_inside(folder, workspace) else None
 
     def _environment(self, context: ToolContext) -> dict[str, str]:
-        names = (*KEPT, *self.environment)
         return {
-            **{name: os.environ[name] for name in names if name in os.environ},
+            **small_environment(self.environment),
             "METIER_RUN_ID": context.run_id,
             "METIER_STEP_ID": context.step_id,
             "METIER_IDEMPOTENCY_KEY": context.idempotency_key,

@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from metier.core.addresses import check_address
 from metier.errors import MetierError, UsageError
 from metier.run.tool import one_line
 
@@ -32,6 +33,8 @@ class McpServer(NamedTuple):
     headers: Mapping[str, str] = MappingProxyType({})
     timeout: float = 60.0
     """Seconds for connecting, and for each call."""
+    plain_http: bool = False
+    """Whether the user named the url, so that http without encryption may leave the machine."""
 
 
 class LinkLostError(Exception):
@@ -113,9 +116,13 @@ class Link:
         import httpx2  # comes with mcp
         from mcp.client.streamable_http import streamable_http_client
 
-        headers = dict(self._settings.headers)
-        timeout = httpx2.Timeout(self._settings.timeout)
-        http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=timeout))
+        client = httpx2.AsyncClient(
+            headers=dict(self._settings.headers),
+            timeout=httpx2.Timeout(self._settings.timeout),
+            follow_redirects=False,
+            max_redirects=0,  # mcp itself would follow those that stay on the host
+        )
+        http = await stack.enter_async_context(client)
         return streamable_http_client(self._settings.url, http_client=http)
 
     async def _process(self, stack: AsyncExitStack) -> Any:
@@ -175,6 +182,9 @@ def unreachable(name: str, reason: str) -> MetierError:
 def _check(name: str, settings: McpServer) -> None:
     if bool(settings.command) == bool(settings.url):
         raise UsageError(f"MCP server '{name}' needs either a command or a url")
+    if settings.url:
+        what = f"the url of MCP server '{name}'"
+        check_address(settings.url, plain_http=settings.plain_http, what=what)
     try:
         import mcp  # noqa: F401  # an extra; only whether it is there
     except ImportError:

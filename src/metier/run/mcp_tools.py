@@ -25,9 +25,10 @@ _HASH = 8
 async def mcp_tools(server_name: str, settings: McpServer) -> AsyncIterator[list[Tool]]:
     """The tools of a server, named `server__tool`, while the block lasts.
 
-    They may be called from any task. A server that dies gives an error value, and is started
-    anew by the next call. Raises `UsageError` when the settings are wrong or the extra is not
-    installed, and `MetierError` when the server cannot be reached.
+    Each of them needs consent, whatever hints the server gives. They may be called from any task.
+    A server that dies gives an error value, and is started anew by the next call. Raises
+    `UsageError` when the settings are wrong or the extra is not installed, and `MetierError` when
+    the server cannot be reached.
     """
     server = _Server(server_name, settings)
     try:
@@ -114,13 +115,12 @@ def _tool(server: _Server, found: "types.Tool", name: str) -> Tool:
     def refuse(_args: dict[str, Any]) -> Any:
         raise ToolError(f"MCP server '{server.name}': {unusable}", code="TOOL_VALIDATION_ERROR")
 
-    hints = found.annotations
     more: dict[str, Any] = {
         "name": name,
         "description": found.description or "",
         "call": call,
         "timeout": server.settings.timeout,
-        "needs_consent": hints is not None and hints.destructive_hint is True,
+        "needs_consent": True,  # whatever the server says of it: its hints are its own words
     }
     try:
         return Tool(schema=found.input_schema, **more)

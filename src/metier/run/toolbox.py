@@ -62,6 +62,7 @@ async def connected(
                 server.url,
                 server.headers,
                 server.timeout,
+                server.plain_http,
             )
             names = [one for one in wanted if one.startswith(f"{server.name}__")]
             try:

@@ -133,8 +133,8 @@ class ToolExecutor:
             agreed, why = False, f" (asking failed: {_text(error)})"
         if not agreed:
             raise ToolError(
-                f"'{tool.name}' needs consent{why}: run with --allow-tool {tool.name}, or set "
-                f'allow = ["{tool.name}"] under [tools] in metier.toml',
+                f"'{tool.name}' needs consent{why}: run with --allow-tool {tool.name}, or allow it "
+                "in your own settings",
                 code="TOOL_PERMISSION_DENIED",
             )
 

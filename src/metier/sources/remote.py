@@ -7,8 +7,9 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from metier.core.addresses import check_address, host_of, is_inner_host, shown_host
 from metier.core.text import printable
-from metier.errors import SourceError
+from metier.errors import SourceError, UsageError
 from metier.sources.cards import LARGEST, LIMIT_SECONDS, SUFFIX, SourcedCard, file_stem, reason
 
 if TYPE_CHECKING:
@@ -77,17 +78,32 @@ def shown_address(url: str) -> str:
 
 
 def _check_address(url: str) -> None:
+    shown = shown_address(url)
+    if not host_of(url) or not url.lower().startswith("https:"):
+        raise SourceError(f"only https:// is fetched, not {shown}", where=shown)
+    try:
+        check_address(url)
+    except UsageError as error:
+        raise SourceError(error.message, where=shown) from None
+
+
+def _check_outside(url: str, first: str) -> None:
+    """Raise `SourceError` for a redirect into the network of the user, which is not asked for.
+
+    What a name means is looked up again for the connection; should it mean another place then,
+    that place has no certificate for the name.
+    """
+    import socket
     from urllib.parse import urlsplit
 
-    shown = shown_address(url)
-    try:
-        parts = urlsplit(url)
-    except ValueError as error:
-        raise SourceError(f"no address: {reason(error)}", where=shown) from None
-    if parts.scheme != "https" or not parts.hostname:
-        raise SourceError(f"only https:// is fetched, not {shown}", where=shown)
-    if "@" in parts.netloc:
-        raise SourceError("an address must not hold a name or password", where=shown)
+    host = host_of(url)
+    hosts = [host]
+    with suppress(OSError):  # the connection will tell
+        found = socket.getaddrinfo(urlsplit(url).hostname, None)
+        hosts += [str(address[0]) for *_, address in found]
+    if any(is_inner_host(one) for one in hosts):
+        message = f"the server redirects to {shown_host(host)}, which is no public address"
+        raise SourceError(message, where=first)
 
 
 def _fetch(url: str, limit: float, context: "ssl.SSLContext | None") -> bytes:
@@ -129,9 +145,11 @@ def _get(url: str, opener: "OpenerDirector") -> bytes:
     """The answer to a GET; redirects are followed here, so that each address is checked."""
     from urllib.parse import urljoin
 
-    first = shown_address(url)
+    first, own_host = shown_address(url), host_of(url)
     for _ in range(MOST_REDIRECTS + 1):
         _check_address(url)
+        if host_of(url) != own_host:
+            _check_outside(url, first)
         with opener.open(url) as response:
             if response.status == 200:
                 return bytes(response.read(LARGEST + 1))

@@ -14,8 +14,8 @@ from pydantic_ai.messages import (
     TextPart,
     TextPartDelta,
 )
-from pydantic_ai.models import Model
 
+from metier.run.models.connect import Connection
 from metier.run.models.failures import failures_of
 from metier.run.models.translate import Translated, reply_of, translated
 from metier.values.models import ModelReply, ModelRequest
@@ -24,26 +24,28 @@ Guard = Callable[[], AbstractContextManager[None]]
 """Within it every error is a `ModelError`."""
 
 
-async def ask(name: str, client: Model, request: ModelRequest, hidden: str = "") -> ModelReply:
+async def ask(
+    name: str, connection: Connection, request: ModelRequest, hidden: str = ""
+) -> ModelReply:
     """The answer, piece by piece when the request wants it so.
 
     Raises `ModelError`; no message of it has `hidden`, the key, in it.
     """
     guard = partial(failures_of, name, hidden)
-    asked = translated(request, client)
+    asked = translated(request, connection.model)
     if request.on_text:
-        response = await _streamed(guard, client, asked, request.on_text)
+        response = await _streamed(guard, connection, asked, request.on_text)
     else:
-        response = await _whole(guard, client, asked)
+        response = await _whole(guard, connection, asked)
     with guard():
         if response.finish_reason == "content_filter" and not response.parts:
             raise ContentFilterError("")
         return reply_of(response, request)
 
 
-async def _whole(guard: Guard, client: Model, asked: Translated) -> ModelResponse:
+async def _whole(guard: Guard, connection: Connection, asked: Translated) -> ModelResponse:
     with guard():
-        async with client:
+        async with connection.http, connection.model as client:
             return await model_request(
                 client,
                 asked.messages,
@@ -53,11 +55,11 @@ async def _whole(guard: Guard, client: Model, asked: Translated) -> ModelRespons
 
 
 async def _streamed(
-    guard: Guard, client: Model, asked: Translated, on_text: Callable[[str], None]
+    guard: Guard, connection: Connection, asked: Translated, on_text: Callable[[str], None]
 ) -> ModelResponse:
     """The whole answer; what `on_text` raises is not taken for an error of the model."""
     response = ModelResponse(parts=[])
-    async with aclosing(_pieces(guard, client, asked)) as pieces:
+    async with aclosing(_pieces(guard, connection, asked)) as pieces:
         async for piece in pieces:
             if isinstance(piece, str):
                 on_text(piece)
@@ -67,12 +69,13 @@ async def _streamed(
 
 
 async def _pieces(
-    guard: Guard, client: Model, asked: Translated
+    guard: Guard, connection: Connection, asked: Translated
 ) -> AsyncGenerator[str | ModelResponse, None]:
     """Each piece of the text as it comes, and at the end the response."""
     with guard():
         async with (
-            client,
+            connection.http,
+            connection.model as client,
             model_request_stream(
                 client,
                 asked.messages,

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from metier.core.addresses import check_address
 from metier.core.nearest import nearest
 from metier.errors import UsageError
 from metier.run.models.offline import NAME as OFFLINE
@@ -25,7 +26,7 @@ def model_for(name: str, *, settings: Mapping[str, ProviderSettings] | None = No
 
     `settings` are those of providers by name; one with a `base_url` needs no other knowledge.
     Nothing is loaded or connected. Raises `UsageError` for a name that means no model, and for an
-    address that is none.
+    address that is none or that no key may be sent to.
     """
     settings = settings or {}
     if name in ("offline", OFFLINE):
@@ -35,7 +36,8 @@ def model_for(name: str, *, settings: Mapping[str, ProviderSettings] | None = No
         raise _not_a_name(name)
     own = settings.get(provider, ProviderSettings())
     if own.base_url:
-        _check_address(provider, own.base_url)
+        what = f"the base_url of '{provider}'"
+        check_address(own.base_url, plain_http=own.plain_http, what=what)
     elif provider not in PROVIDERS:
         raise _unknown(provider, [*PROVIDERS, *settings, "offline"])
     return ProviderModel(name, own)
@@ -51,9 +53,3 @@ def _unknown(provider: str, known: list[str]) -> UsageError:
     near = nearest(provider, known)
     hint = f"did you mean '{near}'?" if near else "give it a base_url in the settings"
     return UsageError(f"no provider of models is called '{provider}'", hint=hint)
-
-
-def _check_address(provider: str, address: str) -> None:
-    if not address.startswith(("http://", "https://")):
-        message = f"the base_url of '{provider}' is not an http or https address"
-        raise UsageError(message, hint="such as http://localhost:8080/v1")

@@ -38,10 +38,16 @@ def failures_of(name: str, hidden: str = "") -> Iterator[None]:
     """Raise as `ModelError` whatever goes wrong inside, without the text to be hidden."""
     try:
         yield
-    except MetierError:
-        raise
     except Exception as error:  # every provider's library has exceptions of its own
-        raise ModelError(_message(name, error, hidden), kind=_kind(error)) from None
+        ours = _ours(error)
+        raise ours or ModelError(_message(name, error, hidden), kind=_kind(error)) from None
+
+
+def _ours(error: BaseException | None) -> MetierError | None:
+    """The error that we raised, also when a library has wrapped it in its own; None for others."""
+    while error is not None and not isinstance(error, MetierError):
+        error = error.__cause__
+    return error
 
 
 def _kind(error: Exception) -> str:

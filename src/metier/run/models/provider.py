@@ -48,12 +48,15 @@ class ProviderModel:
         with _LOADING:
             try:
                 from metier.run.models.ask import ask  # an extra
-                from metier.run.models.connect import connect
+                from metier.run.models.connect import Connection, connect
             except ImportError:
                 raise _missing(self.name) from None
-            client = self._connect() if self._connect else connect(self.name, self._settings)
+            if self._connect:
+                connection = Connection(self._connect())
+            else:
+                connection = connect(self.name, self._settings)
         key = os.environ.get(self._settings.api_key_env, "")
-        return partial(ask, self.name, client, hidden=key)
+        return partial(ask, self.name, connection, hidden=key)
 
 
 def _missing(name: str) -> ModelError:
