@@ -2,11 +2,16 @@
 
 import os
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from metier.boundary import demand_of, workspace_of
+from metier.config import read_settings
+from metier.config.record import Entry, TrustRecord
+from metier.storage.places import state_room
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SIBLING_CORPUS = REPOSITORY.parent / "shared" / "corpora" / "skills-10k.tar.gz"
@@ -27,8 +32,25 @@ def empty_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
     for name in list(os.environ):
         if name.startswith("METIER_") and name not in KEPT:
             monkeypatch.delenv(name)
-    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME"):
+        monkeypatch.delenv(name, raising=False)
     return home
+
+
+def trust(
+    root: Path | str, *, speak: bool = False, environ: Mapping[str, str] | None = None
+) -> str:
+    """Record that the user trusts a workspace as it is now; the digest of its power set."""
+    environ = os.environ if environ is None else environ
+    workspace = workspace_of(root)
+    powers = demand_of(read_settings(workspace, environ=environ), environ).powers
+    TrustRecord(environ, workspace).put(workspace, Entry.of(powers, speak=speak))
+    return powers.digest
+
+
+def state_of(root: Path | str, environ: Mapping[str, str] | None = None) -> Path:
+    """The folder with the state of a workspace."""
+    return Path(state_room(workspace_of(root), environ).path)
 
 
 class Workspace:
@@ -44,6 +66,15 @@ class Workspace:
         file.write_bytes(text if isinstance(text, bytes) else text.encode())
         os.utime(file, (1_000_000_000, 1_000_000_000))
         return file
+
+    def trust(self, *, speak: bool = False) -> str:
+        """Trust the workspace as it is now, as its user would; the digest."""
+        return trust(self.root, speak=speak)
+
+    @property
+    def state(self) -> Path:
+        """The folder with its state."""
+        return state_of(self.root)
 
     def skill(
         self,

@@ -197,11 +197,7 @@ def _insert(store: RunStore, tables: _Tables) -> int:
     for run in tables["run"]:
         if run["id"] in known or not {run["request"], run["profile"]} <= blobs.keys():
             continue
-        own = [
-            run,
-            *_of_run(tables["step"], run["key"]),
-            *_of_run(tables["checkpoint"], run["key"]),
-        ]
+        own = [run, *(row for one in ("step", "checkpoint") for row in _of_run(tables[one], run))]
         key = store.new_key()
         with store.transaction() as connection:
             for blob in _blobs_of(own):
@@ -211,15 +207,15 @@ def _insert(store: RunStore, tables: _Tables) -> int:
                     )
             for table in ("run", "step", "checkpoint"):
                 columns = _COLUMNS[table]
-                rows = [run] if table == "run" else _of_run(tables[table], run["key"])
+                rows = [run] if table == "run" else _of_run(tables[table], run)
                 for row in rows:
                     _insert_row(connection, table, columns, _moved(table, row, key))
         taken += 1
     return taken
 
 
-def _of_run(rows: list[dict[str, Any]], key: int) -> list[dict[str, Any]]:
-    return [row for row in rows if row["run"] == key]
+def _of_run(rows: list[dict[str, Any]], run: dict[str, Any]) -> list[dict[str, Any]]:
+    return [row for row in rows if row["run"] == run["key"]]
 
 
 def _blobs_of(rows: list[dict[str, Any]]) -> set[int]:

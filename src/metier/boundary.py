@@ -53,7 +53,8 @@ def read_boundary(
     `for_host` is for processes that a host starts: no variable and no flag gives them power.
     """
     settings = read_settings(workspace, file=file, environ=environ, for_host=for_host)
-    decided = decide(settings, trust, environ)
+    own = settings if settings.own or file is None else read_settings(workspace, environ=environ)
+    decided = decide(own, trust, environ)
     config = settings.config(is_trusted=decided.is_trusted)
     return Boundary(workspace, decided, _with_bound_keys(config, decided))
 
@@ -180,10 +181,13 @@ def untrusted_error(workspace: str, trust: Trust, what: str) -> TrustError:
 def _agents(
     settings: Settings, environ: Mapping[str, str]
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """What each agent of the workspace may do, and the digests of their files."""
+    """What each agent of the workspace may do, and the digests of their files.
+
+    Folders outside the workspace are not looked into: it is not known yet whether it is trusted.
+    """
     config = settings.config(is_trusted=True)
     roots = roots_for(settings.workspace, config, user_home(environ))
-    own = [root for root in roots if root.kind == "agent" and root.origin == "workspace"]
+    own = [root for root in roots if root.kind == "agent" and root.label == "workspace"]
     reading = read_documents(own)
     powers: dict[str, Any] = {}
     digests: dict[str, str] = {}

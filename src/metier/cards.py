@@ -57,7 +57,8 @@ class Cards:
     ) -> "ChosenCards":
         """The cards for a conversation; `budget` takes the place of their own.
 
-        Without `include_untrusted` those of an untrusted workspace do not exist. Raises `UsageError` when no scorer has the name given.
+        Without `include_untrusted` those of an untrusted workspace do not exist. Raises
+        `UsageError` when no scorer has the name given.
         """
         config = for_agent(self._config, agent)
         context = SelectionContext(

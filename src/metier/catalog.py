@@ -15,6 +15,7 @@ from metier.boundary import (
 )
 from metier.boundary import workspace_of as workspace_of
 from metier.config import Config
+from metier.consent import check_files
 from metier.discover.roots import roots_for
 from metier.index import documents
 from metier.index.missing import no_such_document
@@ -358,7 +359,10 @@ class Catalog:
     def _resolver(self) -> "Resolver":
         from metier.resolver import Resolver  # a refresh with nothing to do needs none of it
 
-        return Resolver(self.store, self.workspace, self.config, self.room)
+        return Resolver(self.store, self.workspace, self.config, self.room, self._check_files)
+
+    def _check_files(self, argv: Sequence[str], folder: str) -> None:
+        check_files(argv, folder, self.workspace, self.trust)
 
     @property
     def count_tokens(self) -> "CountTokens":

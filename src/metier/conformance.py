@@ -6,10 +6,12 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from metier.boundary import Boundary, workspace_of
 from metier.catalog import Catalog
 from metier.config import Config
 from metier.core.paths import is_inside
 from metier.errors import MetierError, UsageError
+from metier.values.trust import Trust
 
 CASES = "cases"
 """The folder of a suite that holds its cases, one a file."""
@@ -140,7 +142,9 @@ def _write(root: str, files: Mapping[str, str]) -> None:
 def _report(root: str, query: Mapping[str, Any]) -> dict[str, Any]:
     """The full report of the run that `query` asks for; `error` alone when it is refused."""
     start = os.path.join(root, *query.get("start", "").split("/"))
-    with Catalog.in_memory(start, config=Config(host_folders=False), home=root) as catalog:
+    config = Config(host_folders=False)
+    boundary = Boundary(workspace_of(start), Trust("trusted"), config)  # its files are ours
+    with Catalog.in_memory(boundary, home=root) as catalog:
         if not is_inside(catalog.workspace, root):
             raise UsageError(
                 "temporary folders lie in another workspace",

@@ -28,9 +28,8 @@ def check_agent(row: Row, trust: Trust) -> None:
     why = "it is not part of the workspace that you trusted"
     if row.path in trust.agents:
         why = "its file changed while it was being read"
-    raise TrustError(
-        f"agent '{row.handle}' does not run: {why}", where=row.path, hint="metier trust"
-    )
+    message = f"agent '{row.handle}' does not run: {why}"
+    raise TrustError(message, where=row.path, hint="metier trust")
 
 
 def check_files(argv: Sequence[str], folder: str, workspace: str, trust: Trust) -> None:

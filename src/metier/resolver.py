@@ -4,7 +4,8 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any, get_args
 
 from metier.config import ALIAS_FILE, Config
@@ -39,13 +40,29 @@ _INTERESTING = re.compile('"(?:capabilities|contract|compatibility)"')
 """What front matter must hold to say more than name and description do."""
 
 
+CheckFiles = Callable[[Sequence[str], str], None]
+
+
+def _nothing_to_check(_argv: Sequence[str], _folder: str) -> None:
+    """For probes that are all the user's own."""
+
+
 class Resolver:
     """Resolves requirements against what one catalogue knows."""
 
     def __init__(
-        self, store: Store, workspace: str, config: Config, room: Room | None = None
+        self,
+        store: Store,
+        workspace: str,
+        config: Config,
+        room: Room | None = None,
+        check_files: CheckFiles = _nothing_to_check,
     ) -> None:
-        """`room` is where reports are kept; without one none is."""
+        """`room` is where reports are kept; without one none is.
+
+        `check_files` is called with the command line of a probe of the workspace before it starts.
+        """
+        self._check_files = check_files
         self._store = store
         self._workspace = workspace
         self._config = config
@@ -227,7 +244,12 @@ class Resolver:
         from metier.resolve.probes import CommandProbe  # starting processes loads a lot
 
         return {
-            probe.capability: CommandProbe(probe.argv, probe.timeout, self._workspace)
+            probe.capability: CommandProbe(
+                probe.argv,
+                probe.timeout,
+                self._workspace,
+                None if probe.is_users else partial(self._check_files, probe.argv, ""),
+            )
             for probe in self._config.probes
         }
 

@@ -29,6 +29,8 @@ _PAUSE = 1.5
 """Seconds before each step on a terminal: time to read."""
 _STEPS: tuple[tuple[str, Sequence[str]], ...] = (
     ("Find everything: one command, no set-up.", ("refresh",)),
+    ("Its settings do not count until you trust it. This is what it asks for.", _SHOWN),
+    ("You looked at it, and agree to exactly that.", _ACCEPTED),
     ("These are the skills of a small team.", ("list", "skills")),
     ("Who provides what?", ("providers", "web-search")),
     ("Which one, and why? By written rules.", ("resolve", "-r", "web-search")),
@@ -49,8 +51,6 @@ _STEPS: tuple[tuple[str, Sequence[str]], ...] = (
         ("inject", "--task", _QUESTION, "--min-signal", "60", "--explain"),
     ),
     ("Which agent is this task for?", ("select", _RELEASE, "--explain")),
-    ("Nothing in a folder runs until you trust it. This is what it asks for.", _SHOWN),
-    ("You looked at it, and agree to exactly that.", _ACCEPTED),
     (
         "It runs: steps in parallel, skills by rule, delegates. Then its process is killed.",
         _KILLED,

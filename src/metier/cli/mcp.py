@@ -10,7 +10,6 @@ from click.core import ParameterSource
 
 from metier.cli.hook import own_command, print_plan
 from metier.cli.session import Session, metier_command
-from metier.config import Config
 from metier.errors import UsageError
 from metier.hooks.changes import apply
 from metier.hooks.hosts import Scope
@@ -23,7 +22,7 @@ _FOR_SERVING = {**_FOR_HTTP, "over_http": "--http", "allow_run": "--allow-run"}
 _FOR_INSTALLING = {"for_user": "--user", "dry_run": "--dry-run"}
 
 
-@metier_command("mcp")
+@metier_command("mcp", for_host=True)
 @click.argument(
     "action",
     type=click.Choice(["install", "uninstall"]),
@@ -110,11 +109,11 @@ def _refuse_strays(action: str | None, over_http: bool) -> None:
 # Serving
 
 
-class _NothingRuns(Session):
-    """A session whose catalogue starts no command: not even a probe."""
-
-    def config(self) -> Config:
-        return super().config()._replace(probes=())
+def _without_probes(session: Session) -> Session:
+    """The session with a catalogue that starts no command: not even a probe."""
+    boundary = session.boundary
+    session.boundary = boundary._replace(config=boundary.config._replace(probes=()))
+    return session
 
 
 def _serve(
@@ -131,7 +130,7 @@ def _serve(
     from metier.mcp.serve import run_http, run_stdio  # the SDK loads a lot
 
     os.environ.setdefault("METIER_OFFLINE", "1")  # no host waits for sources of cards
-    serving: Session = session if allow_run else _NothingRuns(*session)
+    serving = session if allow_run else _without_probes(session)
     if not over_http:
         run_stdio(serving.catalog, allow_run=allow_run)
         return 0

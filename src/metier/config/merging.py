@@ -64,20 +64,17 @@ def narrowed_values(
             if kind == "comfort":
                 value = checked(key, raw, layer.where(key))
                 if key in _FOLDERS:
-                    inside = tuple(one for one in value if is_inside_text(one, workspace))
-                    ignored.update(
-                        dict.fromkeys(f"{key}: {one}" for one in value if one not in inside)
-                    )
-                    value = inside
+                    outside = [one for one in value if not is_inside_text(one, workspace)]
+                    ignored.update({key: None} if outside else {})
+                    value = tuple(one for one in value if one not in outside)
                 values.setdefault(key, value)
             elif key == "disabled":
                 values.setdefault("own_disabled", checked(key, raw, layer.where(key)))
         ignored.update(
             dict.fromkeys(key for key, _ in entries(layer.values) if class_of(key) == "power")
         )
-    tables = [
-        (one.values["capabilities"], one.source) for one in own if "capabilities" in one.values
-    ]
+    found = ((layer.values.get("capabilities"), layer.source) for layer in own)
+    tables = [(table, source) for table, source in found if table is not None]
     if tables:
         base = users.get("capabilities", CapabilitiesConfig())
         values["own_capabilities"] = _tightened(base, tables)
@@ -109,6 +106,8 @@ def _owned(key: str, value: Any, layer: Layer) -> Any:
         return value._replace(
             commands=commands, allow=allow if is_users else (), requests=() if is_users else allow
         )
+    if key == "probes":
+        return tuple(one._replace(is_users=is_users) for one in value)
     if key == "mcp":
         return tuple(one._replace(is_users=is_users, plain_http=is_users) for one in value)
     if key == "models":

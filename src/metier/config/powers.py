@@ -238,16 +238,10 @@ def differences(before: Mapping[str, Any], after: Powers) -> list[str]:
         old = old if isinstance(old, Mapping) else {}
         for key in sorted({*old, *now[part]}):
             if old.get(key) != now[part].get(key):
-                lines += _change(
-                    key, key in old, old.get(key), key in now[part], now[part].get(key)
-                )
+                lines += [f"- {key} = {_shown(old[key])}"] if key in old else []
+                lines += [f"+ {key} = {_shown(now[part][key])}"] if key in now[part] else []
     return lines
 
 
-def _change(key: str, was: bool, old: Any, is_now: bool, new: Any) -> list[str]:
-    shown = []
-    if was:
-        shown.append(f"- {key} = {json.dumps(old, ensure_ascii=False, sort_keys=True)}")
-    if is_now:
-        shown.append(f"+ {key} = {json.dumps(new, ensure_ascii=False, sort_keys=True)}")
-    return shown
+def _shown(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)

@@ -40,6 +40,20 @@ ERROR_PAGES: dict[str, str] = {
         "A setting is wrong, and nothing was done. The message names the setting and the file: "
         "metier.toml, pyproject.toml, your own metier.toml, or the environment. Correct it there."
     ),
+    "WORKSPACE_UNTRUSTED": (
+        "The workspace may not do that until you trust it. metier reads the documents of any "
+        "folder; commands, servers, models, keys, probes, sources and agents of a folder count "
+        "only once you have seen them: 'metier trust' shows each and asks. After a change you are "
+        "asked again. In CI set METIER_TRUST to the digest that 'metier trust --show' prints."
+    ),
+    "TRUST_RECORD_INVALID": (
+        "The file in which metier keeps what you trust cannot be read, so nothing is trusted. "
+        "Move it away, and trust each workspace again with 'metier trust'."
+    ),
+    "TRUST_DIGEST_DIFFERS": (
+        "What the workspace asks for is not what the digest stands for, so nothing was recorded. "
+        "See with 'metier trust --show' what it asks for now, and accept that if you agree."
+    ),
     "NOT_KEPT": (
         "An outcome cannot be kept, so nothing is recorded. Either the folder .dci/state is "
         "read-only, or the history in it makes no sense; such a file is never overwritten."
@@ -141,16 +155,17 @@ ERROR_PAGES: dict[str, str] = {
         "Free some space and try again; what was in the catalogue before is still there."
     ),
     "STORE_READ_ONLY": (
-        "metier cannot open or write its catalogue. It is the file .metier/metier.db in the "
-        "workspace: check who owns the folder and whether the disk is mounted read-only."
+        "metier cannot open or write its state. The line below the message names the file, in "
+        "your state folder ($XDG_STATE_HOME/metier, else ~/.local/state/metier): check who owns "
+        "it and whether the disk is mounted read-only. METIER_STATE_DIR names another folder."
     ),
     "STORE_CORRUPT": (
         "The file of the catalogue is damaged or is no database. "
-        "Remove .metier/metier.db: the next refresh builds it again from your documents."
+        "Remove the file that is named: the next refresh builds it again from your documents."
     ),
     "STORE_NEWER": (
         "A newer metier has written the catalogue, and this one cannot read it. "
-        "Upgrade metier, or remove .metier/metier.db: the next refresh builds it again."
+        "Upgrade metier, or remove the file that is named: the next refresh builds it again."
     ),
     **RUN_PAGES,
 }

@@ -64,7 +64,7 @@ RUN_PAGES: dict[str, str] = {
     ),
     "CHECKPOINT_SAVE_FAILED": (
         "The checkpoint could not be written. "
-        "Check the disk and who may write to the folder .metier."
+        "Check the disk and who may write to your state folder."
     ),
     "DELEGATION_MAX_DEPTH_EXCEEDED": (
         "The chain of delegations is as deep as maxDepth under 'delegation' allows. "
@@ -134,8 +134,9 @@ RUN_PAGES: dict[str, str] = {
         "Raise the limit, or let the step try again with a retryPolicy."
     ),
     "TOOL_PERMISSION_DENIED": (
-        "The agent may not call this tool: its profile does not list it, or nobody consented to "
-        "it. List it under 'tools'; for a command also run with --allow-tool NAME."
+        "The agent may not call this tool: its profile does not list it, or you have not agreed "
+        "to it. List it under 'tools'. Commands and the tools of MCP servers also need your "
+        "consent: run with --allow-tool NAME, or allow it in your own settings."
     ),
     "TOOL_SERVER_FAILED": (
         "The MCP server named in the settings could not be started or asked for its tools. "

@@ -68,7 +68,7 @@ def read_alias_table(path: str, source: str, shown: str) -> tuple[AliasTable | N
     try:
         return parse_alias_table(_text_of(path, source), source, shown)
     except (OSError, UnicodeDecodeError) as error:
-        message = f"cannot be read: {error}"
+        message = f"cannot be read: {getattr(error, 'strerror', None) or error}"
         return None, [Issue("DC403", message, shown, hint="until then it does not count")]
 
 

@@ -5,9 +5,11 @@ import selectors
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from metier.core.environment import small_environment
+from metier.errors import MetierError
 from metier.resolve.results import ProbeResult
 from metier.values.candidates import Candidate
 
@@ -24,6 +26,8 @@ class CommandProbe:
     timeout: float
     folder: str
     """Where it runs: the workspace."""
+    before_start: Callable[[], None] | None = None
+    """Called just before it starts; raises `MetierError` when it must not."""
 
     def __call__(self, candidate: Candidate, capability: str) -> ProbeResult:
         """Run it for one candidate. Never raises, never waits longer than its time.
@@ -38,6 +42,8 @@ class CommandProbe:
             "METIER_CAPABILITY": capability,
         }
         try:
+            if self.before_start is not None:
+                self.before_start()
             process = subprocess.Popen(
                 self.argv,
                 cwd=self.folder,
@@ -47,7 +53,7 @@ class CommandProbe:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        except (OSError, ValueError, IndexError) as error:
+        except (OSError, ValueError, IndexError, MetierError) as error:
             return ProbeResult(candidate.id, capability, False, f"cannot be started: {error}")
         try:
             output, in_time = _read(process, time.monotonic() + self.timeout)

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -35,6 +35,8 @@ class McpServer(NamedTuple):
     """Seconds for connecting, and for each call."""
     plain_http: bool = False
     """Whether the user named the url, so that http without encryption may leave the machine."""
+    before_start: Callable[[], None] | None = None
+    """Called just before a process starts; raises `MetierError` when it must not."""
 
 
 class LinkLostError(Exception):
@@ -57,6 +59,8 @@ class Link:
     async def opened(cls, name: str, settings: McpServer) -> "Link":
         """A connection that is ready. Raises `UsageError` or `MetierError`."""
         _check(name, settings)
+        if settings.before_start is not None and settings.command:
+            settings.before_start()
         link = cls(settings)
         try:
             await asyncio.wait(

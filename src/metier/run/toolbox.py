@@ -1,36 +1,58 @@
 """The tools that the settings name: commands, and those of MCP servers."""
 
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 from metier.errors import MetierError
 from metier.run.commands import command_tool
 from metier.run.tool import Tool, ToolContext, ToolError
 from metier.run.tools import Consent, ToolExecutor
-from metier.values.running import ServerSetting, ToolSettings
+from metier.values.running import CommandSetting, ServerSetting, ToolSettings
+
+CheckFiles = Callable[[Sequence[str], str], None]
+"""Raises when a file that a command line names, in a folder, is not the one that was trusted."""
 
 
-def toolbox(settings: ToolSettings, workspace: str, consent: Consent) -> ToolExecutor:
-    """An executor with the commands of the settings. Raises `UsageError` for a wrong one."""
+def toolbox(
+    settings: ToolSettings, workspace: str, consent: Consent, check: CheckFiles
+) -> ToolExecutor:
+    """An executor with the commands of the settings. Raises `UsageError` for a wrong one.
+
+    `check` is called just before a command of the workspace starts.
+    """
     executor = ToolExecutor(consent=consent)
     for one in settings.commands:
-        executor.register(
-            command_tool(
-                one.name,
-                one.argv,
-                workspace=workspace,
-                description=one.description,
-                schema=one.schema,
-                folder=one.folder,
-                timeout=one.timeout,
-                stdin=cast(Any, one.stdin),
-                output=cast(Any, one.output),
-                environment=one.environment,
-                raw=one.raw,
-            )
+        tool = command_tool(
+            one.name,
+            one.argv,
+            workspace=workspace,
+            description=one.description,
+            schema=one.schema,
+            folder=one.folder,
+            timeout=one.timeout,
+            stdin=cast(Any, one.stdin),
+            output=cast(Any, one.output),
+            environment=one.environment,
+            raw=one.raw,
         )
+        executor.register(tool if one.is_users else _checked(tool, one, check))
     return executor
+
+
+def _checked(tool: Tool, setting: CommandSetting, check: CheckFiles) -> Tool:
+    """The tool, which looks at the files that its command names before each start."""
+
+    async def call(prepared: Any, context: ToolContext) -> Any:
+        try:
+            check(setting.argv, setting.folder)
+        except MetierError as error:
+            raise ToolError(error.message, code="TOOL_PERMISSION_DENIED") from None
+        return await tool.call(prepared, context)
+
+    return replace(tool, call=call)
 
 
 def _unreachable(name: str, error: MetierError) -> Tool:
@@ -42,11 +64,21 @@ def _unreachable(name: str, error: MetierError) -> Tool:
     return Tool(name=name, schema={"type": "object"}, call=refuse)
 
 
+def _check_server(server: ServerSetting, check: CheckFiles) -> None:
+    check((server.command, *server.args), server.folder or "")
+
+
 @asynccontextmanager
 async def connected(
-    executor: ToolExecutor, servers: Sequence[ServerSetting], wanted: Collection[str]
+    executor: ToolExecutor,
+    servers: Sequence[ServerSetting],
+    wanted: Collection[str],
+    check: CheckFiles,
 ) -> AsyncIterator[None]:
-    """While the block lasts the executor has the tools of the servers that `wanted` names."""
+    """While the block lasts the executor has the tools of the servers that `wanted` names.
+
+    `check` is called just before a server of the workspace starts.
+    """
     async with AsyncExitStack() as stack:
         for server in servers:
             if not any(name.startswith(f"{server.name}__") for name in wanted):
@@ -63,6 +95,7 @@ async def connected(
                 server.headers,
                 server.timeout,
                 server.plain_http,
+                None if server.is_users else partial(_check_server, server, check),
             )
             names = [one for one in wanted if one.startswith(f"{server.name}__")]
             try:

@@ -19,14 +19,14 @@ _LONGEST_NAME = 200
 _NOBODY = ToolContext()
 _NAMES_THE_TOOL = ("TOOL_NOT_FOUND", "TOOL_PERMISSION_DENIED")
 
-Consent = Callable[[Tool, Mapping[str, Any]], bool]
+Consent = Callable[[Tool, Mapping[str, Any], ToolContext], bool]
 
 
 class ToolExecutor:
     """The tools that there are, and the one way to call them.
 
     `consent` says which tools that need it may run: their names, or a function that gets the
-    tool and its arguments and answers True. Without it none of them runs.
+    tool, its arguments and the context, and answers True. Without it none of them runs.
     """
 
     def __init__(self, *, consent: Consent | Collection[str] = ()) -> None:
@@ -94,7 +94,7 @@ class ToolExecutor:
             checked = tool.checked(args)
             given = tool.prepare(checked) if tool.prepare is not None else checked
             if tool.needs_consent:
-                self._ask(tool, checked)
+                self._ask(tool, checked, context or _NOBODY)
             if tool.timeout is None:
                 output = await tool.call(given, context or _NOBODY)
             else:
@@ -124,11 +124,11 @@ class ToolExecutor:
         shown = name if isinstance(name, str) else type(name).__name__
         return f"there is no tool '{shown}'" + (f"; did you mean '{near}'?" if near else "")
 
-    def _ask(self, tool: Tool, args: dict[str, Any]) -> None:
+    def _ask(self, tool: Tool, args: dict[str, Any], context: ToolContext) -> None:
         """Raise `ToolError` unless somebody agreed; only a plain True is a yes."""
         why = ""
         try:
-            agreed = self._consent(tool, freeze(args)) is True
+            agreed = self._consent(tool, freeze(args), context) is True
         except Exception as error:
             agreed, why = False, f" (asking failed: {_text(error)})"
         if not agreed:
@@ -140,7 +140,7 @@ class ToolExecutor:
 
 
 def _by_name(names: frozenset[str]) -> Consent:
-    return lambda tool, _args: tool.name in names
+    return lambda tool, _args, _context: tool.name in names
 
 
 async def _in_time(tool: Tool, given: Any, context: ToolContext) -> Any:

@@ -21,6 +21,8 @@ class ProbeSetting(NamedTuple):
     argv: tuple[str, ...]
     timeout: float = 10.0
     """Seconds."""
+    is_users: bool = True
+    """Whether the user's own settings name it, and not the workspace's."""
 
 
 class LintSettings(NamedTuple):
