@@ -10,6 +10,7 @@ from typing import Any, get_args
 from metier.atomic import write_atomically
 from metier.config import ALIAS_FILE, STATE_FOLDER, Config
 from metier.core.collector import without_garbage_collection
+from metier.core.escapes import escaped_json
 from metier.core.nearest import nearest
 from metier.database import IN_MEMORY
 from metier.errors import NotFoundError, UsageError
@@ -279,7 +280,7 @@ class Resolver:
             report["selected"] = []
             for row in report["candidates"]:
                 row["selected"] = False
-        text = json.dumps(report, indent=2, ensure_ascii=False)
+        text = escaped_json(json.dumps(report, indent=2, ensure_ascii=False))
         write_atomically(self._report_file(run_id), _bytes(text))
         return report
 

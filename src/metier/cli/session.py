@@ -15,6 +15,7 @@ from click.shell_completion import CompletionItem
 from metier.catalog import Catalog, Refreshed, state_file, workspace_of
 from metier.cli.layout import wrapped
 from metier.config import Config, load_config
+from metier.core.escapes import escaped_json
 from metier.core.nearest import nearest
 from metier.core.text import printable
 from metier.errors import MetierError, NotFoundError, StoreError
@@ -126,7 +127,7 @@ class Session(NamedTuple):
             click.echo(printable(text))
 
     def print_json(self, value: Any) -> None:
-        click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+        click.echo(escaped_json(json.dumps(value, indent=2, ensure_ascii=False)))
 
     def print_table(
         self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, heading: bool = False
