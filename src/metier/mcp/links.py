@@ -7,6 +7,7 @@ from anywhere. The tree is walked only for such files, and only as far as needed
 import os
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
+from itertools import islice
 
 from metier.core.paths import is_inside
 from metier.discover.walk import NOT_ENTERED
@@ -71,7 +72,7 @@ class _Tree:
 
     def _count(self, descriptor: int, folder: str, device: int) -> None:
         with os.scandir(descriptor) as entries:
-            for entry in entries:
+            for entry in islice(entries, max(self._left, 0)):
                 self._left -= 1
                 if not entry.is_dir(follow_symlinks=False):
                     self._names[device, entry.inode()] += 1
