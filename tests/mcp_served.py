@@ -130,7 +130,9 @@ class HttpServer:
 
 
 @contextmanager
-def over_http(root: Path, *options: str, command: tuple[str, ...] = ()) -> Iterator[HttpServer]:
+def over_http(
+    root: Path, *options: str, command: tuple[str, ...] = (), token: str = ""
+) -> Iterator[HttpServer]:
     """A server on a free port of loopback; what it writes to stderr is in `workspace.stderr`."""
     given = ["--http", "--port", "0", "--json", "--root", str(root), *options]
     with open(f"{root}.stderr", "w") as errors:
@@ -139,7 +141,7 @@ def over_http(root: Path, *options: str, command: tuple[str, ...] = ()) -> Itera
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
-            env=environment(),
+            env=environment(METIER_MCP_TOKEN=token),
         )
     assert process.stdout is not None
     limit = threading.Timer(ENOUGH, process.kill)

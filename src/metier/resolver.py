@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 from metier.config import ALIAS_FILE, Config
 from metier.core.collector import without_garbage_collection
+from metier.core.escapes import escaped_json
 from metier.core.nearest import nearest
 from metier.errors import NotFoundError, UsageError
 from metier.index.documents import find_documents, names_of
@@ -309,7 +310,7 @@ class Resolver:
             report["selected"] = []
             for row in report["candidates"]:
                 row["selected"] = False
-        text = json.dumps(report, indent=2, ensure_ascii=False)
+        text = escaped_json(json.dumps(report, indent=2, ensure_ascii=False))
         if self._reports is not None:
             self._reports.write(f"{run_id}.json", _bytes(text))
         return report

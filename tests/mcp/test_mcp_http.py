@@ -96,8 +96,9 @@ def test_it_says_that_it_is_well(server: HttpServer) -> None:
 
 HOSTS = [
     ("127.0.0.1", 200),
-    ("localhost:80", 200),
-    ("[::1]:1", 200),
+    ("localhost", 200),
+    ("localhost:80", 421),
+    ("[::1]:1", 421),
     ("evil.example", 421),
     ("127.0.0.1.evil.example", 421),
     ("evil.example:8765", 421),
@@ -114,7 +115,7 @@ def test_only_its_own_names_are_answered(
 
 
 ORIGINS = [
-    ("http://localhost:3000", 200),
+    ("http://localhost:3000", 403),
     ("http://127.0.0.1", 200),
     ("https://localhost", 200),
     ("http://evil.example", 403),
@@ -156,7 +157,7 @@ def test_with_a_token_only_who_shows_it_is_answered(
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
-    with over_http(example(tmp_path_factory.mktemp("guarded")), "--token", TOKEN) as made:
+    with over_http(example(tmp_path_factory.mktemp("guarded")), token=TOKEN) as made:
         yield made
 
 
@@ -277,7 +278,9 @@ def test_a_token_that_no_header_can_hold_is_refused(token: str) -> None:
 
 def test_another_name_can_be_allowed(workspace: Workspace) -> None:
     with over_http(workspace.root, "--allow-host", "metier.internal") as server:
-        assert post(server, {"Host": "metier.internal:8765"})[0] == 200
+        port = urlsplit(server.url).port
+        assert post(server, {"Host": f"metier.internal:{port}"})[0] == 200
+        assert post(server, {"Host": "metier.internal:1"})[0] == 421
         assert post(server, {"Host": "metier.internal"})[0] == 200
         assert post(server, {"Origin": "https://metier.internal"})[0] == 200
         assert post(server, {"Host": "other.internal"})[0] == 421

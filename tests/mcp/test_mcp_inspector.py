@@ -187,7 +187,7 @@ def test_the_largest_file_arrives_and_a_larger_one_does_not_end_the_connection(
 
 
 def test_it_verifies_over_http_with_a_token(tmp_path: Path) -> None:
-    with over_http(example(tmp_path), "--token", "the-token") as server:
+    with over_http(example(tmp_path), token="the-token") as server:
         target = ["--server-url", server.url, "--transport", "http"]
         header = ("--header", "Authorization: Bearer the-token")
         done = inspected(NEW, target, tmp_path / "home", *VERIFY, *header)

@@ -294,18 +294,30 @@ def test_the_command_installs_says_what_is_next_and_uninstalls(tmp_path: Path) -
         (["uninstall", "vscode", "--user"], "metier mcp uninstall vscode --project"),
         (["install", "cursor", "--http"], "--http is for serving"),
         (["--port", "1"], "--port is not for serving over stdio"),
-        (["--token", "x"], "--token is not for serving over stdio"),
+        (["--token-file", "x"], "--token-file is not for serving over stdio"),
         (["--dry-run"], "--dry-run"),
         (["--http", "--user"], "--user is for 'metier mcp install'"),
         (["--http", "--listen", "0.0.0.0", "--port", "0"], "needs a token"),
-        (["--http", "--listen", "192.0.2.1", "--token", "x"], "not an address of this machine"),
+        (["--http", "--token", "x"], "other users of this machine can read command lines"),
+        (["--token=x"], "other users of this machine can read command lines"),
+        (["--http", "--allow-run"], "it needs a token"),
+        (["--http", "--allow-host", "http://a.example"], "not the name of a host"),
+        (["--http", "--token-file", "nothing"], "the token file cannot be read"),
         (["--http", "--port", "70000"], "70000"),
     ],
 )
 def test_wrong_usage_is_one_line_a_hint_and_exit_code_two(
     tmp_path: Path, arguments: list[str], words: str
 ) -> None:
-    done = metier(tmp_path, *arguments)
+    refused_in_one_line(metier(tmp_path, *arguments), words)
+
+
+def test_an_address_of_another_machine_is_refused_in_one_line(tmp_path: Path) -> None:
+    done = metier(tmp_path, "--http", "--listen", "192.0.2.1", METIER_MCP_TOKEN="x")
+    refused_in_one_line(done, "not an address of this machine")
+
+
+def refused_in_one_line(done: "subprocess.CompletedProcess[str]", words: str) -> None:
     assert done.returncode == 2
     assert done.stdout == ""
     assert words in done.stderr

@@ -4,6 +4,7 @@ import asyncio
 import os
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,8 +13,20 @@ from mcp.server.lowlevel import Server
 from mcp.types import INVALID_PARAMS, TextResourceContents
 
 from conftest import Workspace
-from mcp_sep2640 import bytes_of, listed, refused, write_paper
-from mcp_served import asked, server_over
+from mcp_sep2640 import (
+    GetSkill,
+    OfUri,
+    ReadFolder,
+    bytes_of,
+    listed,
+    refused,
+    sent,
+    write_paper,
+)
+from mcp_served import asked, refreshed, server_over
+from metier.config import Mount
+from metier.mcp import links
+from metier.mcp.serve import serving
 
 
 @pytest.fixture
@@ -151,3 +164,116 @@ def test_a_file_that_is_swapped_for_a_link_while_it_is_read_is_never_followed(
         return seen
 
     assert asked(server, talk) <= {"print('ink')\n", "NOT_FOUND"}
+
+
+# Hard links
+
+
+def link_outside(workspace: Workspace, name: str) -> None:
+    """A file outside the workspace gets a second name in the skill."""
+    outside = workspace.root.parent / "outside.txt"
+    outside.write_text("the secret")
+    place = workspace.root / "skills/paper" / name
+    place.parent.mkdir(exist_ok=True)
+    os.link(outside, place)
+
+
+@pytest.mark.parametrize("name", ["out.txt", "scripts/out.txt"])
+def test_a_hard_link_that_leads_out_of_the_workspace_is_neither_listed_nor_read(
+    server: Server[Any], workspace: Workspace, name: str
+) -> None:
+    (before,) = listed(server)
+    link_outside(workspace, name)
+    assert listed(server) == [before]
+    error = refused(server, f"skill://skills/paper/{name}")
+    nothing = refused(server, f"skill://skills/paper/{name}x")
+    assert (error.code, error.data["code"]) == (nothing.code, nothing.data["code"])
+    assert error.data["message"] == nothing.data["message"].replace(f"{name}x", name)
+    folder = "skill://skills/paper" + ("/scripts" if "/" in name else "")
+    below = sent(server, ReadFolder(params=OfUri(uri=folder)))["resources"]
+    assert "out.txt" not in [one["name"] for one in below]
+
+
+def test_a_link_to_such_a_file_is_no_way_around(server: Server[Any], workspace: Workspace) -> None:
+    link_outside(workspace, "out.txt")
+    (workspace.root / "skills/paper/also.txt").symlink_to("out.txt")
+    (entry,) = listed(server)
+    assert not any(file["uri"].endswith("also.txt") for file in entry["resources"])
+    assert refused(server, "skill://skills/paper/also.txt").data["code"] == "NOT_FOUND"
+
+
+@pytest.mark.parametrize(
+    "twin", ["skills/paper/twin.py", "skills/other/twin.py", "docs/twin.py", ".git/twin.py"]
+)
+def test_a_hard_link_within_the_workspace_is_served(
+    server: Server[Any], workspace: Workspace, twin: str
+) -> None:
+    (workspace.root / twin).parent.mkdir(parents=True, exist_ok=True)
+    os.link(workspace.root / "skills/paper/scripts/ink.py", workspace.root / twin)
+    (entry,) = listed(server)
+    assert "skill://skills/paper/scripts/ink.py" in [one["uri"] for one in entry["resources"]]
+    assert bytes_of(server, "skill://skills/paper/scripts/ink.py") == b"print('ink')\n"
+
+
+def test_one_name_too_many_outside_is_enough(server: Server[Any], workspace: Workspace) -> None:
+    link_outside(workspace, "out.txt")
+    os.link(workspace.root / "skills/paper/out.txt", workspace.root / "skills/paper/twin.txt")
+    for name in ("out.txt", "twin.txt"):
+        assert refused(server, f"skill://skills/paper/{name}").data["code"] == "NOT_FOUND"
+
+
+def test_a_skill_file_that_is_a_hard_link_leading_out_is_not_served(
+    server: Server[Any], workspace: Workspace
+) -> None:
+    os.link(workspace.root / "skills/paper/SKILL.md", workspace.root.parent / "outside.md")
+    uri = "skill://skills/paper/SKILL.md"
+    assert listed(server) == []
+    with pytest.raises(MCPError) as caught:
+        sent(server, GetSkill(params=OfUri(uri=uri)))
+    for error in (refused(server, uri), caught.value):
+        assert error.data["message"] == f"no resource has the address '{uri}'"
+
+    async def resources(client: Client) -> list[str]:
+        return [str(one.uri) for one in (await client.list_resources()).resources]
+
+    assert asked(server, resources) == []
+    (workspace.root.parent / "outside.md").unlink()
+    assert len(listed(server)) == 1
+    assert asked(server, resources) == [uri]
+
+
+def test_the_tree_of_a_mounted_skill_is_its_mount(workspace: Workspace, tmp_path: Path) -> None:
+    mounted = Workspace(tmp_path / "team")
+    mounted.skill("shared", folder="shared")
+    twin = mounted.write("common/notes.md", "notes")
+    own = workspace.write("notes.md", "of the workspace")
+    os.link(twin, mounted.root / "shared/notes.md")
+    os.link(own, mounted.root / "shared/out.md")
+    mounts = (Mount(path=str(mounted.root), label="team"),)
+    with serving(lambda: refreshed(workspace.root, mounts=mounts)) as server:
+        (entry,) = listed(server)
+        names = [one["uri"].rpartition("/")[2] for one in entry["resources"]]
+        assert names == ["SKILL.md", "notes.md"]
+
+
+def test_no_more_than_so_many_names_are_looked_at(
+    server: Server[Any], workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(30):
+        workspace.write(f"docs/{number}.md", "x")
+    link_outside(workspace, "out.txt")
+    looked: list[str] = []
+    count = links._Tree._count
+
+    def counted(tree: Any, descriptor: int, folder: str, device: int) -> None:
+        looked.append(folder)
+        count(tree, descriptor, folder, device)
+
+    monkeypatch.setattr(links._Tree, "_count", counted)
+    listed(server)
+    assert len(looked) == len(set(looked))  # each folder once for a request
+    everything = len(looked)
+    monkeypatch.setattr(links, "MOST_ENTRIES", 10)
+    looked.clear()
+    listed(server)
+    assert 0 < len(looked) < everything

@@ -15,9 +15,14 @@ from metier.hooks.changes import apply
 from metier.hooks.hosts import Scope
 from metier.mcp.hosts import HOSTS
 from metier.mcp.install import plan_install, plan_uninstall
-from metier.mcp.place import PORT, Place
+from metier.mcp.place import PORT, TOKEN_HINT, Place, read_token
 
-_FOR_HTTP = {"address": "--listen", "port": "--port", "token": "--token", "names": "--allow-host"}
+_FOR_HTTP = {
+    "address": "--listen",
+    "port": "--port",
+    "token_file": "--token-file",
+    "names": "--allow-host",
+}
 _FOR_SERVING = {**_FOR_HTTP, "over_http": "--http", "allow_run": "--allow-run"}
 _FOR_INSTALLING = {"for_user": "--user", "dry_run": "--dry-run"}
 
@@ -48,20 +53,24 @@ _FOR_INSTALLING = {"for_user": "--user", "dry_run": "--dry-run"}
     help="Where to listen; 0 takes any port that is free.",
 )
 @click.option(
-    "--token",
-    metavar="TEXT",
-    default="",
-    envvar="METIER_MCP_TOKEN",
-    help="What clients must show, or METIER_MCP_TOKEN; needed beyond this machine.",
+    "--token-file",
+    metavar="FILE",
+    type=click.Path(),
+    help="The token that clients must show, or METIER_MCP_TOKEN.",
 )
+@click.option("--token", hidden=True, help="Refused: other users can read command lines.")
 @click.option(
     "--allow-host",
     "names",
     metavar="NAME",
     multiple=True,
-    help="Another name that clients reach the server by; repeat it.",
+    help="Another name that clients reach the server by, or NAME:PORT; repeat it.",
 )
-@click.option("--allow-run", is_flag=True, help="Let clients run agents: run_start, run_get.")
+@click.option(
+    "--allow-run",
+    is_flag=True,
+    help="Let clients run agents: run_start, run_get. Over HTTP it needs a token.",
+)
 @click.option(
     "--user/--project",
     "for_user",
@@ -70,7 +79,12 @@ _FOR_INSTALLING = {"for_user": "--user", "dry_run": "--dry-run"}
 )
 @click.option("--dry-run", is_flag=True, help="Print what would be written, and write nothing.")
 def command(
-    session: Session, action: str | None, wanted: str | None, over_http: bool, **options: Any
+    session: Session,
+    action: str | None,
+    wanted: str | None,
+    over_http: bool,
+    token: str | None,
+    **options: Any,
 ) -> int:
     """Serve the catalogue to any MCP client, over standard input and output or over HTTP.
 
@@ -81,11 +95,15 @@ def command(
     there stays as it is, the diff is printed, and what was there before the first install is kept
     beside the file. Hosts: claude-code, codex, gemini, copilot, cursor, opencode, openclaw, vscode.
 
-    Over HTTP it listens on this machine alone unless you say otherwise; /health says whether it
-    is well, Ctrl-C or SIGTERM ends it in order. docs/mcp.md says more.
+    Over HTTP it listens on this machine alone unless you say otherwise; beyond it a token is
+    needed. /health says whether it is well, Ctrl-C or SIGTERM ends it in order. docs/mcp.md says
+    more.
     """
     if find_spec("mcp") is None:
         raise UsageError("the package mcp is not installed", hint="pip install 'metier[mcp]'")
+    if token is not None:
+        message = "--token is not taken: other users of this machine can read command lines"
+        raise UsageError(message, hint=TOKEN_HINT)
     _refuse_strays(action, over_http)
     if action is not None:
         return _install(session, action, wanted, **options)
@@ -122,7 +140,7 @@ def _serve(
     *,
     address: str,
     port: int,
-    token: str,
+    token_file: str | None,
     names: tuple[str, ...],
     allow_run: bool,
     **_: Any,
@@ -141,6 +159,7 @@ def _serve(
             sys.stdout.flush()
         session.note(f"serving {url}")
 
+    token = read_token(token_file) if token_file else os.environ.get("METIER_MCP_TOKEN", "")
     run_http(serving.catalog, Place(address, port, token, names), ready, allow_run=allow_run)
     session.note("stopped")
     return 0

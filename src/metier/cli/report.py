@@ -12,6 +12,7 @@ from metier.cli.resolve import how_to_go_on, stored_report
 from metier.cli.resolve_hints import Known, notes
 from metier.cli.resolve_view import Report, print_report
 from metier.cli.session import Session, metier_command, names_from_catalog, run_called
+from metier.core.escapes import escaped_json
 from metier.errors import MetierError, UsageError
 
 _ACTIONS = ("list", "show", "diff")
@@ -225,4 +226,4 @@ def _shown(change: dict[str, Any], side: str) -> str:
         return one_line(", ".join(value)) or "nothing"
     if isinstance(value, str):
         return one_line(value) or "nothing"
-    return one_line(json.dumps(value, ensure_ascii=False))
+    return one_line(escaped_json(json.dumps(value, ensure_ascii=False)))

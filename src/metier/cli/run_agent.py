@@ -18,6 +18,7 @@ from metier.cli.review import offered
 from metier.cli.run_live import TURNS, Progress, progress
 from metier.cli.run_view import not_taken_back, print_output, state_in_words, summary
 from metier.cli.session import Session, complete_names, metier_command
+from metier.core.escapes import escaped_json
 from metier.core.nearest import nearest
 from metier.errors import MetierError, UsageError
 from metier.run.services import Look
@@ -276,7 +277,7 @@ class Attended(NamedTuple):
     def _print_event(self, event: dict[str, Any], stop: Callable[[], object]) -> None:
         """A line of JSON; when nobody reads on, there is no need to go on."""
         try:
-            click.echo(json.dumps(event, ensure_ascii=False))
+            click.echo(escaped_json(json.dumps(event, ensure_ascii=False)))
         except BrokenPipeError:
             stop()
 

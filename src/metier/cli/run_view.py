@@ -13,6 +13,7 @@ import click
 
 from metier.cli.layout import one_line, wrapped
 from metier.cli.session import Session, counted
+from metier.core.escapes import escaped_json
 from metier.core.text import printable
 from metier.values.agents import AgentProfile, Checkpoint
 from metier.values.models import Usage
@@ -119,7 +120,9 @@ def output_text(output: Any) -> str:
     """An output as people read it: a text as it is, anything else as JSON."""
     if output is None:
         return ""
-    return output if isinstance(output, str) else json.dumps(output, indent=2, ensure_ascii=False)
+    if isinstance(output, str):
+        return output
+    return escaped_json(json.dumps(output, indent=2, ensure_ascii=False))
 
 
 def print_output(output: Any) -> None:

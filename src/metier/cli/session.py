@@ -17,6 +17,7 @@ from metier.boundary import RECORD, VARIABLE, Boundary, read_boundary
 from metier.catalog import Catalog, Refreshed, workspace_of
 from metier.cli.layout import wrapped
 from metier.config import Config, Settings, read_settings
+from metier.core.escapes import escaped_json
 from metier.core.nearest import nearest
 from metier.core.text import printable
 from metier.errors import MetierError, NotFoundError, StoreError
@@ -182,7 +183,7 @@ class Session:
             click.echo(printable(text))
 
     def print_json(self, value: Any) -> None:
-        click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+        click.echo(escaped_json(json.dumps(value, indent=2, ensure_ascii=False)))
 
     def print_table(
         self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, heading: bool = False

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from metier.core.escapes import escaped_json, visible
 from metier.core.text import printable
 from metier.values.codes import CODES
 from metier.values.outcomes import Issue
@@ -30,7 +31,11 @@ def _one_line(text: str) -> str:
 
 
 def as_json(issues: Sequence[Issue], _version: str) -> str:
-    return json.dumps([issue.to_json() for issue in issues], indent=2, ensure_ascii=False) + "\n"
+    return _dumped([issue.to_json() for issue in issues])
+
+
+def _dumped(value: Any) -> str:
+    return escaped_json(json.dumps(value, indent=2, ensure_ascii=False)) + "\n"
 
 
 def as_github(issues: Sequence[Issue], _version: str) -> str:
@@ -47,7 +52,7 @@ def as_github(issues: Sequence[Issue], _version: str) -> str:
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return visible(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:
@@ -68,7 +73,7 @@ def as_sarif(issues: Sequence[Issue], version: str) -> str:
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "runs": [{"tool": {"driver": driver}, "results": results}],
     }
-    return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
+    return _dumped(log)
 
 
 def _sarif_rule(code: str) -> dict[str, Any]:

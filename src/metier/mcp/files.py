@@ -1,21 +1,23 @@
 """The files of one skill: which there are, and their bytes. Nothing outside its folder.
 
 A name that begins with a dot, or that no walk enters, is no part of a skill. A link counts when
-it leads to a file of the same skill. A skill in the root of the workspace has only the folders
-that the format knows: the rest of the workspace is not its own.
+it leads to a file of the same skill, a hard link when all names of the file are in the tree of
+the skill's owner. A skill in the root of the workspace has only the folders that the format knows:
+the rest of the workspace is not its own.
 """
 
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from pydantic_core import to_json
 
 from metier.core.paths import is_inside
 from metier.discover.walk import NOT_ENTERED, SKILL_NAMES
 from metier.errors import InvalidDocumentError, NotFoundError
-from metier.mcp.uris import MAIN_FILE, address, skill_root, unknown
+from metier.mcp.links import Owners
+from metier.mcp.uris import MAIN_FILE, address, skill_root, skill_uri, unknown
 from metier.values.rows import Row
 
 MOST_FILES = 512
@@ -36,14 +38,31 @@ class SkillFolder(NamedTuple):
     folder: str
     main: str
     """The name of the file that the catalogue knows."""
+    owners: Owners
+    """Of those who ask, one for a request: a tree is then walked once."""
 
     @classmethod
-    def of(cls, row: Row) -> "SkillFolder":
+    def of(cls, row: Row, owners: Owners | None = None) -> "SkillFolder":
+        """Without `owners` the skill's folder is all that its owner has."""
         folder, main = os.path.split(row.file)
-        return cls(row, folder, main)
+        return cls(row, folder, main, owners or Owners())
+
+    def leads_out(self) -> bool:
+        """Whether its `SKILL.md` is a hard link out of its owner's tree."""
+        try:
+            info = os.lstat(os.path.join(self.folder, self.main))
+        except OSError:
+            return False
+        return not self.owners.hold(info, self.folder)
 
     def files(self) -> list[str]:
-        """Every file, `SKILL.md` first. Raises `InvalidDocumentError` when they are too many."""
+        """Every file, `SKILL.md` first.
+
+        Raises `InvalidDocumentError` when they are too many, `NotFoundError` when `SKILL.md`
+        leads out.
+        """
+        if self.leads_out():
+            raise unknown(skill_uri(self.row))
         found = [MAIN_FILE]
         if self._has_more():
             for one in self._walk(self.folder, ""):
@@ -90,10 +109,12 @@ class SkillFolder(NamedTuple):
         path = os.path.join(self.folder, way)
         try:
             real = os.path.realpath(path, strict=True)
-            is_file = stat.S_ISREG(os.stat(real).st_mode)
+            info = os.stat(real)
         except OSError:
             return None
-        if not is_file or not is_inside(real, self.folder):
+        if not stat.S_ISREG(info.st_mode) or not is_inside(real, self.folder):
+            return None
+        if not self.owners.hold(info, self.folder):
             return None
         target = os.path.relpath(real, self.folder).split(os.sep)
         if target == way.split("/"):
@@ -106,18 +127,24 @@ class SkillFolder(NamedTuple):
     def read(self, way: Sequence[str]) -> bytes:
         """The bytes of one file. Raises `NotFoundError`, or `InvalidDocumentError` by its size."""
         target = self._way_to(way)
+        nowhere = unknown(address([*skill_root(self.row), *way]))
         if target is None:
-            raise unknown(address([*skill_root(self.row), *way]))
+            raise nowhere
         where = f"{self.row.path.rpartition('/')[0] or '.'}/{'/'.join(way)}"
         try:
-            raw, size = _read(self.folder, target)
+            with _opened(self.folder, target) as file:
+                info = os.fstat(file.fileno())
+                if not self.owners.hold(info, self.folder):
+                    raise nowhere
+                raw = file.read(MOST_SENT + 1)
         except OSError as error:
             raise NotFoundError(
                 f"the file cannot be read: {error.strerror}", where=where, hint="metier refresh"
             ) from None
         if not _fits(raw):
             raise InvalidDocumentError(
-                f"the file has {size} bytes, and encoded more than the {MOST_SENT} of one answer",
+                f"the file has {max(info.st_size, len(raw))} bytes, and encoded more than the"
+                f" {MOST_SENT} of one answer",
                 where=where,
                 hint="open it in the workspace, or split it",
             )
@@ -140,8 +167,8 @@ def _fits(raw: bytes) -> bool:
         return (len(raw) + 2) // 3 * 4 <= MOST_SENT
 
 
-def _read(folder: str, way: Sequence[str]) -> tuple[bytes, int]:
-    """A file at the end of a way on which nothing is a link: its first bytes, and its size."""
+def _opened(folder: str, way: Sequence[str]) -> BinaryIO:
+    """The regular file at the end of a way on which nothing is a link."""
     at = os.open(folder, _FOLDER)
     try:
         for name in way[:-1]:
@@ -151,12 +178,10 @@ def _read(folder: str, way: Sequence[str]) -> tuple[bytes, int]:
         descriptor = os.open(way[-1], _FILE, dir_fd=at)
     finally:
         os.close(at)
-    with os.fdopen(descriptor, "rb") as file:
-        info = os.fstat(file.fileno())
-        if not stat.S_ISREG(info.st_mode):
-            raise OSError(None, "it is no regular file")
-        raw = file.read(MOST_SENT + 1)
-        return raw, max(info.st_size, len(raw))
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(None, "it is no regular file")
+    return os.fdopen(descriptor, "rb")
 
 
 def _too_large(row: Row, why: str) -> InvalidDocumentError:

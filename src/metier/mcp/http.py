@@ -2,6 +2,7 @@
 
 import asyncio
 import hmac
+import logging
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -10,13 +11,14 @@ from typing import Any
 
 import uvicorn
 from mcp.server.lowlevel import Server
-from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
-from starlette.requests import Request
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from metier import __version__
+from metier.mcp.patience import LIMITS, Limits, impatient
 from metier.mcp.place import Place
 
 PATH = "/mcp"
@@ -30,25 +32,29 @@ class Guard:
 
     def __init__(self, app: ASGIApp, place: Place) -> None:
         self._app = app
-        self._names = TransportSecurityMiddleware(_allowed(place))
+        self._hosts = place.hosts()
+        self._origins = {f"{way}://{host}" for way in ("http", "https") for host in self._hosts}
         self._token = place.token.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            refused = await self._refused(Request(scope))
+            refused = self._refused(Request(scope))
             if refused is not None:
                 await refused(scope, receive, send)
                 return
         await _orderly(self._app, scope, receive, send)
 
-    async def _refused(self, request: Request) -> Response | None:
-        refused = await self._names.validate_request(request)
-        if refused is not None:
-            return refused
-        if request.method == "GET" and request.url.path == PATH:
+    def _refused(self, request: Request) -> Response | None:
+        hosts, origins = request.headers.getlist("host"), request.headers.getlist("origin")
+        if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
+            return PlainTextResponse("Host is not a name of this server", 421)
+        if origins and (len(origins) > 1 or origins[0].lower() not in self._origins):
+            return PlainTextResponse("Origin is not this server", 403)
+        path = request.scope["path"]  # not that of request.url, which is made from the Host
+        if request.method == "GET" and path == PATH:
             # a client may listen for what a server says by itself: this one says nothing
             return PlainTextResponse("ask with POST", 405, {"Allow": "POST"})
-        if not self._token or request.url.path == HEALTH:
+        if not self._token or path == HEALTH:
             return None
         scheme, _, shown = request.headers.get("authorization", "").partition(" ")
         is_same = hmac.compare_digest(shown.strip().encode(), self._token)
@@ -75,14 +81,9 @@ async def _orderly(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> 
         await PlainTextResponse("the server is ending", 503)(scope, receive, send)
 
 
-def _allowed(place: Place) -> TransportSecuritySettings:
-    """The values of Host and Origin that are answered, with any port or none."""
-    hosts = place.hosts()
-    origins = [f"{scheme}://{host}" for scheme in ("http", "https") for host in hosts]
-    return TransportSecuritySettings(
-        allowed_hosts=[*hosts, *(f"{host}:*" for host in hosts)],
-        allowed_origins=[*origins, *(f"{origin}:*" for origin in origins)],
-    )
+def _is_worth_a_word(record: logging.LogRecord) -> bool:
+    """Not that a client has gone, or was given up, before it had asked."""
+    return not (record.exc_info and isinstance(record.exc_info[1], ClientDisconnect))
 
 
 def app(server: Server[Any], place: Place) -> ASGIApp:
@@ -110,14 +111,23 @@ class _Listener(uvicorn.Server):
 
 
 async def serve_http(
-    server: Server[Any], place: Place, bound: socket.socket, ready: Callable[[str], None]
+    server: Server[Any],
+    place: Place,
+    bound: socket.socket,
+    ready: Callable[[str], None],
+    *,
+    limits: Limits = LIMITS,
 ) -> None:
     """Answer on `bound` until SIGINT or SIGTERM; what is under way then is answered first.
 
-    `ready` is told the address.
+    `ready` is told the address. Requests that are not whole within `limits` are given up.
     """
+    logging.getLogger("mcp.server.streamable_http").addFilter(_is_worth_a_word)
+    place = place._replace(port=bound.getsockname()[1])
     config = uvicorn.Config(
         app(server, place),
+        http=impatient(limits),
+        ws="none",
         log_config=None,
         access_log=False,
         lifespan="on",
@@ -132,7 +142,7 @@ async def serve_http(
     for one in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(one, stop)
     host = f"[{place.host}]" if ":" in place.host else place.host
-    ready(f"http://{host}:{bound.getsockname()[1]}{PATH}")
+    ready(f"http://{host}:{place.port}{PATH}")
     try:
         await listener.serve(sockets=[bound])
     finally:

@@ -22,6 +22,7 @@ from metier.index.pages import page_of_documents
 from metier.mcp.answers import refusal
 from metier.mcp.files import SkillFolder
 from metier.mcp.keeper import Keeper
+from metier.mcp.links import Owners
 from metier.mcp.paging import cursor_after, handle_of
 from metier.mcp.tool import Context
 from metier.mcp.uris import SCHEME, find_skill, skill_uri
@@ -67,8 +68,10 @@ class Resources:
 def _page(catalog: Catalog, cursor: str) -> ListResourcesResult:
     page = page_of_documents(catalog.store, "skill", limit=PAGE, after=handle_of(cursor))
     first = [_reference()] if not cursor and _has_reference(catalog) else []
+    owners = Owners(catalog.folders)
+    served = (row for row in page.rows if not SkillFolder.of(row, owners).leads_out())
     return ListResourcesResult(
-        resources=[*first, *(_skill(row) for row in page.rows)],
+        resources=[*first, *map(_skill, served)],
         next_cursor=cursor_after(page.last) or None,
     )
 
@@ -107,7 +110,7 @@ def _bytes(catalog: Catalog, uri: str) -> tuple[bytes, str]:
     if uri == REFERENCE and _has_reference(catalog):
         return catalog.reference(DEEP_REFERENCE).encode(), "text/markdown"
     row, way = find_skill(catalog.store, uri)
-    return SkillFolder.of(row).read(way), mime_type(way[-1])
+    return SkillFolder.of(row, Owners(catalog.folders)).read(way), mime_type(way[-1])
 
 
 def _contents(uri: str, raw: bytes, kind: str) -> TextResourceContents | BlobResourceContents:

@@ -38,7 +38,7 @@ def run_http(
     opened: Opened, place: Place, ready: Callable[[str], None], *, allow_run: bool = False
 ) -> None:
     """Serve over HTTP until a signal asks for the end."""
-    place.check()
+    place.check(allow_run=allow_run)
     _log_to_standard_error()
     with place.bound() as bound, serving(opened, allow_run=allow_run) as server:
         asyncio.run(serve_http(server, place, bound, ready))

@@ -20,6 +20,7 @@ from metier.index.store import Store
 from metier.mcp.answers import refusal
 from metier.mcp.files import MOST_BYTES, SkillFolder
 from metier.mcp.keeper import Keeper
+from metier.mcp.links import Owners
 from metier.mcp.paging import cursor_after, handle_of
 from metier.mcp.resources import mime_type
 from metier.mcp.tool import Context
@@ -100,9 +101,9 @@ class Skills(Extension):
 def _page(catalog: Catalog, cursor: str) -> dict[str, Any]:
     """The next entries: as many as a page holds, unless too many skills in a row have none."""
     entries: list[dict[str, Any]] = []
-    size, last = 0, ""
+    size, last, owners = 0, "", Owners(catalog.folders)
     for tried, row in enumerate(_named_well(catalog.store, handle_of(cursor)), 1):
-        entry = _entry_if_any(catalog.store, row)
+        entry = _entry_if_any(catalog.store, row, owners)
         if entry is not None:
             size += len(to_json(entry))
             if len(entries) == PAGE or (entries and size > LARGEST_PAGE):
@@ -124,10 +125,10 @@ def _named_well(store: Store, after: str) -> Iterator[Row]:
         after = page.last
 
 
-def _entry_if_any(store: Store, row: Row) -> dict[str, Any] | None:
+def _entry_if_any(store: Store, row: Row, owners: Owners) -> dict[str, Any] | None:
     """None when the skill does not keep to the format, or has gone."""
     try:
-        return skill_entry(store, row)
+        return skill_entry(store, row, owners)
     except MetierError:
         return None
 
@@ -136,12 +137,12 @@ def _one(catalog: Catalog, uri: str) -> dict[str, Any]:
     row, way = find_skill(catalog.store, uri)
     if way != [MAIN_FILE]:
         raise unknown(uri)
-    return {"skill": skill_entry(catalog.store, row), **FRESH}
+    return {"skill": skill_entry(catalog.store, row, Owners(catalog.folders)), **FRESH}
 
 
-def skill_entry(store: Store, row: Row) -> dict[str, Any]:
+def skill_entry(store: Store, row: Row, owners: Owners | None = None) -> dict[str, Any]:
     """The entry of one skill. Raises `InvalidDocumentError` when it cannot have one."""
-    folder = SkillFolder.of(row)
+    folder = SkillFolder.of(row, owners)
     files, size = [], 0
     matter: dict[str, Any] = {}
     for file in folder.files():
@@ -164,7 +165,8 @@ def _is_found(store: Store, folder: SkillFolder, way: list[str]) -> bool:
     if len(way) == 1:
         return True
     owner, rest = find_skill(store, skill_uri(folder.row, "/".join(way)))
-    return owner == folder.row or SkillFolder.of(owner).place(rest) == folder.place(way)
+    there = SkillFolder.of(owner, folder.owners)
+    return owner == folder.row or there.place(rest) == folder.place(way)
 
 
 def _front_matter(row: Row, raw: bytes) -> dict[str, Any]:
@@ -196,7 +198,8 @@ def _no_entry(row: Row, why: str) -> InvalidDocumentError:
 def _children(catalog: Catalog, uri: str) -> dict[str, Any]:
     """What lies directly in one folder of a skill."""
     row, way = find_folder(catalog.store, uri)
-    files = [file.split("/") for file in SkillFolder.of(row).files()]
+    folder = SkillFolder.of(row, Owners(catalog.folders))
+    files = [file.split("/") for file in folder.files()]
     depth = len(way)
     below = [file for file in files if file[:depth] == way and len(file) > depth]
     if not below:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from metier.core.escapes import escaped_json
 from metier.resolve.choice import REASONS, TIE_BREAKS, Verdicts, deciding_step, gates, rank
 from metier.resolve.matching import RESOLVING, Match
 from metier.resolve.missing import Outcome
@@ -135,7 +136,7 @@ class Report(NamedTuple):
     data: dict[str, Any]
 
     def to_json(self) -> str:
-        return json.dumps(self.data, indent=2, ensure_ascii=False)
+        return escaped_json(json.dumps(self.data, indent=2, ensure_ascii=False))
 
 
 def _report(run: Resolution, most: int) -> dict[str, Any]:
