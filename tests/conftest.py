@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from metier.boundary import demand_of, workspace_of
-from metier.config import read_settings
+from metier.boundary import Boundary, demand_of, workspace_of
+from metier.config import Config, read_settings
 from metier.config.record import Entry, TrustRecord
 from metier.storage.places import state_room
+from metier.values.trust import Trust
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SIBLING_CORPUS = REPOSITORY.parent / "shared" / "corpora" / "skills-10k.tar.gz"
@@ -46,6 +47,11 @@ def trust(
     powers = demand_of(read_settings(workspace, environ=environ), environ).powers
     TrustRecord(environ, workspace).put(workspace, Entry.of(powers, speak=speak))
     return powers.digest
+
+
+def boundary_of(root: Path | str, config: Config | None = None) -> Boundary:
+    """A workspace that is trusted, with settings that a program brings along."""
+    return Boundary(workspace_of(root), Trust("trusted"), config or Config(host_folders=False))
 
 
 def state_of(root: Path | str, environ: Mapping[str, str] | None = None) -> Path:

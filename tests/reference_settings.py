@@ -3,12 +3,18 @@
 import json
 from typing import Any
 
-from metier.config import _KEYS, _VARIABLES, Config
+from metier.config import Config
 from metier.config.capabilities import _READERS
+from metier.config.classes import CLASSES, class_of
+from metier.config.layers import KEYS, VARIABLES
 from metier.values.capabilities import CapabilitiesConfig
 
 MEANINGS = {
     "disabled": "names or full ids of skills that are never used",
+    "state.folder": "where all state is kept; `METIER_STATE_DIR` is stronger",
+    "safe-directories": (
+        "workspaces that may belong to another user of the system, as in containers"
+    ),
     "host-folders": "also read the skills that agent hosts keep for the user",
     "mounts": 'more roots of skills: `[{ path = "../team-skills", label = "team" }]`',
     "folders.abilities": "where abilities are",
@@ -80,8 +86,16 @@ BEFORE = """\
 Flags win over environment variables, these over `metier.toml` in the workspace root, this over
 `[tool.metier]` in `pyproject.toml`, this over `metier/metier.toml` in the user's configuration
 folder (`$XDG_CONFIG_HOME`, else `~/.config`). `--config FILE` replaces all files. Each key is
-taken whole from the strongest place that has it. An unknown key or a wrong type stops the command
-with exit code 2 (`metier stats` shows it and goes on).
+taken whole from the strongest place that has it; tools, servers, providers, probes and mounts are
+put together by name. An unknown key or a wrong type stops the command with exit code 2 (`metier
+stats` shows it and goes on).
+
+The class says what a setting does in the files of a workspace that you have not trusted
+([security](../security.md)). `comfort`: it counts, and can only touch the workspace's own documents.
+`narrowed`: it counts for these documents, and only where it is stricter than your own settings.
+`power`: it is ignored until you run [`metier trust`](cli.md). `user`: it counts in your own settings
+only. Folders that you name in your own settings with an absolute path, or with `~`, hold documents
+of your own: they are read in every workspace.
 """
 AFTER = """\
 Lists in environment variables are separated by commas. `NO_COLOR` turns colour off;
@@ -93,27 +107,32 @@ Lists in environment variables are separated by commas. `NO_COLOR` turns colour 
 def settings_page(note: str) -> str:
     rows = [
         f"| `{key}` | {'none' if key in TABLES else _default(getattr(Config(), field))}"
-        f" | {_variable(key)} | {MEANINGS[key]} |"
-        for key, field in _KEYS.items()
+        f" | {_variable(key)} | {_class(key)} | {MEANINGS[key]} |"
+        for key, field in KEYS.items()
     ]
     of_cards = [
-        f"| `{key}` | {_default(getattr(CapabilitiesConfig(), field))} | {OF_CARDS[key]} |"
+        f"| `{key}` | {_default(getattr(CapabilitiesConfig(), field))}"
+        f" | {class_of(f'capabilities.{key}')} | {OF_CARDS[key]} |"
         for key, (field, _) in _READERS.items()
     ]
     parts = [
         f"# Settings\n\n{note}\n{BEFORE}",
-        "| key | default | environment | meaning |\n|---|---|---|---|",
+        "| key | default | environment | class | meaning |\n|---|---|---|---|---|",
         *rows,
         "\n`[capabilities]`, in this spelling or with dashes or underscores:\n",
-        "| key | default | meaning |\n|---|---|---|",
+        "| key | default | class | meaning |\n|---|---|---|---|",
         *of_cards,
         f"\n{AFTER}",
     ]
     return "\n".join(parts)
 
 
+def _class(key: str) -> str:
+    return class_of(key) if key in CLASSES else "see below"
+
+
 def _variable(key: str) -> str:
-    return f"`{_VARIABLES[key]}`" if key in _VARIABLES else ""
+    return f"`{VARIABLES[key]}`" if key in VARIABLES else ""
 
 
 def _default(value: Any) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Workspace
+from conftest import Workspace, boundary_of
 from metier import Catalog, Config, NotFoundError, Skill, StoreError, UsageError
 from metier.config import Mount
 
@@ -31,15 +31,17 @@ def test_state_lives_in_one_folder_and_nowhere_else(workspace: Workspace, empty_
         catalog.refresh()
         catalog.skills(search="a")
     made = files_below(workspace.root, empty_home) - before
-    state = workspace.root / ".metier"
-    assert made == {str(state), str(state / "metier.db"), str(state / ".gitignore")}
-    assert (state / ".gitignore").read_text() == "*\n"  # no repository gets it
+    files = {path for path in made if Path(path).is_file()}
+    assert files == {str(workspace.state / "restricted.db")}
+    assert all(path.startswith(str(empty_home / ".local")) for path in made)
+    assert workspace.state.stat().st_mode & 0o777 == 0o700
+    assert (workspace.state / "restricted.db").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_catalogue_in_memory_is_kept_nowhere(workspace: Workspace, empty_home: Path) -> None:
     workspace.skill("a", extra="capabilities: [read]")
     before = files_below(workspace.root, empty_home)
-    with Catalog.in_memory(workspace.root, config=Config()) as catalog:
+    with Catalog.in_memory(boundary_of(workspace.root)) as catalog:
         assert catalog.refresh().changes.added == 1
         assert catalog.providers("read") == ["a"]
     assert files_below(workspace.root, empty_home) == before
@@ -74,11 +76,6 @@ def test_a_root_that_is_no_folder_is_refused(tmp_path: Path, name: str) -> None:
     assert caught.value.where == str(tmp_path / name)
     assert caught.value.hint
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
-
-
-def test_a_root_that_is_no_folder_is_refused_in_memory_too(tmp_path: Path) -> None:
-    with pytest.raises(UsageError):
-        Catalog.in_memory(tmp_path / "missing", config=Config())
 
 
 def test_a_closed_catalogue_answers_no_more(workspace: Workspace) -> None:

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conftest import Workspace
+from conftest import Workspace, boundary_of, state_of, trust
 from metier import Catalog, Config
 from metier.core.budget import count_tokens
 from metier.core.render import REFERENCE_PREAMBLE, SEPARATOR
@@ -388,7 +388,7 @@ def test_a_workspace_keeps_one_secret_and_equal_calls_give_equal_text(desk: Desk
     assert first == desk.inject("deploy").text
     with Catalog.open(desk.root) as other:
         assert other.inject("deploy").text == first
-    secret = desk.root / ".metier/secret"
+    secret = state_of(desk.root) / "secret.state"
     assert (len(secret.read_bytes()), secret.stat().st_mode & 0o77) == (32, 0)
     secret.write_bytes(b"another secret of 32 characters.")
     changed = desk.inject("deploy").text
@@ -405,7 +405,7 @@ def test_two_workspaces_have_two_secrets(tmp_path: Path) -> None:
             made = Desk(tmp_path / name, catalog)
             made.fill("card")
             made.inject("deploy")
-        secrets.add((tmp_path / name / ".metier/secret").read_bytes())
+        secrets.add((state_of(tmp_path / name) / "secret.state").read_bytes())
     assert len(secrets) == 2
 
 
@@ -926,12 +926,13 @@ def test_after_any_edits_a_refreshed_catalogue_is_like_a_new_one(
         root = Path(place) / "workspace"
         (root / FOLDER).mkdir(parents=True)
         (root / "../outside.md").write_text(card_text("outside"))
+        trust(root)
         with Catalog.open(root, config=config) as catalog:
             desk = Desk(root, catalog)
             for act, name, value in edits:
                 edit(desk, act, name, value)
                 desk.refresh()
-                with Catalog.in_memory(root, config=config) as fresh:
+                with Catalog.in_memory(boundary_of(root, config)) as fresh:
                     fresh.refresh()
                     assert tables(catalog.store.connection) == tables(fresh.store.connection)
                     assert outcome(catalog) == outcome(fresh)

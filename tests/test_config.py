@@ -28,7 +28,8 @@ class Place(NamedTuple):
         (folder / "metier.toml").write_text(text)
 
     def load(self, file: str | None = None, **environ: str) -> Config:
-        return load_config(str(self.root), file=file, environ={"HOME": str(self.home), **environ})
+        environ = {"HOME": str(self.home), **environ}
+        return load_config(str(self.root), file=file, environ=environ, is_trusted=True)
 
     def refusal(self, file: str | None = None, **environ: str) -> ConfigError:
         with pytest.raises(ConfigError) as caught:
@@ -262,15 +263,15 @@ def test_a_mount_has_a_path_and_a_label(place: Place) -> None:
         '[[mounts]]\npath = "/srv/skills/team/"\n[[mounts]]\npath = "../shared"\nlabel = "ours"\n'
     )
     assert place.load().mounts == (
-        Mount(path="/srv/skills/team/", label="team"),
-        Mount(path="../shared", label="ours"),
+        Mount(path="/srv/skills/team/", label="team", origin="workspace"),
+        Mount(path="../shared", label="ours", origin="workspace"),
     )
 
 
 def test_a_mount_may_start_at_the_home_folder(place: Place, empty_home: Path) -> None:
     place.own('mounts = [{path = "~/skills"}]')
     assert place.load(HOME=str(empty_home)).mounts == (
-        Mount(path=str(empty_home / "skills"), label="skills"),
+        Mount(path=str(empty_home / "skills"), label="skills", origin="workspace"),
     )
 
 

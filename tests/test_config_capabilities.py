@@ -27,7 +27,8 @@ class Place(NamedTuple):
 
     def load(self, text: str) -> CapabilitiesConfig:
         (self.root / "metier.toml").write_text(text)
-        return load_config(str(self.root), environ={"HOME": str(self.home)}).capabilities
+        environ = {"HOME": str(self.home)}
+        return load_config(str(self.root), environ=environ, is_trusted=True).capabilities
 
     def refusal(self, text: str) -> ConfigError:
         """The one error that `text` gives; its message is one line."""

@@ -14,7 +14,7 @@ def settings(folder: Path, text: str) -> Path:
 
 
 def test_without_settings_there_is_nothing_to_call(tmp_path: Path) -> None:
-    config = load_config(str(tmp_path), environ={"HOME": str(tmp_path)})
+    config = load_config(str(tmp_path), environ={"HOME": str(tmp_path)}, is_trusted=True)
     assert (config.models.default, config.tools.commands, config.servers) == ("", (), ())
 
 
@@ -41,11 +41,11 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
         url = "http://127.0.0.1:9000/mcp"
         """,
     )
-    config = load_config(str(tmp_path), environ={"HOME": str(tmp_path)})
+    config = load_config(str(tmp_path), environ={"HOME": str(tmp_path)}, is_trusted=True)
     assert config.models.default == "local:tiny"
     local = config.models.providers["local"]
     assert (local.base_url, local.api_key_env) == ("http://127.0.0.1:8080/v1", "LOCAL_KEY")
-    assert config.tools.allow == ("count",)
+    assert (config.tools.allow, config.tools.requests) == ((), ("count",))
     (command,) = config.tools.commands
     assert (command.name, command.argv) == ("count", ("wc", "-l", "{file}"))
     assert (command.timeout, command.output, command.raw) == (5, "json", ("file",))
@@ -75,7 +75,7 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
 )
 def test_a_wrong_setting_is_named(text: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
-        load_config(str(settings(tmp_path, text)), environ={"HOME": str(tmp_path)})
+        load_config(str(settings(tmp_path, text)), environ={"HOME": str(tmp_path)}, is_trusted=True)
     assert said in caught.value.message
     assert caught.value.where.endswith("metier.toml")
 
@@ -83,6 +83,8 @@ def test_a_wrong_setting_is_named(text: str, said: str, tmp_path: Path) -> None:
 def test_a_misspelt_setting_gets_the_nearest_one_as_a_hint(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         load_config(
-            str(settings(tmp_path, "mcp.x = {comand = 'a'}")), environ={"HOME": str(tmp_path)}
+            str(settings(tmp_path, "mcp.x = {comand = 'a'}")),
+            environ={"HOME": str(tmp_path)},
+            is_trusted=True,
         )
     assert caught.value.hint == "did you mean 'command'?"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from conftest import boundary_of
 from metier import Catalog
-from metier.config import Config
 from metier.resolve.report import Resolution
 from metier.values.policy import PRESETS
 from reference import DOCS, check
@@ -51,7 +51,7 @@ TABLE = f"| {' | '.join(COLUMNS)} |\n{'|---' * len(COLUMNS)}|\n"
 @pytest.fixture(scope="module")
 def catalog(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Catalog]:
     home = str(tmp_path_factory.mktemp("home"))
-    with Catalog.in_memory(corpus, config=Config(host_folders=False), home=home) as opened:
+    with Catalog.in_memory(boundary_of(corpus), home=home) as opened:
         opened.refresh()
         yield opened
 

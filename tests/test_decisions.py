@@ -27,6 +27,7 @@ from metier.decisions import (
 from metier.decisions.figures import MOST_USED, percentile
 from metier.decisions.log import FILE, FLAG, LATEST, LONGEST_LINE, OLDER_FILE
 from metier.errors import NotFoundError
+from metier.storage.room import Room
 
 START = 1_763_219_441.125
 
@@ -70,8 +71,12 @@ def text_of(lines: Sequence[Any]) -> bytes:
     return b"".join(part + b"\n" for part in parts)
 
 
+def room_of(root: Path) -> Room:
+    return Room(str(root / "state"))
+
+
 def write_log(root: Path, *lines: Any, name: str = FILE) -> Path:
-    file = root / ".metier" / name
+    file = root / "state" / name
     file.parent.mkdir(exist_ok=True)
     file.write_bytes(text_of(lines))
     return file
@@ -83,7 +88,7 @@ def ids(decisions: Decisions) -> list[str]:
 
 def figures_of(root: Path, *lines: Any, **asked: Any) -> Statistics:
     write_log(root, *lines)
-    return statistics(read_decisions(str(root)), **asked)
+    return statistics(read_decisions(room_of(root)), **asked)
 
 
 # Reading
@@ -91,10 +96,10 @@ def figures_of(root: Path, *lines: Any, **asked: Any) -> Statistics:
 
 def test_where_nothing_was_logged_there_is_nothing_to_read(tmp_path: Path) -> None:
     for _ in range(2):
-        decisions = read_decisions(str(tmp_path))
+        decisions = read_decisions(room_of(tmp_path))
         assert (ids(decisions), decisions.labels, decisions.skipped) == ([], {}, 0)
-        (tmp_path / ".metier").mkdir(exist_ok=True)
-    assert not (tmp_path / ".metier" / FILE).exists()
+        (tmp_path / "state").mkdir(exist_ok=True)
+    assert not (tmp_path / "state" / FILE).exists()
 
 
 def test_a_line_becomes_a_decision(tmp_path: Path) -> None:
@@ -102,7 +107,7 @@ def test_a_line_becomes_a_decision(tmp_path: Path) -> None:
     skills = [["pdf", "skills/pdf", 2.5, "injected"]]
     line = injecting(7, arm="B", cards=cards, skills=skills, error="late", milliseconds=3)
     write_log(tmp_path, line)
-    (one,) = read_decisions(str(tmp_path))
+    (one,) = read_decisions(room_of(tmp_path))
     assert one == Decision(
         id=line["id"],
         at=START + 7,
@@ -129,18 +134,18 @@ def test_the_older_file_is_read_first(tmp_path: Path) -> None:
     write_log(tmp_path, decision(3), decision(4))
     write_log(tmp_path, decision(9), decision(1), name=OLDER_FILE)
     wanted = [decision(number)["id"] for number in (9, 1, 3, 4)]
-    assert ids(read_decisions(str(tmp_path))) == wanted
+    assert ids(read_decisions(room_of(tmp_path))) == wanted
 
 
 def test_the_older_file_may_be_the_only_one(tmp_path: Path) -> None:
     write_log(tmp_path, decision(1), name=OLDER_FILE)
-    assert ids(read_decisions(str(tmp_path))) == [decision(1)["id"]]
+    assert ids(read_decisions(room_of(tmp_path))) == [decision(1)["id"]]
 
 
 def test_a_file_that_is_renamed_while_both_are_opened_is_read_once(tmp_path: Path) -> None:
     log = write_log(tmp_path, decision(1))
     os.link(log, log.with_name(OLDER_FILE))
-    assert ids(read_decisions(str(tmp_path))) == [decision(1)["id"]]
+    assert ids(read_decisions(room_of(tmp_path))) == [decision(1)["id"]]
 
 
 def without(key: str) -> dict[str, Any]:
@@ -192,7 +197,7 @@ def test_a_line_that_makes_no_sense_is_counted_and_the_others_are_read(
     line: Any, tmp_path: Path
 ) -> None:
     write_log(tmp_path, decision(1), line, decision(2), verdict(2, True))
-    decisions = read_decisions(str(tmp_path))
+    decisions = read_decisions(room_of(tmp_path))
     assert ids(decisions) == [decision(1)["id"], decision(2)["id"]]
     assert (decisions.skipped, decisions.labels) == (1, {decision(2)["id"]: True})
 
@@ -211,13 +216,13 @@ def test_a_line_that_makes_no_sense_is_counted_and_the_others_are_read(
 )
 def test_a_line_of_another_version_is_read(line: Any, tmp_path: Path) -> None:
     write_log(tmp_path, line)
-    decisions = read_decisions(str(tmp_path))
+    decisions = read_decisions(room_of(tmp_path))
     assert (ids(decisions), decisions.skipped) == ([decision(5)["id"]], 0)
 
 
 def test_empty_lines_are_nothing(tmp_path: Path) -> None:
     write_log(tmp_path, b"", decision(1), b"  ", b"\t\r")
-    decisions = read_decisions(str(tmp_path))
+    decisions = read_decisions(room_of(tmp_path))
     assert (ids(decisions), decisions.skipped) == ([decision(1)["id"]], 0)
 
 
@@ -227,7 +232,7 @@ def test_a_last_line_counts_once_it_is_complete(
 ) -> None:
     log = write_log(tmp_path, decision(1), decision(2))
     log.write_bytes(log.read_bytes()[:-cut])
-    decisions = read_decisions(str(tmp_path))
+    decisions = read_decisions(room_of(tmp_path))
     assert (len(ids(decisions)), decisions.skipped) == (read, skipped)
 
 
@@ -236,13 +241,13 @@ def test_a_line_that_is_too_long_is_one_line_that_makes_no_sense(
     length: int, tmp_path: Path
 ) -> None:
     write_log(tmp_path, decision(1), b"x" * length, decision(2))
-    decisions = read_decisions(str(tmp_path))
+    decisions = read_decisions(room_of(tmp_path))
     assert (len(ids(decisions)), decisions.skipped) == (2, 1)
 
 
 def test_even_a_valid_line_may_be_too_long(tmp_path: Path) -> None:
     write_log(tmp_path, decision(1), decision(2, error="x" * LONGEST_LINE), decision(3))
-    decisions = read_decisions(str(tmp_path))
+    decisions = read_decisions(room_of(tmp_path))
     assert (len(ids(decisions)), decisions.skipped) == (2, 1)
 
 
@@ -250,7 +255,7 @@ def peak_of_statistics(root: Path) -> int:
     """The most memory that was held at once, in bytes."""
     tracemalloc.start()
     try:
-        statistics(read_decisions(str(root)))
+        statistics(read_decisions(room_of(root)))
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -269,14 +274,14 @@ def test_a_file_without_line_ends_is_never_held_in_memory(tmp_path: Path) -> Non
 
 
 def test_a_log_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / ".metier" / FILE).mkdir(parents=True)
-    with pytest.raises(OSError, match="directory"):
-        read_decisions(str(tmp_path))
+    (tmp_path / "state" / FILE).mkdir(parents=True)
+    with pytest.raises(OSError, match="not a regular file"):
+        read_decisions(room_of(tmp_path))
 
 
 def test_skipped_lines_are_those_of_the_last_pass(tmp_path: Path) -> None:
     log = write_log(tmp_path, decision(1), b"{")
-    decisions = read_decisions(str(tmp_path))
+    decisions = read_decisions(room_of(tmp_path))
     assert decisions.skipped == 1
     log.write_bytes(log.read_bytes() + b"}\n")
     assert (len(ids(decisions)), decisions.skipped) == (1, 2)
@@ -468,50 +473,50 @@ def test_what_only_the_mode_held_back_is_counted_apart(tmp_path: Path) -> None:
 
 
 def labelled(root: Path) -> dict[str, bool]:
-    return dict(read_decisions(str(root)).labels)
+    return dict(read_decisions(room_of(root)).labels)
 
 
 def test_a_label_is_one_more_line(tmp_path: Path) -> None:
     log = write_log(tmp_path, decision(1), decision(2))
     before = log.read_bytes()
     wanted = decision(1)["id"]
-    assert label(str(tmp_path), wanted, True, now=lambda: 17.23456) == wanted
+    assert label(room_of(tmp_path), wanted, True, now=lambda: 17.23456) == wanted
     line = {"label": wanted, "right": True, "at": 17.235}
     assert log.read_bytes() == before + text_of([line])
-    label(str(tmp_path), wanted, False)
+    label(room_of(tmp_path), wanted, False)
     assert labelled(tmp_path) == {wanted: False}
-    assert len(ids(read_decisions(str(tmp_path)))) == 2
+    assert len(ids(read_decisions(room_of(tmp_path)))) == 2
 
 
 def test_the_beginning_of_an_id_is_enough_when_only_one_has_it(tmp_path: Path) -> None:
     write_log(tmp_path, decision(1, id="abcd-1111"), decision(2, id="abce-2222"))
-    assert label(str(tmp_path), "abcd", True) == "abcd-1111"
+    assert label(room_of(tmp_path), "abcd", True) == "abcd-1111"
     assert labelled(tmp_path) == {"abcd-1111": True}
 
 
 def test_a_whole_id_is_meant_even_when_others_begin_with_it(tmp_path: Path) -> None:
     write_log(tmp_path, decision(1, id="abcd-1"), decision(2, id="abcd"), decision(3, id="abcd-2"))
-    assert label(str(tmp_path), "abcd", False) == "abcd"
+    assert label(room_of(tmp_path), "abcd", False) == "abcd"
 
 
 def test_a_decision_that_is_logged_twice_is_one(tmp_path: Path) -> None:
     write_log(tmp_path, decision(1, id="abcd-1"), decision(2, id="abcd-1"))
-    assert label(str(tmp_path), "abcd", True) == "abcd-1"
+    assert label(room_of(tmp_path), "abcd", True) == "abcd-1"
 
 
 @pytest.mark.parametrize("length", [0, 1, 3])
 def test_three_characters_are_too_few(length: int, tmp_path: Path) -> None:
     write_log(tmp_path, decision(1))
     with pytest.raises(NotFoundError):
-        label(str(tmp_path), decision(1)["id"][:length], True)
+        label(room_of(tmp_path), decision(1)["id"][:length], True)
 
 
 def refused(root: Path, wanted: str) -> NotFoundError:
     """The error of a label that is not kept; the log stays as it was."""
-    folder = root / ".metier"
+    folder = root / "state"
     before = {file.name: file.read_bytes() for file in folder.glob("*")}
     with pytest.raises(NotFoundError) as caught:
-        label(str(root), wanted, True)
+        label(room_of(root), wanted, True)
     assert {file.name: file.read_bytes() for file in folder.glob("*")} == before
     return caught.value
 
@@ -548,7 +553,7 @@ def test_the_id_of_a_label_alone_is_unknown(tmp_path: Path) -> None:
 def test_a_decision_in_the_older_file_is_labelled_in_the_newer_one(tmp_path: Path) -> None:
     older = write_log(tmp_path, decision(1), name=OLDER_FILE)
     before = older.read_bytes()
-    label(str(tmp_path), decision(1)["id"], True)
+    label(room_of(tmp_path), decision(1)["id"], True)
     assert older.read_bytes() == before
     assert labelled(tmp_path) == {decision(1)["id"]: True}
 
@@ -556,8 +561,8 @@ def test_a_decision_in_the_older_file_is_labelled_in_the_newer_one(tmp_path: Pat
 def test_a_label_does_not_run_into_a_line_that_nobody_finished(tmp_path: Path) -> None:
     log = write_log(tmp_path, decision(1), decision(2))
     log.write_bytes(log.read_bytes()[:-30])
-    label(str(tmp_path), decision(1)["id"], True)
-    decisions = read_decisions(str(tmp_path))
+    label(room_of(tmp_path), decision(1)["id"], True)
+    decisions = read_decisions(room_of(tmp_path))
     assert (ids(decisions), decisions.skipped) == ([decision(1)["id"]], 1)
     assert decisions.labels == {decision(1)["id"]: True}
 
@@ -565,10 +570,12 @@ def test_a_label_does_not_run_into_a_line_that_nobody_finished(tmp_path: Path) -
 LABEL_ON_A_FULL_DISK = """
 import os, resource, sys
 from metier.decisions import label
-size = os.path.getsize(os.path.join(sys.argv[1], ".metier", "decisions.jsonl"))
+from metier.storage.room import Room
+room = Room(os.path.join(sys.argv[1], "state"))
+size = os.path.getsize(room.file("decisions.jsonl"))
 resource.setrlimit(resource.RLIMIT_FSIZE, (size + 10, size + 10))
 try:
-    label(sys.argv[1], sys.argv[2], True)
+    label(room, sys.argv[2], True)
 except OSError as error:
     print(error.strerror)
 """
@@ -586,7 +593,7 @@ def test_a_label_that_does_not_fit_is_an_error_and_spoils_no_other(tmp_path: Pat
     )
     assert finished.stdout == "No space left on device\n"
     assert labelled(tmp_path) == {}
-    label(str(tmp_path), wanted, True)
+    label(room_of(tmp_path), wanted, True)
     assert labelled(tmp_path) == {wanted: True}
 
 
@@ -608,25 +615,25 @@ def test_a_label_that_does_not_fit_is_an_error_and_spoils_no_other(tmp_path: Pat
 def test_the_flag_says_why(content: bytes, reason: str, tmp_path: Path) -> None:
     flag = write_log(tmp_path, name=FLAG)
     flag.write_bytes(content)
-    assert kill_switch(str(tmp_path)) == reason
+    assert kill_switch(room_of(tmp_path)) == reason
 
 
 def test_without_a_flag_the_switch_is_off(tmp_path: Path) -> None:
-    assert kill_switch(str(tmp_path)) == ""
+    assert kill_switch(room_of(tmp_path)) == ""
     write_log(tmp_path, decision(1))
-    assert kill_switch(str(tmp_path)) == ""
+    assert kill_switch(room_of(tmp_path)) == ""
 
 
 def test_a_flag_that_cannot_be_read_is_a_flag(tmp_path: Path) -> None:
-    (tmp_path / ".metier" / FLAG).mkdir(parents=True)
-    assert kill_switch(str(tmp_path)) == "no reason is given"
+    (tmp_path / "state" / FLAG).mkdir(parents=True)
+    assert kill_switch(room_of(tmp_path)) == "no reason is given"
     with pytest.raises(OSError, match=FLAG):
-        resume(str(tmp_path))
+        resume(room_of(tmp_path))
 
 
 def test_resume_removes_the_flag_and_nothing_else(tmp_path: Path) -> None:
     log, flag = write_log(tmp_path, decision(1)), write_log(tmp_path, b"why", name=FLAG)
     for _ in range(2):
-        resume(str(tmp_path))
-        assert (flag.exists(), kill_switch(str(tmp_path))) == (False, "")
+        resume(room_of(tmp_path))
+        assert (flag.exists(), kill_switch(room_of(tmp_path))) == (False, "")
     assert log.exists()

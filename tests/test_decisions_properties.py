@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 import metier
 from metier.decisions import read_decisions, statistics
 from metier.decisions.log import FILE, OLDER_FILE
-from test_decisions import decision, text_of, write_log
+from metier.storage.room import Room
+from test_decisions import decision, room_of, text_of, write_log
 
 BOUND = 60
 """Seconds after which another process counts as stuck."""
@@ -58,13 +59,13 @@ Line = dict[str, Any]
 
 
 @contextmanager
-def workspace(older: bytes, newer: bytes) -> Iterator[str]:
-    """A workspace with these two files."""
+def workspace(older: bytes, newer: bytes) -> Iterator[Room]:
+    """The state of a workspace with these two files."""
     with TemporaryDirectory() as folder:
         root = Path(folder)
         write_log(root, name=OLDER_FILE).write_bytes(older)
         write_log(root, name=FILE).write_bytes(newer)
-        yield folder
+        yield room_of(root)
 
 
 # A plain count, straight from the lines
@@ -220,17 +221,18 @@ WRITERS, LABELS = 4, 400
 LABEL_OFTEN = """
 import sys
 from metier.decisions import label
+from metier.storage.room import Room
 print(flush=True)
 sys.stdin.readline()
 for number in range(int(sys.argv[3]), int(sys.argv[4])):
-    label(sys.argv[1], sys.argv[2], number % 3 == 0, now=lambda: number)
+    label(Room(sys.argv[1]), sys.argv[2], number % 3 == 0, now=lambda: number)
 """
 """Ready, then on a sign many labels at once; each has a moment of its own."""
 
 
 def test_labels_of_several_processes_are_all_kept(tmp_path: Path) -> None:
     log = write_log(tmp_path, decision(1))
-    given = [sys.executable, "-c", LABEL_OFTEN, str(tmp_path), decision(1)["id"]]
+    given = [sys.executable, "-c", LABEL_OFTEN, str(tmp_path / "state"), decision(1)["id"]]
     starts = range(0, WRITERS * LABELS, LABELS)
     pipe = subprocess.PIPE
     running = [
@@ -252,6 +254,6 @@ def test_labels_of_several_processes_are_all_kept(tmp_path: Path) -> None:
     assert lines[0] == decision(1)
     assert sorted(line["at"] for line in lines[1:]) == list(range(WRITERS * LABELS))
     assert {line["right"] == (line["at"] % 3 == 0) for line in lines[1:]} == {True}
-    found = read_decisions(str(tmp_path))
+    found = read_decisions(room_of(tmp_path))
     assert found.labels == {decision(1)["id"]: lines[-1]["right"]}
     assert (len(list(found)), found.skipped) == (1, 0)

@@ -24,6 +24,7 @@ def provider(workspace: Workspace, contract: str) -> None:
 
 @pytest.fixture
 def catalog(workspace: Workspace) -> Catalog:
+    workspace.trust()
     return Catalog.open(workspace.root, config=Config(host_folders=False))
 
 

@@ -10,9 +10,8 @@ import pytest
 import yaml
 
 import metier
-from conftest import Workspace
+from conftest import Workspace, boundary_of
 from metier import Catalog
-from metier.config import Config
 from metier.core.stems import STOP_WORDS
 from metier.lint import validate_agent
 from metier.parse.agents import parse_agent
@@ -187,7 +186,7 @@ RUNS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("run", RUNS, ids=json.dumps)
 def test_a_report_follows_its_schema(run: dict[str, Any], tmp_path: Path) -> None:
-    catalog = Catalog.in_memory(EXAMPLE, config=Config(host_folders=False), home=str(tmp_path))
+    catalog = Catalog.in_memory(boundary_of(EXAMPLE), home=str(tmp_path))
     with catalog:
         catalog.refresh()
         made = catalog.resolve(**run)

@@ -19,6 +19,7 @@ import pytest
 from metier.errors import SourceError
 from metier.sources import RemoteSource, source_folders, sync_sources
 from metier.sources.cards import LARGEST
+from metier.storage.room import Room
 from metier.values.capabilities import SourceSetting
 from metier.values.outcomes import Issue
 
@@ -448,17 +449,16 @@ class Place:
 
     def __init__(self, root: Path, server: Server) -> None:
         self.root = root
-        self.state = root / ".metier"
+        self.room = Room(str(root / "state"))
         self.server = server
         self.setting = SourceSetting("remote", server.url("card/web.md"), pin(CARD))
 
     def sync(self, **changes: str) -> list[Issue]:
-        return sync_sources([self.setting._replace(**changes)], str(self.root), str(self.state))
+        return sync_sources([self.setting._replace(**changes)], str(self.root), self.room)
 
     def kept(self) -> dict[str, bytes]:
-        ((_, folder),) = source_folders([self.setting], str(self.state))
-        found = Path(folder).iterdir() if Path(folder).exists() else ()
-        return {one.name: one.read_bytes() for one in found}
+        folders = [Path(folder) for _, folder in source_folders([self.setting], self.room)]
+        return {one.name: one.read_bytes() for folder in folders for one in folder.iterdir()}
 
 
 @pytest.fixture
@@ -477,7 +477,7 @@ def test_a_pinned_card_is_fetched_once(place: Place) -> None:
 
 def test_a_card_that_was_changed_here_is_fetched_again(place: Place) -> None:
     place.sync()
-    ((_, folder),) = source_folders([place.setting], str(place.state))
+    ((_, folder),) = source_folders([place.setting], place.room)
     (Path(folder) / "web.md").write_bytes(CARD + b"tampered")
     assert place.sync() == []
     assert place.kept() == {"web.md": CARD}

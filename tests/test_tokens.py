@@ -310,18 +310,19 @@ def test_an_encoding_of_a_plugin_is_among_the_known_ones(plugin: str) -> None:
 
 def test_the_setting_is_a_text_and_the_environment_is_stronger(tmp_path: Path) -> None:
     (tmp_path / "metier.toml").write_text('tokenizer = "cl100k_base"\n')
-    assert load_config(str(tmp_path), environ={}).tokenizer == "cl100k_base"
+    assert load_config(str(tmp_path), environ={}, is_trusted=True).tokenizer == "cl100k_base"
     environ = {"METIER_TOKENIZER": "o200k_base"}
-    assert load_config(str(tmp_path), environ=environ).tokenizer == "o200k_base"
+    assert load_config(str(tmp_path), environ=environ, is_trusted=True).tokenizer == "o200k_base"
     (tmp_path / "metier.toml").write_text("tokenizer = 4\n")
     with pytest.raises(ConfigError, match="'tokenizer' must be a text"):
-        load_config(str(tmp_path), environ={})
+        load_config(str(tmp_path), environ={}, is_trusted=True)
 
 
 def test_a_command_that_counts_ends_with_one_error_and_a_hint(
     workspace: Workspace, ranks_folder: Path
 ) -> None:
     workspace.write("metier.toml", 'tokenizer = "o200k_base"\n')
+    workspace.trust()
     finished = run(workspace.root, METIER, "inject", "--task", "x", "--quiet")
     assert finished.stderr.splitlines() == [
         "error: the ranks of 'o200k_base' are not on disk: No such file or directory "
@@ -341,6 +342,7 @@ def test_a_command_counts_with_the_tokenizer_of_the_settings(
         "---\ndisplayName: One\ncategory: coding\nversion: 1.0.0\n"
         "description: One thing.\n---\nthe the the the\n",
     )
+    workspace.trust()
     command = (METIER, "inject", "--task", "x", "--json", "--max-tokens")
     fits, too_small = (
         json.loads(run(workspace.root, *command, limit, PYTHONPATH=plugin).stdout)

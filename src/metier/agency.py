@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
+from metier.boundary import powers_of
 from metier.config import Config
 from metier.consent import check_agent, check_files, consented
 from metier.core.budget import CountTokens, fit
@@ -92,6 +93,8 @@ class Agency:
         self._secret = secret
         self.consent: set[str] = set()
         """Names of the tools that were allowed for this one time."""
+        self._record_counts = True
+        """Whether the consent on record holds: not for a run whose agent has changed since."""
 
     @cached_property
     def tools(self) -> ToolExecutor:
@@ -106,7 +109,10 @@ class Agency:
         """Whether the user agreed that an agent calls a tool: now, in settings, or on record."""
         if tool in self.consent:
             return True
-        return consented(tool, agent_id, self._catalog.config, self._catalog.trust)
+        trust = self._catalog.trust
+        if not self._record_counts:
+            trust = trust._replace(consents=frozenset())
+        return consented(tool, agent_id, self._catalog.config, trust)
 
     def _check_files(self, argv: Sequence[str], folder: str) -> None:
         """Raise `TrustError` when a file that a command names is not the one that was trusted."""
@@ -203,6 +209,7 @@ class Agency:
         self._catalog.require_trust("resuming a run")
         run = self.store.run(run_id)
         now = self.profile(run.agent_id)
+        self.check_stored(AgentProfile.of(run.profile))
         async with self._servers(AgentProfile.of(run.profile)):
             runner = Runner(self.store, self, look)
             return await runner.resume(run_id, limits=now.limits if now is not None else None)
@@ -216,7 +223,9 @@ class Agency:
         look: Look | None = None,
     ) -> RunResult:
         self._catalog.require_trust("running an agent")
-        async with self._servers(AgentProfile.of(self.store.run(run_id).profile)):
+        profile = AgentProfile.of(self.store.run(run_id).profile)
+        self.check_stored(profile)
+        async with self._servers(profile):
             return await Runner(self.store, self, look).fork(run_id, checkpoint_id, input=input)
 
     def cancel(self, run_id: str) -> bool:
@@ -238,6 +247,16 @@ class Agency:
         """The MCP servers whose tools the agent, or one that it delegates to, lists."""
         wanted = {name for one in self.involved(profile) for name in allowed_tools(one)}
         return connected(self.tools, self._catalog.config.servers, wanted, self._check_files)
+
+    def check_stored(self, profile: AgentProfile) -> None:
+        """Let the consent on record hold only if a run's agent can do what today's agent can.
+
+        A run keeps the profile that it began with, and runs may come from elsewhere.
+        """
+        now = self.profile(profile.agent_id)
+        self._record_counts = now is not None and powers_of(now) == powers_of(profile)
+        if now is not None:
+            self._check_agents(self.involved(now))
 
     def _check_agents(self, profiles: Sequence[AgentProfile]) -> None:
         """Raise `TrustError` for an agent that is not the one that was trusted."""

@@ -196,12 +196,12 @@ def _agents(
             continue
         entry = reading.read(found)
         if entry.document is not None and not entry.reason:
-            powers[found.path] = _powers_of(entry.document)
+            powers[found.path] = powers_of(entry.document)
             digests[found.path] = entry.sha256
     return powers, digests
 
 
-def _powers_of(document: Any) -> dict[str, Any]:
+def powers_of(document: Any) -> dict[str, Any]:
     """What an agent can do, and none of its prose."""
     from metier.run.workflow import allowed_tools, delegates  # loads the templates
 

@@ -6,13 +6,7 @@ from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from metier.boundary import (
-    RECORD,
-    Boundary,
-    read_boundary,
-    trust_beside,
-    untrusted_error,
-)
+from metier.boundary import RECORD, Boundary, read_boundary, trust_beside, untrusted_error
 from metier.boundary import workspace_of as workspace_of
 from metier.config import Config
 from metier.consent import check_files
@@ -33,7 +27,7 @@ from metier.values.files import Kind, Reading, Root
 from metier.values.outcomes import Exclusion, Issue
 from metier.values.rows import Row
 from metier.values.trust import Trust
-from metier.values.twins import exact_copy, same_id, same_name
+from metier.values.twins import hidden
 from metier.workspace import CATALOG_FILE, RESTRICTED_FILE
 
 if TYPE_CHECKING:
@@ -104,7 +98,7 @@ class Catalog:
 
     @classmethod
     def in_memory(cls, boundary: Boundary, *, home: str = "") -> Self:
-        """A catalogue that is kept nowhere: where no state can be written."""
+        """A catalogue that is kept nowhere."""
         return cls(boundary, Store.in_memory(), home)
 
     def is_built(self) -> bool:
@@ -142,12 +136,8 @@ class Catalog:
 
     def _read(self) -> Reading:
         roots, self._source_issues = self._roots()
-        return read_documents(
-            roots,
-            disabled=self.config.disabled,
-            own_disabled=self.config.own_disabled,
-            ordered=False,
-        )
+        off, own_off = self.config.disabled, self.config.own_disabled
+        return read_documents(roots, disabled=off, own_disabled=own_off, ordered=False)
 
     def _roots(self) -> tuple[list[Root], list[Issue]]:
         return workspace_roots(self.workspace, self.config, self._home, self.room)
@@ -192,7 +182,7 @@ class Catalog:
         return read_document(row)
 
     def reference(self, name: str) -> str:
-        """A text that is only read on request, never handed over. Raises `NotFoundError`."""
+        """A text that is only read on request. Raises `NotFoundError`."""
         return read_reference(self.workspace, name)
 
     def require_trust(self, what: str) -> None:
@@ -385,13 +375,13 @@ class Catalog:
     def issues(self) -> list[Issue]:
         """Every finding of the last refresh, by path."""
         issues = [*self._source_issues, *documents.stored_issues(self.store)]
-        issues += [_hidden(row) for row in documents.hidden_documents(self.store)]
+        issues += [hidden(row) for row in documents.hidden_documents(self.store)]
         return sorted(issues, key=lambda issue: (issue.path, issue.line, issue.column, issue.code))
 
     def issues_of(self, row: Row) -> list[Issue]:
         """The findings of one document."""
         own = documents.document_issues(self.store, row.kind, row.path)
-        return [*own, _hidden(row)] if row.twin else own
+        return [*own, hidden(row)] if row.twin else own
 
     def excluded(self) -> list[Exclusion]:
         """Every file that was met and left out, with the reason."""
@@ -407,11 +397,3 @@ class Catalog:
     def names(self, kind: Kind) -> list[str]:
         """What `row` finds: names of skills, ids of the others."""
         return documents.names_of(self.store, kind)
-
-
-def _hidden(row: Row) -> Issue:
-    if row.kind != "skill":
-        return same_id(row.id, row.path, row.twin)
-    if row.state == "excluded":
-        return exact_copy(row.path, row.twin)
-    return same_name(row.name, row.path, row.twin)

@@ -15,6 +15,7 @@ from click.shell_completion import CompletionItem
 from metier import __version__
 from metier.cli.layout import flowed, words
 from metier.cli.lint_left_out import untold, with_fate
+from metier.cli.lint_places import Places
 from metier.cli.lint_repairs import print_repairs, repaired
 from metier.cli.lint_settings import settings_findings
 from metier.cli.session import Session, counted, metier_command
@@ -101,7 +102,7 @@ def command(
     config = session.config()
     choice = _choice(config, _codes(select), _codes(ignore), notes=notes or strict)
     workspace = session.workspace()
-    places = _Places(workspace, named=bool(paths))
+    places = Places(workspace, named=bool(paths))
     roots, failed_sources = _roots(workspace, config, paths, kind)
     read = partial(
         read_documents,
@@ -163,7 +164,7 @@ class _Checked(NamedTuple):
 
 
 def _checked(
-    session: Session, reading: Reading, places: "_Places", wants: Callable[[Issue], bool]
+    session: Session, reading: Reading, places: Places, wants: Callable[[Issue], bool]
 ) -> _Checked:
     places.note_users(reading)
     with session.progress("checking") as on_progress:
@@ -204,54 +205,20 @@ def _choice(
     )
 
 
-class _Places:
-    """Paths as they are shown, and as the settings mean them."""
-
-    def __init__(self, workspace: str, *, named: bool) -> None:
-        self._workspace = workspace
-        self._named = named
-        self._users: set[str] = set()
-
-    def note_users(self, reading: Reading) -> None:
-        """Remember which documents are the user's own, and not the workspace's."""
-        self._users = {found.path for found in reading.found if found.origin == "user"}
-
-    def is_own(self, path: str) -> bool:
-        """Whether a shown path is a document of the workspace."""
-        return path not in self._users and not self.inside(path).startswith("../")
-
-    def inside(self, path: str) -> str:
-        """A shown path relative to the workspace."""
-        if not self._named:
-            return path
-        return os.path.relpath(os.path.realpath(path), self._workspace).replace(os.sep, "/")
-
-    def may_write(self, file: str) -> bool:
-        return self._named or is_inside(file, self._workspace)
-
-    def shown(self, path: str) -> str:
-        """A path of a finding relative to the current folder, so that it can be opened."""
-        file = os.path.join(self._workspace, path)
-        here = os.path.realpath(os.getcwd()) == self._workspace
-        if self._named or here or not os.path.lexists(file):
-            return path
-        return os.path.relpath(file).replace(os.sep, "/")
-
-
-def _is_wanted(issue: Issue, choice: Choice, places: _Places) -> bool:
+def _is_wanted(issue: Issue, choice: Choice, places: Places) -> bool:
     is_security = issue.code.startswith(SECURITY_CODES)
     chosen = choice if places.is_own(issue.path) and not is_security else choice.of_user()
     return chosen.wants(issue, places.inside(issue.path))
 
 
-def _repairable(reading: Reading, places: _Places) -> Reading:
+def _repairable(reading: Reading, places: Places) -> Reading:
     """What may be written: files that were named, else those of the workspace."""
     own = [found for found in reading.found if places.may_write(found.file)]
     return reading._replace(found=own)
 
 
 def _chosen(
-    linted: Linted, wants: Callable[[Issue], bool], places: _Places, repairs: Sequence[Repair]
+    linted: Linted, wants: Callable[[Issue], bool], places: Places, repairs: Sequence[Repair]
 ) -> list[Issue]:
     """The findings that are asked for: whether --fix takes one away, whether its file is used."""
     gone = {_key(issue) for repair in repairs for issue in repair.issues}
@@ -272,7 +239,7 @@ def _key(issue: Issue) -> tuple[str, str, str]:
     return issue.path, issue.code, issue.message
 
 
-def _hidden(linted: Linted, choice: Choice, places: _Places) -> int:
+def _hidden(linted: Linted, choice: Choice, places: Places) -> int:
     """How many notes would be shown with --notes."""
     everything = choice._replace(notes=True)
     return sum(

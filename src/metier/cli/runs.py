@@ -76,6 +76,7 @@ def command(session: Session, action: str, wanted: str | None, **options: Any) -
         require_trust(session, "resuming a run" if action == "resume" else "running an agent")
         with session.catalog() as catalog:
             run = found_run(catalog.agency, wanted)
+            catalog.agency.check_stored(AgentProfile.of(run.profile))
             consent(session, catalog, options["allowed"], AgentProfile.of(run.profile))
             attended = Attended(session, catalog, options["events"])
             if action == "resume":

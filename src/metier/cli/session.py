@@ -22,7 +22,7 @@ from metier.core.nearest import nearest
 from metier.core.text import printable
 from metier.errors import MetierError, NotFoundError, StoreError
 from metier.index.refresh import OnProgress
-from metier.storage.places import ignored_folders
+from metier.storage.places import ignored_folders, state_room
 from metier.values.files import Kind
 
 LAST = "last"
@@ -209,6 +209,8 @@ def names_from_catalog(
     """Names that complete what was typed; nothing when there is no catalogue to ask."""
     root = context.params.get("root")
     try:
+        if not state_room(workspace_of(root)).exists():
+            return []
         with Catalog.open(root) as catalog:
             names = ask(catalog) if catalog.is_built() else []
     except MetierError:

@@ -25,14 +25,9 @@ def checked(key: str, value: Any, source: str) -> Any:
 
         return read_capabilities(value, source)
     if key in ("models", "tools", "mcp"):
-        from metier.config import running  # only for those who run agents
+        from metier.config.running import READERS  # only for those who run agents
 
-        read = {
-            "models": running.read_models,
-            "tools": running.read_tools,
-            "mcp": running.read_servers,
-        }[key]
-        return read(value, source)
+        return READERS[key](value, source)
     if key == "lint.per-file-ignores":
         return _per_file(value, source)
     return _texts(key, value, source)

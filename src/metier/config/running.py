@@ -1,6 +1,6 @@
 """Settings for runs: `[models]`, `[tools]` and `[mcp]`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from metier.core.nearest import nearest
@@ -79,6 +79,13 @@ def read_servers(table: Any, source: str) -> tuple[ServerSetting, ...]:
             raise _wrong(f"mcp.{name}", "a table with either 'command' or 'url'", source)
         servers.append(ServerSetting(name=name, **fields))
     return tuple(servers)
+
+
+READERS: dict[str, Callable[[Any, str], Any]] = {
+    "models": read_models,
+    "tools": read_tools,
+    "mcp": read_servers,
+}
 
 
 def _table(key: str, value: Any, source: str) -> Mapping[str, Any]:

@@ -130,7 +130,7 @@ def label(
 
 def kill_switch(room: Room) -> str:
     """Why hooks hand nothing over, whatever their settings; empty while the switch is off."""
-    if room.info(FLAG) is None:
+    if not room.has(FLAG):
         return ""
     try:
         text = room.read(FLAG).decode(errors="replace")

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from metier.errors import MetierError, UsageError
 from metier.hooks.hosts import Host, Scope
 from metier.storage.files import write_atomically
+from metier.storage.room import LARGEST, read_regular
 
 BACKUP = ".metier-backup"
 """Ends the name of the file that keeps what was there before the first install."""
@@ -117,8 +118,7 @@ def apply(plan: Plan) -> None:
 def read(path: str) -> str | None:
     """The text of a file; None when there is none. UsageError when it is not UTF-8."""
     try:
-        with open(path, "rb") as file:
-            return file.read().decode()
+        return read_regular(path, LARGEST).decode()
     except FileNotFoundError:
         return None
     except UnicodeDecodeError:

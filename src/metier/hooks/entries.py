@@ -7,12 +7,11 @@ import tomllib
 from collections.abc import Iterator
 from typing import Any
 
-from metier.hooks.hosts import HOSTS
+from metier.hooks.hosts import HOSTS, is_unsafe
 from metier.mcp.hosts import HOSTS as SERVER_HOSTS
 from metier.storage.room import read_regular
 
 _LARGEST = 1 << 20
-_SAFE_FLAGS = ("-P", "-I")
 
 
 def unsafe_entries(workspace: str, home: str) -> list[tuple[str, str]]:
@@ -25,14 +24,6 @@ def unsafe_entries(workspace: str, home: str) -> list[tuple[str, str]]:
     )
     return [(file, shlex.join(words)) for file in files for words in _commands(_parsed(file)) if
             is_unsafe(words)]  # fmt: skip
-
-
-def is_unsafe(words: list[str]) -> bool:
-    """Whether a command runs `python -m metier` with the current folder on Python's path."""
-    for place in range(1, len(words)):
-        if words[place - 1 : place + 1] == ["-m", "metier"]:
-            return not any(word in _SAFE_FLAGS for word in words[: place - 1])
-    return False
 
 
 def _parsed(file: str) -> Any:

@@ -10,6 +10,8 @@ from metier.errors import UsageError
 
 Scope = Literal["project", "user"]
 SCOPES: tuple[Scope, ...] = ("project", "user")
+_SAFE_FLAGS = ("-P", "-I")
+"""With one of these Python imports nothing from the folder that it is started in."""
 
 
 class Entry(NamedTuple):
@@ -168,19 +170,32 @@ def is_ours(command: object, host: str) -> bool:
 
 
 def is_as_installed(command: object, host: str) -> bool:
-    """Whether a command has the form that installing writes: a whole path, nothing around it."""
+    """Whether a command has the form that installing writes: a whole path, nothing around it.
+
+    That is the script `metier`, or `python -P -m metier` where there is none.
+    """
     before, after = _around(command, host) or ([], [])
-    return len(before) == 1 and os.path.isabs(before[0]) and not after
+    is_form = len(before) == 1 or before[1:] == ["-P", "-m", "metier"]
+    return is_form and os.path.isabs(before[0]) and not after
 
 
 def is_by_hand(command: object, host: str) -> bool:
     """Whether somebody wrote a command that runs `metier hook HOST` in another form.
 
-    One that gives it options is none: with options a hook does nothing.
+    One that gives it options is none: with options a hook does nothing. Nor is `python -m metier`
+    without -P, which would import from the folder that the host works in.
     """
-    _, after = _around(command, host) or ([], ["-"])
+    before, after = _around(command, host) or ([], ["-"])
     has_options = bool(after) and after[0].startswith("-")
-    return not has_options and not is_as_installed(command, host)
+    return not has_options and not is_unsafe(before) and not is_as_installed(command, host)
+
+
+def is_unsafe(words: Sequence[str]) -> bool:
+    """Whether a command runs `python -m metier` with the current folder on Python's path."""
+    for place in range(1, len(words)):
+        if list(words[place - 1 : place + 1]) == ["-m", "metier"]:
+            return not any(word in _SAFE_FLAGS for word in words[: place - 1])
+    return False
 
 
 def _around(command: object, host: str) -> tuple[list[str], list[str]] | None:

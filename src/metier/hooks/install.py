@@ -48,6 +48,8 @@ def plan_install(
     """
     found = host_named(host)
     place = place_of(found, scope, workspace, home, environ or {})
+    if scope == "project":
+        refuse_links_outside(_written(found, place), workspace)
     full = [*command, "hook", host]
     if not all(map(is_utf8, full)):
         raise UsageError("the path of metier is not UTF-8", hint="install metier elsewhere")
@@ -55,8 +57,6 @@ def plan_install(
         changes = tuple(_plugin_changes(found, place, full))
     else:
         changes = (_settings_change(found, found.entry, place, full),)
-    if scope == "project":
-        refuse_outside(changes, workspace)
     return Plan(host=found, scope=scope, installs=True, changes=changes)
 
 
@@ -76,25 +76,33 @@ def plan_uninstall(
     """
     found = host_named(host)
     place = place_of(found, scope, workspace, home, environ or {})
+    if scope == "project":
+        refuse_links_outside(_written(found, place), workspace)
     if found.entry is None:
         changes = tuple(_plugin_removals(found, place))
     else:
         changes = (_settings_removal(found, found.entry, place),)
-    if scope == "project":
-        refuse_outside(changes, workspace)
     return Plan(host=found, scope=scope, installs=False, changes=changes)
 
 
-def refuse_outside(changes: Sequence[Change], workspace: str) -> None:
-    """UsageError when a link would have a project's settings written elsewhere."""
+def refuse_links_outside(paths: Sequence[str], workspace: str) -> None:
+    """UsageError when a link would have a project's settings read or written elsewhere."""
     root = os.path.realpath(workspace)
-    for change in changes:
-        if change.action != "keep" and not is_inside(change.target, root):
+    for path in paths:
+        target = os.path.realpath(path)
+        if not is_inside(target, root):
             raise UsageError(
-                f"a link leads out of the workspace, to {change.target}",
-                where=change.path,
+                f"a link leads out of the workspace, to {target}",
+                where=path,
                 hint="--user writes your own settings; or put a file in the place of the link",
             )
+
+
+def _written(host: Host, place: str) -> list[str]:
+    """The files of a host that are read and written."""
+    if host.entry is not None:
+        return [place]
+    return [os.path.join(place, name) for name in plugin_files(host.name, [])]
 
 
 # Settings in JSON

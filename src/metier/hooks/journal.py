@@ -67,7 +67,7 @@ class Journal:
 
     def is_killed(self, most: float | None) -> bool:
         """Whether the kill switch is on; turned on here when too large a share injects."""
-        if self._room.info(FLAG) is not None:
+        if self._room.has(FLAG):
             return True
         if most is None:
             return False

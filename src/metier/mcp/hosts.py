@@ -45,8 +45,9 @@ class Listing(NamedTuple):
 
     def is_made(self, entry: Any) -> bool:
         """Whether an entry is as install writes it: a whole path, nothing around it."""
-        words = _words(entry)
-        is_plain = len(words) == 2 and os.path.isabs(words[0]) and is_ours(entry)
+        words = words_of(entry)
+        is_form = len(words) == 2 or words[1:4] == ["-P", "-m", "metier"]
+        is_plain = is_form and os.path.isabs(words[0]) and is_ours(entry)
         return is_plain and bool(entry == self.entry(words))
 
     def without(self, text: str, names: Sequence[str], had: Any) -> str:
@@ -68,14 +69,14 @@ class Listing(NamedTuple):
 
 def is_ours(entry: object) -> bool:
     """Whether an entry runs `metier mcp`, wherever metier lies and whatever stands around it."""
-    words = _words(entry)
+    words = words_of(entry)
     return any(
         os.path.basename(word) == "metier" and words[at + 1 : at + 2] == [COMMAND]
         for at, word in enumerate(words)
     )
 
 
-def _words(entry: object) -> list[str]:
+def words_of(entry: object) -> list[str]:
     """The command of an entry and what it is given, as one list."""
     if not isinstance(entry, dict):
         return []

@@ -12,19 +12,28 @@ from metier.core.paths import is_utf8
 from metier.errors import UsageError
 from metier.hooks import splice
 from metier.hooks.changes import Change, Plan, read
-from metier.hooks.hosts import Host, Scope, host_named, place_of
+from metier.hooks.hosts import Host, Scope, host_named, is_unsafe, place_of
 from metier.hooks.install import (
     backup_of,
     beside,
     is_made_whole,
     kept_before,
     not_json,
-    refuse_outside,
+    refuse_links_outside,
     taken_out,
     without_hook,
 )
 from metier.mcp import tables
-from metier.mcp.hosts import COMMAND, HOSTS, LISTINGS, NAME, Listing, is_ours, value_at
+from metier.mcp.hosts import (
+    COMMAND,
+    HOSTS,
+    LISTINGS,
+    NAME,
+    Listing,
+    is_ours,
+    value_at,
+    words_of,
+)
 
 
 def plan_install(
@@ -46,7 +55,7 @@ def plan_install(
         raise UsageError("the path of metier is not UTF-8", hint="install metier elsewhere")
     settings, path = _settings("install", host, scope, workspace, home, environ)
     change = settings.with_entry(path, full)
-    return _plan(settings.host, scope, change, workspace, installs=True)
+    return Plan(host=settings.host, scope=scope, installs=True, changes=(change,))
 
 
 def plan_uninstall(
@@ -63,7 +72,8 @@ def plan_uninstall(
     that was made for the entry goes. Writes nothing. UsageError as for installing.
     """
     settings, path = _settings("uninstall", host, scope, workspace, home, environ)
-    return _plan(settings.host, scope, settings.without_entry(path), workspace, installs=False)
+    changes = (settings.without_entry(path),)
+    return Plan(host=settings.host, scope=scope, installs=False, changes=changes)
 
 
 def _settings(
@@ -77,13 +87,9 @@ def _settings(
     host = host_named(name, HOSTS)
     command = f"{COMMAND} {action}"
     path = place_of(host, scope, workspace, home, environ or {}, command=command)
-    return _Settings(host, LISTINGS[name]), path
-
-
-def _plan(host: Host, scope: Scope, change: Change, workspace: str, *, installs: bool) -> Plan:
     if scope == "project":
-        refuse_outside([change], workspace)
-    return Plan(host=host, scope=scope, installs=installs, changes=(change,))
+        refuse_links_outside([path], workspace)
+    return _Settings(host, LISTINGS[name]), path
 
 
 class _Settings(NamedTuple):
@@ -98,8 +104,8 @@ class _Settings(NamedTuple):
         value = self.listing.entry(command)
         servers = self._servers(text, path, self._to_paste("", NAME, value))
         ours = [name for name, entry in servers.items() if is_ours(entry)]
-        if any(not self.listing.is_made(servers[name]) for name in ours):
-            return Change(path=path, before=before, after=before)  # somebody wrote it
+        if any(self._is_by_hand(servers[name]) for name in ours):
+            return Change(path=path, before=before, after=before)
         if not ours:
             self._refuse_names(text, path, servers, value)
         try:
@@ -138,6 +144,10 @@ class _Settings(NamedTuple):
     def _listed(self, text: str) -> dict[str, Any]:
         """The servers of settings that can be read."""
         return self.listing.servers(self._parse(text))
+
+    def _is_by_hand(self, entry: Any) -> bool:
+        """Whether somebody wrote an entry in another form that is safe; then it stays."""
+        return not self.listing.is_made(entry) and not is_unsafe(words_of(entry))
 
     def _is_made_whole(self, text: str, ours: Sequence[str]) -> bool:
         """Whether there is nothing in a text but what metier wrote."""

@@ -18,6 +18,7 @@ class Shelf:
 
     def __init__(self, room: Room) -> None:
         self.room = room.below(FOLDER)
+        self._above = room
 
     def folder(self, setting: SourceSetting) -> Room:
         return self.room.below(f"{setting.type}-{digest(setting.type + setting.location)}")
@@ -35,9 +36,9 @@ class Shelf:
         wanted = {card.name + SUFFIX: card.data for card in cards}
         if _present(folder) == wanted:
             return
-        folder.make()
-        lock = self.room.lock(f"{FOLDER}.lock")
+        lock = self._above.lock(f"{FOLDER}.lock")
         try:
+            folder.make()
             _make_equal(folder, wanted)
         finally:
             os.close(lock)
@@ -48,7 +49,7 @@ class Shelf:
         for name in self.room.names():
             folder = self.room.below(name)
             if _OWN.match(name) and folder.path not in kept:
-                lock = self.room.lock(f"{FOLDER}.lock")
+                lock = self._above.lock(f"{FOLDER}.lock")
                 try:
                     _make_equal(folder, {})
                     with suppress(OSError):  # something else is in it

@@ -75,6 +75,20 @@ class Room:
         finally:
             os.close(folder)
 
+    def has(self, name: str) -> bool:
+        """Whether anything has that name, be it a link or a folder."""
+        try:
+            folder = self._opened()
+        except OSError:
+            return False
+        try:
+            os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except OSError:
+            return False
+        finally:
+            os.close(folder)
+        return True
+
     def info(self, name: str) -> os.stat_result | None:
         """What the system knows of a regular file; None for anything else."""
         try:
@@ -144,7 +158,8 @@ class Room:
             size = os.fstat(descriptor).st_size
             if size and os.pread(descriptor, 1, size - 1) != b"\n":
                 line = b"\n" + line  # the last writer did not finish its line
-            _write_all(descriptor, line)
+            if os.write(descriptor, line) < len(line):
+                raise OSError(28, os.strerror(28), self.file(name))  # ENOSPC
         finally:
             os.close(descriptor)
 

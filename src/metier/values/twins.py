@@ -1,6 +1,7 @@
 """Findings that need two files: made from their paths alone."""
 
 from metier.values.outcomes import Issue
+from metier.values.rows import Row
 
 
 def same_name(name: str, path: str, first: str) -> Issue:
@@ -16,3 +17,12 @@ def exact_copy(path: str, first: str) -> Issue:
 def same_id(document_id: str, path: str, first: str) -> Issue:
     message = f"id '{document_id}' belongs to {first}, which comes first; this file is left out"
     return Issue("XF903", message, path, 1, 1, "give one of the two another id")
+
+
+def hidden(row: Row) -> Issue:
+    """Why another document hides this one."""
+    if row.kind != "skill":
+        return same_id(row.id, row.path, row.twin)
+    if row.state == "excluded":
+        return exact_copy(row.path, row.twin)
+    return same_name(row.name, row.path, row.twin)

@@ -1,7 +1,5 @@
-"""Files that are replaced in one step, and by one process at a time."""
+"""Files that are replaced in one step."""
 
-import fcntl
-import os
 import stat
 import subprocess
 import sys
@@ -10,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from metier.storage.files import locked, write_atomically
+from metier.storage.files import write_atomically
 
 BOUND = 60
 """Seconds after which another process counts as stuck."""
@@ -109,91 +107,3 @@ def test_a_reader_sees_one_whole_content_even_when_the_writer_is_killed(tmp_path
             writer.kill()
     seen.add(file.read_bytes())
     assert seen <= {b"a" * 300_000, b"b" * 300_000}
-
-
-# locked
-
-COUNT_UP = """
-import sys
-from pathlib import Path
-from metier.storage.files import locked
-file = Path(sys.argv[1])
-for _ in range(200):
-    with locked(sys.argv[2]):
-        file.write_text(str(int(file.read_text()) + 1))
-"""
-HOLD = """
-import sys
-from metier.storage.files import locked
-with locked(sys.argv[1]):
-    print("held", flush=True)
-    sys.stdin.read()
-"""
-
-
-def is_held(lock: Path) -> bool:
-    with lock.open() as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        return False
-
-
-def test_processes_that_read_and_write_under_a_lock_lose_no_step(tmp_path: Path) -> None:
-    file, lock = tmp_path / "count", tmp_path / "lock"
-    file.write_text("0")
-    running = [python(COUNT_UP, str(file), str(lock)) for _ in range(4)]
-    try:
-        assert [one.wait(BOUND) for one in running] == [0] * 4
-    finally:
-        for one in running:
-            one.kill()
-            one.wait()
-    assert file.read_text() == "800"
-
-
-def test_the_lock_is_held_inside_and_free_outside_and_its_file_stays_empty(
-    tmp_path: Path,
-) -> None:
-    lock = tmp_path / "lock"
-    for _ in range(2):
-        with locked(str(lock)):
-            assert is_held(lock)
-        assert not is_held(lock)
-    assert lock.read_bytes() == b""
-    assert names(tmp_path) == ["lock"]
-
-
-def test_an_error_inside_frees_the_lock_and_goes_on(tmp_path: Path) -> None:
-    lock = tmp_path / "lock"
-    with pytest.raises(KeyError), locked(str(lock)):
-        raise KeyError
-    assert not is_held(lock)
-
-
-def test_a_process_that_dies_frees_the_lock(tmp_path: Path) -> None:
-    lock = tmp_path / "lock"
-    pipe = subprocess.PIPE
-    with python(HOLD, str(lock), stdin=pipe, stdout=pipe) as holder:
-        try:
-            assert holder.stdout is not None
-            assert holder.stdout.readline() == "held\n"
-            assert is_held(lock)
-        finally:
-            holder.kill()
-    with locked(str(lock)):
-        assert is_held(lock)
-
-
-def test_what_the_lock_file_holds_is_not_touched(tmp_path: Path) -> None:
-    lock = tmp_path / "lock"
-    lock.write_text("note")
-    with locked(str(lock)):
-        pass
-    assert lock.read_text() == "note"
-
-
-def test_a_lock_in_a_missing_folder_is_an_error_before_anything_runs(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError), locked(os.fspath(tmp_path / "gone" / "lock")):
-        pytest.fail("nothing may run without the lock")
