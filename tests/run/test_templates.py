@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metier.core.bounded_jinja import LONGEST
+from metier.core.template_work import LONGEST
 from metier.core.templates import (
     References,
     TemplateError,
