@@ -192,9 +192,12 @@ def _checked(make: Callable[[], Any]) -> Any:
 def _compiled(tree: nodes.Template) -> Template:
     """What a tree is when it can be rendered."""
     try:
-        return environment.from_string(tree)
+        made: Template = _checked(lambda: environment.from_string(tree))
+    except TemplateError:
+        raise
     except Exception as error:  # also what Python says of the code that is made of it
         raise TemplateError(_one_line(error)) from None
+    return made
 
 
 def _run(call: Compiled, names: Names) -> Any:
