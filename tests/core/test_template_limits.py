@@ -121,6 +121,16 @@ def test_a_number_has_a_largest_size(large: str) -> None:
         ("(-2) ** 3", -8),
         ("7 // 2 - 1", 2),
         ("2.5|round", 2),
+        ("2.5|round(none)", 2),
+        ("2.5|round(method='ceil')", 3),
+        ("[{'a': {'b': 1}}]|sum(attribute='a.b')", 1),
+        ("[{'a': {'b': 1}}]|join(attribute='a.b')", "1"),
+        ("['a', 'A', 'b']|unique|list", ["a", "b"]),
+        ("[{'a': 1}, {'a': 1}]|unique(attribute='a')|list", [{"a": 1}]),
+        ("{1: 2, (1, 2): 3}[(1, 2)]", 3),
+        ("dict([['a', 1], ['b', 2]])", {"a": 1, "b": 2}),
+        ("dict({'a': 1}, b=2)", {"a": 1, "b": 2}),
+        ("dict({'a': 1}.items()|map('list'))", {"a": 1}),
         ("[[1], [2]]|sum(start=[])", [1, 2]),
         ("[{'a': 1}, {'a': 2}]|sum(attribute='a')", 3),
         ("[3, 1]|sort", [1, 3]),
@@ -149,7 +159,8 @@ def test_ordinary_expressions_give_what_they_always_did(text: str, value: Any) -
 
 def test_ordinary_statements_do_what_they_always_did() -> None:
     template = (
-        "{% macro m(a, obj=1) %}[{{ a }}{{ obj }}{{ caller() if caller is defined else '' }}]{% endmacro %}"
+        "{% macro m(a, obj=1) %}"
+        "[{{ a }}{{ obj }}{{ caller() if caller is defined else '' }}]{% endmacro %}"
         "{% set n = namespace(total=0) %}"
         "{% for x in [1, 2, 3] if x != 2 %}{% set n.total = n.total + x %}"
         "{{ loop.index }}/{{ loop.length }} {% else %}none{% endfor %}"

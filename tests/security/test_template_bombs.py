@@ -157,6 +157,9 @@ GROWTH = [
     "{% endfor %}",
     NAMESPACES,
 ]
+SAME_HASH = "{% set a = range(0, 99999 * 2305843009213693951, 2305843009213693951) %}"
+SAME_KEYS = ", ".join(f"{number * (2**61 - 1)}: 0" for number in range(500))
+"""Numbers that all have the same hash."""
 SLOW = [
     "{% for i in range(99999) %}" + LONG_BODY + "{% endfor %}",
     "{% for i in range(99999) %}{% for j in range(99999) %}" + LONG_BODY + "{% endfor %}"
@@ -206,6 +209,17 @@ SLOW = [
     "{% set t = (1,) * 99999 %}" + "{{ {t: 1}[t] }}" * 300,
     "{% set t = (1,) * 99999 %}" + "{{ {}[t] is defined }}" * 300,
     "{% set t = (1,) * 9999 %}{% set d = {} %}" + "{{ d.get(t) }}" * 300,
+    "{% for i in range(999) %}{{ task|format(*range(9999)) }}{% endfor %}",
+    "{% set a = range(99999) %}{% for i in range(999) %}{{ '%s'|format(*a) }}{% endfor %}",
+    "{% set a = 'a' * 999999 %}{{ a.rsplit(sep='ab' ~ 'a' * 499999) }}",
+    "{% set a = range(99999)|list %}{% set d = {'a': a}.items() %}" + "{{ d - d }}" * 300,
+    SAME_HASH + "{{ a|unique|list }}",
+    SAME_HASH + "{{ dict(a|groupby(none)) }}",
+    SAME_HASH + "{{ namespace(a|groupby(none)) }}",
+    SAME_HASH + "{% set d = dict(a|list|groupby(none))[:2000] %}{{ d == d }}",
+    "{% set d = {" + SAME_KEYS + "} %}{% set e = {" + SAME_KEYS + "} %}" + "{{ d == e }}" * 300,
+    "{% set d = {" + SAME_KEYS + "} %}" + "{{ d[0] }}{{ d.get(0) }}{{ 0 in d }}" * 1_000,
+    "{% set d = {" + SAME_KEYS + "} %}" + "{{ d.keys() - d.keys() }}" * 1_000,
     "{% macro m() %}{{ varargs|length }}{% endmacro %}{% set a = [0] * 99999 %}"
     + "{{ m(*a) }}" * 300,
     "{{ ('{}' * 400000).format(*range(99999)) }}",

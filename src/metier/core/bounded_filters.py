@@ -5,9 +5,10 @@ from functools import wraps
 from typing import Any
 
 from jinja2 import pass_environment
+from jinja2.filters import ignore_case, make_attrgetter
 
 from metier.core.bounded_texts import check_numbers, check_percent, check_replaced
-from metier.core.template_work import CONTAINERS, Work, check_length, current
+from metier.core.template_work import CONTAINERS, Work, check_length, crowded, current
 
 Function = Callable[..., Any]
 
@@ -34,7 +35,7 @@ def bounded_filters(given: Mapping[str, Any]) -> dict[str, Function]:
     """The filters of an environment, bounded."""
     own: dict[str, Function] = {
         "center": _centered, "format": _formatted, "join": _joined, "replace": _replaced,
-        "sum": _summed,
+        "sum": _summed, "unique": _unique,
     }  # fmt: skip
     known: dict[str, Any] = {**given, **own}
     return {TURN: _turn} | {
@@ -54,7 +55,7 @@ def bounded_tests(given: Mapping[str, Any]) -> dict[str, Function]:
 def _quick(given: Function) -> Function:
     @wraps(given)
     def counted(*args: Any, **kwargs: Any) -> Any:
-        current().spend(_FILTER)
+        current().spend(_FILTER + len(args))
         return given(*args, **kwargs)
 
     return counted
@@ -67,7 +68,7 @@ def _bounded(given: Function, check: Function | None) -> Function:
     @wraps(given)
     def bounded(*args: Any, **kwargs: Any) -> Any:
         work = current()
-        work.spend(_FILTER)
+        work.spend(_FILTER + len(args) + len(kwargs))
         for one in (*args[first:], *kwargs.values()):
             _go_through(work, one)
         if check is not None:
@@ -125,8 +126,8 @@ def _check_json(work: Work, value: Any, indent: Any = None) -> None:
     check_length(work.weight(value) * max(1, work.depth(value)) * width)
 
 
-def _check_round(_work: Work, _value: Any, precision: Any = 0, *_args: Any) -> None:
-    if abs(precision) > _MOST_DIGITS:
+def _check_round(_work: Work, _value: Any, precision: Any = 0, *_args: Any, **_kwargs: Any) -> None:
+    if isinstance(precision, int) and abs(precision) > _MOST_DIGITS:
         raise OverflowError("a precision is too large")
 
 
@@ -187,11 +188,11 @@ def _joined(
     d: str = "",
     attribute: str | int | None = None,
 ) -> str:
-    values = parts if attribute is None else (environment.getitem(one, attribute) for one in parts)
+    part = make_attrgetter(environment, attribute)
     texts: list[str] = []
     size = 0
-    for one in values:
-        texts.append(str(one))
+    for one in parts:
+        texts.append(str(part(one)))
         size += len(d) + len(texts[-1])
         check_length(size - len(d))
     return d.join(texts)
@@ -210,8 +211,28 @@ def _summed(
     attribute: str | int | None = None,
     start: Any = 0,
 ) -> Any:
+    part = make_attrgetter(environment, attribute)
     total = start
     for one in values:
-        more = one if attribute is None else environment.getitem(one, attribute)
-        total = environment.call_binop(None, "+", total, more)
+        total = environment.call_binop(None, "+", total, part(one))
     return total
+
+
+@pass_environment
+def _unique(
+    environment: Any,
+    values: Iterable[Any],
+    case_sensitive: bool = False,
+    attribute: str | int | None = None,
+) -> Iterator[Any]:
+    work = current()
+    part = make_attrgetter(environment, attribute, None if case_sensitive else ignore_case)
+    seen: set[Any] = set()
+    for one in values:
+        key = part(one)
+        if not isinstance(key, str):
+            work.read(key)
+            work.spend(crowded(len(seen)))
+        if key not in seen:
+            seen.add(key)
+            yield one

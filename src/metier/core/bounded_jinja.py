@@ -11,7 +11,14 @@ from jinja2.utils import Namespace
 
 from metier.core.bounded_filters import TURN, bounded_filters, bounded_tests
 from metier.core.bounded_texts import TEXT_METHODS, check_method, check_percent, filled
-from metier.core.template_work import CHARACTERS_MADE, MOST_BITS, Work, check_length, current
+from metier.core.template_work import (
+    CHARACTERS_MADE,
+    MOST_BITS,
+    Work,
+    check_length,
+    crowded,
+    current,
+)
 
 _LARGEST_POWER = 10_000
 _CALL = 20
@@ -43,6 +50,10 @@ class _Namespace(Namespace):
 
     def __repr__(self) -> str:
         return "<namespace>"
+
+
+_TAKE_PAIRS = (dict, _Namespace)
+"""What makes a mapping of a list of pairs."""
 
 
 class _Generator(CodeGenerator):
@@ -202,12 +213,16 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
     def getitem(self, obj: Any, argument: Any) -> Any:
         work = current()
         work.spend(1)
-        if isinstance(argument, tuple):
+        if isinstance(obj, dict) and not isinstance(argument, str):
             work.read(argument)
+            work.spend(crowded(len(obj)))
         return super().getitem(obj, argument)
 
     def call_binop(self, _context: Any, operator: str, left: Any, right: Any) -> Any:
         work = current()
+        if not (isinstance(left, int | float) and isinstance(right, int | float)):
+            work.read(left)
+            work.read(right)
         if operator == "**":
             _check_power(left, right)
         elif operator == "%" and isinstance(left, str):
@@ -231,14 +246,18 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
     ) -> tuple[Any, ...]:
         """Count what a function or method will do; its arguments, no longer to be made."""
         owner = getattr(obj, "__self__", None)
-        if isinstance(owner, str) and obj.__name__ == "join" and args:
-            args = (list(args[0]), *args[1:])
+        if args and (obj in _TAKE_PAIRS or (isinstance(owner, str) and obj.__name__ == "join")):
+            args = (list(args[0]) if hasattr(args[0], "__next__") else args[0], *args[1:])
         for one in (*args, *kwargs.values()):
             work.read(one)
         if isinstance(owner, str):
             check_method(work, owner, obj.__name__, args, kwargs)
         elif isinstance(owner, list | tuple):
             work.read(owner)
+        elif isinstance(owner, dict):
+            work.spend(crowded(len(owner)))
+        elif args and obj in _TAKE_PAIRS and not isinstance(args[0], dict):
+            work.spend(len(args[0]) * crowded(len(args[0])))
         return args
 
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:

@@ -35,18 +35,20 @@ def check_numbers(values: Iterable[Any]) -> None:
             check_length(one)
 
 
-def check_method(work: Work, text: str, name: str, args: Sequence[Any], more: Any) -> None:
+def check_method(
+    work: Work, text: str, name: str, args: Sequence[Any], more: Mapping[str, Any]
+) -> None:
     """Count what a method of a text will do. Raises when its answer would be too long."""
     work.read(text)
     check_numbers((*args, *more.values()))
-    first = args[0] if args else None
+    first = args[0] if args else more.get("sep")
     if name in _SEARCHES and isinstance(first, str):
         work.search(text, first)
     elif name in _SLOW_SEARCHES and isinstance(first, str):
         work.search_everywhere(text, first)
     if name == "replace" and len(args) > 1:
         check_replaced(text, args[0], args[1])
-    elif name == "join":
+    elif name == "join" and args:
         check_joined(text, args[0])
     elif name == "expandtabs":
         width = more.get("tabsize", first)

@@ -29,9 +29,11 @@ _READ_AT_ONCE = 4
 _SHORT_TEXT = 30_000
 _SHORT_PIECE = 100
 """Python looks for a short piece in a short text by trying every place."""
+_CROWD = 20
 _BETWEEN_LOOKS = 1_000
 """Work that is done between two looks at the clock."""
 
+_HASHED: tuple[type[Any], ...] = (dict, set, frozenset, type({}.keys()))
 _SMALL = frozenset({bool, float, type(None)})
 CONTAINERS: tuple[type[Any], ...] = (
     list, tuple, dict, set, frozenset, type({}.keys()), type({}.values()), type({}.items()),
@@ -46,6 +48,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "in": lambda left, right: left in right,
     "notin": lambda left, right: left not in right,
 }
+_SEARCHING = ("in", "notin")
 
 
 class OverdueError(TimeoutError):
@@ -122,7 +125,16 @@ class Work:
                 depth = max(depth, below)
             if weight > HEAVIEST or depth >= DEEPEST:
                 raise OverflowError("a value is too large")
-        return weight, depth + 1
+        return weight + self._crowd(value), depth + 1
+
+    def _crowd(self, value: Any) -> int:
+        """What the keys of a mapping or set add to its weight: see `crowded`."""
+        if not isinstance(value, _HASHED):
+            return 0
+        odd = sum(type(one) is not str for one in value)
+        much = odd * crowded(odd)
+        self.spend(much)
+        return much
 
     # What is done with values
 
@@ -178,7 +190,7 @@ class Work:
         for name, other in zip(others[::2], others[1::2], strict=True):
             self.read(value)
             self.read(other)
-            if isinstance(value, str) and isinstance(other, str):
+            if name in _SEARCHING and isinstance(value, str) and isinstance(other, str):
                 self.search(other, value)
             if not _COMPARISONS[name](value, other):
                 return False
@@ -195,6 +207,14 @@ class Work:
     def search_everywhere(self, text: str, piece: str) -> None:
         """Count a search that compares every place of `text` with all of `piece`."""
         self.spend(len(text) * len(piece) // _CHARACTERS_COMPARED)
+
+
+def crowded(keys: int) -> int:
+    """The work to find a key that is no text among so many.
+
+    Whoever writes a template can choose numbers that Python cannot tell apart by their hashes.
+    """
+    return keys // _CROWD
 
 
 def check_length(size: int) -> None:
