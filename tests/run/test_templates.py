@@ -1,5 +1,6 @@
 """Templates and conditions: strict names, values as they are, no way out of the sandbox."""
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metier.core.bounded_jinja import LONGEST
+from metier.core.template_work import LONGEST
 from metier.core.templates import (
     References,
     TemplateError,
@@ -15,9 +16,10 @@ from metier.core.templates import (
     compiled_text,
     compiled_value,
 )
+from metier.errors import UsageError
 from metier.lint import lint_document, validate_agent
 from metier.parse.kinds import parse_document
-from run.world import choose, delegate, do, loop, parallel, prompt
+from run.world import World, agent, choose, delegate, do, hurried, loop, parallel, prompt
 
 NAMES: dict[str, Any] = {"input": {"items": [1, 2], "none": None}, "task": "go", "steps": {}}
 
@@ -422,3 +424,63 @@ def test_what_a_template_speaks_of_is_known() -> None:
     assert spoken_of.names == {"steps", "task"}
     own = References("{% set steps = 1 %}{% for item in input %}{{ item }}{% endfor %}")
     assert own.names == {"input"}
+
+
+# Time
+
+ENDLESS = "{% for i in range(9999) %}" * 4 + "{{ i }}" + "{% endfor %}" * 4
+
+
+@pytest.fixture
+def endless_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("metier.core.template_work.MOST_WORK", 10**15)
+
+
+def slow_steps() -> Iterator[dict[str, Any]]:
+    """A step for each place in which a template may take long."""
+    over = f"range(9999)|map('string')|list if ({ENDLESS_EXPRESSION}) else []"
+    yield prompt("s", ENDLESS, timeoutMs=1000)
+    yield do("s", input={"a": [ENDLESS]}, timeoutMs=1000)
+    yield choose("s", over, [do("i")], timeoutMs=1000)
+    yield loop("s", over, do("i"), timeoutMs=1000)
+    yield loop("s", None, do("i"), while_=over, timeoutMs=1000)
+    yield parallel("s", prompt("i", ENDLESS), timeoutMs=1000)
+    yield parallel("s", do("i", condition=over), timeoutMs=1000)
+
+
+ENDLESS_EXPRESSION = " + ".join(["range(99999)|map('string')|map('length')|sum"] * 8)
+
+
+@pytest.mark.usefixtures("endless_work")
+def test_a_step_whose_template_takes_too_long_is_over_its_time() -> None:
+    for step in slow_steps():
+        started = time.monotonic()
+        result = World().run(hurried(agent(step)))
+        assert result.run.failure is not None
+        failure = result.run.failure
+        assert (failure.code, failure.step, failure.kind) == ("STEP_TIMEOUT", "s", "timeout"), step
+        assert time.monotonic() - started < 1, step
+
+
+@pytest.mark.usefixtures("endless_work")
+def test_a_run_whose_template_takes_too_long_is_over_its_time() -> None:
+    for step in slow_steps():
+        del step["timeoutMs"]
+        profile = agent(do("a", compensate=do("u", input={"a": "{{ steps.a.state }}"})), step,
+                        limits={"seconds": 0.1}, failureStrategy="rollback")  # fmt: skip
+        world = World()
+        result = world.run(profile)
+        assert result.run.failure is not None
+        assert (result.state, result.run.failure.code) == ("rolled_back", "RUN_TIMEOUT"), step
+        assert world.kept(result.run).get("s", "cancelled") == "cancelled"
+
+
+def test_a_template_that_cannot_be_compiled_is_wrong_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    profile = agent(prompt("s", "{{ task }} is not compiled yet"))
+    monkeypatch.setattr("metier.core.templates.environment.from_string", _broken)
+    with pytest.raises(UsageError, match="a template cannot be read: invalid syntax"):
+        World().run(profile)
+
+
+def _broken(_tree: Any) -> Any:
+    raise SyntaxError("invalid syntax")

@@ -1,274 +1,288 @@
-"""A sandboxed Jinja environment in which no expression can fill the memory."""
+"""A sandboxed Jinja environment in which no expression can fill the memory or go on for ever."""
 
-import json
-import re
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from functools import wraps
-from string import Formatter
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from jinja2 import ChainableUndefined, StrictUndefined, nodes, pass_environment
-from jinja2.compiler import CodeGenerator, Frame
+from jinja2 import ChainableUndefined, StrictUndefined, nodes
+from jinja2.compiler import CodeGenerator, Frame, MacroRef, operators
+from jinja2.runtime import LoopContext, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.utils import Namespace
 
-LONGEST = 1_000_000
-"""Characters that a rendered text, or a text made in an expression, may have."""
+from metier.core.bounded_filters import TURN, bounded_filters, bounded_tests
+from metier.core.bounded_texts import TEXT_METHODS, check_method, check_percent, filled
+from metier.core.template_work import (
+    CHARACTERS_MADE,
+    MOST_BITS,
+    Work,
+    check_length,
+    crowded,
+    current,
+)
+
 _LARGEST_POWER = 10_000
-MOST_WORK = 1_000_000
-"""Turns of loops, calls, and items that filters go through, in one rendering."""
-_CHARACTERS_AS_ONE = 1_000
 _CALL = 20
-"""A call takes as long as so many turns."""
-_COUNTED = "counted"
-_REMOVED_FILTERS = ("batch", "slice", "wordwrap", "urlize", "xmlattr", "pprint")
-"""Small arguments make very much of little in these."""
+"""A call takes as long as so many parts of a template."""
+_TURN = 2
 _REMOVED_GLOBALS = ("lipsum", "cycler", "joiner")
+_IN_SEQUENCES = frozenset({"count", "index"})
+_ATTRIBUTES: dict[type, frozenset[str]] = {
+    str: TEXT_METHODS,
+    dict: frozenset({"get", "items", "keys", "values"}),
+    list: _IN_SEQUENCES,
+    tuple: _IN_SEQUENCES | {"grouper", "list"},
+    range: frozenset({"start", "step", "stop"}),
+    LoopContext: frozenset({
+        "changed", "cycle", "depth", "depth0", "first", "index", "index0", "last", "length",
+        "nextitem", "previtem", "revindex", "revindex0",
+    }),
+    Macro: frozenset({"arguments", "caller", "catch_kwargs", "catch_varargs", "name"}),
+}  # fmt: skip
+"""What a template may take of values; a tuple that `groupby` gives has two names more."""
 
 
 class Undefined(ChainableUndefined, StrictUndefined):
     """What is not there: it can be asked for and given a default, but not used."""
 
 
-class _Work:
-    """What one rendering may still do."""
+class _Namespace(Namespace):
+    """A namespace that does not show what it holds, which may be itself many times over."""
 
-    def __init__(self) -> None:
-        self.left = MOST_WORK
-
-    def spend(self, much: int) -> None:
-        self.left -= much
-        if self.left < 0:
-            raise OverflowError("it goes on for too long")
+    def __repr__(self) -> str:
+        return "<namespace>"
 
 
-_work: ContextVar[_Work] = ContextVar("work")
-
-
-@contextmanager
-def bounded_work() -> Iterator[None]:
-    """What is rendered in the block, all together, does no more than `MOST_WORK`."""
-    before = _work.set(_Work())
-    try:
-        yield
-    finally:
-        _work.reset(before)
-
-
-def _as_shown(value: Any) -> Any:
-    """What stands in a text for a value: JSON for mappings and lists, which everybody can read."""
-    if isinstance(value, dict | list):
-        return json.dumps(value, ensure_ascii=False, default=str)
-    return value
+_TAKE_PAIRS = (dict, _Namespace)
+"""What makes a mapping of a list of pairs."""
 
 
 class _Generator(CodeGenerator):
-    """Has texts joined by `~` through the environment."""
+    """Writes code that evaluates nothing in advance and counts what it does.
+
+    Every block of statements counts its own parts when it is entered, so that the turns of a
+    loop and the calls of a macro are counted too.
+    """
+
+    _due = 0
+    """What the next block counts for things outside it."""
+
+    def write_commons(self) -> None:
+        super().write_commons()
+        self.writeline("work = environment.work()")
+
+    def blockvisit(self, nodes: Iterable[nodes.Node], frame: Frame) -> None:
+        body = list(nodes)
+        self.writeline(f"work.spend({self._due + _TURN + _parts(body)})")
+        self._due = 0
+        super().blockvisit(body, frame)
+
+    def macro_body(
+        self, node: nodes.Macro | nodes.CallBlock, frame: Frame
+    ) -> tuple[Frame, MacroRef]:
+        self._due = _parts(node.defaults)
+        return super().macro_body(node, frame)
+
+    def visit_Template(self, node: nodes.Template, frame: Frame | None = None) -> None:  # noqa: N802
+        for loop in node.find_all(nodes.For):
+            if loop.test is not None:
+                much = nodes.Const(_TURN + _parts([loop.test]))
+                loop.test = nodes.Filter(
+                    loop.test, TURN, [much], [], None, None, lineno=loop.lineno
+                )
+        for block in node.find_all(nodes.AssignBlock):
+            if block.filter is not None:
+                block.body.append(_never(list(block.filter.iter_child_nodes())))
+        super().visit_Template(node, frame)
+
+    def _output_child_to_const(self, node: nodes.Expr, frame: Frame, finalize: Any) -> str:
+        if not isinstance(node, nodes.TemplateData):
+            raise nodes.Impossible
+        return super()._output_child_to_const(node, frame, finalize)
+
+    def _output_child_pre(self, _node: nodes.Expr, _frame: Frame, _finalize: Any) -> None:
+        self.write("work.shown(")
+
+    def _output_child_post(self, _node: nodes.Expr, _frame: Frame, _finalize: Any) -> None:
+        self.write(")")
 
     def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:  # noqa: N802
-        self.write("environment.joined((")
+        self.write("work.joined((")
         for one in node.nodes:
             self.visit(one, frame)
             self.write(", ")
         self.write("))")
+
+    def visit_List(self, node: nodes.List, frame: Frame) -> None:  # noqa: N802
+        self.write("work.made(")
+        super().visit_List(node, frame)
+        self.write(")")
+
+    def visit_Tuple(self, node: nodes.Tuple, frame: Frame) -> None:  # noqa: N802
+        is_value = node.ctx == "load"
+        self.write("work.made(" if is_value else "")
+        super().visit_Tuple(node, frame)
+        self.write(")" if is_value else "")
+
+    def visit_Dict(self, node: nodes.Dict, frame: Frame) -> None:  # noqa: N802
+        self.write("work.made({")
+        for one in node.items:
+            self._visit_read(one.key, frame)
+            self.write(": ")
+            self.visit(one.value, frame)
+            self.write(", ")
+        self.write("})")
+
+    def visit_Compare(self, node: nodes.Compare, frame: Frame) -> None:  # noqa: N802
+        if len(node.ops) == 1 and node.ops[0].op not in ("in", "notin"):
+            self.write("(")
+            self._visit_read(node.expr, frame)
+            self.write(f" {operators[node.ops[0].op]} ")
+            self._visit_read(node.ops[0].expr, frame)
+        else:
+            self.write("work.compared(")
+            self.visit(node.expr, frame)
+            for one in node.ops:
+                self.write(f", {one.op!r}, ")
+                self.visit(one.expr, frame)
+        self.write(")")
+
+    def _visit_read(self, node: nodes.Expr, frame: Frame) -> None:
+        """Write an expression whose value is gone through."""
+        is_short = isinstance(node, nodes.Const)
+        self.write("" if is_short else "work.read(")
+        self.visit(node, frame)
+        self.write("" if is_short else ")")
+
+    def visit_Getitem(self, node: nodes.Getitem, frame: Frame) -> None:  # noqa: N802
+        is_slice = isinstance(node.arg, nodes.Slice)
+        self.write("work.made(" if is_slice else "")
+        super().visit_Getitem(node, frame)
+        self.write(")" if is_slice else "")
+
+
+def _never(expressions: list[nodes.Node]) -> nodes.If:
+    """A statement that does nothing, by which Jinja sees the names in these expressions.
+
+    It looks for those that a set block uses in its body only, not in its filter.
+    """
+    return nodes.If(nodes.Const(False), [nodes.Output(expressions)], [], [])
+
+
+def _parts(body: Iterable[nodes.Node]) -> int:
+    """How many parts these have, without the blocks inside them, which count for themselves."""
+    count = 0
+    waiting = list(body)
+    while waiting:
+        node = waiting.pop()
+        count += 1
+        if isinstance(node, nodes.TemplateData):
+            count += len(node.data) // CHARACTERS_MADE
+        waiting += node.iter_child_nodes(exclude=("body", "else_"))
+    return count
 
 
 class BoundedEnvironment(ImmutableSandboxedEnvironment):
     """Keys of a mapping come before its methods; what would be too large is an error."""
 
     code_generator_class = _Generator
-    intercepted_binops = frozenset(["*", "**", "%", "+"])
+    intercepted_binops = frozenset(["+", "-", "*", "/", "//", "%", "**"])
 
     def __init__(self) -> None:
-        super().__init__(undefined=Undefined, keep_trailing_newline=True, finalize=_as_shown)
-        for name in _REMOVED_FILTERS:
-            del self.filters[name]
+        super().__init__(undefined=Undefined, keep_trailing_newline=True, optimized=False)
         for name in _REMOVED_GLOBALS:
             del self.globals[name]
-        own = {
-            "center": _centered, "format": _formatted, "join": _joined, "replace": _replaced,
-        }  # fmt: skip
-        known = {**self.filters, **own}
-        self.filters = {name: _bounded(name, one) for name, one in known.items()}
-        self.filters[_COUNTED] = _counted
+        self.globals["namespace"] = _Namespace
+        self.filters = bounded_filters(self.filters)
+        self.tests.update(bounded_tests(self.tests))
 
-    def _generate(
-        self,
-        source: nodes.Template,
-        name: str | None,
-        filename: str | None,
-        defer_init: bool = False,
-    ) -> str:
-        for loop in source.find_all(nodes.For):
-            loop.iter = nodes.Filter(loop.iter, _COUNTED, [], [], None, None, lineno=loop.lineno)
-        return super()._generate(source, name, filename, defer_init)
+    def work(self) -> Work:
+        """What the rendering that is going on may still do."""
+        return current()
+
+    def is_safe_attribute(self, obj: Any, attr: str, _value: Any) -> bool:
+        if isinstance(obj, Undefined | Namespace):
+            return not attr.startswith("_")
+        return any(isinstance(obj, kind) and attr in known for kind, known in _ATTRIBUTES.items())
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         if isinstance(obj, dict) and attribute in obj:
             return obj[attribute]
+        current().spend(1)
         return super().getattr(obj, attribute)
 
-    def joined(self, parts: Iterable[Any]) -> str:
-        """What `~` gives."""
-        texts = [str(_as_shown(one)) for one in parts]
-        _check(sum(map(len, texts)))
-        return "".join(texts)
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        work = current()
+        work.spend(1)
+        if isinstance(obj, dict) and not isinstance(argument, str):
+            work.read(argument)
+            work.spend(crowded(len(obj)))
+        return super().getitem(obj, argument)
 
-    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-        if operator == "**" and (abs(left) > _LARGEST_POWER or abs(right) > _LARGEST_POWER):
-            raise OverflowError("a power is too large")
-        if operator == "%" and isinstance(left, str):
-            _check_percent(left, right if isinstance(right, tuple) else (right,))
-        if operator == "+" and hasattr(left, "__len__") and hasattr(right, "__len__"):
-            _check(len(left) + len(right))
-        for text, times in ((left, right), (right, left)) if operator == "*" else ():
-            if hasattr(text, "__len__"):
-                _check(len(text) * times)
-        return super().call_binop(context, operator, left, right)
+    def call_binop(self, _context: Any, operator: str, left: Any, right: Any) -> Any:
+        work = current()
+        if not (isinstance(left, int | float) and isinstance(right, int | float)):
+            work.read(left)
+            work.read(right)
+        if operator == "**":
+            _check_power(left, right)
+        elif operator == "%" and isinstance(left, str):
+            check_percent(work, left, right)
+        elif operator == "+" and hasattr(left, "__len__") and hasattr(right, "__len__"):
+            check_length(len(left) + len(right))
+        elif operator == "*":
+            _check_product(left, right)
+            _check_product(right, left)
+        return work.made(self.binop_table[operator](left, right))
 
-    def call(self, context: Any, obj: Any, *args: Any, **kwargs: Any) -> Any:
-        _spend(_CALL, *args)
+    def call(self, context: Any, obj: Any, /, *args: Any, **kwargs: Any) -> Any:
+        work = current()
+        work.spend(_CALL + len(args) + len(kwargs))
+        if not isinstance(obj, Macro):
+            args = self._counted(work, obj, args, kwargs)
+        return work.made_anew(super().call(context, obj, *args, **kwargs))
+
+    def _counted(
+        self, work: Work, obj: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Any, ...]:
+        """Count what a function or method will do; its arguments, no longer to be made."""
         owner = getattr(obj, "__self__", None)
+        if args and (obj in _TAKE_PAIRS or (isinstance(owner, str) and obj.__name__ == "join")):
+            args = (list(args[0]) if hasattr(args[0], "__next__") else args[0], *args[1:])
+        for one in (*args, *kwargs.values()):
+            work.read(one)
         if isinstance(owner, str):
-            _check_numbers((*args, *kwargs.values()))
-            _check(_size(owner, obj.__name__, args))
-        return super().call(context, obj, *args, **kwargs)
+            check_method(work, owner, obj.__name__, args, kwargs)
+        elif isinstance(owner, list | tuple):
+            work.read(owner)
+        elif isinstance(owner, dict):
+            work.spend(crowded(len(owner)))
+        elif args and obj in _TAKE_PAIRS and not isinstance(args[0], dict):
+            work.spend(len(args[0]) * crowded(len(args[0])))
+        return args
 
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
-        wrapped = super().wrap_str_format(value)
-        if wrapped is None:
+        if super().wrap_str_format(value) is None:
             return None
-        format_text: Callable[..., str] = wrapped
-
-        def checked(*args: Any, **kwargs: Any) -> str:
-            _check_format(value.__self__, (*args, *kwargs.values()))
-            return format_text(*args, **kwargs)
-
-        return checked
+        text: str = value.__self__
+        if value.__name__ == "format_map":
+            return lambda values: filled(self, current(), text, (), values)
+        return lambda *args, **kwargs: filled(self, current(), text, args, kwargs)
 
 
-def _check(size: int) -> None:
-    if size > LONGEST:
-        raise OverflowError("a text would be too long")
+def _check_power(left: Any, right: Any) -> None:
+    """Raise `OverflowError` when `left ** right` would be too large."""
+    if abs(left) > _LARGEST_POWER or abs(right) > _LARGEST_POWER:
+        raise OverflowError("a power is too large")
+    if isinstance(left, int) and isinstance(right, int):
+        bits = (left.bit_length() - 1) * right
+        if bits > MOST_BITS:
+            raise OverflowError("a power is too large")
 
 
-def _check_numbers(values: Iterable[Any]) -> None:
-    for one in values:
-        if isinstance(one, int):
-            _check(one)
+def _check_product(values: Any, times: Any) -> None:
+    """Raise `OverflowError` when `values * times` would be too long."""
+    if hasattr(values, "__len__") and isinstance(times, int):
+        check_length(len(values) * times)
 
 
-def _check_percent(text: str, values: Iterable[Any]) -> None:
-    """Raise `OverflowError` when `text % values` would be very long by its widths."""
-    widths = [width for both in _PERCENT.findall(text) for width in both]
-    _check_numbers(int(one) for one in widths if one.isdecimal())
-    if "*" in widths:
-        _check_numbers(values)
-
-
-_PERCENT = re.compile(r"%(?:\([^)]*\))?[#0\- +]*(\*|[0-9]*)(?:\.(\*|[0-9]*))?")
-"""The width and the precision of each place in a text that `%` fills."""
-
-
-def _check_format(text: str, values: Iterable[Any]) -> None:
-    """The same for `text.format(values)`."""
-    for _, _, spec, _ in Formatter().parse(text):
-        _check_numbers(int(one) for one in re.findall(r"[0-9]+", spec or ""))
-        if "{" in (spec or ""):
-            _check_numbers(values)
-
-
-def _size(text: str, method: str, args: tuple[Any, ...]) -> int:
-    """At least how long the answer of a method of a text will be."""
-    if method == "replace" and len(args) > 1:
-        return len(text) + text.count(args[0]) * len(args[1])
-    if method == "join" and args:
-        return _joined_size(text, args[0])
-    if method == "expandtabs":
-        return len(text) + text.count("\t") * (args[0] if args else 8)
-    if method == "translate":
-        raise OverflowError("'translate' cannot be used here")
-    return 0
-
-
-def _joined_size(between: str, parts: Any) -> int:
-    known = parts if hasattr(parts, "__len__") else ()
-    return len(between) * len(known) + sum(len(one) for one in known if isinstance(one, str))
-
-
-def _bounded(name: str, given: Callable[..., Any]) -> Callable[..., Any]:
-    """A filter that neither takes numbers nor gives texts that are too large."""
-
-    @wraps(given)
-    def checked(*args: Any, **kwargs: Any) -> Any:
-        if name in _TAKES_NUMBERS:
-            first = 2 if hasattr(given, "jinja_pass_arg") else 1
-            _check_numbers((*args[first:], *kwargs.values()))
-        _spend(1, *args)
-        made = given(*args, **kwargs)
-        if isinstance(made, str):
-            _check(len(made))
-        return made
-
-    return checked
-
-
-def _spend(much: int, *values: Any) -> None:
-    """Count a piece of work, and the values that it goes through."""
-    work = _work.get(None)
-    if work is None:
-        return
-    for one in values:
-        if isinstance(one, str):
-            much += len(one) // _CHARACTERS_AS_ONE
-        elif isinstance(one, list | tuple | dict | range | set):
-            much += len(one)
-    work.spend(much)
-
-
-def _counted(items: Any) -> Any:
-    """What a loop goes over, each turn counted; its length stays known."""
-    if isinstance(items, Undefined):
-        return items
-    _spend(0, items)
-    if hasattr(items, "__len__"):
-        return items
-    return _one_by_one(items)
-
-
-def _one_by_one(items: Iterable[Any]) -> Iterator[Any]:
-    for one in items:
-        _spend(1)
-        yield one
-
-
-_TAKES_NUMBERS = ("indent", "center", "tojson", "truncate")
-"""Filters whose options, what comes after the value, say how long the text becomes."""
-
-
-@pass_environment
-def _joined(
-    environment: "BoundedEnvironment",
-    parts: Iterable[Any],
-    d: str = "",
-    attribute: str | int | None = None,
-) -> str:
-    values = parts if attribute is None else (environment.getitem(one, attribute) for one in parts)
-    texts = [str(one) for one in values]
-    _check(_joined_size(d, texts))
-    return d.join(texts)
-
-
-def _replaced(text: Any, old: str, new: str, count: int = -1) -> str:
-    _check(_size(str(text), "replace", (old, new)))
-    return str(text).replace(old, new, count)
-
-
-def _centered(text: Any, width: int = 80) -> str:
-    return str(text).center(width)
-
-
-def _formatted(text: Any, *args: Any, **kwargs: Any) -> str:
-    _check_percent(str(text), (*args, *kwargs.values()))
-    return str(str(text) % (kwargs or args))
+environment = BoundedEnvironment()

@@ -4,19 +4,26 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from jinja2 import StrictUndefined, TemplateSyntaxError, meta, nodes
+from jinja2 import StrictUndefined, Template, TemplateSyntaxError, nodes
 
-from metier.core.bounded_jinja import LONGEST, BoundedEnvironment, bounded_work
+from metier.core.bounded_jinja import environment
+from metier.core.template_names import free_names
+from metier.core.template_tree import read_expression, read_text
+from metier.core.template_work import LONGEST, OverdueError, begin, end, is_going_on
+
+__all__ = [
+    "Compiled", "Names", "OverdueError", "References", "TemplateError", "compiled_expression",
+    "compiled_text", "compiled_value", "is_template",
+]  # fmt: skip
 
 Names = Mapping[str, Any]
 Compiled = Callable[[Names], Any]
+"""Fills a template with names. Raises `TemplateError`, or `OverdueError` when its time is over."""
+_RESULT = "result"
 
 
 class TemplateError(ValueError):
     """A template that cannot be read, or that failed; the message is one line."""
-
-
-_environment = BoundedEnvironment()
 
 
 def is_template(text: str) -> bool:
@@ -28,10 +35,10 @@ def compiled_text(text: str) -> Compiled:
     """A function that gives `text` with its places filled. Raises `TemplateError`."""
     if not is_template(text):
         return lambda _names: text
-    template = _checked(lambda: _environment.from_string(text))
+    template = _compiled(_checked(lambda: read_text(text)))
 
     def render(names: Names) -> str:
-        made: str = _run(lambda: template.render(names))
+        made: str = _run(template.render, names)
         if len(made) > LONGEST:
             raise TemplateError(f"the text has {len(made)} characters, the limit is {LONGEST}")
         return made
@@ -42,10 +49,19 @@ def compiled_text(text: str) -> Compiled:
 @lru_cache(maxsize=4096)
 def compiled_expression(text: str) -> Compiled:
     """A function that gives the value of an expression. Raises `TemplateError`."""
-    expression = _checked(lambda: _environment.compile_expression(text, undefined_to_none=False))
+    tree = _checked(lambda: read_expression(text))
+    target = nodes.Name(_RESULT, "store")
+    tree.body = [nodes.Assign(target, tree.body[0].nodes[0], lineno=1)]
+    template = _compiled(tree)
+
+    def value_of(names: Names) -> Any:
+        context = template.new_context(dict(names))
+        for _ in template.root_render_func(context):
+            pass
+        return context.vars[_RESULT]
 
     def evaluate(names: Names) -> Any:
-        value = _run(lambda: expression(**names))
+        value = _run(value_of, names)
         _check_defined(value)
         return value
 
@@ -62,18 +78,23 @@ def compiled_value(value: Any) -> Compiled:
         return compiled_expression(inner) if inner is not None else compiled_text(value)
     if isinstance(value, Mapping):
         parts = {key: compiled_value(one) for key, one in value.items()}
-        return lambda names: {key: part(names) for key, part in parts.items()}
+        return _together(lambda names: {key: part(names) for key, part in parts.items()})
     if isinstance(value, list | tuple):
         items = [compiled_value(one) for one in value]
-        return lambda names: [item(names) for item in items]
+        return _together(lambda names: [item(names) for item in items])
     return lambda _names: value
+
+
+def _together(fill: Compiled) -> Compiled:
+    """Have all templates in a value do no more than one may do."""
+    return lambda names: _run(fill, names)
 
 
 def _only_expression(text: str) -> str | None:
     inner = text.strip()
     if not (inner.startswith("{{") and inner.endswith("}}")):
         return None
-    tree = _checked(lambda: _environment.parse(inner)).body
+    tree = _checked(lambda: read_text(inner)).body
     is_alone = (
         len(tree) == 1
         and isinstance(tree[0], nodes.Output)
@@ -85,30 +106,27 @@ def _only_expression(text: str) -> str | None:
 
 def _check_defined(value: Any) -> None:
     """Raise `TemplateError` for a value that is not there, or holds one."""
-    if isinstance(value, StrictUndefined):
-        raise TemplateError(value._undefined_message)
-    if isinstance(value, list | tuple):
-        for one in value:
-            _check_defined(one)
-    elif isinstance(value, dict):
-        _check_defined(list(value.values()))
+    waiting = [value]
+    seen: set[int] = set()
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, StrictUndefined):
+            raise TemplateError(_one_line(one._undefined_message))
+        if isinstance(one, list | tuple | dict) and id(one) not in seen:
+            seen.add(id(one))
+            waiting += one.values() if isinstance(one, dict) else one
 
 
 class References:
-    """The names and steps that a template speaks of."""
+    """The names and steps that a template speaks of; nothing of it is evaluated."""
 
     def __init__(self, text: str, *, is_expression: bool = False) -> None:
-        source = f"{{{{ {text} }}}}" if is_expression else text
-        if is_expression:
-            compiled_expression(text)
-        else:
-            compiled_text(text)
-        tree = _checked(lambda: _environment.parse(source))
+        read = read_expression if is_expression else read_text
+        tree = _checked(lambda: read(text))
         self._tree = tree
         self._guarded = {id(inner) for node in _asking(tree) for inner in _inside(node)}
-        _refuse(tree)
-        free: set[str] = _checked(lambda: meta.find_undeclared_variables(tree))
         used = {one.name for one in tree.find_all(nodes.Name) if id(one) not in self._guarded}
+        free: set[str] = _checked(lambda: free_names(tree))
         self.names = free & used
 
     def of(self, name: str) -> set[str]:
@@ -159,37 +177,44 @@ def _inside(node: nodes.Expr) -> list[nodes.Node]:
     return found
 
 
-_OTHER_FILES = (nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends)
-
-
-def _refuse(tree: nodes.Template) -> None:
-    """Raise `TemplateError` for what can never work: other templates, and parts of Python."""
-    if next(tree.find_all(_OTHER_FILES), None) is not None:
-        raise TemplateError("include, import and extends cannot be used: there are no other files")
-    for node in tree.find_all(nodes.Getattr):
-        if node.attr.startswith("__"):
-            raise TemplateError(f"'{node.attr}' cannot be used")
-
-
 def _checked(make: Callable[[], Any]) -> Any:
     try:
         return make()
     except TemplateSyntaxError as error:
         where = f" (line {error.lineno})" if error.lineno > 1 else ""
         raise TemplateError(f"{error.message}{where}") from None
-    except (RecursionError, ValueError, OverflowError) as error:
+    except RecursionError:
+        raise TemplateError("it is nested too deeply") from None
+    except (ValueError, OverflowError) as error:
         raise TemplateError(_one_line(error)) from None
 
 
-def _run(call: Callable[[], Any]) -> Any:
+def _compiled(tree: nodes.Template) -> Template:
+    """What a tree is when it can be rendered."""
     try:
-        with bounded_work():
-            return call()
+        made: Template = _checked(lambda: environment.from_string(tree))
+    except TemplateError:
+        raise
+    except Exception as error:  # also what Python says of the code that is made of it
+        raise TemplateError(_one_line(error)) from None
+    return made
+
+
+def _run(call: Compiled, names: Names) -> Any:
+    if is_going_on():
+        return call(names)
+    work = begin()
+    try:
+        return call(names)
+    except OverdueError:
+        raise
     except RecursionError:
         raise TemplateError("nested too deeply") from None
     except Exception as error:  # a template is data: whatever it does wrong is one error
         raise TemplateError(_one_line(error)) from None
+    finally:
+        end(work)
 
 
-def _one_line(error: Exception) -> str:
-    return " ".join((str(error) or type(error).__name__).split())[:300]
+def _one_line(said: object) -> str:
+    return " ".join((str(said) or type(said).__name__).split())[:300]

@@ -6,13 +6,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from metier.core.templates import TemplateError
+from metier.core.templates import OverdueError, TemplateError
 from metier.errors import MetierError, StoreError
 from metier.run.delegation import DelegationChain
 from metier.run.ledger import Ledger
 from metier.run.restored import restore
 from metier.run.services import Look, Prepared, RunStoppedError, Services, StepFailedError
 from metier.run.store import RunStore, Write, ended
+from metier.run.time_limits import stopped, time_limit
 from metier.run.undo import roll_back
 from metier.run.workflow import Group, ReadyStep, Workflow
 from metier.values.agents import AgentProfile, Limits
@@ -90,7 +91,7 @@ class LiveRun:
         self.tell("run.started", agent=self.run.agent_id, task=self.run.task, **said)
         seconds = self.ledger.limits.seconds
         try:
-            async with asyncio.timeout(seconds):
+            async with time_limit(seconds):
                 failure = await self.group(self.plan, self.names(), "")
         except TimeoutError:
             failure = Failure("RUN_TIMEOUT", f"the run took over {seconds:g} seconds")
@@ -242,6 +243,8 @@ class LiveRun:
             if one.condition is not None and not one.condition(names):
                 await self._end(one, StepRecord(key, "skipped", started=started))
                 return None
+        except OverdueError:
+            return await stopped()  # type: ignore[no-any-return]
         except TemplateError as error:
             failure = Failure("EXPRESSION_FAILED", f"condition of '{key}': {error}", step=key)
             await self._end(one, StepRecord(key, "failed", failure=failure, started=started))
@@ -310,7 +313,7 @@ class LiveRun:
             if one.timeout is None:
                 output = await self._interruptible(key, work)
             else:
-                async with asyncio.timeout(one.timeout):
+                async with time_limit(one.timeout):
                     output = await self._interruptible(key, work)
             self.remember(one, output)
         except StepFailedError as error:
@@ -339,7 +342,10 @@ class LiveRun:
 
     async def _interruptible(self, key: str, work: Any) -> Any:
         try:
-            return await work
+            try:
+                return await work
+            except OverdueError:
+                return await stopped()
         except asyncio.CancelledError:
             record = self.ledger.records[key]
             self.ledger.note(record._replace(state="cancelled", finished=time.time()))

@@ -3,7 +3,13 @@
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from metier.core.templates import Compiled, compiled_expression, compiled_text, compiled_value
+from metier.core.templates import (
+    Compiled,
+    TemplateError,
+    compiled_expression,
+    compiled_text,
+    compiled_value,
+)
 from metier.errors import UsageError
 from metier.run.plan import check_order, plan_layers
 from metier.values.agents import AgentProfile, Execution, FailureStrategy, WorkflowStep
@@ -106,11 +112,14 @@ class Workflow(Group):
 
 
 def ready(profile: AgentProfile, execution: Execution | None = None) -> Workflow:
-    """The workflow of a profile. Raises `UsageError` for an order that cannot be."""
+    """The workflow of a profile. Raises `UsageError` for an order or a template that cannot be."""
     how = execution or profile.execution
     if how not in ("sequential", "parallel"):
         raise UsageError(f"'{how}' is no execution", hint="sequential or parallel")
-    return Workflow(profile, how)
+    try:
+        return Workflow(profile, how)
+    except TemplateError as error:
+        raise UsageError(f"a template cannot be read: {error}", hint="metier lint") from None
 
 
 def allowed_tools(profile: AgentProfile) -> Collection[str]:

@@ -1,0 +1,238 @@
+"""Filters and tests of Jinja that count what they do, and make nothing that is too large."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import wraps
+from typing import Any
+
+from jinja2 import pass_environment
+from jinja2.filters import ignore_case, make_attrgetter
+
+from metier.core.bounded_texts import check_numbers, check_percent, check_replaced
+from metier.core.template_work import CONTAINERS, Work, check_length, crowded, current
+
+Function = Callable[..., Any]
+
+TURN = "turn of a loop"
+"""A filter that counts what a loop asks of each item; no template can call it by this name."""
+_REMOVED = ("batch", "slice", "wordwrap", "urlize", "xmlattr", "pprint")
+"""Small arguments make very much of little in these."""
+_QUICK = {"attr", "count", "d", "default", "first", "last", "length", "random"}
+"""Filters that do the same for a large value as for a small one, and make nothing."""
+_COMPARING = {
+    "==": "eq", "eq": "eq", "equalto": "eq", "!=": "ne", "ne": "ne",
+    ">": "gt", "gt": "gt", "greaterthan": "gt", ">=": "gteq", "ge": "gteq",
+    "<": "lt", "lt": "lt", "lessthan": "lt", "<=": "lteq", "le": "lteq", "in": "in",
+}  # fmt: skip
+"""Tests that compare, and what they are called as operators."""
+_READING = ("lower", "upper")
+"""Tests that go through a value."""
+_COUNTED: tuple[type[Any], ...] = (*CONTAINERS, range)
+_FILTER = 5
+_MOST_DIGITS = 300
+
+
+def bounded_filters(given: Mapping[str, Any]) -> dict[str, Function]:
+    """The filters of an environment, bounded."""
+    own: dict[str, Function] = {
+        "center": _centered, "format": _formatted, "join": _joined, "replace": _replaced,
+        "sum": _summed, "unique": _unique,
+    }  # fmt: skip
+    known: dict[str, Any] = {**given, **own}
+    return {TURN: _turn} | {
+        name: _quick(one) if name in _QUICK else _bounded(one, _CHECKS.get(name))
+        for name, one in known.items()
+        if name not in _REMOVED
+    }
+
+
+def bounded_tests(given: Mapping[str, Any]) -> dict[str, Function]:
+    """The tests of an environment, bounded."""
+    comparing = {name: _comparing(operator) for name, operator in _COMPARING.items()}
+    reading = {name: _reading(given[name]) for name in _READING}
+    return {**given, **comparing, **reading}
+
+
+def _quick(given: Function) -> Function:
+    @wraps(given)
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        current().spend(_FILTER + len(args))
+        return given(*args, **kwargs)
+
+    return counted
+
+
+def _bounded(given: Function, check: Function | None) -> Function:
+    """A filter that counts what it takes and what it makes; `check` comes before."""
+    first = 1 if hasattr(given, "jinja_pass_arg") else 0
+
+    @wraps(given)
+    def bounded(*args: Any, **kwargs: Any) -> Any:
+        work = current()
+        work.spend(_FILTER + len(args) + len(kwargs))
+        for one in (*args[first:], *kwargs.values()):
+            _go_through(work, one)
+        if check is not None:
+            check(work, *args[first:], **kwargs)
+        made = given(*args, **kwargs)
+        if hasattr(made, "__next__"):
+            return _one_by_one(work, made)
+        return work.made_anew(made)
+
+    return bounded
+
+
+def _go_through(work: Work, value: Any) -> None:
+    """Count what it takes to do something with each item of a value."""
+    work.read(value)
+    if isinstance(value, _COUNTED):
+        work.spend(len(value))
+
+
+def _one_by_one(work: Work, items: Iterator[Any]) -> Iterator[Any]:
+    for one in items:
+        work.spend(1)
+        yield one
+
+
+def _turn(value: Any, much: int) -> Any:
+    current().spend(much)
+    return value
+
+
+def _comparing(operator: str) -> Function:
+    def compared(value: Any, other: Any) -> bool:
+        return current().compared(value, operator, other)
+
+    return compared
+
+
+def _reading(given: Function) -> Function:
+    def read(value: Any) -> Any:
+        return given(current().read(value))
+
+    return read
+
+
+# What is counted or refused before a filter begins
+
+
+def _check_indent(_work: Work, text: Any, width: Any = 4, *_args: Any, **_kwargs: Any) -> None:
+    width = len(width) if isinstance(width, str) else width
+    check_length(len(text) + (1 + len(text.splitlines())) * width)
+
+
+def _check_json(work: Work, value: Any, indent: Any = None) -> None:
+    width = len(indent) if isinstance(indent, str) else indent or 0
+    check_length(work.weight(value) * max(1, work.depth(value)) * width)
+
+
+def _check_round(_work: Work, _value: Any, precision: Any = 0, *_args: Any, **_kwargs: Any) -> None:
+    if isinstance(precision, int) and abs(precision) > _MOST_DIGITS:
+        raise OverflowError("a precision is too large")
+
+
+def _check_sorted(work: Work, value: Any, *_args: Any, **_kwargs: Any) -> None:
+    """To put in order is to compare each item as often as the number of items has digits."""
+    if isinstance(value, CONTAINERS):
+        work.spend((len(value) + work.weight(value) // 4) * len(value).bit_length() // 2)
+
+
+def _check_tags(work: Work, value: Any) -> None:
+    """The text is copied as often as it has a tag."""
+    text = str(value)
+    work.spend(text.count("<") * len(text) // 1_000)
+
+
+def _check_trimmed(work: Work, value: Any, chars: str | None = None) -> None:
+    if isinstance(chars, str):
+        work.search_everywhere(str(value), chars)
+
+
+def _check_slow(work: Work, value: Any) -> None:
+    """Each character takes Python code, not only the machine."""
+    work.spend(len(value) if isinstance(value, str) else work.weight(value) * 8)
+
+
+_CHECKS: dict[str, Function] = {
+    "dictsort": _check_sorted,
+    "groupby": _check_sorted,
+    "indent": _check_indent,
+    "round": _check_round,
+    "sort": _check_sorted,
+    "striptags": _check_tags,
+    "title": _check_slow,
+    "tojson": _check_json,
+    "trim": _check_trimmed,
+    "urlencode": _check_slow,
+    "wordcount": _check_slow,
+}
+
+
+# Filters that look before they make anything
+
+
+def _centered(text: Any, width: int = 80) -> str:
+    check_numbers((width,))
+    return str(text).center(width)
+
+
+def _formatted(text: Any, *args: Any, **kwargs: Any) -> str:
+    check_percent(current(), str(text), kwargs or args)
+    return str(str(text) % (kwargs or args))
+
+
+@pass_environment
+def _joined(
+    environment: Any,
+    parts: Iterable[Any],
+    d: str = "",
+    attribute: str | int | None = None,
+) -> str:
+    part = make_attrgetter(environment, attribute)
+    texts: list[str] = []
+    size = 0
+    for one in parts:
+        texts.append(str(part(one)))
+        size += len(d) + len(texts[-1])
+        check_length(size - len(d))
+    return d.join(texts)
+
+
+def _replaced(text: Any, old: str, new: str, count: int = -1) -> str:
+    current().search(str(text), old)
+    check_replaced(str(text), old, new)
+    return str(text).replace(old, new, count)
+
+
+@pass_environment
+def _summed(
+    environment: Any,
+    values: Iterable[Any],
+    attribute: str | int | None = None,
+    start: Any = 0,
+) -> Any:
+    part = make_attrgetter(environment, attribute)
+    total = start
+    for one in values:
+        total = environment.call_binop(None, "+", total, part(one))
+    return total
+
+
+@pass_environment
+def _unique(
+    environment: Any,
+    values: Iterable[Any],
+    case_sensitive: bool = False,
+    attribute: str | int | None = None,
+) -> Iterator[Any]:
+    work = current()
+    part = make_attrgetter(environment, attribute, None if case_sensitive else ignore_case)
+    seen: set[Any] = set()
+    for one in values:
+        key = part(one)
+        if not isinstance(key, str):
+            work.read(key)
+            work.spend(crowded(len(seen)))
+        if key not in seen:
+            seen.add(key)
+            yield one

@@ -1,0 +1,259 @@
+"""How much one rendering of a template may do, how large its values may be, and until when."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar, Token
+from itertools import chain
+from time import monotonic
+from typing import Any
+
+LONGEST = 1_000_000
+"""Characters that a rendered text, or a text made in an expression, may have."""
+MOST_WORK = 1_000_000
+"""Parts of a template that one rendering may evaluate; each takes about a microsecond."""
+HEAVIEST = 1_000_000
+"""Values that a list or mapping may hold, with all inside them: see `Work.weight`."""
+DEEPEST = 200
+"""Lists and mappings inside each other."""
+MOST_BITS = 1_024
+"""Of an integer that is made in an expression."""
+CHARACTERS_MADE = 20
+"""Characters that are as much work to make as one part of a template."""
+_CHARACTERS_READ = 100
+_CHARACTERS_COMPARED = 500
+_CHARACTERS_AS_ONE_VALUE = 8
+_BITS_AS_ONE_VALUE = 64
+_WEIGHED_AT_ONCE = 8
+_READ_AT_ONCE = 4
+_SHORT_TEXT = 30_000
+_SHORT_PIECE = 100
+"""Python looks for a short piece in a short text by trying every place."""
+_CROWD = 20
+_BETWEEN_LOOKS = 1_000
+"""Work that is done between two looks at the clock."""
+
+_HASHED: tuple[type[Any], ...] = (dict, set, frozenset, type({}.keys()))
+_SMALL = frozenset({bool, float, type(None)})
+CONTAINERS: tuple[type[Any], ...] = (
+    list, tuple, dict, set, frozenset, type({}.keys()), type({}.values()), type({}.items()),
+)  # fmt: skip
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "eq": lambda left, right: left == right,
+    "ne": lambda left, right: left != right,
+    "gt": lambda left, right: left > right,
+    "gteq": lambda left, right: left >= right,
+    "lt": lambda left, right: left < right,
+    "lteq": lambda left, right: left <= right,
+    "in": lambda left, right: left in right,
+    "notin": lambda left, right: left not in right,
+}
+_SEARCHING = ("in", "notin")
+
+
+class OverdueError(TimeoutError):
+    """A template was still being rendered when its time was over."""
+
+
+class Work:
+    """What one rendering may still do, and how large the values are that it has seen."""
+
+    __slots__ = ("_deadline", "_left", "_look_below", "_weights")
+
+    def __init__(self, deadline: float | None = None) -> None:
+        """`deadline` is a time of `time.monotonic`."""
+        self._deadline = deadline
+        self._left = MOST_WORK
+        self._look_below = 0 if deadline is None else MOST_WORK - _BETWEEN_LOOKS
+        self._weights: dict[int, tuple[Any, int, int]] = {}
+        """Weight and depth of values, by their ids; the values too, so that ids stay theirs."""
+
+    def spend(self, much: int) -> None:
+        """Count a piece of work. Raises when there is no more of it, or no more time."""
+        self._left -= much
+        if self._left < self._look_below:
+            self._look()
+
+    def _look(self) -> None:
+        if self._left < 0:
+            raise OverflowError("it goes on for too long")
+        if self._deadline is not None and monotonic() > self._deadline:
+            raise OverdueError("the time was over while a template was rendered")
+        self._look_below = max(0, self._left - _BETWEEN_LOOKS)
+
+    # How large values are
+
+    def weight(self, value: Any) -> int:
+        """How many values there are in a value, itself included; a long text counts as several.
+
+        What is in it twice counts twice, as it does for everything that goes through it.
+        """
+        return self._measured(value)[0]
+
+    def depth(self, value: Any) -> int:
+        """How many lists and mappings are inside each other."""
+        return self._measured(value)[1]
+
+    def _measured(self, value: Any) -> tuple[int, int]:
+        """The weight and the depth of a value."""
+        if isinstance(value, str):
+            return 1 + len(value) // _CHARACTERS_AS_ONE_VALUE, 0
+        if isinstance(value, int):
+            return 1 + value.bit_length() // _BITS_AS_ONE_VALUE, 0
+        self.spend(1)
+        if not isinstance(value, CONTAINERS):
+            return 1, 0
+        known = self._weights.get(id(value))
+        if known is None:
+            known = self._weights[id(value)] = value, *self._measured_inside(value)
+        return known[1:]
+
+    def _measured_inside(self, value: Any) -> tuple[int, int]:
+        self.spend(len(value) // _WEIGHED_AT_ONCE)
+        weight, depth = 1, 0
+        for one in chain(value, value.values()) if isinstance(value, dict) else value:
+            kind = type(one)
+            if kind is str:
+                weight += 1 + len(one) // _CHARACTERS_AS_ONE_VALUE
+            elif kind is int:
+                weight += 1 + one.bit_length() // _BITS_AS_ONE_VALUE
+            elif kind in _SMALL:
+                weight += 1
+            else:
+                more, below = self._measured(one)
+                weight += more
+                depth = max(depth, below)
+            if weight > HEAVIEST or depth >= DEEPEST:
+                raise OverflowError("a value is too large")
+        return weight + self._crowd(value), depth + 1
+
+    def _crowd(self, value: Any) -> int:
+        """What the keys of a mapping or set add to its weight: see `crowded`."""
+        if not isinstance(value, _HASHED):
+            return 0
+        odd = sum(type(one) is not str for one in value)
+        much = odd * crowded(odd)
+        self.spend(much)
+        return much
+
+    # What is done with values
+
+    def read(self, value: Any) -> Any:
+        """Count one way through a value; the value."""
+        if isinstance(value, str):
+            self.spend(len(value) // _CHARACTERS_READ)
+        elif isinstance(value, CONTAINERS):
+            self.spend(self.weight(value) // _READ_AT_ONCE)
+        return value
+
+    def made(self, value: Any) -> Any:
+        """Count a value that was just made; the value. Raises for one that is too large."""
+        if isinstance(value, str):
+            check_length(len(value))
+            self.spend(len(value) // CHARACTERS_MADE)
+        elif isinstance(value, int):
+            if value.bit_length() > MOST_BITS:
+                raise OverflowError("a number is too large")
+        elif isinstance(value, CONTAINERS):
+            self._measured(value)
+        return value
+
+    def made_anew(self, value: Any) -> Any:
+        """The same for one whose items were made too."""
+        if isinstance(value, CONTAINERS):
+            self.spend(len(value))
+        return self.made(value)
+
+    def shown(self, value: Any) -> str:
+        """What stands in a text for a value: JSON for mappings and lists."""
+        text: str
+        if isinstance(value, str):
+            text = value
+        elif isinstance(value, dict | list):
+            self.read(value)
+            text = json.dumps(value, ensure_ascii=False, default=str)
+        else:
+            self.read(value)
+            text = str(value)
+        if len(text) > LONGEST:
+            raise OverflowError(f"the text has {len(text)} characters, the limit is {LONGEST}")
+        self.spend(len(text) // CHARACTERS_MADE)
+        return text
+
+    def joined(self, parts: Iterable[Any]) -> str:
+        """What `~` gives."""
+        made: str = self.made("".join([self.shown(one) for one in parts]))
+        return made
+
+    def compared(self, value: Any, *others: Any) -> bool:
+        """What a chain of comparisons gives: operators and values take turns in `others`."""
+        for name, other in zip(others[::2], others[1::2], strict=True):
+            self.read(value)
+            self.read(other)
+            if name in _SEARCHING and isinstance(value, str) and isinstance(other, str):
+                self.search(other, value)
+            if not _COMPARISONS[name](value, other):
+                return False
+            value = other
+        return True
+
+    def search(self, text: str, piece: str) -> None:
+        """Count a search for `piece`."""
+        if len(text) < _SHORT_TEXT:
+            self.spend(len(text) * min(len(piece), _SHORT_PIECE) // _CHARACTERS_COMPARED)
+        else:
+            self.spend(len(text) // _CHARACTERS_READ)
+
+    def search_everywhere(self, text: str, piece: str) -> None:
+        """Count a search that compares every place of `text` with all of `piece`."""
+        self.spend(len(text) * len(piece) // _CHARACTERS_COMPARED)
+
+
+def crowded(keys: int) -> int:
+    """The work to find a key that is no text among so many.
+
+    Whoever writes a template can choose numbers that Python cannot tell apart by their hashes.
+    """
+    return keys // _CROWD
+
+
+def check_length(size: int) -> None:
+    """Raise `OverflowError` for a text that would have so many characters."""
+    if size > LONGEST:
+        raise OverflowError("a text would be too long")
+
+
+# The rendering that is going on
+
+_work: ContextVar[Work] = ContextVar("work")
+_deadline: ContextVar[float | None] = ContextVar("deadline", default=None)
+
+current = _work.get
+"""The work of the rendering that is going on."""
+
+
+def begin() -> Token[Work]:
+    """Begin a rendering; `end` takes what this gives."""
+    return _work.set(Work(_deadline.get()))
+
+
+end = _work.reset
+
+
+def is_going_on() -> bool:
+    """Whether this is part of a larger rendering."""
+    return _work.get(None) is not None
+
+
+@contextmanager
+def until(deadline: float) -> Iterator[None]:
+    """Have what is rendered in the block, also by tasks that it starts, end at `deadline`.
+
+    That is a time of `time.monotonic`. Of several blocks around a rendering the earliest counts.
+    """
+    outer = _deadline.get()
+    before = _deadline.set(deadline if outer is None else min(outer, deadline))
+    try:
+        yield
+    finally:
+        _deadline.reset(before)
