@@ -19,6 +19,8 @@ SCHEMAS = Path(metier.__file__).parent / "schemas"
 SCHEMA_ENDING = ".v1.schema.json"
 SCHEMA_OF = {
     "init": "init",
+    "trust --show": "trust",
+    "state adopt": "state-adopted",
     "refresh": "refresh",
     "list": "document-list",
     "show": "document",

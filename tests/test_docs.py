@@ -2,11 +2,13 @@
 
 import json
 import os
+import pty
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -71,11 +73,7 @@ class Session:
     def __init__(self, folder: Path, start: str) -> None:
         checkout, home = folder / "checkout", folder / "home"
         home.mkdir()
-        shutil.copytree(
-            EXAMPLE,
-            checkout / "examples" / "workspace",
-            ignore=shutil.ignore_patterns(".metier"),
-        )
+        shutil.copytree(EXAMPLE, checkout / "examples" / "workspace")
         self._folder = checkout / start
         self._environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("METIER_")},
@@ -105,12 +103,35 @@ class Session:
         if command.startswith("cd "):
             self._folder = (self._folder / command.removeprefix("cd ")).resolve(strict=True)
             return
+        if command == "metier trust":
+            self.agree(command)
+            return
         printed = self.run(command)
         anything = re.escape(output.removesuffix("\n")).replace("…", "[^\n]*")
         if re.fullmatch(anything, printed.stdout.removesuffix("\n")) is None:
             assert printed.stdout.removesuffix("\n") == output.removesuffix("\n"), (
                 f"$ {command}\n{printed.stderr}"
             )
+
+    def agree(self, command: str) -> None:
+        """Type a command on a terminal, and `y` to what it asks."""
+        ours, terminal = pty.openpty()
+        process = subprocess.Popen(
+            ["sh", "-c", command],
+            cwd=self._folder,
+            env=self._environment,
+            stdin=terminal,
+            stdout=terminal,
+            stderr=terminal,
+        )
+        os.close(terminal)
+        os.write(ours, b"y\n")
+        shown = b""
+        with suppress(OSError):  # a terminal whose other end is closed
+            while part := os.read(ours, 65_536):
+                shown += part
+        os.close(ours)
+        assert process.wait() == 0, shown.decode()
 
     def run(self, command: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
@@ -151,14 +172,15 @@ def test_the_hook_of_the_first_pages_works_in_three_commands(tmp_path: Path) -> 
         session = Session(folder, "examples/workspace")
         commands = block.strip().split("\n")
         assert len(commands) == 3
-        results = [session.run(command) for command in commands]
-        assert [result.returncode for result in results] == [0, 0, 0]
+        session.agree(commands[0].partition("#")[0].strip())
+        results = [session.run(command) for command in commands[1:]]
+        assert [result.returncode for result in results] == [0, 0]
         workspace = folder / "checkout" / "examples" / "workspace"
         assert "UserPromptSubmit" in (workspace / ".claude" / "settings.json").read_text()
-        context = json.loads(results[1].stdout)["hookSpecificOutput"]["additionalContext"]
+        context = json.loads(results[0].stdout)["hookSpecificOutput"]["additionalContext"]
         assert 'card="release-train"' in context
         assert "changelog" in context
-        assert "claude-code" in results[2].stdout
+        assert "claude-code" in results[1].stdout
 
 
 def test_the_ability_that_is_shown_is_the_one_of_the_example() -> None:
@@ -170,7 +192,10 @@ def test_the_ability_that_is_shown_is_the_one_of_the_example() -> None:
 def test_the_agent_of_the_readme_runs_and_can_be_resumed_and_shown(tmp_path: Path) -> None:
     (block,) = (one for one in blocks(README.read_text(), "sh") if "metier run" in one)
     session = Session(tmp_path, "examples/workspace")
-    results = [session.run(command) for command in block.strip().split("\n")]
+    first, *commands = block.strip().split("\n")
+    assert first.startswith("metier trust ")
+    session.agree("metier trust")
+    results = [session.run(command) for command in commands]
     assert [(one.returncode, one.stderr) for one in results if one.returncode] == []
     selected, ran, resumed, shown = (one.stdout for one in results)
     assert "release-manager" in selected

@@ -80,7 +80,7 @@ def test_one_line_says_what_is_ignored_and_how_to_allow_it(clone: Clone) -> None
     lines = [line for line in ran.stderr.splitlines() if "not trusted" in line]
     assert len(lines) == 1
     assert "metier trust" in lines[0]
-    assert "folders.abilities, folders.cards, folders.agents and 12 more" in lines[0]
+    assert "folders.abilities, folders.cards, folders.agents and 13 more" in lines[0]
 
 
 @pytest.mark.parametrize("host", ["claude-code", "codex", "gemini", "opencode"])

@@ -1,6 +1,7 @@
 """`metier refresh`"""
 
 from metier.catalog import Catalog, Refreshed
+from metier.cli.review import is_hook_used, prepare_hooks
 from metier.cli.session import Session, counted, metier_command
 from metier.values.files import KINDS, PLURAL
 from metier.values.outcomes import Issue
@@ -16,10 +17,8 @@ def command(session: Session) -> None:
     with session.open_catalog() as catalog:
         is_new = not catalog.is_built()
         refreshed = session.refresh(catalog)
-        if catalog.store.setting("capabilities"):  # a hook reads here
-            from metier.hooks.prepare import keep_settings
-
-            keep_settings(catalog)
+        if is_hook_used(catalog.workspace):
+            prepare_hooks(session)
         if session.as_json:
             session.print_json(refreshed.to_json())
             return

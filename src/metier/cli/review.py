@@ -13,6 +13,8 @@ from metier.config.powers import described, differences
 from metier.config.record import Entry, TrustRecord
 from metier.core.text import printable
 from metier.errors import TrustError
+from metier.hooks.journal import STATE
+from metier.storage.places import state_room, user_room
 from metier.values.trust import Trust
 
 SPEAK = "its skills, cards and abilities may be put into prompts by a hook"
@@ -121,6 +123,11 @@ def offered(session: Session) -> bool:
     review.record(speak=True)
     del session.boundary
     return True
+
+
+def is_hook_used(workspace: str) -> bool:
+    """Whether a catalogue was ever prepared for hooks, here or for all workspaces."""
+    return any(room.info(STATE) is not None for room in (state_room(workspace), user_room()))
 
 
 def prepare_hooks(session: Session) -> None:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 from metier.core.frozen import FrozenDict
 from metier.errors import NotFoundError, StoreError, UsageError
 from metier.run.owner import is_gone
-from metier.run.tables import TABLES
+from metier.run.tables import TABLES, VIEW
 from metier.storage.database import BUSY_SECONDS, Database
 from metier.values.models import Usage
 from metier.values.runs import NOTHING_USED, Failure, RunRecord, RunState, StepRecord
@@ -84,6 +84,7 @@ class RunStore(Database):
         "PRAGMA synchronous = FULL",
         "PRAGMA temp_store = MEMORY",
         "PRAGMA wal_autocheckpoint = 4000",
+        VIEW,
     )
 
     def __init__(self, connection: sqlite3.Connection, path: str) -> None:

@@ -6,6 +6,21 @@ one row a step is all that is written. Others, saved by hand or at the end of a 
 
 from metier.storage.database import Migration
 
+_ANY_CHECKPOINT = """
+SELECT run, seq, name, step_index, completed, context, memory, created, expires, outputs
+FROM checkpoint
+UNION ALL
+SELECT
+    step.run, step.seq, '', step.step_index, step.id, run.request, step.memory,
+    step.finished,
+    step.finished
+        + 3600 * coalesce(json_extract(blob.data, '$.checkpoint.retentionHours'), 24),
+    NULL
+FROM step
+JOIN run ON run.key = step.run
+JOIN blob ON blob.key = run.profile
+WHERE step.step_index IS NOT NULL
+"""
 TABLES = Migration(
     "runs",
     (
@@ -69,21 +84,9 @@ TABLES = Migration(
         ) WITHOUT ROWID
         """,
         "CREATE UNIQUE INDEX checkpoint_name ON checkpoint (name) WHERE name != ''",
-        """
-        CREATE VIEW any_checkpoint AS
-        SELECT run, seq, name, step_index, completed, context, memory, created, expires, outputs
-        FROM checkpoint
-        UNION ALL
-        SELECT
-            step.run, step.seq, '', step.step_index, step.id, run.request, step.memory,
-            step.finished,
-            step.finished
-                + 3600 * coalesce(json_extract(blob.data, '$.checkpoint.retentionHours'), 24),
-            NULL
-        FROM step
-        JOIN run ON run.key = step.run
-        JOIN blob ON blob.key = run.profile
-        WHERE step.step_index IS NOT NULL
-        """,
+        f"CREATE VIEW any_checkpoint AS {_ANY_CHECKPOINT}",
     ),
 )
+VIEW = f"CREATE TEMP VIEW any_checkpoint AS {_ANY_CHECKPOINT}"
+"""The same view for one connection: SQLite lets no function of JSON stand in the schema of a file
+that it does not trust, and it trusts none here."""

@@ -1,0 +1,165 @@
+"""Each setting has a class, and an untrusted workspace can only tighten."""
+
+from pathlib import Path
+
+import pytest
+
+from conftest import Workspace
+from metier import Catalog
+from metier.config import Config, load_config
+from metier.config.capabilities import _READERS
+from metier.config.classes import CLASSES, class_of, entries
+from metier.config.layers import KEYS
+
+CARD = (
+    "---\nid: {id}\nname: {id}\ndescription: About {id}.\ntriggers:\n  keywords: [deploy]\n"
+    "  confidenceThreshold: 0.1\n---\n{text}\n"
+)
+
+
+def test_every_setting_has_a_class_and_one_without_is_a_power() -> None:
+    plain = {key for key in KEYS if key != "capabilities"}
+    cards = {f"capabilities.{key}" for key in _READERS}
+    assert plain | cards == set(CLASSES)
+    assert class_of("something.new") == "power"
+    assert class_of("capabilities.somethingNew") == "power"
+    assert class_of("tools.anything") == "power"
+
+
+def test_the_powers_of_the_issue_are_powers() -> None:
+    powers = ("tools", "mcp", "models", "probes", "mounts", "tokenizer", "capabilities.sources")
+    assert {class_of(key) for key in powers} == {"power"}
+
+
+def test_each_entry_of_a_table_is_a_power_of_its_own() -> None:
+    values = {"tools": {"allow": ["x"], "x": {"argv": ["a"]}}, "capabilities": {"max_tokens": 5}}
+    found = [key for key, _ in entries(values)]
+    assert found == ["tools.allow", "tools.x", "capabilities.maxTokens"]
+
+
+class Place:
+    """A workspace and a home, with settings in both."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root, self.home = folder / "workspace", folder / "home"
+        self.root.mkdir()
+        (self.home / ".config/metier").mkdir(parents=True)
+
+    def own(self, text: str) -> None:
+        (self.root / "metier.toml").write_text(text)
+
+    def user(self, text: str) -> None:
+        (self.home / ".config/metier/metier.toml").write_text(text)
+
+    def load(self, *, is_trusted: bool = False) -> Config:
+        environ = {"HOME": str(self.home)}
+        return load_config(str(self.root), environ=environ, is_trusted=is_trusted)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("users", "own", "field", "wanted"),
+    [
+        ('mode = "monitor"', 'mode = "on"', "mode", "monitor"),
+        ('mode = "on"', 'mode = "off"', "mode", "off"),
+        ("maxTokens = 100", "maxTokens = 5000", "max_tokens", 100),
+        ("maxTokens = 100", "maxTokens = 50", "max_tokens", 50),
+        ("confidenceThreshold = 0.5", "confidenceThreshold = 0.0", "confidence_threshold", 0.5),
+        ("confidenceThreshold = 0.5", "confidenceThreshold = 0.9", "confidence_threshold", 0.9),
+        ("enabled = false", "enabled = true", "enabled", False),
+        ("enabled = true", "enabled = false", "enabled", False),
+        ('exclude = ["a"]', 'exclude = ["b"]', "exclude", ("a", "b")),
+        ("", "maxTokens = 5000", "max_tokens", 1500),
+    ],
+)
+def test_of_two_values_the_stricter_one_holds_for_the_untrusted(
+    users: str, own: str, field: str, wanted: object, place: Place
+) -> None:
+    place.user(f"[capabilities]\n{users}\n")
+    place.own(f"[capabilities]\n{own}\n")
+    config = place.load()
+    assert getattr(config.own_capabilities, field) == wanted
+    alone = place.load()
+    assert alone.capabilities == place.load()._replace().capabilities
+    place.own("")
+    assert place.load().capabilities == config.capabilities
+
+
+def test_no_power_of_an_untrusted_workspace_reaches_the_settings(place: Place) -> None:
+    place.own(
+        'host-folders = false\ntokenizer = "x"\ndisabled = ["mine"]\n'
+        'mounts = [{ path = "/srv" }]\n[folders]\nagents = ["a", "/srv", "../up", "~/x"]\n'
+        '[tools.x]\nargv = ["x"]\n[mcp.x]\ncommand = "x"\n[models]\ndefault = "x:y"\n'
+        '[probes.x]\nargv = ["x"]\n[capabilities]\nforceInclude = ["x"]\nskillThreshold = 0\n'
+    )
+    config = place.load()
+    plain = Config()
+    for name in ("host_folders", "tokenizer", "disabled", "mounts", "tools", "servers", "models",
+                 "probes", "capabilities"):  # fmt: skip
+        assert getattr(config, name) == getattr(plain, name), name
+    assert config.agents == ("a",)
+    assert config.own_disabled == ("mine",)
+    assert set(config.ignored) == {
+        "host-folders", "tokenizer", "mounts", "folders.agents", "tools.x", "mcp.x",
+        "models.default", "probes.x", "capabilities.forceInclude", "capabilities.skillThreshold",
+    }  # fmt: skip
+
+
+def test_trusted_settings_count_as_they_are(place: Place) -> None:
+    place.user('[capabilities]\nmode = "monitor"\n[tools.mine]\nargv = ["m"]\n')
+    place.own('host-folders = false\n[capabilities]\nmode = "on"\n[tools.x]\nargv = ["x"]\n')
+    config = place.load(is_trusted=True)
+    assert (config.host_folders, config.capabilities.mode) == (False, "on")
+    owners = {one.name: one.is_users for one in config.tools.commands}
+    assert owners == {"x": False, "mine": True}
+    assert config.ignored == ()
+
+
+@pytest.mark.parametrize("setting", ['[state]\nfolder = "/x"', 'safe-directories = ["/"]'])
+def test_settings_for_the_user_alone_are_an_error_in_a_workspace(
+    setting: str, place: Place
+) -> None:
+    place.user(f"{setting}\n")
+    place.load()
+    place.own(f"{setting}\n")
+    with pytest.raises(Exception, match="counts in your own settings only"):
+        place.load(is_trusted=True)
+
+
+def test_folders_of_the_users_own_are_read_in_every_workspace(place: Place) -> None:
+    place.user('[folders]\nabilities = ["~/abilities", "more"]\ncards = ["/srv/cards"]\n')
+    place.own('[folders]\nabilities = ["here"]\n')
+    config = place.load()
+    assert config.abilities == ("here",)
+    assert config.cards == ("docs/capabilities",)
+    assert [kind for kind, _ in config.user_folders] == ["ability", "card"]
+
+
+def test_an_untrusted_workspace_tightens_its_own_cards_only(
+    workspace: Workspace, empty_home: Path
+) -> None:
+    cards = empty_home / "cards"
+    cards.mkdir()
+    (cards / "mine.md").write_text(CARD.format(id="mine", text="The user's card."))
+    folder = empty_home / ".config/metier"
+    folder.mkdir(parents=True)
+    (folder / "metier.toml").write_text('[folders]\ncards = ["~/cards"]\n')
+    workspace.write("docs/capabilities/theirs.md", CARD.format(id="theirs", text="A stranger's."))
+
+    def chosen() -> list[str]:
+        with Catalog.open(workspace.root) as catalog:
+            catalog.refresh()
+            made = catalog.inject("deploy it", min_signal=90)
+            return sorted(one.item.id for one in made.injected_cards)
+
+    assert chosen() == ["mine", "theirs"]
+    for setting in ('mode = "off"', "enabled = false", "maxTokens = 1", 'exclude = ["theirs"]',
+                    "confidenceThreshold = 1.0", 'mode = "monitor"'):  # fmt: skip
+        workspace.write("metier.toml", f"[capabilities]\n{setting}\n")
+        assert chosen() == ["mine"], setting
+    workspace.write("metier.toml", '[capabilities]\nexclude = ["mine"]\n')
+    assert chosen() == ["mine", "theirs"]

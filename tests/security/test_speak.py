@@ -1,0 +1,140 @@
+"""When a hook may put the text of a workspace into prompts: only while nothing has changed."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from conftest import Workspace, state_of, trust
+from metier.boundary import read_boundary
+from metier.config.record import TrustRecord
+from metier.hooks.prepare import prepared_catalog
+
+PROMPT = json.dumps({"prompt": "please deploy the shop", "session_id": "s"})
+CARD = (
+    "---\nid: deploy\nname: Deploy\ndescription: How to deploy.\ntriggers:\n  keywords: [deploy]\n"
+    "  confidenceThreshold: 0.1\n---\nTHE CARD OF THE WORKSPACE\n"
+)
+TOOL = '[tools.x]\nargv = ["sh", "tools/x.sh"]\n'
+
+
+@pytest.fixture
+def shop(workspace: Workspace) -> Workspace:
+    (workspace.root / ".git").mkdir()
+    workspace.write("metier.toml", TOOL)
+    workspace.write("tools/x.sh", "true\n")
+    workspace.write("docs/capabilities/deploy.md", CARD)
+    profile = {"agentId": "a", "description": "A.", "tools": ["x"]}
+    workspace.write("agents/a.json", json.dumps(profile))
+    return workspace
+
+
+def prepare(shop: Workspace) -> None:
+    prepared_catalog(read_boundary(str(shop.root), for_host=True)).close()
+
+
+def said(shop: Workspace, **environ: str) -> str:
+    """What a hook prints in a process of its own; no refresh is started behind it."""
+    env = {**os.environ, **environ}
+    code = (
+        "import os, sys; os.posix_spawn = lambda *a, **k: 0\n"
+        "sys.argv = ['metier', 'hook', 'claude-code']\n"
+        "from metier.__main__ import main; main()"
+    )
+    finished = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=shop.root,
+        env=env,
+        input=PROMPT,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    return finished.stdout
+
+
+CHANGES: dict[str, Callable[[Workspace], object]] = {
+    "the settings": lambda shop: shop.write("metier.toml", TOOL + "\n"),
+    "other settings": lambda shop: shop.write("pyproject.toml", ""),
+    "an agent": lambda shop: shop.write("agents/a.json", '{"agentId": "a", "description": "B."}'),
+    "a new agent": lambda shop: shop.write("agents/b.json", "{}"),
+    "an agent that is gone": lambda shop: (shop.root / "agents/a.json").unlink(),
+    "a file that a command names": lambda shop: shop.write("tools/x.sh", "false\n"),
+    "the record": lambda shop: TrustRecord().drop(str(shop.root)),
+    "times that were set back": lambda shop: os.utime(shop.root / "metier.toml", (1e9, 1e9)),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_hook_speaks_for_a_workspace_only_while_nothing_changed(
+    change: str, shop: Workspace
+) -> None:
+    shop.trust(speak=True)
+    prepare(shop)
+    assert "THE CARD OF THE WORKSPACE" in said(shop)
+    CHANGES[change](shop)
+    assert said(shop) == ""
+
+
+def test_a_change_of_prose_does_not_silence_it(shop: Workspace) -> None:
+    shop.trust(speak=True)
+    prepare(shop)
+    shop.skill("another")
+    assert "THE CARD OF THE WORKSPACE" in said(shop)
+
+
+@pytest.mark.parametrize("way", ["untrusted", "trusted without speaking", "digest"])
+def test_without_the_users_word_it_does_not_speak(
+    way: str, shop: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if way != "untrusted":
+        digest = shop.trust()
+        if way == "digest":
+            TrustRecord().drop(str(shop.root))
+            monkeypatch.setenv("METIER_TRUST", digest)
+    prepare(shop)
+    assert said(shop) == ""
+    assert not (state_of(shop.root) / "speak.trust").exists()
+
+
+def test_a_stamp_that_was_written_by_the_workspace_does_not_count(shop: Workspace) -> None:
+    (shop.root / ".metier").mkdir()
+    (shop.root / ".metier/speak.trust").write_text("own")
+    prepare(shop)
+    assert said(shop) == ""
+
+
+def test_the_workspaces_documents_do_not_change_what_is_said_of_the_users(
+    shop: Workspace, empty_home: Path
+) -> None:
+    mine = empty_home / ".claude/skills/deploy-shop"
+    mine.mkdir(parents=True)
+    (mine / "SKILL.md").write_text(
+        "---\nname: deploy-shop\ndescription: Deploy the shop. Use it to deploy.\n---\nDo.\n"
+    )
+    prepare(shop)
+    before = said(shop)
+    assert "deploy-shop" in before
+    for number in range(30):
+        shop.skill(f"deploy-{number}", "Deploy the shop, please deploy. Use it to deploy.")
+    prepare(shop)
+    assert said(shop) == before
+
+
+def test_a_nested_root_does_not_speak(shop: Workspace) -> None:
+    (shop.root / "docs/capabilities/deploy.md").unlink()
+    shop.write("metier.toml", '[folders]\ncards = ["vendor/cards"]\n')
+    shop.write("vendor/cards/deploy.md", CARD)
+    shop.write("vendor/.git", "")
+    shop.trust(speak=True)
+    prepare(shop)
+    assert said(shop) == ""
+    (shop.root / "vendor/.git").unlink()
+    trust(shop.root, speak=True)
+    prepare(shop)
+    assert "THE CARD OF THE WORKSPACE" in said(shop)

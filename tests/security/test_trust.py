@@ -1,0 +1,427 @@
+"""What the user trusts: a power set at a digest, in a record of their own."""
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from conftest import Workspace, trust
+from metier import Catalog
+from metier.boundary import read_boundary
+from metier.cli import run
+from metier.config.record import Entry, TrustRecord
+from metier.errors import TrustError
+from metier.values.agents import AgentProfile
+from metier.values.trust import Trust
+
+SETTINGS = """
+[tools]
+allow = ["count"]
+[tools.count]
+argv = ["sh", "tools/count.sh", "{word}"]
+[tools.other]
+argv = ["true"]
+[models.local]
+base-url = "http://127.0.0.1:9/v1"
+api-key-env = "LOCAL_KEY"
+[mcp.files]
+command = "python"
+args = ["-m", "servers.files", "--config=servers/config.json"]
+"""
+AGENT = {
+    "agentId": "worker",
+    "description": "Works.",
+    "systemPrompt": "Work.",
+    "tools": ["count"],
+    "workflow": [
+        {"stepId": "a", "type": "tool", "config": {"tool": "count", "input": {"word": "x"}}}
+    ],
+}
+
+
+@pytest.fixture
+def shop(workspace: Workspace) -> Workspace:
+    workspace.write("metier.toml", SETTINGS)
+    workspace.write("tools/count.sh", "echo counted\n")
+    workspace.write("servers/files.py", "")
+    workspace.write("servers/config.json", "{}")
+    workspace.write("agents/worker.json", json.dumps(AGENT))
+    workspace.write("agents/prose.md", "---\nname: prose\ndescription: Writes.\n---\nWrite.\n")
+    workspace.skill("a")
+    return workspace
+
+
+def trust_in(workspace: Workspace) -> Trust:
+    return read_boundary(str(workspace.root)).trust
+
+
+def agent(**changes: object) -> str:
+    return json.dumps({**AGENT, **changes})
+
+
+POWERS: dict[str, Callable[[Workspace], object]] = {
+    "a command line": lambda shop: shop.write("metier.toml", SETTINGS.replace("{word}", "-x")),
+    "a new command": lambda shop: shop.write("metier.toml", SETTINGS + '[tools.z]\nargv = ["z"]\n'),
+    "a consent": lambda shop: shop.write("metier.toml", SETTINGS.replace('"count"]', '"other"]')),
+    "an address": lambda shop: shop.write("metier.toml", SETTINGS.replace(":9/", ":10/")),
+    "a variable": lambda shop: shop.write("metier.toml", SETTINGS.replace("LOCAL_", "OTHER_")),
+    "a server": lambda shop: shop.write("metier.toml", SETTINGS.replace('"python"', '"sh"')),
+    "other settings": lambda shop: shop.write(
+        "pyproject.toml", '[tool.metier.probes.x]\nargv = ["x"]\n'
+    ),
+    "a narrowed setting": lambda shop: shop.write("metier.toml", 'disabled = ["x"]\n' + SETTINGS),
+    "a script": lambda shop: shop.write("tools/count.sh", "echo changed\n"),
+    "a module": lambda shop: shop.write("servers/files.py", "x = 1\n"),
+    "a file behind an option": lambda shop: shop.write("servers/config.json", '{"a": 1}'),
+    "a script that is gone": lambda shop: (shop.root / "tools/count.sh").unlink(),
+    "an agent's tools": lambda shop: shop.write("agents/worker.json", agent(tools=["other"])),
+    "an agent's model": lambda shop: shop.write("agents/worker.json", agent(model="openai:x")),
+    "what a tool step is given": lambda shop: shop.write(
+        "agents/worker.json", agent().replace('"word": "x"', '"word": "y"')
+    ),
+    "a delegate": lambda shop: shop.write(
+        "agents/worker.json",
+        agent(
+            workflow=[{"stepId": "d", "type": "delegate", "config": {"targetAgent": "prose"}}],
+        ),
+    ),
+    "a new agent": lambda shop: shop.write("agents/new.json", agent(agentId="new")),
+    "an agent that is gone": lambda shop: (shop.root / "agents/prose.md").unlink(),
+    "a standard agent": lambda shop: shop.write("agents/s.json", agent(agentId="standard")),
+}
+HARMLESS: dict[str, Callable[[Workspace], object]] = {
+    "a skill": lambda shop: shop.skill("b"),
+    "an agent's prose": lambda shop: shop.write("agents/worker.json", agent(systemPrompt="Other.")),
+    "a folder inside": lambda shop: shop.write(
+        "metier.toml", SETTINGS + '[folders]\nabilities = ["more"]\n'
+    ),
+    "lint": lambda shop: shop.write("metier.toml", SETTINGS + '[lint]\nignore = ["SK306"]\n'),
+    "a file that nothing names": lambda shop: shop.write("tools/other.sh", "echo\n"),
+    "spaces and comments": lambda shop: shop.write("metier.toml", f"# hello\n\n{SETTINGS}"),
+}
+
+
+@pytest.mark.parametrize("change", POWERS)
+def test_any_change_of_a_power_ends_the_trust(change: str, shop: Workspace) -> None:
+    shop.trust()
+    assert trust_in(shop).state == "trusted"
+    POWERS[change](shop)
+    assert trust_in(shop).state == "changed"
+
+
+@pytest.mark.parametrize("change", HARMLESS)
+def test_what_is_no_power_leaves_the_trust_as_it_is(change: str, shop: Workspace) -> None:
+    shop.trust()
+    HARMLESS[change](shop)
+    assert trust_in(shop).state == "trusted"
+
+
+def test_the_digest_does_not_depend_on_the_place_or_the_order(shop: Workspace) -> None:
+    first = shop.trust()
+    moved = shop.root.rename(shop.root.with_name("elsewhere"))
+    os.utime(moved / "metier.toml")
+    assert trust(moved) == first
+
+
+def test_the_record_has_what_the_user_agreed_to(shop: Workspace, empty_home: Path) -> None:
+    digest = shop.trust(speak=True)
+    file = empty_home / ".config/metier/trust.json"
+    entry = json.loads(file.read_text())["workspaces"][str(shop.root)]
+    assert (entry["digest"], entry["speak"]) == (digest, True)
+    assert entry["keys"] == {"LOCAL_KEY": ["127.0.0.1:9"]}
+    assert [(one["tool"], one["agent"]) for one in entry["consents"]] == [("count", "worker")]
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_state_folder_of_the_environment_does_not_move_the_record(
+    shop: Workspace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, empty_home: Path
+) -> None:
+    monkeypatch.setenv("METIER_STATE_DIR", str(tmp_path / "ci"))
+    shop.trust()
+    assert (empty_home / ".config/metier/trust.json").exists()
+    assert not list((tmp_path).glob("ci/**/trust.json"))
+
+
+# Running
+
+
+def test_an_agent_runs_with_the_tools_that_were_agreed_to(shop: Workspace) -> None:
+    shop.trust()
+    with Catalog.open(shop.root) as catalog:
+        catalog.refresh()
+        assert catalog.run_sync("worker", "work").output == "counted"
+
+
+@pytest.mark.parametrize("way", ["none", "wrong digest"])
+def test_without_trust_nothing_runs(way: str, shop: Workspace) -> None:
+    digest = shop.trust()
+    wanted = "none" if way == "none" else digest[:-1] + ("0" if digest[-1] != "0" else "1")
+    with Catalog.open(shop.root, trust=wanted) as catalog:
+        catalog.refresh()
+        with pytest.raises(TrustError) as caught:
+            catalog.run_sync("worker", "work")
+        assert caught.value.exit_code == 3
+        for call in (catalog.agency.resume, catalog.agency.fork):
+            with pytest.raises(TrustError):
+                asyncio.run(call("any"))
+
+
+def test_a_digest_trusts_for_one_catalogue_and_records_nothing(
+    shop: Workspace, empty_home: Path
+) -> None:
+    digest = shop.trust()
+    TrustRecord().drop(str(shop.root))
+    with Catalog.open(shop.root, trust=digest) as catalog:
+        catalog.refresh()
+        assert catalog.run_sync("worker", "work").success
+        assert catalog.trust.speak is False
+    assert trust_in(shop).state == "new"
+
+
+def test_an_agent_that_changes_after_the_digest_does_not_run(shop: Workspace) -> None:
+    shop.trust()
+    with Catalog.open(shop.root) as catalog:
+        shop.write("agents/worker.json", agent(systemPrompt="Swapped."))
+        catalog.refresh()
+        with pytest.raises(TrustError, match="changed while it was being read"):
+            catalog.run_sync("worker", "work")
+
+
+def test_a_command_whose_file_changed_does_not_start(shop: Workspace) -> None:
+    shop.trust()
+    with Catalog.open(shop.root) as catalog:
+        catalog.refresh()
+        shop.write("tools/count.sh", f"touch {shop.root}/swapped\n")
+        result = catalog.run_sync("worker", "work")
+    assert not result.success
+    assert "tools/count.sh has changed since you trusted" in str(result.run.failure)
+    assert not (shop.root / "swapped").exists()
+
+
+def test_consent_holds_for_the_agent_it_was_given_to(shop: Workspace, empty_home: Path) -> None:
+    own = empty_home / "agents"
+    own.mkdir()
+    (own / "mine.json").write_text(agent(agentId="mine"))
+    folder = empty_home / ".config/metier"
+    folder.mkdir(parents=True)
+    (folder / "metier.toml").write_text('[folders]\nagents = ["~/agents"]\n')
+    shop.trust()
+    with Catalog.open(shop.root) as catalog:
+        catalog.refresh()
+        assert catalog.run_sync("worker", "work").success
+        refused = catalog.run_sync("mine", "work")
+        assert "needs consent" in str(refused.run.failure)
+        catalog.agency.consent.add("count")
+        assert catalog.run_sync("mine", "work").success
+
+
+def test_the_users_own_allow_does_not_cover_a_command_of_the_workspace(
+    shop: Workspace, empty_home: Path
+) -> None:
+    folder = empty_home / ".config/metier"
+    folder.mkdir(parents=True)
+    (folder / "metier.toml").write_text('[tools]\nallow = ["count"]\n')
+    shop.write("metier.toml", SETTINGS.replace('allow = ["count"]', "allow = []"))
+    shop.trust()
+    with Catalog.open(shop.root) as catalog:
+        catalog.refresh()
+        assert "needs consent" in str(catalog.run_sync("worker", "work").run.failure)
+
+
+def test_a_stored_run_whose_agent_differs_has_no_consent_on_record(shop: Workspace) -> None:
+    shop.trust()
+    with Catalog.open(shop.root) as catalog:
+        catalog.refresh()
+        first = catalog.run_sync("worker", "work")
+        other = dict(first.run.profile)
+        changed = json.loads(agent().replace('"word": "x"', '"word": "evil"'))
+        other["workflow"] = changed["workflow"]
+        catalog.agency.check_stored(AgentProfile.of(other))
+        assert not catalog.agency.is_allowed("count", "worker")
+        catalog.agency.check_stored(AgentProfile.of(first.run.profile))
+        assert catalog.agency.is_allowed("count", "worker")
+
+
+# The record
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"", b"{", b"[]", b"null", b"{}", b'{"version": 2, "workspaces": {}}', b"\xff\xfe",
+        b'{"version": 1, "workspaces": []}', b"[" * 100_000,
+    ],
+)  # fmt: skip
+def test_a_record_that_makes_no_sense_trusts_nothing(
+    text: bytes, shop: Workspace, empty_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop.trust()
+    file = empty_home / ".config/metier/trust.json"
+    file.write_bytes(text)
+    assert not trust_in(shop).is_trusted
+    assert run(["list", "--root", str(shop.root)]) == 0
+    assert "the trust record cannot be read" in capsys.readouterr().err
+    assert run(["trust", "--accept", f"sha256:{'0' * 64}", "--root", str(shop.root)]) == 2
+    assert file.read_bytes() == text
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"digest": 5}, {"digest": None}, {"consents": "count"}, {"consents": [{"tool": "x"}]},
+        {"keys": []}, {"keys": {"A": "b", "C": 5}}, {"speak": 1}, {"speak": "yes"}, {"powers": []},
+    ],
+)  # fmt: skip
+def test_an_entry_that_was_edited_into_nonsense_trusts_nothing(
+    change: dict[str, object], shop: Workspace, empty_home: Path
+) -> None:
+    shop.trust()
+    file = empty_home / ".config/metier/trust.json"
+    data = json.loads(file.read_text())
+    data["workspaces"][str(shop.root)].update(change)
+    file.write_text(json.dumps(data))
+    assert not trust_in(shop).is_trusted
+
+
+@pytest.mark.parametrize("cut", [2, 10, 100, 400])
+def test_a_torn_record_trusts_nothing(cut: int, shop: Workspace, empty_home: Path) -> None:
+    shop.trust()
+    file = empty_home / ".config/metier/trust.json"
+    file.write_bytes(file.read_bytes()[:-cut])
+    assert not trust_in(shop).is_trusted
+
+
+@pytest.mark.parametrize("kind", ["link", "fifo", "folder", "/dev/zero"])
+def test_a_record_that_is_no_regular_file_trusts_nothing(
+    kind: str, shop: Workspace, empty_home: Path
+) -> None:
+    shop.trust()
+    file = empty_home / ".config/metier/trust.json"
+    kept = file.rename(file.with_name("kept.json"))
+    if kind == "link":
+        file.symlink_to(kept)
+    elif kind == "fifo":
+        os.mkfifo(file)
+    elif kind == "folder":
+        file.mkdir()
+    else:
+        file.symlink_to("/dev/zero")
+    assert not trust_in(shop).is_trusted
+
+
+PUT = """
+import sys
+from metier.config.record import Entry, TrustRecord
+for number in range(40):
+    TrustRecord().put(f"/workspace/{sys.argv[1]}/{number}", Entry("sha256:x"))
+"""
+
+
+def test_two_processes_that_write_lose_nothing(empty_home: Path) -> None:
+    running = [subprocess.Popen([sys.executable, "-c", PUT, one]) for one in ("a", "b")]
+    assert [one.wait(60) for one in running] == [0, 0]
+    data = json.loads((empty_home / ".config/metier/trust.json").read_text())
+    assert len(data["workspaces"]) == 80
+
+
+def test_revoking_forgets_one_workspace_only(shop: Workspace) -> None:
+    shop.trust()
+    TrustRecord().put("/other", Entry("sha256:x"))
+    assert TrustRecord().drop(str(shop.root))
+    assert not TrustRecord().drop(str(shop.root))
+    assert TrustRecord().entry("/other") is not None
+    assert trust_in(shop).state == "new"
+
+
+# Owners, worktrees, nested roots
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.parametrize("what", [".", "metier.toml"])
+def test_a_workspace_of_another_user_is_never_trusted(
+    what: str, shop: Workspace, empty_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.trust()
+    os.chown(shop.root / what, 12345, 12345)
+    assert trust_in(shop).state == "owner"
+    monkeypatch.setenv("SUDO_UID", "12345")
+    assert trust_in(shop).state == "trusted"
+    monkeypatch.setenv("SUDO_UID", "54321")
+    assert trust_in(shop).state == "owner"
+    folder = empty_home / ".config/metier"
+    (folder / "metier.toml").write_text(f'safe-directories = ["{shop.root}"]\n')
+    assert trust_in(shop).state == "trusted"
+
+
+def git(folder: Path, *words: str) -> None:
+    named = ["-c", "user.name=t", "-c", "user.email=t@example.invalid"]
+    subprocess.run(["git", *named, *words], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture
+def worktree(shop: Workspace) -> Path:
+    git(shop.root, "init", "-q")
+    git(shop.root, "add", ".")
+    git(shop.root, "commit", "-qm", "first")
+    made = shop.root.parent / "worktree"
+    git(shop.root, "worktree", "add", "-q", str(made))
+    return made
+
+
+def test_a_worktree_of_a_trusted_repository_is_trusted(shop: Workspace, worktree: Path) -> None:
+    assert read_boundary(str(worktree)).trust.state == "new"
+    shop.trust()
+    assert read_boundary(str(worktree)).trust.state == "trusted"
+    (worktree / "tools/count.sh").write_text("echo other\n")
+    assert read_boundary(str(worktree)).trust.state == "changed"
+    assert trust_in(shop).state == "trusted"
+
+
+def test_a_folder_that_only_says_it_is_a_worktree_is_not(shop: Workspace, tmp_path: Path) -> None:
+    git(shop.root, "init", "-q")
+    shop.trust()
+    fake = tmp_path / "fake"
+    shutil.copytree(shop.root, fake, ignore=lambda *_: [".git"])
+    for claim in (f"gitdir: {shop.root}/.git", f"gitdir: {shop.root}/.git/worktrees/fake", "x"):
+        (fake / ".git").write_text(claim)
+        assert read_boundary(str(fake)).trust.state == "new"
+    inside = fake / "git"
+    inside.mkdir()
+    (inside / "gitdir").write_text(str(fake / ".git"))
+    (inside / "commondir").write_text(f"{shop.root}/.git")
+    (fake / ".git").write_text(f"gitdir: {inside}")
+    assert read_boundary(str(fake)).trust.state == "new"
+
+
+@pytest.mark.parametrize("mark", [".git", "metier.toml"])
+def test_trust_ends_at_a_nested_root(mark: str, shop: Workspace, empty_home: Path) -> None:
+    shop.skill("nested", folder="vendor/other/skills/nested")
+    shop.skill("a", "Does it otherwise. Use it.", folder="vendor/other/skills/a")
+    shop.write(f"vendor/other/{mark}", "")
+    shop.trust()
+    with Catalog.open(shop.root) as catalog:
+        catalog.refresh()
+        origins = {row.path: row.origin for row in catalog.skills(shadowed=True)}
+        assert origins == {
+            "skills/a/SKILL.md": "workspace",
+            "vendor/other/skills/a/SKILL.md": "untrusted",
+            "vendor/other/skills/nested/SKILL.md": "untrusted",
+        }
+        assert catalog.row("skill", "a").path == "skills/a/SKILL.md"
+
+
+def test_agents_below_a_nested_root_do_not_run(shop: Workspace) -> None:
+    shop.write("metier.toml", SETTINGS + '[folders]\nagents = ["agents", "vendor/x/agents"]\n')
+    shop.write("vendor/x/agents/evil.json", agent(agentId="evil"))
+    shop.write("vendor/x/.git", "")
+    shop.trust()
+    with Catalog.open(shop.root) as catalog:
+        catalog.refresh()
+        with pytest.raises(TrustError, match="not part of the workspace"):
+            catalog.run_sync("evil", "work")
