@@ -1,25 +1,30 @@
 """Cards and hooks: choosing among 10,000 cards, and a whole hook process, cold."""
 
 import json
+import os
 import resource
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from random import Random
 
 from benchmarks.corpus import unpack
 from benchmarks.measure import Bar, alternate, median
-from metier import Catalog
-from metier.config import Config
+from metier.boundary import demand_of, read_boundary, workspace_of
+from metier.config import read_settings
+from metier.config.record import Entry, TrustRecord
 from metier.core.relevance import SCORERS
+from metier.decisions import read_decisions
 from metier.hooks import skills
-from metier.hooks.prepare import prepare
+from metier.hooks.prepare import prepared_catalog
 from metier.hooks.store import ReadOnlyCatalogue
 from metier.select.cards import CardIndex
+from metier.storage.places import state_room
 from metier.values.capabilities import SelectionContext
 from metier.values.documents import Card
 
@@ -42,14 +47,39 @@ def bars(scratch: Path) -> Iterator[Bar]:
     root, what = unpack(scratch / "hooks")
     (root / "metier.toml").write_text("host-folders = false\n")
     prompts = _prompts(root)
-    yield from _process(root, prompts, "without cards", WITHOUT_CARDS, what)
-    yield _bound(root)
-    folder = root / "docs" / "capabilities"
-    folder.mkdir(parents=True)
-    for number, card in enumerate(_cards(_CARDS_IN_A_HOOK)):
-        (folder / f"{number}.md").write_text(_as_file(card))
-    yield from _process(root, prompts, "with 1,000 cards", WITH_CARDS, what)
+    with _own_home(scratch / "home-of-hooks"):
+        yield from _process(root, prompts, "without cards", WITHOUT_CARDS, what)
+        yield _bound(root)
+        folder = root / "docs" / "capabilities"
+        folder.mkdir(parents=True)
+        for number, card in enumerate(_cards(_CARDS_IN_A_HOOK)):
+            (folder / f"{number}.md").write_text(_as_file(card))
+        yield from _process(root, prompts, "with 1,000 cards", WITH_CARDS, what)
     shutil.rmtree(root, ignore_errors=True)
+
+
+@contextmanager
+def _own_home(folder: Path) -> Iterator[None]:
+    """Settings, trust and state in a folder of the benchmark, here and in what it starts."""
+    folder.mkdir()
+    before = dict(os.environ)
+    for name in list(os.environ):
+        if name.startswith(("METIER_", "XDG_")):
+            del os.environ[name]
+    os.environ["HOME"] = str(folder)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def _let_speak(root: Path) -> None:
+    """Have hooks use the text of a workspace as it is now: record its trust, and refresh."""
+    workspace = workspace_of(root)
+    powers = demand_of(read_settings(workspace)).powers
+    TrustRecord(workspace=workspace).put(workspace, Entry.of(powers, speak=True))
+    prepared_catalog(read_boundary(workspace, for_host=True)).close()
 
 
 def _choosing() -> Iterator[Bar]:
@@ -88,11 +118,11 @@ def _choosing() -> Iterator[Bar]:
 def _process(
     root: Path, prompts: dict[str, str], which: str, limit: float, what: str
 ) -> Iterator[Bar]:
-    with Catalog.open(root, config=Config(host_folders=False)) as catalog:
-        prepare(catalog)
+    _let_speak(root)
     asked = {size: _request(root, prompt) for size, prompt in prompts.items()}
     calls = [partial(_cpu, [METIER, "hook", "claude-code"], one) for one in asked.values()]
     rounds = alternate(15, partial(_cpu, [PYTHON, "-c", "pass"], b""), *calls)
+    _check_decisions(root)
     bare, *costs = (median(column) for column in zip(*rounds, strict=True))
     unit = "× bare Python of the same environment"
     for size, cost in zip(asked, costs, strict=True):
@@ -104,9 +134,18 @@ def _process(
     )
 
 
+def _check_decisions(root: Path) -> None:
+    """Raise unless every hook has looked at the skills of the workspace: silence costs little."""
+    decisions = list(read_decisions(state_room(workspace_of(root))))
+    failed = [one for one in decisions if one.error or not one.skills]
+    if failed or not decisions:
+        why = failed[0].error if failed else "no decision was logged"
+        raise RuntimeError(f"{len(failed)} hooks came to nothing: {why or 'no skills'}")
+
+
 def _bound(root: Path) -> Bar:
     """How often the bounds on terms and postings leave the first hit as it is."""
-    catalogue = ReadOnlyCatalogue(str(root))
+    catalogue = ReadOnlyCatalogue(state_room(workspace_of(root)))
     passages = [
         " ".join(file.read_text(errors="replace").split()[-_PASSAGE:])
         for file in sorted(root.rglob("SKILL.md"))[:: max(1, 10_000 // _PASSAGES)]

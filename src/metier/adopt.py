@@ -107,7 +107,7 @@ class OldState(NamedTuple):
         known = {key for key, _ in OldState(into)._decisions()}
         new = {key: line for key, line in self._decisions() if key not in known}
         for line in new.values():
-            into.append(DECISIONS, line + b"\n", LARGEST_LOG)
+            into.append(DECISIONS, line + b"\n", LARGEST_LOG, mend=True)
         return len(new)
 
 

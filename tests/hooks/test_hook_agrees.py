@@ -43,7 +43,7 @@ class CardFacts(NamedTuple):
 
 @contextmanager
 def read_only(hooks: Hooks) -> Iterator[ReadOnlyCatalogue]:
-    catalogue = ReadOnlyCatalogue(str(hooks.root))
+    catalogue = ReadOnlyCatalogue(hooks.room)
     try:
         yield catalogue
     finally:
@@ -159,7 +159,7 @@ def by_selector(
     hooks: Hooks, messages: Sequence[str], config: CapabilitiesConfig, session: str, moment: str
 ) -> list[tuple[str, float]]:
     context = SelectionContext(messages, session_type=session, time_of_day=moment)
-    with Catalog.open(hooks.root) as catalog:
+    with hooks.as_user(), Catalog.open(hooks.root) as catalog:
         chosen = CardIndex(stored_cards(catalog.store)).choose(context, config)
     return [(one.item.id, one.score) for one in chosen.ranked]
 
@@ -193,7 +193,7 @@ def test_hooks_give_the_cards_that_do_not_pass_the_selectors_reasons(tmp_path: P
         write_cards(hooks, cards)
         messages = data.draw(messages_about(cards))
         context = SelectionContext(messages, session_type="main", time_of_day="morning")
-        with Catalog.open(hooks.root) as catalog:
+        with hooks.as_user(), Catalog.open(hooks.root) as catalog:
             chosen = CardIndex(stored_cards(catalog.store)).choose(context, config)
         expected = {
             one.item.id: (one.score, why) for one, why in chosen.passed_over if one.score > 0

@@ -59,7 +59,8 @@ BY_HAND = [
     "metier hook {}",
     "timeout 5 metier hook {} 2>/dev/null",
     "env A=b /usr/bin/metier hook {} || true",
-    "python3 -m metier hook {}",
+    "python3 -P -m metier hook {}",
+    "timeout 5 /usr/bin/python3 -I -m metier hook {}",
 ]
 
 
@@ -109,6 +110,11 @@ def test_an_entry_without_the_type_that_the_host_asks_for_gets_it(tmp_path: Path
         ("'/a b/metier' hook codex", False),
         ("timeout 5 metier hook codex --json", False),
         ("metier hook gemini", False),
+        ("python3 -P -m metier hook codex", True),
+        ("/x/python3 -I -m metier hook codex", True),
+        ("/x/python3 -P -m metier hook codex", False),
+        ("python3 -m metier hook codex", False),
+        ("/x/python3 -m metier hook codex", False),
         (None, False),
     ],
 )
@@ -124,6 +130,8 @@ REPLACED = [
     [("/old/metier hook {}", {"timeout": 60, "note": "mine"})],
     [("metier hook {} --root /somewhere", {})],
     [("metier hook {}", {}), ("/old/metier hook {}", {})],
+    [("python3 -m metier hook {}", {"note": "imports from the folder of the host"})],
+    [("timeout 5 /usr/bin/python3 -m metier hook {}", {})],
 ]
 
 
@@ -254,15 +262,16 @@ def test_a_link_out_of_the_workspace_is_not_followed(
     assert state == {one: one.read_bytes() for one in tmp_path.rglob("*") if one.is_file()}
 
 
-def test_neither_is_it_when_the_entry_is_taken_out(tmp_path: Path) -> None:
+def test_neither_is_it_when_nothing_would_change_or_the_entry_is_taken_out(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     install("claude-code", tmp_path / "elsewhere")
     target = tmp_path / "elsewhere" / ".claude" / "settings.json"
     workspace = linked(tmp_path, target, ".claude/settings.json")
-    assert not install("claude-code", workspace).changed
-    with pytest.raises(UsageError, match="a link leads out of the workspace"):
-        uninstall("claude-code", workspace)
-    assert target.is_file()
+    before = target.read_bytes()
+    for change in (install, uninstall):
+        with pytest.raises(UsageError, match="a link leads out of the workspace"):
+            change("claude-code", workspace)
+    assert target.read_bytes() == before
 
 
 def test_the_user_s_own_settings_may_be_a_link_to_anywhere(tmp_path: Path) -> None:

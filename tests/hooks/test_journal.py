@@ -13,6 +13,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from conftest import state_of
 from hooks.test_serve import (
     HOSTS,
     NEUTRAL,
@@ -29,6 +30,7 @@ from metier.decisions import read_decisions, resume, statistics
 from metier.hooks import journal
 from metier.hooks.journal import Journal
 from metier.hooks.lightjson import scan
+from metier.storage.places import state_room
 
 LEAST = 20
 NAME = {"type": "string", "minLength": 1}
@@ -80,8 +82,8 @@ def filled(tmp_path: Path) -> Hooks:
 
 
 def journal_of(folder: Path) -> Journal:
-    """The journal of a workspace."""
-    (folder / ".metier").mkdir(exist_ok=True)
+    """The journal of a workspace that has state already."""
+    state_room(str(folder)).make()
     made = Journal()
     made.enter(str(folder))
     return made
@@ -172,7 +174,7 @@ def test_a_failure_is_a_row_so_that_errors_can_be_counted(filled: Hooks) -> None
     jsonschema.validate(filled.rows()[1], ROW)
     assert filled.rows()[1]["error"] == ""
     assert len(filled.log()) == 1
-    figures = statistics(read_decisions(str(filled.root)))
+    figures = statistics(read_decisions(filled.room))
     assert (figures.overall.requests, figures.overall.errors) == (2, 1)
     assert (figures.skipped, figures.overall.injecting) == (0, 0)
 
@@ -181,7 +183,7 @@ def test_a_failure_is_a_row_so_that_errors_can_be_counted(filled: Hooks) -> None
 def test_the_rows_are_what_statistics_read(filled: Hooks) -> None:
     for prompt in (PROMPT, PROMPT, NEUTRAL):
         filled.run("codex", filled.asked("codex", prompt))
-    figures = statistics(read_decisions(str(filled.root)))
+    figures = statistics(read_decisions(filled.room))
     assert (figures.skipped, figures.overall.requests, figures.overall.injecting) == (0, 3, 2)
     assert [(one.name, one.uses) for one in figures.cards.most_used] == [("billing", 2)]
     assert [(one.name, one.uses) for one in figures.skills.most_used] == [("pdf", 2)]
@@ -287,10 +289,11 @@ def rows_in(file: Path) -> list[dict[str, Any]]:
 
 
 def test_20_processes_that_write_at_once_lose_no_row_and_tear_none(tmp_path: Path) -> None:
-    (tmp_path / ".metier").mkdir()
+    state_room(str(tmp_path)).make()
     command = [sys.executable, "-c", KEEP_50, str(tmp_path)]
     together([[*command, str(number)] for number in range(20)])
-    found = [(one["who"], one["number"]) for one in rows_in(tmp_path / ".metier/decisions.jsonl")]
+    rows = rows_in(state_of(tmp_path) / "decisions.jsonl")
+    found = [(one["who"], one["number"]) for one in rows]
     assert sorted(found) == sorted((str(who), number) for who in range(20) for number in range(50))
 
 
@@ -304,11 +307,11 @@ def test_a_row_is_written_in_one_piece(tmp_path: Path, monkeypatch: pytest.Monke
         return write(descriptor, data)
 
     keeper = journal_of(tmp_path)
-    monkeypatch.setattr(os, "write", noted)
-    keeper.keep(row(filler="x" * 100_000))
-    monkeypatch.undo()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", noted)
+        keeper.keep(row(filler="x" * 100_000))
     assert [piece.count(b"\n") for piece in pieces] == [1]
-    assert rows_in(tmp_path / ".metier/decisions.jsonl") == [json.loads(pieces[0])]
+    assert rows_in(state_of(tmp_path) / "decisions.jsonl") == [json.loads(pieces[0])]
 
 
 def test_20_hooks_at_once_log_20_rows(filled: Hooks) -> None:
@@ -337,7 +340,7 @@ def test_a_full_journal_is_put_aside_and_two_files_hold_the_latest_rows(
 ) -> None:
     monkeypatch.setattr(journal, "LARGEST_JOURNAL", 2_000)
     keeper = journal_of(tmp_path)
-    newer, older = (tmp_path / ".metier" / one for one in ("decisions.jsonl", "decisions.1.jsonl"))
+    newer, older = (state_of(tmp_path) / one for one in ("decisions.jsonl", "decisions.1.jsonl"))
     for number in range(200):
         keeper.keep(row(number, filler="x" * 100))
         kept = [one["number"] for one in [*rows_in(older), *rows_in(newer)]]
@@ -345,7 +348,8 @@ def test_a_full_journal_is_put_aside_and_two_files_hold_the_latest_rows(
         assert newer.stat().st_size < 2_500
         assert number < 20 or len(kept) > 10
     assert older.stat().st_size < 2_500
-    assert sorted(one.name for one in (tmp_path / ".metier").iterdir()) == [older.name, newer.name]
+    names = sorted(one.name for one in state_of(tmp_path).iterdir())
+    assert names == [older.name, newer.name, "decisions.jsonl.lock"]
 
 
 def test_a_journal_of_eight_megabytes_is_full(filled: Hooks) -> None:
@@ -366,7 +370,7 @@ def test_two_that_find_the_journal_full_at_once_lose_no_row(
 ) -> None:
     monkeypatch.setattr(journal, "LARGEST_JOURNAL", 2_000)
     first, second = journal_of(tmp_path), journal_of(tmp_path)
-    newer, older = (tmp_path / ".metier" / one for one in ("decisions.jsonl", "decisions.1.jsonl"))
+    newer, older = (state_of(tmp_path) / one for one in ("decisions.jsonl", "decisions.1.jsonl"))
     newer.write_text(
         "".join(f"{json.dumps(row(number, filler='x' * 100))}\n" for number in range(20))
     )
@@ -380,50 +384,53 @@ def test_two_that_find_the_journal_full_at_once_lose_no_row(
     other = threading.Thread(target=keep)
     replace, flock, open_file = os.replace, fcntl.flock, os.open
 
-    def slow_replace(old: str, new: str) -> None:
+    def slow_replace(old: str, new: str, **folders: int) -> None:
         if threading.current_thread() is not other:
             other.start()
             has_come.wait(60)  # at the same point, or at its end
-        replace(old, new)
+        replace(old, new, **folders)
 
     def told_flock(descriptor: int, operation: int) -> None:
         if threading.current_thread() is other:
             has_come.set()
         flock(descriptor, operation)
 
-    def slow_open(path: str, flags: int, mode: int = 0o777) -> int:
+    def slow_open(path: str, flags: int, mode: int = 0o777, **folder: int) -> int:
         if threading.current_thread() is not other and other.ident is not None:
             other.join(60)
-        return open_file(path, flags, mode)
+        return open_file(path, flags, mode, **folder)
 
-    monkeypatch.setattr(os, "replace", slow_replace)
-    monkeypatch.setattr(fcntl, "flock", told_flock)
-    monkeypatch.setattr(os, "open", slow_open)
-    first.keep(row(99))
-    other.join(60)
-    monkeypatch.undo()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", slow_replace)
+        patch.setattr(fcntl, "flock", told_flock)
+        patch.setattr(os, "open", slow_open)
+        first.keep(row(99))
+        other.join(60)
     kept = [one["number"] for one in [*rows_in(older), *rows_in(newer)]]
     assert sorted(kept) == [*range(20), 98, 99]
 
 
+@pytest.mark.parametrize("moment", [1, 2, 3])
 def test_a_journal_that_another_puts_aside_at_that_moment_costs_no_row(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    moment: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The moment is just before the file is opened: first, again under the lock, and once more."""
     monkeypatch.setattr(journal, "LARGEST_JOURNAL", 2_000)
     keeper = journal_of(tmp_path)
-    newer, older = (tmp_path / ".metier" / one for one in ("decisions.jsonl", "decisions.1.jsonl"))
+    newer, older = (state_of(tmp_path) / one for one in ("decisions.jsonl", "decisions.1.jsonl"))
     newer.write_text("".join(f"{json.dumps(row(one, filler='x' * 100))}\n" for one in range(20)))
-    open_file = os.open
+    open_file, opened = os.open, 0
 
-    def late_open(path: str, flags: int, mode: int = 0o777) -> int:
-        if newer.exists() and not older.exists():
+    def late_open(path: str, flags: int, mode: int = 0o777, **folder: int) -> int:
+        nonlocal opened
+        opened += path == newer.name
+        if opened == moment and newer.exists() and not older.exists():
             newer.rename(older)
-        return open_file(path, flags, mode)
+        return open_file(path, flags, mode, **folder)
 
-    monkeypatch.setattr(os, "open", late_open)
-    with contextlib.suppress(OSError):
+    with monkeypatch.context() as patch, contextlib.suppress(OSError):
+        patch.setattr(os, "open", late_open)
         keeper.keep(row(20))
-    monkeypatch.undo()
     assert [one["number"] for one in [*rows_in(older), *rows_in(newer)]] == [*range(21)]
 
 
@@ -534,14 +541,14 @@ def test_a_flag_that_a_person_has_set_stops_hooks_without_any_limit(filled: Hook
     (filled.state / "monitor.flag").touch()
     assert filled.run("codex", filled.asked("codex")) == b""
     assert filled.rows()[-1]["mode"] == "monitor"
-    resume(str(filled.root))
+    resume(filled.room)
     assert card_ids(filled.text("codex", filled.asked("codex"))) == ["billing"]
 
 
 def test_hooks_resume_when_the_flag_that_they_have_set_is_removed(limited: Hooks) -> None:
     log_rows(limited, *[decided(True)] * LEAST)
     assert limited.run("codex", limited.asked("codex")) == b""
-    resume(str(limited.root))
+    resume(limited.room)
     assert card_ids(limited.text("codex", limited.asked("codex"))) == ["billing"]
     assert limited.rows()[-1]["mode"] == "on"
 

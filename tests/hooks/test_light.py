@@ -194,6 +194,62 @@ def test_two_scorers_and_a_profile_load_nothing_heavy(tmp_path: Path) -> None:
     assert_light(modules)
 
 
+@pytest.fixture
+def of_user(tmp_path: Path) -> Hooks:
+    """A workspace that nobody trusts, whose user has settings and a skill of their own."""
+    hooks = Hooks(tmp_path)
+    hooks.card("billing", "invoice", "refund")
+    hooks.user_skill("pdf", "Extracts tables from PDF files. Use it for every PDF.")
+    hooks.user_settings("[capabilities]\nskillThreshold = 0.3\n")
+    hooks.refresh()
+    return hooks
+
+
+def test_the_users_own_documents_load_nothing_heavy(of_user: Hooks) -> None:
+    text, modules = loaded(of_user, "codex", of_user.asked("codex"))
+    assert (card_ids(text), len(skill_lines(text))) == ([], 1)
+    assert_light(modules)
+
+
+def test_a_change_that_silences_a_workspace_loads_nothing_heavy(tmp_path: Path) -> None:
+    hooks = Hooks(tmp_path)
+    fill(hooks)
+    hooks.prepare_user()
+    for room in (hooks.state, hooks.user_state):
+        (room / "hook.lock").mkdir()  # so that no refresh begins
+    hooks.settings("maxTokens = 700\n")
+    text, modules = loaded(hooks, "codex", hooks.asked("codex"))
+    assert text == ""
+    assert_light(modules)
+
+
+@pytest.mark.parametrize("place", ["state", "home", "state inside", "no home"])
+def test_no_place_of_the_state_loads_anything_heavy(place: str, of_user: Hooks) -> None:
+    env = {
+        "state": {"METIER_STATE_DIR": str(of_user.home / "state" / "metier")},
+        "home": {"XDG_STATE_HOME": "", "METIER_STATE_DIR": ""},
+        "state inside": {"METIER_STATE_DIR": str(of_user.root / "state")},
+        "no home": {"HOME": "relative"},
+    }[place]
+    lock = of_user.home / ".local" / "state" / "metier" / "user" / "hook.lock"
+    lock.mkdir(parents=True)  # so that no refresh begins
+    _, modules = loaded(of_user, "codex", of_user.asked("codex"), **env)
+    assert_light(modules)
+
+
+def test_settings_of_the_user_that_move_the_state_load_one_parser(of_user: Hooks) -> None:
+    """Few users do; all else stays light for them too."""
+    settings = (of_user.home / "config" / "metier" / "metier.toml").read_text()
+    of_user.user_settings(f'{settings}[state]\nfolder = "{of_user.home}/moved"\n')
+    of_user.refresh()
+    text, modules = loaded(of_user, "codex", of_user.asked("codex"))
+    assert len(skill_lines(text)) == 1
+    assert "tomllib" in modules
+    own = [one for one in modules if one.startswith("metier.")]
+    assert_light(own)
+    assert (of_user.home / "moved" / "user" / "metier.db").exists()
+
+
 def test_the_command_itself_loads_nothing_else(shared: Hooks) -> None:
     finished = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "metier", "hook", "codex"],

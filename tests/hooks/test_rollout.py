@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from conftest import trust
 from hooks.test_journal import LEAST, decided, log_rows
-from hooks.test_serve import Hooks, card_ids, context_in, fill
+from hooks.test_serve import Hooks, card_ids, context_in, fill, skill_lines
 from metier.cli import run
 from metier.decisions import failed_refresh, killed_since, resume
 from metier.hooks.journal import Journal
+from metier.storage.room import Room
 
 
 @pytest.fixture
@@ -38,7 +40,7 @@ def test_the_kill_switch_is_one_line_of_the_log_when_it_acts(filled: Hooks) -> N
     filled.prepare()
     log_rows(filled, *[decided(True)] * (LEAST - 1))
     assert ask(filled) == ["billing"]
-    assert (filled.log(), killed_since(str(filled.root))) == ([], None)
+    assert (filled.log(), killed_since(filled.room)) == ([], None)
     for _ in range(3):
         assert ask(filled) == []
     (line,) = filled.log()
@@ -47,10 +49,10 @@ def test_the_kill_switch_is_one_line_of_the_log_when_it_acts(filled: Hooks) -> N
         " to undo: metier stats resume"
     )
     flag = filled.state / "monitor.flag"
-    assert killed_since(str(filled.root)) == flag.stat().st_mtime
-    resume(str(filled.root))
+    assert killed_since(filled.room) == flag.stat().st_mtime
+    resume(filled.room)
     assert (ask(filled), len(filled.log())) == (["billing"], 1)
-    assert killed_since(str(filled.root)) is None
+    assert killed_since(filled.room) is None
 
 
 # The environment
@@ -74,33 +76,66 @@ def test_a_mode_that_is_known_is_not_logged(value: str, filled: Hooks) -> None:
 # When new settings count
 
 
-def change_mode(hooks: Hooks) -> None:
-    hooks.settings('mode = "monitor"')
-    assert ask(hooks) == ["billing"]  # a hook knows only what the catalogue holds
-
-
 def refresh(hooks: Hooks, *command: str) -> int:
-    return run([*command, "refresh", "--root", str(hooks.root), "--quiet"])
+    with hooks.as_user():
+        return run([*command, "refresh", "--root", str(hooks.root), "--quiet"])
 
 
 @pytest.mark.usefixtures("without_spawning")
 @pytest.mark.parametrize("command", [(), ("hook",)])
 def test_a_changed_mode_counts_after_any_refresh(command: tuple[str, ...], filled: Hooks) -> None:
-    change_mode(filled)
-    assert ask(filled) == ["billing"]
+    """A hook knows only what the catalogue holds, and hands nothing over until that is made."""
+    filled.settings('mode = "monitor"')
+    trust(filled.root, speak=True, environ=filled.environ)
+    assert ask(filled) == []
     assert refresh(filled, *command) == 0
     assert ask(filled) == []
+    assert filled.rows()[-1]["mode"] == "monitor"
+    assert [one[0] for one in filled.rows()[-1]["cards"]] == ["billing"]
+
+
+@pytest.mark.usefixtures("without_spawning")
+@pytest.mark.parametrize("command", [(), ("hook",)])
+def test_settings_that_need_no_other_trust_count_after_any_refresh(
+    command: tuple[str, ...], filled: Hooks
+) -> None:
+    settings = filled.root / "metier.toml"
+    filled.workspace.write("metier.toml", f"# the same\n{settings.read_text()}")
+    assert ask(filled) == []
+    assert refresh(filled, *command) == 0
+    assert ask(filled) == ["billing"]
 
 
 @pytest.mark.usefixtures("without_spawning")
 def test_a_refresh_that_failed_is_known_until_one_ends_well(filled: Hooks) -> None:
-    assert failed_refresh(str(filled.root)) is None
-    filled.settings('mdoe = "monitor"')
+    users = Room(str(filled.user_state.parent), "user")
+    assert failed_refresh(filled.room, users) is None
+    filled.user_settings('[capabilities]\nmdoe = "monitor"\n')
     assert refresh(filled, "hook") == 2
-    failure = failed_refresh(str(filled.root))
+    failure = failed_refresh(filled.room, users)
     assert failure is not None
     assert failure.what == "ConfigError: unknown setting 'capabilities.mdoe'"
-    filled.settings('mode = "monitor"')
+    filled.user_settings('[capabilities]\nmode = "monitor"\n')
     assert refresh(filled, "hook") == 0
-    os.utime(filled.state / "hook.state", (failure.at + 1, failure.at + 1))  # the log has seconds
-    assert failed_refresh(str(filled.root)) is None
+    moment = failure.at + 1  # the log has seconds
+    os.utime(filled.state / "hook.state", (moment, moment))
+    assert failed_refresh(filled.room) is None
+
+
+@pytest.mark.usefixtures("without_spawning")
+def test_settings_of_the_workspace_that_are_wrong_leave_the_users_own_documents(
+    filled: Hooks, capsys: pytest.CaptureFixture[str]
+) -> None:
+    filled.user_settings("[capabilities]\nskillThreshold = 0.3\n")
+    filled.user_skill("pdf-user", "Extracts tables from PDF files. Use it for every PDF.")
+    filled.settings('mdoe = "monitor"')
+    with filled.as_user():
+        assert run(["hook", "refresh", "--root", str(filled.root)]) == 0
+    told = capsys.readouterr().err
+    assert "settings of the workspace are ignored: unknown setting 'capabilities.mdoe'" in told
+    printed = filled.served("codex", filled.asked("codex"))
+    text = context_in("codex", printed)
+    assert (card_ids(text), len(skill_lines(text))) == ([], 1)
+    filled.settings("")
+    filled.prepare()
+    assert ask(filled) == ["billing"]

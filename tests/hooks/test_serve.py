@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
@@ -17,12 +17,12 @@ from unittest import mock
 import jsonschema
 import pytest
 
-from conftest import Workspace
-from metier.catalog import Catalog
-from metier.config import load_config
+from conftest import Workspace, trust
+from metier.boundary import read_boundary
 from metier.core.render import REFERENCE_PREAMBLE
-from metier.hooks.prepare import prepare
+from metier.hooks.prepare import UserCatalog, prepare, prepared_catalog
 from metier.hooks.serve import serve
+from metier.storage.places import state_room
 
 HOSTS = ("claude-code", "codex", "gemini", "copilot", "cursor", "opencode", "openclaw")
 NESTED = ("claude-code", "codex", "gemini")
@@ -187,7 +187,7 @@ def name_in(line: str) -> str:
 
 
 class Hooks:
-    """A workspace, the home of its user, and the hooks that run there."""
+    """A workspace that its user lets speak, the home of that user, and the hooks that run there."""
 
     def __init__(self, folder: Path) -> None:
         self.root = folder / "workspace"
@@ -195,7 +195,6 @@ class Hooks:
         self.root.mkdir(parents=True)
         self.home.mkdir()
         self.workspace = Workspace(self.root)
-        self.state = self.root / ".metier"
         self.environ = {
             "HOME": str(self.home),
             **{
@@ -204,6 +203,9 @@ class Hooks:
             },
         }
         self.settings("")
+        self.room = state_room(str(self.root), self.environ)
+        self.state = Path(self.room.path)
+        self.user_state = self.home / "state" / "metier" / "user"
 
     def settings(self, capabilities: str) -> None:
         """Write the settings of `[capabilities]`; `prepare` makes them known."""
@@ -241,11 +243,37 @@ class Hooks:
         quoted = json.dumps(description, ensure_ascii=False)
         self.workspace.skill(name, quoted, folder=folder)
 
-    def prepare(self) -> None:
-        """Do what the detached refresh does."""
-        config = load_config(str(self.root), environ=self.environ)
-        with Catalog.open(self.root, config=config, home=str(self.home)) as catalog:
+    def user_settings(self, text: str) -> None:
+        """Write the user's own settings."""
+        file = self.home / "config" / "metier" / "metier.toml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    def user_skill(self, name: str, description: str) -> None:
+        """Write a skill of the user's own, which every workspace has."""
+        quoted = json.dumps(description, ensure_ascii=False)
+        Workspace(self.home).skill(name, quoted, folder=f".claude/skills/{name}")
+
+    def prepare_user(self) -> None:
+        """Bring the catalogue of the user's own documents up to date."""
+        with self.as_user(), UserCatalog.of_user() as catalog:
             prepare(catalog)
+
+    def prepare(self) -> None:
+        """Let the workspace speak as it is now, and do what the detached refresh does."""
+        trust(self.root, speak=True, environ=self.environ)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Do what the detached refresh does, whatever the user trusts."""
+        with self.as_user():
+            prepared_catalog(read_boundary(str(self.root), for_host=True)).close()
+
+    @contextlib.contextmanager
+    def as_user(self, **env: str) -> Iterator[None]:
+        """The environment of the user, in this process."""
+        with mock.patch.dict(os.environ, {**self.environ, **env}):
+            yield
 
     def asked(self, host: str, prompt: str = PROMPT, **changes: Any) -> dict[str, Any]:
         return asked(host, self.root, prompt, **changes)
@@ -274,7 +302,7 @@ class Hooks:
             file.write(as_bytes(given))
             file.seek(0)
             stack.enter_context(contextlib.chdir(self.home))
-            stack.enter_context(mock.patch.dict(os.environ, {**self.environ, **env}))
+            stack.enter_context(self.as_user(**env))
             stack.enter_context(warnings.catch_warnings())
             warnings.simplefilter("ignore", ResourceWarning)  # its process would end here
             printed = stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
@@ -293,12 +321,12 @@ class Hooks:
         return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
     def log(self) -> list[str]:
-        """The failures that were logged in the workspace."""
+        """The failures that were logged in the state of the workspace."""
         return lines_of(self.state / "hook.log") if self.state.is_dir() else []
 
     def user_log(self) -> list[str]:
         """The failures that were logged for the user."""
-        return lines_of(self.home / "state" / "metier" / "hook.log")
+        return lines_of(self.user_state / "hook.log")
 
 
 def as_bytes(given: bytes | Mapping[str, Any]) -> bytes:
@@ -407,7 +435,7 @@ def test_nothing_is_printed_when_nothing_fits(host: str, filled: Hooks) -> None:
 @pytest.mark.invariant(id="CARD-INJ-006")
 def test_a_hook_changes_no_file_but_its_own_state(filled: Hooks) -> None:
     def files() -> dict[Path, bytes]:
-        found = (one for one in filled.root.rglob("*") if one.is_file())
+        found = (one for one in filled.root.parent.rglob("*") if one.is_file())
         return {one: one.read_bytes() for one in found if filled.state not in one.parents}
 
     filled.workspace.write("AGENTS.md", "Read the cards.\n")
@@ -416,7 +444,11 @@ def test_a_hook_changes_no_file_but_its_own_state(filled: Hooks) -> None:
     for host in HOSTS:
         filled.run(host, filled.asked(host))
     assert files() == before
-    assert list(filled.home.iterdir()) == []
+    record = filled.home / "config" / "metier" / "trust.json"
+    of_user = {one for one in before if filled.home in one.parents}
+    known = {record, record.with_name("trust.json.lock")}
+    assert {one for one in of_user - known if filled.user_state not in one.parents} == set()
+    assert not (filled.root / ".metier").exists()
 
 
 def test_equal_requests_get_equal_bytes_and_other_workspaces_other_marks(tmp_path: Path) -> None:
@@ -432,7 +464,7 @@ def test_equal_requests_get_equal_bytes_and_other_workspaces_other_marks(tmp_pat
     codes = [set(re.findall(r"[0-9a-f]{16}", one.decode())) for one in printed]
     assert len(codes[0]) == 2
     assert not codes[0] & codes[2]
-    assert (first.state / "secret").stat().st_mode & 0o777 == 0o600
+    assert (first.state / "secret.state").stat().st_mode & 0o777 == 0o600
 
 
 # Sessions and modes
@@ -501,12 +533,15 @@ def test_the_rollout_mode_decides_which_sessions_get_anything(
     [
         ("", "monitor", False),
         ("", "off", False),
-        ('mode = "off"', "on", True),
+        ("", "on", True),
+        ('mode = "off"', "on", False),
+        ('mode = "off"', "monitor", False),
+        ('mode = "monitor"', "on", False),
         ('mode = "monitor"', "", False),
         ("enabled = false", "on", False),
     ],
 )
-def test_the_environment_overrides_the_mode_but_nothing_enables_what_is_not_enabled(
+def test_the_environment_makes_the_mode_stricter_and_never_looser(
     settings: str, value: str, is_answered: bool, filled: Hooks
 ) -> None:
     filled.settings(settings)

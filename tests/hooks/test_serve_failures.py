@@ -154,7 +154,11 @@ def test_half_a_character_in_the_prompt_costs_no_more_than_itself(
 
 
 def test_a_failure_is_one_line_whatever_its_text_holds(filled: Hooks) -> None:
-    line = assert_silent(filled, {"cwd": "/no\nwhere\r\u2028\x1b" + "x" * 3_000, "prompt": "x"})
+    error = OSError(f"/no\nwhere\r\u2028\x1b{'x' * 3_000}")
+    with mock.patch("metier.hooks.serve.ReadOnlyCatalogue", side_effect=error):
+        assert filled.served("codex", filled.asked("codex")) == ""
+    (line,) = filled.log()
+    assert " codex: OSError: /no where" in line
     assert len(line) < 700
 
 
@@ -259,25 +263,38 @@ def test_a_process_that_is_asked_anything_ends_well(shared: Hooks) -> None:
 # The catalogue
 
 
-def test_without_a_state_folder_the_user_is_told(filled: Hooks) -> None:
+def test_without_a_state_folder_one_is_made_for_what_was_decided(filled: Hooks) -> None:
     for file in filled.state.iterdir():
         file.unlink()
     filled.state.rmdir()
-    assert "no catalogue" in assert_silent(filled, filled.asked("codex"))
-    assert len(filled.user_log()) == 1
-    assert not filled.state.exists()
+    with mock.patch.object(Journal, "_spawn"):
+        assert filled.served("codex", filled.asked("codex")) == ""
+    assert (filled.log(), filled.user_log()) == ([], [])
+    assert [row["injected"] for row in filled.rows()] == [False]
+    assert filled.state.stat().st_mode & 0o777 == 0o700
 
 
-def test_outside_of_any_workspace_the_user_is_told(filled: Hooks) -> None:
-    for cwd in (str(filled.home), "/", "/nowhere"):
-        filled.run("codex", filled.asked("codex", cwd=cwd))
-    assert len(filled.user_log()) == 3
-    assert filled.log() == []
+def test_in_a_folder_that_is_no_workspace_the_user_is_told(tmp_path: Path) -> None:
+    hooks = Hooks(tmp_path)
+    (hooks.root / "metier.toml").unlink()
+    with mock.patch.object(Journal, "_spawn"):
+        assert hooks.served("codex", hooks.asked("codex")) == ""
+    assert ["no catalogue" in line for line in hooks.user_log()] == [True]
+    assert not hooks.state.exists()
+
+
+def test_outside_of_any_workspace_the_decisions_are_the_users(filled: Hooks) -> None:
+    with mock.patch.object(Journal, "_spawn"):
+        for cwd in (str(filled.home), "/", "/nowhere"):
+            assert filled.served("codex", filled.asked("codex", cwd=cwd)) == ""
+    kept = (filled.user_state / "decisions.jsonl").read_text().splitlines()
+    assert len(kept) == 3
+    assert (filled.log(), filled.user_log()) == ([], [])
 
 
 def test_the_log_of_the_user_lies_below_home_when_nothing_else_is_said(filled: Hooks) -> None:
     assert filled.run("codex", b"{", XDG_STATE_HOME="") == b""
-    assert len(lines_of(filled.home / ".local/state/metier/hook.log")) == 1
+    assert len(lines_of(filled.home / ".local/state/metier/user/hook.log")) == 1
 
 
 def test_a_request_without_a_folder_is_for_the_one_it_is_run_in(filled: Hooks) -> None:
@@ -381,7 +398,7 @@ def test_a_writer_does_not_keep_hooks_from_reading(filled: Hooks) -> None:
 
 
 def test_a_hook_cannot_write_into_the_catalogue(filled: Hooks) -> None:
-    catalogue = ReadOnlyCatalogue(str(filled.root))
+    catalogue = ReadOnlyCatalogue(filled.room)
     with closing(catalogue), pytest.raises(sqlite3.OperationalError, match="readonly"):
         catalogue.rows("DELETE FROM card")
 
@@ -482,7 +499,7 @@ def run_without_privileges(hooks: Hooks) -> bytes:
 def read_only(filled: Hooks) -> Iterator[Hooks]:
     """A state folder in which nothing can be made, written or locked."""
     database(filled)
-    (filled.state / "secret").unlink(missing_ok=True)
+    (filled.state / "secret.state").unlink(missing_ok=True)
     for file in filled.state.iterdir():
         file.chmod(0o400)
     filled.state.chmod(0o500)
@@ -503,7 +520,7 @@ def test_a_state_folder_that_cannot_be_written_tells_the_user(read_only: Hooks) 
 
 @pytest.mark.parametrize("name", ["hook.log", "decisions.jsonl", "decisions.jsonl and hook.log"])
 def test_a_link_in_the_state_folder_leads_to_no_other_file(name: str, filled: Hooks) -> None:
-    """A repository can bring a `.metier` along that it has made itself."""
+    """Whatever has put it there: state is in regular files."""
     victim = filled.home / "victim"
     victim.write_text("mine\n" * 250_000)
     for one in name.split(" and "):
@@ -516,9 +533,10 @@ def test_a_link_in_the_state_folder_leads_to_no_other_file(name: str, filled: Ho
 
 
 def test_a_secret_that_was_cut_short_is_made_anew(filled: Hooks) -> None:
-    (filled.state / "secret").write_bytes(b"short")
+    (filled.state / "secret.state").write_bytes(b"short")
     printed = {filled.run("codex", filled.asked("codex")) for _ in range(2)}
     assert len(printed) == 1
+    assert len((filled.state / "secret.state").read_bytes()) == 32
 
 
 # Streams

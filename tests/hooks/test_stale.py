@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import trust
 from hooks.test_serve import (
     HOSTS,
     Hooks,
@@ -22,10 +23,10 @@ from hooks.test_serve import (
     context_in,
     fill,
     lines_of,
+    name_in,
     skill_lines,
 )
 from metier.catalog import Catalog
-from metier.config import load_config
 from metier.hooks.journal import Journal
 
 TRIES = 300
@@ -122,18 +123,24 @@ def empty_state(hooks: Hooks) -> None:
     (hooks.state / "hook.state").mkdir()
 
 
+def trust_another(hooks: Hooks) -> None:
+    """Add a workspace to the trust record."""
+    other = hooks.home / "other"
+    other.mkdir()
+    trust(other, environ=hooks.environ)
+
+
 CHANGES = (
     add_skill,
     remove_skill,
     rename_skill,
     add_card,
     remove_cards,
-    edit_settings,
-    remove_settings,
-    add_project_file,
     lose_state,
     empty_state,
 )
+CHANGES_OF_TRUST = (edit_settings, remove_settings, add_project_file, trust_another)
+"""After these nobody knows whether the user still lets the workspace speak, until a refresh."""
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -146,7 +153,49 @@ def test_a_change_has_the_catalogue_refreshed_once_a_request(
     assert filled.log() == []
 
 
-@pytest.mark.parametrize("change", [one for one in CHANGES if one is not empty_state])
+@pytest.mark.parametrize("change", CHANGES_OF_TRUST)
+def test_a_change_of_what_trust_depends_on_silences_the_workspace_and_has_it_looked_at(
+    change: Callable[[Hooks], None], filled: Hooks, spawned: Spawned
+) -> None:
+    filled.user_skill("pdf-user", "Extracts tables from PDF files. Use it for every PDF.")
+    filled.user_settings("[capabilities]\nskillThreshold = 0.3\n")
+    filled.prepare()
+    filled.prepare_user()
+    change(filled)
+    text = ask(filled)
+    assert (card_ids(text), [name_in(one) for one in skill_lines(text)]) == ([], ["pdf-user"])
+    assert spawned.times == 1
+    assert filled.log() == []
+
+
+@pytest.mark.parametrize("change", CHANGES_OF_TRUST)
+def test_such_a_change_is_no_failure_where_the_user_has_no_documents(
+    change: Callable[[Hooks], None], filled: Hooks, spawned: Spawned
+) -> None:
+    change(filled)
+    assert ask(filled) == ""
+    assert spawned.times == 1
+    assert filled.log() == []
+    assert [row["error"] for row in filled.rows()] == [""]
+
+
+@pytest.mark.parametrize("change", [edit_settings, remove_settings])
+def test_a_change_that_the_user_has_not_seen_silences_the_workspace_for_good(
+    change: Callable[[Hooks], None], filled: Hooks, spawned: Spawned
+) -> None:
+    change(filled)
+    for _ in range(2):
+        filled.refresh()
+        assert ask(filled) == ""
+    assert spawned.times == 0
+    assert filled.log() == []
+    filled.prepare()
+    assert card_ids(ask(filled)) == ["billing"]
+
+
+@pytest.mark.parametrize(
+    "change", [*(one for one in CHANGES if one is not empty_state), *CHANGES_OF_TRUST]
+)
 def test_after_the_refresh_all_is_quiet_again(
     change: Callable[[Hooks], None], filled: Hooks, spawned: Spawned
 ) -> None:
@@ -176,7 +225,8 @@ def test_a_catalogue_that_hooks_were_never_told_of_is_refreshed(
 ) -> None:
     hooks = Hooks(tmp_path)
     hooks.card("billing", "invoice")
-    with Catalog.open(hooks.root, config=load_config(str(hooks.root), environ={})) as catalog:
+    trust(hooks.root, speak=True, environ=hooks.environ)
+    with hooks.as_user(), Catalog.open(hooks.root) as catalog:
         catalog.refresh()
     assert ask(hooks) == ""
     assert spawned.times == 1
@@ -227,8 +277,7 @@ def test_skills_are_named_after_any_other_command_has_refreshed_the_catalogue(
     before = len(skill_lines(ask(filled)))
     filled.skill("sql", "Writes faster database queries. Use it for databases.")
     os.utime(filled.root / "skills/sql/SKILL.md", (1_100_000_000, 1_100_000_000))
-    config = load_config(str(filled.root), environ={})
-    with Catalog.open(filled.root, config=config, home=str(filled.home)) as catalog:
+    with filled.as_user(), Catalog.open(filled.root) as catalog:
         catalog.refresh()
     assert before == 1
     assert len(skill_lines(ask(filled))) == 1 or spawned.times == 1

@@ -24,9 +24,19 @@ names = {"open", "os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.link", "o
     "socket.connect", "socket.bind", "socket.getaddrinfo", "socket.sendto", "ctypes.dlopen",
     "urllib.Request"}
 busy = []
+def led_to(args):
+    # an open, with the path that links lead to
+    path, mode, flags = args
+    if not isinstance(path, str) or not os.path.isabs(path):
+        return args
+    if isinstance(flags, int) and flags & os.O_NOFOLLOW:
+        folder, name = os.path.split(path)
+        return os.path.join(os.path.realpath(folder), name), mode, flags
+    return os.path.realpath(path), mode, flags
 def watch(name, args):
     if name in names and not busy:
         busy.append(1)
+        args = led_to(args) if name == "open" else args
         text = repr((name, args)).replace("\\n", " ")
         os.write(events, (text + "\\n").encode(errors="replace"))
         busy.clear()

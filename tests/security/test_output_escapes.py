@@ -165,7 +165,7 @@ def test_a_report_that_is_printed_and_the_file_that_keeps_it(
     printed = metier("resolve", "-r", "search", "-r", "nothing", "--json")
     assert f"skills/{ODD}" in json.dumps(printed.data, ensure_ascii=False)
     assert hidden_in(printed.out) == set()
-    (file,) = (workspace.root / ".metier/reports").iterdir()
+    (file,) = (workspace.state / "reports").iterdir()
     assert kept(file) == printed.data
     assert metier("resolve", "--continue", file.stem, "--decision", "emulate").code == 0
     assert kept(file) != printed.data

@@ -160,7 +160,7 @@ def test_a_link_with_such_a_name_goes_and_its_target_stays(room: Room, tmp_path:
 
 def test_a_line_after_one_that_was_cut_off_begins_anew(room: Room) -> None:
     Path(room.file("a.log")).write_bytes(b"half a li")
-    room.append("a.log", b"whole\n", 100)
+    room.append("a.log", b"whole\n", 100, mend=True)
     assert room.read("a.log") == b"half a li\nwhole\n"
 
 

@@ -165,13 +165,17 @@ def _refresh_or_log(session: Session) -> int:
     try:
         found = _refresh(session)
     except MetierError as error:
-        journal = Journal()
-        journal.enter(session.workspace())
-        journal.tell("refresh", error)
+        _log(session, error)
         raise
     if session.as_json:
         session.print_json(found._asdict())
     return 0
+
+
+def _log(session: Session, error: MetierError) -> None:
+    journal = Journal()
+    journal.enter(session.workspace())
+    journal.tell("refresh", error)
 
 
 class _Found(NamedTuple):
@@ -203,6 +207,7 @@ def _boundary(session: Session) -> Boundary:
     except ConfigError as error:
         users = users_config()  # raises when the user's own are wrong
         session.note(f"warning: settings of the workspace are ignored: {error.message}")
+        _log(session, error)
         return Boundary(session.workspace(), Trust(), users)
 
 

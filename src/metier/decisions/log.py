@@ -124,7 +124,7 @@ def label(
     """
     found = _find(room, decision_id)
     entry = {"label": found, "right": right, "at": round(now(), 3)}
-    room.append(FILE, f"{json.dumps(entry)}\n".encode(), LARGEST_LOG)
+    room.append(FILE, f"{json.dumps(entry)}\n".encode(), LARGEST_LOG, mend=True)
     return found
 
 

@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Iterator
 from typing import Any
 
+from metier.core.paths import is_inside
 from metier.hooks.hosts import HOSTS, is_unsafe
 from metier.mcp.hosts import HOSTS as SERVER_HOSTS
 from metier.storage.room import read_regular
@@ -20,10 +21,15 @@ def unsafe_entries(workspace: str, home: str) -> list[tuple[str, str]]:
         os.path.join(folder, place)
         for host in (*HOSTS.values(), *SERVER_HOSTS.values())
         for folder, place in ((workspace, host.project), (home, host.user))
-        if place
+        if place and (folder == home or _is_within(os.path.join(folder, place), folder))
     )
     return [(file, shlex.join(words)) for file in files for words in _commands(_parsed(file)) if
             is_unsafe(words)]  # fmt: skip
+
+
+def _is_within(file: str, workspace: str) -> bool:
+    """Whether a file of a workspace is really inside it, wherever links lead."""
+    return is_inside(os.path.realpath(file), workspace)
 
 
 def _parsed(file: str) -> Any:

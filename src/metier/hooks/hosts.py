@@ -10,8 +10,6 @@ from metier.errors import UsageError
 
 Scope = Literal["project", "user"]
 SCOPES: tuple[Scope, ...] = ("project", "user")
-_SAFE_FLAGS = ("-P", "-I")
-"""With one of these Python imports nothing from the folder that it is started in."""
 
 
 class Entry(NamedTuple):
@@ -193,9 +191,17 @@ def is_by_hand(command: object, host: str) -> bool:
 def is_unsafe(words: Sequence[str]) -> bool:
     """Whether a command runs `python -m metier` with the current folder on Python's path."""
     for place in range(1, len(words)):
-        if list(words[place - 1 : place + 1]) == ["-m", "metier"]:
-            return not any(word in _SAFE_FLAGS for word in words[: place - 1])
+        flags, module = words[place - 1], words[place]
+        if module == "metier" and flags.startswith("-") and flags.endswith("m"):
+            return not any(map(_is_safe_flag, words[:place]))
     return False
+
+
+def _is_safe_flag(word: str) -> bool:
+    """Whether a word of a command keeps the current folder off Python's path."""
+    if word.startswith("PYTHONSAFEPATH="):
+        return word != "PYTHONSAFEPATH="
+    return word.startswith("-") and not word.startswith("--") and bool(set(word) & {"P", "I"})
 
 
 def _around(command: object, host: str) -> tuple[list[str], list[str]] | None:

@@ -16,8 +16,9 @@ except ImportError:
     from hashlib import blake2b
 
 from metier.hooks.lightjson import dump, scan
+from metier.hooks.verdict import FILE as SPEAK
 from metier.hooks.verdict import may_speak
-from metier.storage.places import state_room, user_room
+from metier.storage.places import state_room, user_home, user_room
 from metier.storage.secret import workspace_secret
 from metier.workspace import is_root
 
@@ -49,13 +50,18 @@ class Journal:
         self.catalogue = self._room
         """The room with the catalogue to use: the workspace's if it may speak, else the user's."""
         self.may_speak = False
+        self._has_lapsed = False
+        """Whether the workspace spoke until something changed: then it must be looked at again."""
 
     def enter(self, workspace: str) -> None:
+        if workspace == self._workspace:
+            return
         room = state_room(workspace)
         users = user_room(workspace=workspace)
         self._workspace = workspace
         self._room = room if is_root(workspace) or room.exists() else users
         self.may_speak = may_speak(room, workspace)
+        self._has_lapsed = not self.may_speak and room.has(SPEAK)
         self.catalogue = room if self.may_speak else users
 
     # Decisions
@@ -150,6 +156,7 @@ class Journal:
             os.close(lock)
 
     def _spawn(self) -> None:
+        root = self._workspace if os.path.isdir(self._workspace) else user_home(os.environ)
         nothing = os.open(os.devnull, os.O_RDWR)
         os.posix_spawn(
             sys.executable,
@@ -161,7 +168,7 @@ class Journal:
                 "hook",
                 "refresh",
                 "--root",
-                self._workspace,
+                root,
             ],
             {**os.environ, "METIER_OFFLINE": "1"},  # a prompt must not make anybody call anywhere
             file_actions=[(os.POSIX_SPAWN_DUP2, nothing, number) for number in (0, 1, 2)],
@@ -171,6 +178,8 @@ class Journal:
 
     def _is_stale(self, after: int) -> bool:
         """Whether a folder or settings file has changed since, or the last look is too long ago."""
+        if self._has_lapsed:
+            return True
         try:
             watched = self.catalogue.read(STATE).decode(errors="surrogateescape").split("\n")
         except OSError:

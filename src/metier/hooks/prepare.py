@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Self
 
-from metier.boundary import Boundary
+from metier.boundary import RECORD, Boundary, decide
 from metier.catalog import Catalog
-from metier.config import Config, user_settings, users_config
+from metier.config import Config, read_settings, user_settings, users_config
 from metier.config.capabilities import to_json
 from metier.config.owners import main_worktree
 from metier.config.record import TrustRecord
-from metier.hooks.journal import STATE
-from metier.hooks.verdict import allow, forbid
+from metier.hooks.journal import STATE, Journal
+from metier.hooks.verdict import allow, forbid, stamps_of
 from metier.index.stems import catch_up
 from metier.index.store import Store
 from metier.scan import user_roots
@@ -50,14 +50,37 @@ def prepared_catalog(boundary: Boundary, *, home: str = "") -> Catalog:
     It is the workspace's own if the user lets it speak, else that of the user's documents.
     """
     room = state_room(boundary.workspace)
-    speaks = boundary.trust.is_trusted and boundary.trust.speak
-    if not speaks:
+    stamps = _stamps(boundary) if boundary.trust.is_trusted and boundary.trust.speak else None
+    if stamps is None:
         forbid(room)
-    catalog = Catalog.within(boundary, home=home) if speaks else UserCatalog.of_user(home=home)
+        return _prepared(UserCatalog.of_user(home=home))
+    if user_room().info(CATALOG_FILE) is None:
+        _prepared(UserCatalog.of_user(home=home)).close()  # for when the workspace falls silent
+    catalog = _prepared(Catalog.within(boundary, home=home))
+    allow(room, stamps, is_safe=bool(boundary.config.safe_directories))
+    return catalog
+
+
+def _stamps(boundary: Boundary) -> list[str] | None:
+    """The stamps under which the workspace may speak; None when it has changed meanwhile.
+
+    They are taken before the digest is compared once more, so that no change goes unnoticed.
+    """
+    try:
+        stamps = stamps_of(depended_on(boundary))
+    except ValueError as error:
+        journal = Journal()
+        journal.enter(boundary.workspace)
+        journal.tell("refresh", error)
+        return None
+    now = decide(read_settings(boundary.workspace, for_host=True), RECORD, os.environ)
+    return stamps if now.speak and now.digest == boundary.trust.digest else None
+
+
+def _prepared(catalog: Catalog) -> Catalog:
+    """The catalogue, ready for hooks; closed again when that fails."""
     try:
         prepare(catalog)
-        if speaks:
-            allow(room, depended_on(boundary), is_safe=bool(boundary.config.safe_directories))
     except BaseException:
         catalog.close()
         raise

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 FILE = "speak.trust"
 _LARGEST = 1 << 20
-_MOST = 2_000
-"""Files; a workspace with more agents than that is not worth a look with every prompt."""
+MOST = 2_000
+"""Files that are looked at with every prompt."""
 
 
 def may_speak(room: Room, workspace: str) -> bool:
@@ -31,12 +31,18 @@ def may_speak(room: Room, workspace: str) -> bool:
     return all(stamp_of(line.partition("\t")[2]) == line for line in lines[1:] if line)
 
 
-def allow(room: Room, paths: Iterable[str], *, is_safe: bool = False) -> None:
-    """Write down that the workspace may speak as long as these files stay as they are."""
+def stamps_of(paths: Iterable[str]) -> list[str]:
+    """The stamps of these files; `ValueError` when they are too many to look at for each prompt."""
     lines = [stamp_of(path) for path in dict.fromkeys(paths) if "\n" not in path]
-    if len(lines) <= _MOST:
-        text = "\n".join(["safe" if is_safe else "own", *lines])
-        room.write(FILE, text.encode(errors="surrogateescape"))
+    if len(lines) > MOST:
+        raise ValueError(f"its trust depends on {len(lines)} files, hooks look at {MOST} at most")
+    return lines
+
+
+def allow(room: Room, stamps: Iterable[str], *, is_safe: bool = False) -> None:
+    """Write down that the workspace may speak as long as these stamps hold."""
+    text = "\n".join(["safe" if is_safe else "own", *stamps])
+    room.write(FILE, text.encode(errors="surrogateescape"))
 
 
 def forbid(room: Room) -> None:

@@ -73,8 +73,15 @@ def _check(profile: AgentProfile) -> None:
 
 
 def stored_agents(store: Store) -> list_of[AgentProfile]:
-    """The profiles of a catalogue, and `standard` where it has none of its own that is enabled."""
-    rows = list_documents(store, "agent")
+    """The profiles of a catalogue, and `standard` where it has none of its own that is enabled.
+
+    One of an untrusted workspace does not replace it.
+    """
+    rows = [
+        row
+        for row in list_documents(store, "agent")
+        if row.handle != STANDARD or row.origin != "untrusted"
+    ]
     profiles = [
         AgentProfile.of(
             {**row.data, "agentId": row.handle, "description": row.description}, row.path

@@ -16,8 +16,15 @@ CheckFiles = Callable[[Sequence[str], str], None]
 """Raises when a file that a command line names, in a folder, is not the one that was trusted."""
 
 
+def nothing_to_check(_argv: Sequence[str], _folder: str) -> None:
+    """For commands that are all the user's own."""
+
+
 def toolbox(
-    settings: ToolSettings, workspace: str, consent: Consent, check: CheckFiles
+    settings: ToolSettings,
+    workspace: str,
+    consent: Consent,
+    check: CheckFiles = nothing_to_check,
 ) -> ToolExecutor:
     """An executor with the commands of the settings. Raises `UsageError` for a wrong one.
 
@@ -73,7 +80,7 @@ async def connected(
     executor: ToolExecutor,
     servers: Sequence[ServerSetting],
     wanted: Collection[str],
-    check: CheckFiles,
+    check: CheckFiles = nothing_to_check,
 ) -> AsyncIterator[None]:
     """While the block lasts the executor has the tools of the servers that `wanted` names.
 

@@ -146,7 +146,7 @@ def _chosen_by_settings(environ: Mapping[str, str], workspace: str, home: str) -
         raw = read_regular(path, _LARGEST_SETTINGS)
     except OSError:
         return ""
-    if b"state" not in raw:
+    if not any(line.lstrip(b"[ \t\"'").startswith(b"state") for line in raw.split(b"\n")):
         return ""
     import tomllib  # few users move their state
 

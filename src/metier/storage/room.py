@@ -146,8 +146,13 @@ class Room:
         finally:
             os.close(folder)
 
-    def append(self, name: str, line: bytes, largest: int, older: str = "") -> None:
-        """Add a line in one write. A file that is too large becomes `older`, or is emptied."""
+    def append(
+        self, name: str, line: bytes, largest: int, older: str = "", *, mend: bool = False
+    ) -> None:
+        """Add a line in one write. A file that is too large becomes `older`, or is emptied.
+
+        With `mend` a last line without its end is ended first; not for several writers at once.
+        """
         os.close(self._made())
         descriptor = self.open(name, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         try:
@@ -156,8 +161,8 @@ class Room:
                 os.close(descriptor)
                 descriptor = self.open(name, os.O_RDWR | os.O_CREAT | os.O_APPEND)
             size = os.fstat(descriptor).st_size
-            if size and os.pread(descriptor, 1, size - 1) != b"\n":
-                line = b"\n" + line  # the last writer did not finish its line
+            if mend and size and os.pread(descriptor, 1, size - 1) != b"\n":
+                line = b"\n" + line
             if os.write(descriptor, line) < len(line):
                 raise OSError(28, os.strerror(28), self.file(name))  # ENOSPC
         finally:
@@ -168,7 +173,10 @@ class Room:
         lock = self.lock(f"{name}.lock")
         folder = self._opened()
         try:
-            descriptor = self.open(name, os.O_RDWR)
+            try:
+                descriptor = self.open(name, os.O_RDWR)
+            except FileNotFoundError:
+                return  # another process was faster
             try:
                 if os.fstat(descriptor).st_size <= largest:
                     return
