@@ -425,3 +425,13 @@ def test_agents_below_a_nested_root_do_not_run(shop: Workspace) -> None:
         catalog.refresh()
         with pytest.raises(TrustError, match="not part of the workspace"):
             catalog.run_sync("evil", "work")
+
+
+def test_nothing_in_a_command_line_can_hide_from_the_review(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    odd = "a\\nb\\u202Ec\\u200Bd\\U000E0041e\\rf\\u009Bg"
+    workspace.write("metier.toml", f'[tools.x]\nargv = ["sh", "-c", "{odd}"]\n')
+    assert run(["trust", "--show", "--root", str(workspace.root)]) == 0
+    (line,) = (one for one in capsys.readouterr().out.split("\n") if one.startswith("command"))
+    assert r"a\nb\u202ec\u200bd\U000e0041e\rf\x9bg" in line

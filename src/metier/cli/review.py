@@ -1,17 +1,19 @@
 """What a workspace may do, shown to its user, who then says yes or no."""
 
 import os
+import shutil
 import sys
 from typing import Any
 
 import click
 
 from metier.boundary import Demand, demand_of, recorded, safe_directories, untrusted_error
+from metier.cli.layout import flowed
 from metier.cli.session import Session
 from metier.config.owners import foreign_owner
 from metier.config.powers import described, differences
 from metier.config.record import Entry, TrustRecord
-from metier.core.text import printable
+from metier.core.escapes import visible
 from metier.errors import TrustError
 from metier.hooks.journal import STATE
 from metier.storage.places import state_room, user_room
@@ -59,14 +61,12 @@ class Review:
         record = TrustRecord(workspace=self.workspace)
         record.put(self.workspace, Entry.of(self.demand.powers, speak=speak))
 
-    def lines(self) -> list[str]:
-        """Everything that the workspace could do, for people."""
-        rows = [*described(self.demand.powers), ("speak", SPEAK)]
-        width = max(len(kind) for kind, _ in rows)
-        lines = [f"{kind:{width}}  {text}" for kind, text in rows]
-        if changes := self.changes():
-            lines += ["", "changed since you trusted it:", *changes]
-        return [f"workspace {self.workspace}", *lines, f"digest {self.digest}"]
+    def rows(self, *, speak: bool) -> list[tuple[str, str]]:
+        """Everything that the workspace could do, and what of it has changed, for people."""
+        rows = [("workspace", self.workspace), *described(self.demand.powers)]
+        rows += [("speak", SPEAK)] if speak else []
+        rows += [("changed", one) for one in self.changes()]
+        return [*rows, ("digest", self.digest)]
 
     def to_json(self) -> dict[str, Any]:
         powers = self.demand.powers
@@ -87,9 +87,25 @@ def has_terminal() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def show(review: Review, *, err: bool = False) -> None:
-    for line in review.lines():
-        click.echo(printable(line), err=err)
+def show(review: Review, *, err: bool = False, speak: bool = True) -> None:
+    """Print what a workspace may do; `speak` is asked for as well."""
+    rows = review.rows(speak=speak)
+    width = max(len(kind) for kind, _ in rows)
+    is_terminal = (sys.stderr if err else sys.stdout).isatty()
+    for kind, text in rows:
+        start, exact = f"{kind:{width}}  ", _exact(text)
+        if is_terminal:
+            columns = shutil.get_terminal_size().columns
+            click.echo(flowed(exact.split(" "), columns, width + 2, start), err=err)
+        else:
+            click.echo(start + exact, err=err)
+
+
+def _exact(text: str) -> str:
+    """`text` on one line, with everything written out that could hide a part of it."""
+    for char, shown in (("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t")):
+        text = text.replace(char, shown)
+    return visible(text)
 
 
 def confirmed_once(session: Session, workspace: str) -> str:
@@ -102,7 +118,7 @@ def confirmed_once(session: Session, workspace: str) -> str:
         )
     review = Review(session)
     review.require_owner()
-    show(review, err=True)
+    show(review, err=True, speak=False)
     if not click.confirm("Trust this workspace for this one command?", err=True):
         raise TrustError("not trusted, nothing was done", where=workspace)
     return review.digest
@@ -117,10 +133,10 @@ def offered(session: Session) -> bool:
     review = Review(session)
     if review.foreign:
         return False
-    show(review, err=True)
+    show(review, err=True, speak=False)
     if not click.confirm("Trust this workspace?", err=True):
         return False
-    review.record(speak=True)
+    review.record(speak=False)
     del session.boundary
     return True
 

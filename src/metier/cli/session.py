@@ -99,7 +99,7 @@ class Session:
         about = f" ({told})" if told else ""
         left = f"; ignored: {shortened(ignored)}" if ignored else ""
         how = "" if self.for_host else "; to review it: metier trust"
-        self.note(f"note: this workspace is not trusted{about}{left}{how}")
+        self.note_wrapped(f"note: this workspace is not trusted{about}{left}{how}")
 
     @contextmanager
     def catalog(self) -> Iterator[Catalog]:

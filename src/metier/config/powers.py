@@ -176,7 +176,9 @@ def file_digest(path: str) -> str:
 def described(powers: Powers) -> list[tuple[str, str]]:
     """Each power as what it is: what kind, and exactly what would happen."""
     rows = [_setting(key, value, powers) for key, value in powers.settings.items()]
-    rows += [("agent", _agent(path, agent)) for path, agent in powers.agents.items()]
+    for path, agent in powers.agents.items():
+        rows.append(("agent", _agent(path, agent)))
+        rows += [("step", _step(agent["id"], one)) for one in agent["steps"]]
     rows += [("file", f"{path}  sha256:{digest}") for path, digest in powers.files.items()]
     rows += [
         ("key", f"{variable} is sent to {', '.join(hosts)}")
@@ -225,8 +227,12 @@ def _agent(path: str, agent: Mapping[str, Any]) -> str:
     for key in ("tools", "models", "delegates"):
         if agent[key]:
             parts.append(f"{key}: {', '.join(agent[key])}")
-    parts += [f"calls {one['tool']} {json.dumps(one['input'])}" for one in agent["steps"]]
     return "; ".join(parts)
+
+
+def _step(agent: str, step: Mapping[str, Any]) -> str:
+    given = json.dumps(step["input"], ensure_ascii=False)
+    return f"{step['step']} of {agent} calls {step['tool']} with {given}"
 
 
 def differences(before: Mapping[str, Any], after: Powers) -> list[str]:
