@@ -5,21 +5,24 @@ Nothing is deleted.
 """
 
 import json
+import re
 import sqlite3
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from functools import cache
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from metier.decisions.log import FILE as DECISIONS
-from metier.decisions.log import LARGEST_LOG, LONGEST_LINE, OLDER_FILE, parse_line
+from metier.decisions.log import LARGEST_LOG, LATEST, LONGEST_LINE, OLDER_FILE, parse_line
 from metier.errors import StoreError
 from metier.resolver import REPORT_NAME, REPORTS
+from metier.run.checkpoints import CheckpointStore
 from metier.run.store import FILE_NAME as RUNS
-from metier.run.store import RunStore
+from metier.run.store import RunStore, key_of
 from metier.storage.room import Room
+from metier.values.runs import RunState
 from metier.workspace import OLD_STATE_FOLDER
 
 LARGEST_DATABASE = 1 << 30
@@ -40,6 +43,8 @@ _COLUMNS = {
         "expires", "outputs",
     ),
 }  # fmt: skip
+_STATES = get_args(RunState)
+_RUN_ID = re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}-[0-9a-f]{4}\Z")
 _JSON = {"data", "failure", "usage", "output", "input"}
 _NUMBERS = {
     "key", "created", "finished", "request", "profile", "run", "seq", "attempts", "started",
@@ -176,42 +181,71 @@ def _read(path: str) -> _Tables:
 
 def _makes_sense(columns: tuple[str, ...], row: tuple[Any, ...]) -> bool:
     """Whether every value has the type that the schema gives it."""
-    for column, value in zip(columns, row, strict=True):
-        if value is None:
-            continue
-        if column in _NUMBERS:
-            if not isinstance(value, int | float):
-                return False
-        elif not isinstance(value, str):
-            return False
-        elif column in _JSON:
-            json.loads(value)
+    return all(
+        value is None
+        or (
+            (_is_number(value) if column in _NUMBERS else isinstance(value, str))
+            and (column not in _JSON or _is_json(value))
+        )
+        for column, value in zip(columns, row, strict=True)
+    )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int) or (isinstance(value, float) and 0 <= value < LATEST)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
     return True
 
 
 def _insert(store: RunStore, tables: _Tables) -> int:
     """Add the runs that are not there yet, each with all that belongs to it."""
-    blobs = {row["key"]: row["data"] for row in tables["blob"]}
+    blobs = {row["key"]: row["data"] for row in tables["blob"] if key_of(row["data"]) == row["key"]}
     known = {row[0] for row in store.rows("SELECT id FROM run")}
-    taken = 0
-    for run in tables["run"]:
-        if run["id"] in known or not {run["request"], run["profile"]} <= blobs.keys():
-            continue
-        own = [run, *(row for one in ("step", "checkpoint") for row in _of_run(tables[one], run))]
-        key = store.new_key()
+    return sum(
+        _inserted(store, run, tables, blobs)
+        for run in tables["run"]
+        if run["id"] not in known and _RUN_ID.match(run["id"]) and run["state"] in _STATES
+    )
+
+
+def _inserted(
+    store: RunStore, run: dict[str, Any], tables: _Tables, blobs: Mapping[int, str]
+) -> bool:
+    """Add one run; nothing of it when the record could not be read with it."""
+    rows = {"run": [run], **{one: _of_run(tables[one], run) for one in ("step", "checkpoint")}}
+    wanted = _blobs_of([row for some in rows.values() for row in some])
+    if not wanted <= blobs.keys():
+        return False
+    key = store.new_key()
+    try:
         with store.transaction() as connection:
-            for blob in _blobs_of(own):
-                if blob in blobs:
-                    connection.execute(
-                        "INSERT OR IGNORE INTO blob VALUES (?, ?)", (blob, blobs[blob])
-                    )
-            for table in ("run", "step", "checkpoint"):
-                columns = _COLUMNS[table]
-                rows = [run] if table == "run" else _of_run(tables[table], run)
-                for row in rows:
-                    _insert_row(connection, table, columns, _moved(table, row, key))
-        taken += 1
-    return taken
+            for blob in wanted:
+                values = (blob, blobs[blob])
+                connection.execute("INSERT OR IGNORE INTO blob VALUES (?, ?)", values)
+            for table, some in rows.items():
+                for row in some:
+                    _insert_row(connection, table, _COLUMNS[table], _moved(table, row, key))
+            _check_readable(store, run["id"], key)
+    except (StoreError, ValueError, TypeError, KeyError, AttributeError, OverflowError):
+        return False
+    return True
+
+
+def _check_readable(store: RunStore, run_id: str, key: int) -> None:
+    """Raise one of several errors unless a run can be shown."""
+    run, steps = store.run(run_id), store.steps(key)
+    for shown in (run.to_json(), *(step.to_json() for step in steps)):
+        json.dumps(shown)
+    for usage in (run.usage, *(step.usage for step in steps)):
+        sum(usage)
+    for checkpoint in CheckpointStore(store).list(run_id):
+        checkpoint.to_json()
 
 
 def _of_run(rows: list[dict[str, Any]], run: dict[str, Any]) -> list[dict[str, Any]]:

@@ -98,7 +98,9 @@ def decide(settings: Settings, trust: str, environ: Mapping[str, str]) -> Trust:
     if trust.startswith(_DIGEST):
         demand = demand_of(settings, environ)
         same = demand.powers.digest == trust
-        return trusted(demand, Entry.of(demand.powers, speak=False)) if same else Trust("changed")
+        if not same:
+            return Trust("changed", detail="its power set has another digest than the one given")
+        return trusted(demand, Entry.of(demand.powers, speak=False))
     try:
         entry = recorded(workspace, environ)
     except ConfigError as error:
@@ -111,13 +113,16 @@ def decide(settings: Settings, trust: str, environ: Mapping[str, str]) -> Trust:
 
 def check_wanted(trust: str) -> None:
     """Raise `UsageError` unless `trust` is a word or a digest that means something."""
-    digits = trust.removeprefix(_DIGEST)
-    is_digest = trust.startswith(_DIGEST) and len(digits) == 64
-    if trust not in (RECORD, NONE) and not (is_digest and set(digits) <= set("0123456789abcdef")):
-        raise UsageError(
-            "trust is 'record', 'none' or a digest such as sha256:…",
-            hint="metier trust --show prints the digest",
-        )
+    if trust not in (RECORD, NONE):
+        check_digest(trust, "trust is 'record', 'none' or a digest such as sha256:…")
+
+
+def check_digest(text: str, message: str) -> None:
+    """Raise `UsageError` with that message unless `text` is the digest of a power set."""
+    digits = text.removeprefix(_DIGEST)
+    is_digest = text.startswith(_DIGEST) and len(digits) == 64
+    if not (is_digest and set(digits) <= set("0123456789abcdef")):
+        raise UsageError(message, hint="metier trust --show prints the digest")
 
 
 def recorded(workspace: str, environ: Mapping[str, str] = os.environ) -> Entry | None:
@@ -165,10 +170,10 @@ def demand_of(settings: Settings, environ: Mapping[str, str] = os.environ) -> De
 
 def untrusted_error(workspace: str, trust: Trust, what: str) -> TrustError:
     """What to raise when something needs trust that is not there."""
-    why = {
-        "changed": "its settings, agents or commands have changed since you trusted it",
-        "owner": trust.detail,
-    }.get(trust.state, "you have not trusted this workspace")
+    changed = "its settings, agents or commands have changed since you trusted it"
+    why = trust.detail or {"changed": changed}.get(
+        trust.state, "you have not trusted this workspace"
+    )
     hint = "metier trust shows what it may do, and asks"
     if trust.state == "owner":
         hint = "list the workspace under safe-directories in your own settings"

@@ -2,12 +2,31 @@
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
-from conftest import Workspace
+from conftest import Workspace, state_of, trust
 from metier.cli import run
+from metier.decisions.log import FILE
+from metier.errors import ConfigError
+from test_decisions import text_of
+
+
+def looked_at(root: Path | str) -> None:
+    """Trust a workspace as it is now, as far as its settings can be read."""
+    with suppress(ConfigError):
+        trust(root)
+
+
+def write_log(root: Path, *lines: Any, name: str = FILE) -> Path:
+    """Write a file of lines into the state of a workspace."""
+    file = state_of(root) / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(text_of(lines))
+    return file
 
 
 class Printed(NamedTuple):
@@ -29,10 +48,11 @@ Lint = Callable[..., Printed]
 def lint(
     workspace: Workspace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Lint:
-    """Run `metier lint` in the workspace."""
+    """Run `metier lint` in the workspace, which its user has looked at."""
 
     def call(*arguments: str) -> Printed:
         monkeypatch.chdir(workspace.root)
+        looked_at(workspace.root)
         return Printed(run(["lint", *arguments]), *capsys.readouterr())
 
     return call

@@ -13,6 +13,7 @@ import jsonschema
 import pytest
 
 import metier
+from cli.printed import looked_at
 from conftest import Workspace
 
 SETTINGS = """
@@ -79,6 +80,8 @@ class Agents(Workspace):
         (self.root / "release").touch()
 
     def metier(self, *arguments: str, **environment: str) -> Finished:
+        """What a command of a user who has looked at the workspace did."""
+        looked_at(self.root)
         return subprocess.run(
             [sys.executable, "-m", "metier", *arguments],
             cwd=self.root,
@@ -91,6 +94,8 @@ class Agents(Workspace):
         )
 
     def started(self, *arguments: str) -> "subprocess.Popen[str]":
+        """The same command, still at work."""
+        looked_at(self.root)
         return subprocess.Popen(
             [sys.executable, "-m", "metier", *arguments],
             cwd=self.root,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.printed import Printed
-from conftest import REPOSITORY, Workspace
+from cli.printed import Printed, looked_at
+from conftest import Workspace
 from metier.cli import COMMANDS, run
 
 ABILITY = """---
@@ -40,17 +40,15 @@ SOURCE = "[[capabilities.sources]]\ntype = 'database'\nlocation = 'no.db'\n"
 AGENT = "agentId: writer\ndisplayName: Writer\nversion: 1.0.0\ndescription: Writes texts.\n"
 
 
-EXAMPLE_STATE = REPOSITORY / "examples/workspace/.metier"
-
-
 Metier = Callable[..., Printed]
 
 
 @pytest.fixture
 def metier(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> Metier:
-    """Run a command on the workspace."""
+    """Run a command on the workspace, which its user has looked at."""
 
     def call(*arguments: str) -> Printed:
+        looked_at(workspace.root)
         code = run([*arguments, "--root", str(workspace.root)])
         return Printed(code, *capsys.readouterr())
 
@@ -277,7 +275,7 @@ def test_doctor_looks_at_the_runs_where_there_are_any(filled: Workspace, metier:
     metier("run", "writer", "write it")
     checked = metier("doctor")
     assert (checked.code, ", 1 run\n" in checked.out) == (0, True)
-    file = filled.root / ".metier" / "runs.db"
+    file = filled.state / "runs.db"
     sound = file.read_bytes()
     file.write_bytes(sound[:4096] + b"\xff" * (len(sound) - 4096))
     damaged = metier("doctor")
@@ -304,7 +302,7 @@ def test_doctor_names_some_of_much_that_is_left_out_and_says_where_the_rest_is(
     assert "and 2 more: metier lint says which and why" in checked
 
 
-def test_init_writes_settings_once_and_keeps_the_state_out_of_git(
+def test_init_writes_settings_once_and_nothing_else_into_the_workspace(
     workspace: Workspace, metier: Metier
 ) -> None:
     workspace.skill("one")
@@ -312,13 +310,15 @@ def test_init_writes_settings_once_and_keeps_the_state_out_of_git(
     workspace.write(".gitignore", "build/")
     first = metier("init")
     settings = (workspace.root / "metier.toml").read_text()
-    assert "wrote metier.toml, .gitignore" in first.err
-    assert (workspace.root / ".gitignore").read_text() == "build/\n.metier/\n"
+    assert first.err.splitlines()[0].endswith(": wrote metier.toml")
     workspace.write("metier.toml", settings + "\n# mine\n")
     second = metier("init", "--json")
     assert second.data["made"] == []
     assert (workspace.root / "metier.toml").read_text().endswith("# mine\n")
-    assert (workspace.root / ".gitignore").read_text() == "build/\n.metier/\n"
+    assert (workspace.root / ".gitignore").read_text() == "build/"
+    made = {path.name for path in workspace.root.iterdir()}
+    assert made == {".git", ".gitignore", "metier.toml", "skills"}
+    assert (workspace.state / "metier.db").is_file()
 
 
 def test_every_line_of_the_settings_that_init_writes_can_be_uncommented(

@@ -57,10 +57,11 @@ def plain(*values: str) -> list[str]:
 
 @pytest.fixture
 def known(workspace: Workspace) -> Workspace:
-    """A workspace with a catalogue."""
+    """A workspace with a catalogue, which its user has looked at."""
     for name in ("brave", "searx", "summarize"):
         workspace.skill(name, extra=f"capabilities: [{name}-search]")
     workspace.write("agents/writer.yaml", AGENT)
+    workspace.trust()
     metier(workspace, "refresh", "--quiet")
     return workspace
 
@@ -130,18 +131,30 @@ def test_names_come_from_the_workspace_that_is_asked_for(
     assert complete("show", "--root", "nowhere", "skill", "b") == []
 
 
-@pytest.mark.parametrize("damage", ["metier.toml", ".metier/metier.db"])
+@pytest.mark.parametrize("damage", ["metier.toml", "metier.db"])
 def test_damage_silences_completion_and_is_no_error(
     known: Workspace, complete: Complete, damage: str
 ) -> None:
-    known.write(damage, "[garbage" * 1000)
+    folder = known.state if damage == "metier.db" else known.root
+    (folder / damage).write_text("[garbage" * 1000)
     assert complete("show", "skill", "") == []
+
+
+def test_names_of_a_workspace_that_is_not_trusted_are_offered_too(
+    workspace: Workspace, complete: Complete
+) -> None:
+    workspace.skill("brave")
+    workspace.write("agents/writer.yaml", AGENT)
+    metier(workspace, "refresh", "--quiet")
+    assert complete("show", "skill", "") == plain("brave")
+    assert complete("show", "agent", "") == plain("writer")
 
 
 def test_completing_writes_nothing(workspace: Workspace, complete: Complete) -> None:
     workspace.skill("one")
     complete("show", "skill", "")
     assert [path.name for path in workspace.root.iterdir()] == ["skills"]
+    assert not workspace.state.exists()
 
 
 @pytest.mark.parametrize(

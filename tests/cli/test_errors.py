@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 import pytest
 
+from cli.printed import looked_at
 from conftest import Workspace
 from metier.cli import COMMANDS, group
 from metier.cli.usage import usage_message
@@ -32,7 +33,8 @@ Finished = subprocess.CompletedProcess[str]
 
 
 def metier(root: Path, *arguments: str, unprivileged: bool = False, **env: str) -> Finished:
-    """Run `metier` in `root` in a process of its own."""
+    """Run `metier` in a process of its own in `root`, which its user has looked at."""
+    looked_at(root)
     start = ["-c", WITHOUT_PRIVILEGES] if unprivileged and os.geteuid() == 0 else ["-m", "metier"]
     return subprocess.run(
         [sys.executable, *start, *arguments],
@@ -59,13 +61,14 @@ def one(workspace: Workspace) -> Workspace:
 
 
 @pytest.fixture
-def file_modes(workspace: Workspace) -> Iterator[Path]:
-    """The workspace's folder; whatever a test does to its mode is undone."""
+def file_modes(workspace: Workspace, empty_home: Path) -> Iterator[Path]:
+    """The workspace's folder; whatever a test does to modes there or of state is undone."""
     if os.geteuid() == 0 and not hasattr(ctypes.CDLL(None), "prctl"):
         pytest.skip("root may do everything here")
     yield workspace.root
-    for folder, _, _ in os.walk(workspace.root):
-        os.chmod(folder, 0o755)
+    for top in (workspace.root, empty_home):
+        for folder, _, _ in os.walk(top):
+            os.chmod(folder, 0o755)
 
 
 def test_an_empty_folder_is_no_error(workspace: Workspace) -> None:
@@ -270,7 +273,9 @@ def test_a_code_that_does_not_exist(workspace: Workspace) -> None:
 
 @pytest.mark.parametrize("command", ["list", "refresh", "init"])
 def test_a_catalogue_that_is_no_database(one: Workspace, command: str) -> None:
-    file = one.write(".metier/metier.db", "garbage " * 1000)
+    file = one.state / "metier.db"
+    file.parent.mkdir(parents=True)
+    file.write_text("garbage " * 1000)
     assert_refused(
         metier(one.root, command),
         1,
@@ -282,7 +287,7 @@ def test_a_catalogue_that_is_no_database(one: Workspace, command: str) -> None:
 
 def test_a_damaged_catalogue_is_an_error_and_the_doctor_says_so(one: Workspace) -> None:
     metier(one.root, "refresh")
-    file = one.root / ".metier/metier.db"
+    file = one.state / "metier.db"
     raw = file.read_bytes()
     file.write_bytes(raw[:4096] + b"A" * (len(raw) - 4096))
     listed, checked = metier(one.root, "list"), metier(one.root, "doctor")
@@ -294,7 +299,7 @@ def test_a_damaged_catalogue_is_an_error_and_the_doctor_says_so(one: Workspace) 
 
 def test_a_catalogue_of_a_newer_program(one: Workspace) -> None:
     metier(one.root, "refresh")
-    database = sqlite3.connect(one.root / ".metier/metier.db")
+    database = sqlite3.connect(one.state / "metier.db")
     database.execute("PRAGMA user_version = 999")
     database.close()
     finished = metier(one.root, "list")
@@ -345,8 +350,22 @@ def test_a_file_without_permission_is_a_finding(one: Workspace, file_modes: Path
     assert finished.returncode == 1
 
 
-def test_a_read_only_folder_can_be_read_but_not_refreshed(one: Workspace, file_modes: Path) -> None:
+def test_a_workspace_that_cannot_be_written_is_like_any_other(
+    one: Workspace, file_modes: Path
+) -> None:
     one.root.chmod(0o555)
+    refreshed = metier(one.root, "refresh", unprivileged=True)
+    assert (refreshed.returncode, refreshed.stderr.startswith("built ")) == (0, True)
+    listed = metier(one.root, "list", unprivileged=True)
+    assert (listed.returncode, listed.stdout.split("\t")[0], listed.stderr) == (0, "one", "")
+
+
+def test_where_no_state_can_be_written_documents_are_read_but_not_refreshed(
+    one: Workspace, file_modes: Path
+) -> None:
+    folder = one.state.parents[2]
+    folder.mkdir(parents=True)
+    folder.chmod(0o555)
     listed = metier(one.root, "list", unprivileged=True)
     assert (listed.returncode, listed.stdout.split("\t")[0]) == (0, "one")
     assert listed.stderr.startswith("warning: the catalogue cannot be written: Permission denied")
@@ -356,11 +375,11 @@ def test_a_read_only_folder_can_be_read_but_not_refreshed(one: Workspace, file_m
     assert refreshed.returncode == 1
 
 
-def test_a_read_only_folder_with_a_catalogue_shows_it_without_a_refresh(
+def test_state_that_cannot_be_written_shows_its_catalogue_without_a_refresh(
     one: Workspace, file_modes: Path
 ) -> None:
     metier(one.root, "refresh")
-    for path in (one.root / ".metier", one.root):
+    for path in (one.state, one.root):
         path.chmod(0o555)
     listed = metier(one.root, "list", "--no-refresh", unprivileged=True)
     assert (listed.returncode, listed.stdout.split("\t")[0]) == (0, "one")
@@ -368,7 +387,8 @@ def test_a_read_only_folder_with_a_catalogue_shows_it_without_a_refresh(
 
 def test_an_empty_catalogue_file_is_filled_even_without_a_refresh(one: Workspace) -> None:
     """Whoever stops the first build leaves one."""
-    one.write(".metier/metier.db", "")
+    one.state.mkdir(parents=True)
+    (one.state / "metier.db").touch()
     assert metier(one.root, "list", "--no-refresh").stdout.startswith("one\t")
 
 

@@ -15,6 +15,7 @@ import jsonschema
 import pytest
 
 import metier
+from cli.printed import looked_at, write_log
 from conftest import REPOSITORY, Workspace
 from metier.cli import run
 from metier.hooks.hosts import HOSTS
@@ -23,7 +24,7 @@ from metier.mcp.hosts import HOSTS as MCP_HOSTS
 from metier.values.codes import CODES
 from metier.values.files import KINDS, PLURAL
 from reference import SCHEMA_OF
-from test_decisions import decision, injecting, verdict, write_log
+from test_decisions import decision, injecting, verdict
 
 SCHEMAS = Path(metier.__file__).parent / "schemas"
 METIER = str(Path(sys.executable).with_name("metier"))
@@ -82,12 +83,13 @@ Metier = Callable[..., Result]
 
 @pytest.fixture
 def metier_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Metier:
-    """Run a command on the workspace and read the JSON that it prints."""
+    """Run a command on a workspace that was looked at, and read the JSON that it prints."""
     for host in (*HOSTS.values(), *MCP_HOSTS.values()):
         if host.moved_by[0]:
             monkeypatch.delenv(host.moved_by[0], raising=False)
 
     def call(root: Path, *arguments: str) -> Result:
+        looked_at(root)
         code = run([*arguments, "--json", "--root", str(root)])
         out, err = capsys.readouterr()
         assert out, err
@@ -150,8 +152,8 @@ def _mess(root: Path) -> Path:
     skills = [["pdf", "skills/pdf", 2.5, "injected"]]
     late = decision(3, cards=cards, skills=skills, error="late", arm="B", event="", mode="soft")
     write_log(root, b"{", injecting(1), late, verdict(1, right=True), decision(4))
-    mess.write(".metier/monitor.flag", "too many errors\n")
-    mess.write(".metier/reports/20260101T000000Z-000000.json", "{}")
+    write_log(root, b"too many errors", name="monitor.flag")
+    write_log(root, b"{}", name="reports/20260101T000000Z-000000.json")
     return root
 
 
@@ -359,13 +361,14 @@ def test_a_suite_that_passes_and_one_that_fails(metier_json: Metier, tmp_path: P
     assert (result.code, result.data["passed"], result.data["failed"]) == (1, 1, 1)
 
 
-@pytest.mark.parametrize("damage", ["metier.toml", ".metier/metier.db"])
+@pytest.mark.parametrize("damage", ["metier.toml", "metier.db"])
 def test_doctor_on_something_that_does_not_work(
     metier_json: Metier, workspace: Workspace, damage: str
 ) -> None:
     workspace.skill("a")
     metier_json(workspace.root, "refresh")
-    workspace.write(damage, "?" * 5000)
+    folder = workspace.state if damage == "metier.db" else workspace.root
+    (folder / damage).write_text("?" * 5000)
     result = metier_json(workspace.root, "doctor")
     follows(result.data, "doctor")
     assert result.code == 1

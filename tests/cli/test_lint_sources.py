@@ -22,6 +22,7 @@ def everywhere(
     Workspace(empty_home).write(".claude/skills/hosted/SKILL.md", COLON.format(name="hosted"))
     Workspace(tmp_path / "team").write("mounted/SKILL.md", COLON.format(name="mounted"))
     workspace.write("metier.toml", f"mounts = [{{ path = '{tmp_path}/team' }}]")
+    workspace.trust()
     monkeypatch.chdir(workspace.root)
     return workspace
 
@@ -96,6 +97,7 @@ def sourced(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Workspace:
         database.execute("INSERT INTO card VALUES ('far', ?)", (text,))
     database.close()
     workspace.write("metier.toml", SOURCES)
+    workspace.trust()
     monkeypatch.chdir(workspace.root)
     return workspace
 
@@ -106,17 +108,34 @@ def test_cards_of_sources_are_checked_and_a_source_that_fails_is_one_line(
     assert run(["lint", "--select", "SRC,SZ"]) == 1
     out, err = capsys.readouterr()
     card, hint, source = out.splitlines()
-    assert card.startswith(".metier/cards/database-")
+    assert card.startswith("cards/database-")
     assert "far.md:7:1: SZ801" in card
     assert "hint" in hint
     assert source == "gone:1:1: SRC901 cannot be read: No such file or directory"
     assert err == "2 files checked: 1 error, 1 warning in 2 files\n"
 
 
-def test_what_lint_fetches_stays_out_of_git(sourced: Workspace) -> None:
+def test_what_lint_fetches_stays_out_of_the_workspace(sourced: Workspace) -> None:
+    before = sorted(sourced.root.rglob("*"))
     run(["lint", "-q"])
-    assert (sourced.root / ".metier/cards").is_dir()
-    assert (sourced.root / ".metier/.gitignore").read_text() == "*\n"
+    assert (sourced.state / "cards").is_dir()
+    assert sorted(sourced.root.rglob("*")) == before
+
+
+def test_sources_and_mounts_of_a_workspace_that_is_not_trusted_are_not_looked_at(
+    sourced: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Workspace(tmp_path / "team").write("mounted/SKILL.md", COLON.format(name="mounted"))
+    mounts = f"mounts = [{{ path = '{tmp_path}/team' }}]\n"
+    sourced.write("metier.toml", mounts + SOURCES)
+    assert run(["lint"]) == 0
+    assert capsys.readouterr() == (
+        "",
+        "note: this workspace is not trusted (it changed since you trusted it);"
+        " ignored: mounts, capabilities.sources; to review it: metier trust\n"
+        "nothing to check: no skill, ability, card or agent found\n",
+    )
+    assert not (sourced.state / "cards").exists()
 
 
 def test_what_came_from_a_source_is_not_repaired(

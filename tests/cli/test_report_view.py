@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from cli.printed import Printed
+from cli.printed import Printed, looked_at
 from conftest import Workspace
 from metier.cli import run
 
@@ -13,9 +14,9 @@ DAMAGED = {
     "half": "{",
     "list": "[]",
     "other": '{"run_id": "another"}',
-    "bare": '{"run_id": "bare"}',
+    "bare": '{"run_id": "ID"}',
     "deep": "[" * 100_000,
-    "odd": '{"run_id": "odd", "required_capabilities": 7}',
+    "odd": '{"run_id": "ID", "required_capabilities": 7}',
 }
 
 
@@ -29,10 +30,20 @@ def metier(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> Metier:
     workspace.skill("beta", extra="capabilities: [two]")
 
     def call(*arguments: str) -> Printed:
+        looked_at(workspace.root)
         code = run([*arguments, "--root", str(workspace.root)])
         return Printed(code, *capsys.readouterr())
 
     return call
+
+
+def damaged(workspace: Workspace, name: str) -> Path:
+    """Write a damaged report, which has the id of a report all the same."""
+    file = (
+        workspace.state / "reports" / f"20000101T000000.000000-{list(DAMAGED).index(name):04}.json"
+    )
+    file.write_text(DAMAGED[name].replace("ID", file.stem))
+    return file
 
 
 def run_id(metier: Metier, *arguments: str) -> str:
@@ -102,12 +113,12 @@ def test_a_difference_as_json_has_old_and_new(metier: Metier) -> None:
 
 def test_another_order_is_a_difference(workspace: Workspace, metier: Metier) -> None:
     first = run_id(metier, "-r", "two")
-    folder = workspace.root / ".metier/reports"
+    folder = workspace.state / "reports"
     report = json.loads((folder / f"{first}.json").read_text())
-    report["run_id"] = "turned"
+    report["run_id"] = turned = "20990101T000000.000000-0000"
     report["candidates"].reverse()
-    workspace.write(".metier/reports/turned.json", json.dumps(report))
-    told = metier("report", "diff", first, "turned")
+    (folder / f"{turned}.json").write_text(json.dumps(report))
+    told = metier("report", "diff", first, turned)
     assert (told.code, "order" in told.out) == (1, True)
 
 
@@ -134,8 +145,8 @@ def test_reports_are_listed_like_runs_with_a_header_and_the_newest_first(metier:
 
 def test_damaged_reports_do_not_hide_the_others(workspace: Workspace, metier: Metier) -> None:
     good = run_id(metier, "-r", "one")
-    for name, text in DAMAGED.items():
-        workspace.write(f".metier/reports/{name}.json", text)
+    for name in DAMAGED:
+        damaged(workspace, name)
     listed = metier("report", "list")
     first_cells = [line.split("\t")[0] for line in listed.out.splitlines()]
     assert (listed.code, first_cells) == (0, ["report", good])
@@ -149,16 +160,28 @@ def test_a_damaged_report_is_told_with_the_file_to_remove(
     workspace: Workspace, metier: Metier, name: str
 ) -> None:
     metier("resolve", "-r", "one")
-    workspace.write(f".metier/reports/{name}.json", DAMAGED[name])
+    file = damaged(workspace, name)
     for command in (
-        ("report", "show", name),
-        ("resolve", "--continue", name, "--decision", "abort"),
+        ("report", "show", file.stem),
+        ("resolve", "--continue", file.stem, "--decision", "abort"),
     ):
         told = metier(*command)
         assert (told.code, told.out) == (1, "")
-        assert f"report '{name}' cannot be read" in told.err
-        assert f"hint: remove .metier/reports/{name}.json" in told.err
+        assert f"report '{file.stem}' cannot be read" in told.err
+        assert f"hint: remove {file}" in told.err
         assert "did you mean" not in told.err
+
+
+def test_a_file_that_is_no_report_is_neither_told_nor_deleted(
+    workspace: Workspace, metier: Metier
+) -> None:
+    good = run_id(metier, "-r", "one")
+    file = workspace.state / "reports" / "mine.json"
+    file.write_text('{"run_id": "mine"}')
+    listed = metier("report", "list", "--json")
+    assert ([one["run_id"] for one in listed.data], listed.err) == ([good], "")
+    assert "no report 'mine'" in metier("report", "show", "mine").err
+    assert file.exists()
 
 
 def test_a_run_that_never_was_is_not_found(metier: Metier) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from cli.printed import Printed
-from conftest import REPOSITORY, Workspace
+from cli.printed import Printed, looked_at
+from conftest import REPOSITORY, Workspace, state_of
 from metier.cli import run
 
 EXAMPLE = REPOSITORY / "examples" / "workspace"
@@ -36,6 +36,7 @@ Resolve = Callable[..., Result]
 
 def caller(root: Path, capsys: pytest.CaptureFixture[str]) -> Resolve:
     def call(*arguments: str) -> Result:
+        looked_at(root)
         code = run(["resolve", *arguments, "--root", str(root)])
         return Result(code, *capsys.readouterr())
 
@@ -52,7 +53,7 @@ def resolve(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> Resolve
 def example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Resolve:
     """Run the command on a copy of the example."""
     root = tmp_path / "example"
-    shutil.copytree(EXAMPLE, root, ignore=shutil.ignore_patterns(".metier"))
+    shutil.copytree(EXAMPLE, root)
     return caller(root, capsys)
 
 
@@ -68,7 +69,7 @@ def filled(workspace: Workspace) -> Workspace:
 
 
 def reports(root: Path) -> list[str]:
-    return sorted(file.stem for file in (root / ".metier" / "reports").glob("*.json"))
+    return sorted(file.stem for file in (state_of(root) / "reports").glob("*.json"))
 
 
 # The example
@@ -149,7 +150,7 @@ def test_json_is_the_report_and_nothing_else(
 ) -> None:
     result = resolve(*arguments, "--json")
     assert result.data["required_capabilities"] == [arguments[1]]
-    kept = (filled.root / ".metier" / "reports" / f"{result.data['run_id']}.json").read_text()
+    kept = (filled.state / "reports" / f"{result.data['run_id']}.json").read_text()
     assert json.loads(kept) == result.data
 
 

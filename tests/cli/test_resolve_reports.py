@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from cli.printed import Printed
-from conftest import Workspace
+from cli.printed import Printed, looked_at
+from conftest import Workspace, state_of
 from metier.cli import run
 from metier.resolve.report import MOST_ROWS
 
@@ -30,9 +30,10 @@ Metier = Callable[..., Result]
 
 @pytest.fixture
 def metier(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> Metier:
-    """Run any command on the workspace."""
+    """Run any command on the workspace, which its user has looked at."""
 
     def call(*arguments: str) -> Result:
+        looked_at(workspace.root)
         code = run([*arguments, "--root", str(workspace.root)])
         return Result(code, *capsys.readouterr())
 
@@ -44,7 +45,7 @@ def contract(text: str) -> str:
 
 
 def report_files(root: Path) -> dict[str, bytes]:
-    return {file.stem: file.read_bytes() for file in (root / ".metier/reports").iterdir()}
+    return {file.stem: file.read_bytes() for file in (state_of(root) / "reports").iterdir()}
 
 
 # A run is completed as it was asked
@@ -137,13 +138,17 @@ THREADS = "OPENBLAS_NUM_THREADS"
 
 
 @pytest.mark.parametrize("value", [None, "3"], ids=["unset", "set by the user"])
-def test_a_probe_sees_the_number_of_threads_that_the_user_has_set(
+def test_a_probe_sees_no_number_of_threads_whoever_has_set_it(
     workspace: Workspace, value: str | None
 ) -> None:
-    """In a process of its own: numpy is loaded by the command there, and not before it."""
+    """In a process of its own: numpy is loaded by the command there, and not before it.
+
+    Probes see PATH, HOME and LANG: nothing that the user set, nor what metier sets for numpy.
+    """
     workspace.skill("alpha", extra="capabilities: [one]")
     argv = [sys.executable, "-S", "-c", f"import os; print(os.environ.get({THREADS!r}))"]
     workspace.write("metier.toml", f"[probes.one]\nargv = {json.dumps(argv)}\n")
+    workspace.trust()
     environment = {key: text for key, text in os.environ.items() if key != THREADS}
     asked = ("resolve", "-r", "one", "--mode", "strict", "--json")
     finished = subprocess.run(
@@ -156,4 +161,4 @@ def test_a_probe_sees_the_number_of_threads_that_the_user_has_set(
         timeout=60,
     )
     (probe,) = json.loads(finished.stdout)["diagnostics"]["probes"]
-    assert (probe["passed"], probe["output"]) == (True, f"{value}\n")
+    assert (probe["passed"], probe["output"]) == (True, "None\n")

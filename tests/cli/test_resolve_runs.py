@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from cli.printed import Printed
-from conftest import Workspace
+from cli.printed import Printed, looked_at
+from conftest import Workspace, state_of
 from metier.cli import run
 from metier.resolver import MOST_REPORTS
 
@@ -38,9 +38,10 @@ Resolve = Callable[..., Result]
 
 @pytest.fixture
 def resolve(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> Resolve:
-    """Run the command on the workspace."""
+    """Run the command on the workspace, which its user has looked at."""
 
     def call(*arguments: str) -> Result:
+        looked_at(workspace.root)
         code = run(["resolve", *arguments, "--root", str(workspace.root)])
         return Result(code, *capsys.readouterr())
 
@@ -56,7 +57,7 @@ def filled(workspace: Workspace) -> Workspace:
 
 
 def reports(root: Path) -> list[str]:
-    return sorted(file.stem for file in (root / ".metier" / "reports").glob("*.json"))
+    return sorted(file.stem for file in (state_of(root) / "reports").glob("*.json"))
 
 
 # Decisions
@@ -83,7 +84,7 @@ def test_a_decision_can_be_given_at_once_or_later(
     assert at_once.action == later.action == expected
     for key in ("selected", "candidates", "degraded_mode", "emulated_capabilities", "diagnostics"):
         assert at_once.data[key] == later.data[key], key
-    kept = filled.root / ".metier" / "reports" / f"{waiting.data['run_id']}.json"
+    kept = filled.state / "reports" / f"{waiting.data['run_id']}.json"
     assert json.loads(kept.read_text()) == later.data
 
 
@@ -120,44 +121,74 @@ def test_a_decision_nobody_needed_leaves_no_trace(filled: Workspace, resolve: Re
 def test_reports_are_kept_up_to_a_bound_and_the_oldest_go(
     filled: Workspace, resolve: Resolve
 ) -> None:
+    folder = filled.state / "reports"
+    folder.mkdir(parents=True)
     for number in range(MOST_REPORTS + 5):
-        filled.write(f".metier/reports/20000101T000000-{number:08}.json", "{}")
+        (folder / f"20000101T000000.{number:06}-0000.json").write_text("{}")
     newest = resolve("-r", "one", "--json").data["run_id"]
     kept = reports(filled.root)
     assert (len(kept), kept[-1]) == (MOST_REPORTS, newest)
-    assert kept[0] == "20000101T000000-00000006"
+    assert kept[0] == "20000101T000000.000006-0000"
 
 
 def test_a_report_that_cannot_be_kept_is_told(filled: Workspace, resolve: Resolve) -> None:
-    filled.write(".metier/reports", "in the way")
+    filled.state.mkdir(parents=True)
+    (filled.state / "reports").write_text("in the way")
     result = resolve("-r", "one")
     assert (result.code, result.out.splitlines()[0]) == (0, "one: alpha (exact)")
     assert "warning: the report cannot be kept here" in result.err
 
 
 @pytest.fixture
-def closed(filled: Workspace) -> Iterator[Path]:
+def closed(filled: Workspace) -> Iterator[Workspace]:
     """The workspace, closed for writing."""
     if os.geteuid() == 0 and not hasattr(ctypes.CDLL(None), "prctl"):
         pytest.skip("root may do everything here")
+    filled.trust()
     filled.root.chmod(0o555)
-    yield filled.root
+    yield filled
     filled.root.chmod(0o755)
 
 
-def test_a_workspace_that_cannot_be_written_is_resolved_all_the_same(closed: Path) -> None:
+@pytest.fixture
+def nowhere_to_write(closed: Workspace) -> Iterator[Workspace]:
+    """The same, and no state can be written either."""
+    above = closed.state.parents[1]
+    above.mkdir(parents=True)
+    above.chmod(0o555)
+    yield closed
+    above.chmod(0o755)
+
+
+def resolved(workspace: Workspace) -> subprocess.CompletedProcess[str]:
+    """What a process does that file modes bind."""
     start = ["-c", WITHOUT_PRIVILEGES] if os.geteuid() == 0 else ["-m", "metier"]
-    finished = subprocess.run(
+    return subprocess.run(
         [sys.executable, *start, "resolve", "-r", "one", "--json"],
-        cwd=closed,
+        cwd=workspace.root,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=False,
         timeout=60,
     )
+
+
+def test_a_workspace_that_cannot_be_written_is_resolved_all_the_same(closed: Workspace) -> None:
+    finished = resolved(closed)
+    report = json.loads(finished.stdout)
+    assert (finished.returncode, report["selected"]) == (0, ["alpha::skills/alpha"])
+    assert "warning" not in finished.stderr
+    assert reports(closed.root) == [report["run_id"]]
+    assert [path.name for path in closed.root.iterdir()] == ["skills"]
+
+
+def test_where_no_state_can_be_written_it_is_resolved_all_the_same(
+    nowhere_to_write: Workspace,
+) -> None:
+    finished = resolved(nowhere_to_write)
     report = json.loads(finished.stdout)
     assert (finished.returncode, report["selected"]) == (0, ["alpha::skills/alpha"])
     assert report["history_state"] == "ephemeral"
     assert "warning: the catalogue cannot be written" in finished.stderr
-    assert not (closed / ".metier").exists()
+    assert not nowhere_to_write.state.exists()

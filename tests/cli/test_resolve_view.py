@@ -16,7 +16,7 @@ from typing import Any
 import click
 import pytest
 
-from cli.printed import Printed
+from cli.printed import Printed, looked_at
 from conftest import Workspace
 from metier.cli import run
 
@@ -34,9 +34,10 @@ Resolve = Callable[..., Result]
 
 @pytest.fixture
 def resolve(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> Resolve:
-    """Run the command with its output in a pipe."""
+    """Run the command with its output in a pipe, where the user has looked at the workspace."""
 
     def call(*arguments: str) -> Result:
+        looked_at(workspace.root)
         code = run(["resolve", *arguments, "--root", str(workspace.root)])
         return Result(code, *capsys.readouterr())
 
@@ -111,6 +112,7 @@ def test_history_penalties_and_the_figures_of_cover_are_shown(
 ) -> None:
     workspace.skill("best", extra=contract("DCI/1 P(one,Not_A_Name)"))
     for _ in range(5):
+        looked_at(workspace.root)
         run(["record", "best", "failure", "--root", str(workspace.root), "-q"])
     seen = on_terminal("-r", "one", "-r", "two", "--policy", "selection-mode=cover")
     assert "   penalties 0.02: invalid token 0.02" in seen.lines
@@ -309,9 +311,9 @@ def test_a_run_that_waits_says_how_to_go_on(workspace: Workspace, resolve: Resol
     assert (seen.code, way in seen.err) == (3, True)
     done = resolve("--continue", run_id, "--decision", "emulate")
     assert (done.code, done.out) == (0, "emulated: one; selected: nothing\n")
-    (workspace.root / ".metier/reports" / f"{run_id}.json").unlink()
-    (workspace.root / ".metier/reports").rmdir()
-    workspace.write(".metier/reports", "in the way")
+    (workspace.state / "reports" / f"{run_id}.json").unlink()
+    (workspace.state / "reports").rmdir()
+    (workspace.state / "reports").write_text("in the way")
     lost = resolve("-r", "one")
     assert "to go on: the same command with --decision emulate|" in lost.err
     assert "metier report show" not in lost.err
@@ -330,7 +332,7 @@ def test_the_question_comes_after_the_answer_and_may_stay_open(
     seen, screen = typed_at_terminal(workspace.root, typed, "-r", "one", "-r", "two")
     assert seen == code
     assert screen.index("half") < screen.index("What now?")
-    (file,) = (workspace.root / ".metier/reports").iterdir()
+    (file,) = (workspace.state / "reports").iterdir()
     report: dict[str, Any] = json.loads(file.read_text())
     assert report["on_missing_required_action"]["outcome"] == outcome
     assert (f"--continue {file.stem} --decision" in screen) == (code == 3)

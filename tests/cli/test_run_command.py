@@ -192,7 +192,7 @@ def test_a_command_runs_only_with_consent_and_the_warning_comes_first(agents: Ag
     refused = agents.metier("run", "top", "x")
     assert refused.returncode == 1
     lines = refused.stderr.splitlines()
-    warning = lines.index("warning: steps will fail that call commands without consent")
+    warning = lines.index("warning: steps that call these tools will fail without your consent")
     assert lines[warning + 1] == "hint: --allow-tool guarded"
     assert "started, top" in lines[warning + 2]
     assert lines[-1].startswith("hint: to go on: metier runs resume ")
@@ -312,7 +312,7 @@ def test_execution_overrides_the_profile(agents: Agents) -> None:
 
 def test_a_damaged_record_of_runs_is_one_line(plain: Agents) -> None:
     plain.metier("refresh")
-    file = plain.root / ".metier" / "runs.db"
+    file = plain.state / "runs.db"
     file.write_bytes(b"garbage " * 1000)
     for command in (("run", "greeter", "x"), ("runs",), ("runs", "show", "last")):
         finished = plain.metier(*command)

@@ -292,7 +292,10 @@ def test_a_run_that_has_ended_cannot_be_cancelled(family: Agents) -> None:
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "prctl"), reason="root may do everything here")
 def test_where_nothing_can_be_written_a_run_is_not_kept_and_says_so(agents: Agents) -> None:
     agents.agent("fine", tool("a", "say", given={"text": "done"}))
-    agents.root.chmod(0o555)
+    agents.trust()
+    above = agents.state.parents[1]
+    above.mkdir(parents=True)
+    above.chmod(0o555)
     try:
         finished = subprocess.run(
             [sys.executable, "-c", WITHOUT_PRIVILEGES, "run", "fine", "x"],
@@ -303,7 +306,7 @@ def test_where_nothing_can_be_written_a_run_is_not_kept_and_says_so(agents: Agen
             timeout=60,
         )
     finally:
-        agents.root.chmod(0o755)
+        above.chmod(0o755)
     assert (finished.returncode, finished.stdout) == (0, "done\n")
     assert "warning: the run is not kept: nothing can be written here" in finished.stderr
     assert "metier runs" not in finished.stderr
@@ -312,7 +315,7 @@ def test_where_nothing_can_be_written_a_run_is_not_kept_and_says_so(agents: Agen
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "prctl"), reason="root may do everything here")
 def test_a_record_that_cannot_be_written_can_be_read_and_nothing_more(family: Agents) -> None:
     run_id = run_id_of(family, "fine", "x")
-    record = family.root / ".metier" / "runs.db"
+    record = family.state / "runs.db"
     os.chmod(record, 0o444)
 
     def unprivileged(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -338,7 +341,7 @@ def test_a_record_that_cannot_be_written_can_be_read_and_nothing_more(family: Ag
 @pytest.mark.slow
 def test_a_record_that_another_process_holds_is_one_line(family: Agents) -> None:
     family.metier("run", "fine", "x")
-    record = family.root / ".metier" / "runs.db"
+    record = family.state / "runs.db"
     holder = sqlite3.connect(record, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
     try:
@@ -355,7 +358,7 @@ def test_a_record_that_another_process_holds_is_one_line(family: Agents) -> None
 
 def test_runs_of_a_newer_program_are_left_alone(family: Agents, tmp_path: Path) -> None:
     family.metier("run", "fine", "x")
-    record = sqlite3.connect(family.root / ".metier" / "runs.db")
+    record = sqlite3.connect(family.state / "runs.db")
     record.execute("PRAGMA user_version = 99")
     record.close()
     finished = family.metier("runs")

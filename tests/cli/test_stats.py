@@ -11,10 +11,11 @@ import jsonschema
 import pytest
 
 import metier
-from cli.printed import Printed
+from cli.printed import Printed, write_log
 from conftest import Workspace
 from metier.cli import run
-from test_decisions import START, decision, injecting, verdict, write_log
+from metier.storage.places import user_room
+from test_decisions import START, decision, injecting, verdict
 
 SCHEMA = json.loads((Path(metier.__file__).parent / "schemas" / "stats.v1.schema.json").read_text())
 CARD = """---
@@ -70,16 +71,19 @@ def stats(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> Stats:
 
 
 def files(workspace: Workspace) -> dict[str, bytes]:
-    return {str(one): one.read_bytes() for one in workspace.root.rglob("*") if one.is_file()}
+    """All files of the workspace and of its state."""
+    found = [*workspace.root.rglob("*"), *workspace.state.rglob("*")]
+    return {str(one): one.read_bytes() for one in found if one.is_file()}
 
 
 def build_catalogue(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
-    """Two cards and two skills, known."""
+    """Two cards and two skills, known, in a workspace that the user lets speak."""
     for name in ("billing", "returns"):
         workspace.write(f"docs/capabilities/{name}.md", CARD.format(id=name))
     workspace.skill("pdf")
     workspace.skill("brave")
-    assert run(["refresh", "--root", str(workspace.root)]) == 0
+    workspace.trust(speak=True)
+    assert run(["hook", "refresh", "--root", str(workspace.root)]) == 0
     capsys.readouterr()
 
 
@@ -104,6 +108,7 @@ def test_an_empty_log_as_json_follows_the_schema(workspace: Workspace, stats: St
     jsonschema.validate(shown.data, SCHEMA)
     assert stats("decisions", "--json").data == []
     assert list(workspace.root.iterdir()) == []
+    assert not workspace.state.exists()
 
 
 def test_a_filter_that_nothing_passes_is_told_apart(workspace: Workspace, stats: Stats) -> None:
@@ -276,10 +281,15 @@ def test_no_catalogue_is_made(workspace: Workspace, stats: Stats) -> None:
 
 
 def test_a_damaged_catalogue_does_not_keep_the_figures_back(
-    workspace: Workspace, stats: Stats
+    workspace: Workspace, stats: Stats, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    workspace.trust(speak=True)
+    assert run(["hook", "refresh", "--root", str(workspace.root)]) == 0
+    capsys.readouterr()
     write_log(workspace.root, injecting(1))
-    workspace.write(".metier/metier.db", b"no database at all, but long enough to be read" * 99)
+    write_log(
+        workspace.root, b"no database at all, but long enough to be read" * 99, name="metier.db"
+    )
     shown = stats()
     assert (shown.code, shown.rows["requests"]) == (0, ["1"])
     assert shown.err.startswith("warning: ")
@@ -554,7 +564,8 @@ def test_wrong_settings_are_one_line_beside_the_figures(
     before = stats()
     workspace.write("metier.toml", TYPO)
     told = "warning: hooks cannot read the settings: unknown setting 'capabilities.mdoe'\n"
-    assert stats() == (0, before.out, before.err + told)
+    figures = before.out.partition("\nunused")[0]  # hooks use the user's own documents now
+    assert stats() == (0, figures, before.err + told)
     jsonschema.validate(stats("--json").data, SCHEMA)
     assert stats("--json").err == told
 
@@ -567,7 +578,12 @@ def test_wrong_settings_that_are_asked_for_are_an_error(workspace: Workspace, st
         assert (shown.code, shown.out) == (2, "")
 
 
-def test_the_last_refresh_is_told_when_it_has_failed(workspace: Workspace, stats: Stats) -> None:
+@pytest.mark.parametrize("speaks", [True, False])
+def test_the_last_refresh_is_told_when_it_has_failed(
+    workspace: Workspace, stats: Stats, capsys: pytest.CaptureFixture[str], speaks: bool
+) -> None:
+    if speaks:
+        build_catalogue(workspace, capsys)
     write_log(workspace.root, decision(1))
     write_log(
         workspace.root,
@@ -581,8 +597,11 @@ def test_the_last_refresh_is_told_when_it_has_failed(workspace: Workspace, stats
         "warning: the last refresh for hooks failed, 2025-11-15 15:10:"
         " ConfigError: unknown setting 'capabilities.mdoe'\n"
     )
+    state = (workspace.state if speaks else Path(user_room().path)) / "hook.state"
+    state.unlink(missing_ok=True)
     assert stats().err == stats("--json").err == told
-    state = write_log(workspace.root, name="hook.state")
+    state.parent.mkdir(parents=True, exist_ok=True)
+    state.touch()
     os.utime(state, (START - 0.1, START - 0.1))  # one ended well before
     assert stats().err == told
     os.utime(state, (START + 60, START + 60))  # one has ended well since

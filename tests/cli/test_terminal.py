@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
+from cli.printed import looked_at
 from conftest import Workspace
 
 ESCAPE = "\x1b"
@@ -67,7 +68,11 @@ def received(keyboard: int) -> Iterator[bytes]:
 def at_terminal(
     workspace: Workspace, *arguments: str, columns: int = 100, pipe: bool = False, **changes: str
 ) -> Seen:
-    """Run `metier` on a terminal; with `pipe` its standard output goes elsewhere."""
+    """Run `metier` on a terminal, in a workspace that its user has looked at.
+
+    With `pipe` its standard output goes elsewhere.
+    """
+    looked_at(workspace.root)
     with terminal(columns) as (keyboard, screen):
         process = subprocess.Popen(
             [sys.executable, "-m", "metier", *arguments],
@@ -86,6 +91,8 @@ def at_terminal(
 def piped(
     workspace: Workspace, *arguments: str, **changes: str
 ) -> subprocess.CompletedProcess[bytes]:
+    """Run `metier` with pipes, in a workspace that its user has looked at."""
+    looked_at(workspace.root)
     return subprocess.run(
         [sys.executable, "-m", "metier", *arguments],
         cwd=workspace.root,

@@ -127,8 +127,8 @@ def _trust(boundary: Boundary) -> Check:
     if trust.is_trusted:
         speaks = "hooks may use its text" if trust.speak else "hooks use your own documents only"
         return Check("trust", "ok", f"trusted; {speaks}")
-    why = {"changed": "not trusted: it changed since you trusted it", "owner": trust.detail}
-    detail = why.get(trust.state) or trust.detail or "not trusted"
+    why = {"changed": "not trusted: it changed since you trusted it"}
+    detail = trust.detail or why.get(trust.state) or "not trusted"
     left = f"; ignored: {', '.join(ignored)}" if ignored else ""
     is_asked = bool(ignored) or trust.state != "new" or bool(trust.detail)
     return Check("trust", "warning" if is_asked else "ok", detail + left, "metier trust")

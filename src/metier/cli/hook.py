@@ -8,11 +8,9 @@ from typing import NamedTuple
 
 import click
 
-from metier.boundary import Boundary, read_boundary
 from metier.catalog import Catalog
 from metier.cli.review import Review, has_terminal, show
 from metier.cli.session import Session, counted, metier_command
-from metier.config import users_config
 from metier.core.nearest import nearest
 from metier.core.text import printable
 from metier.errors import ConfigError, MetierError, NotFoundError, UsageError
@@ -20,11 +18,10 @@ from metier.hooks.changes import BACKUP, Change, Plan, apply
 from metier.hooks.hosts import HOSTS, Scope
 from metier.hooks.install import plan_install, plan_uninstall
 from metier.hooks.journal import Journal
-from metier.hooks.prepare import prepared_catalog
+from metier.hooks.prepare import hook_boundary, prepared_catalog
 from metier.index.cards import stored_cards
 from metier.index.documents import excluded_documents
 from metier.storage.places import state_room
-from metier.values.trust import Trust
 from metier.workspace import SETTINGS_FILE, is_root
 
 _ACTIONS = ("install", "uninstall", "refresh")
@@ -194,21 +191,14 @@ class _Found(NamedTuple):
 
 def _refresh(session: Session) -> _Found:
     """Read what is on disk, prepare it for hooks, and say what they can hand over."""
-    with prepared_catalog(_boundary(session)) as catalog:
+    boundary, wrong = hook_boundary(session.workspace(), session.config_file)
+    if wrong:
+        session.note(f"warning: settings of the workspace are ignored: {wrong}")
+        _log(session, ConfigError(wrong))
+    with prepared_catalog(boundary) as catalog:
         found = _found(catalog)
     session.note(str(found))
     return found
-
-
-def _boundary(session: Session) -> Boundary:
-    """What the user lets the workspace do; broken settings of it must not stop the user's own."""
-    try:
-        return read_boundary(session.workspace(), file=session.config_file, for_host=True)
-    except ConfigError as error:
-        users = users_config()  # raises when the user's own are wrong
-        session.note(f"warning: settings of the workspace are ignored: {error.message}")
-        _log(session, error)
-        return Boundary(session.workspace(), Trust(), users)
 
 
 def _found(catalog: Catalog) -> _Found:

@@ -1,7 +1,6 @@
 """What a workspace may do, shown to its user, who then says yes or no."""
 
 import os
-import shutil
 import sys
 from typing import Any
 
@@ -91,11 +90,12 @@ def show(review: Review, *, err: bool = False, speak: bool = True) -> None:
     """Print what a workspace may do; `speak` is asked for as well."""
     rows = review.rows(speak=speak)
     width = max(len(kind) for kind, _ in rows)
-    is_terminal = (sys.stderr if err else sys.stdout).isatty()
+    stream = sys.stderr if err else sys.stdout
+    is_terminal = stream.isatty()
     for kind, text in rows:
         start, exact = f"{kind:{width}}  ", _exact(text)
         if is_terminal:
-            columns = shutil.get_terminal_size().columns
+            columns = os.get_terminal_size(stream.fileno()).columns
             click.echo(flowed(exact.split(" "), columns, width + 2, start), err=err)
         else:
             click.echo(start + exact, err=err)
@@ -148,7 +148,7 @@ def is_hook_used(workspace: str) -> bool:
 
 def prepare_hooks(session: Session) -> None:
     """Have hooks see what was decided; a catalogue that cannot be made is told elsewhere."""
-    from metier.boundary import read_boundary
-    from metier.hooks.prepare import prepared_catalog
+    from metier.hooks.prepare import hook_boundary, prepared_catalog  # few commands need it
 
-    prepared_catalog(read_boundary(session.workspace(), for_host=True, environ=os.environ)).close()
+    boundary, _ = hook_boundary(session.workspace())
+    prepared_catalog(boundary).close()

@@ -13,7 +13,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from metier.boundary import RECORD, VARIABLE, Boundary, read_boundary
+from metier.boundary import NONE, RECORD, VARIABLE, Boundary, check_digest, read_boundary
 from metier.catalog import Catalog, Refreshed, workspace_of
 from metier.cli.layout import wrapped
 from metier.config import Config, Settings, read_settings
@@ -87,15 +87,18 @@ class Session:
             from metier.cli.review import confirmed_once  # few commands ask
 
             return confirmed_once(self, workspace)
-        return os.environ.get(VARIABLE) or RECORD
+        given = os.environ.get(VARIABLE)
+        if given not in (None, "", RECORD, NONE):
+            check_digest(given, f"{VARIABLE} is not a digest such as sha256:…")
+        return given or RECORD
 
     def _note_ignored(self, boundary: Boundary) -> None:
         """One line about settings that do not count, and how to let them."""
         trust, ignored = boundary.trust, boundary.config.ignored
         if trust.is_trusted or not (ignored or trust.state == "changed" or trust.detail):
             return
-        why = {"changed": "it changed since you trusted it", "owner": trust.detail}
-        told = why.get(trust.state) or trust.detail
+        why = {"changed": "it changed since you trusted it"}
+        told = trust.detail or why.get(trust.state)
         about = f" ({told})" if told else ""
         left = f"; ignored: {shortened(ignored)}" if ignored else ""
         how = "" if self.for_host else "; to review it: metier trust"

@@ -2,7 +2,7 @@
 
 import click
 
-from metier.boundary import check_wanted
+from metier.boundary import check_digest
 from metier.cli.review import Review, has_terminal, prepare_hooks, show
 from metier.cli.session import Session, metier_command
 from metier.config.record import TrustRecord
@@ -30,6 +30,8 @@ def command(session: Session, only_show: bool, accept: str | None, revoke: bool)
     """
     if sum((only_show, accept is not None, revoke)) > 1:
         raise UsageError("--show, --accept and --revoke do not go together")
+    if session.config_file is not None:
+        raise UsageError("--config does not go with 'trust': it reviews the workspace's own files")
     if revoke:
         return _revoke(session)
     review = Review(session)
@@ -52,7 +54,7 @@ def _show(session: Session, review: Review) -> None:
 
 
 def _accept(session: Session, review: Review, digest: str) -> int:
-    check_wanted(digest)
+    check_digest(digest, "--accept takes a digest such as sha256:…")
     if digest != review.digest:
         raise UsageError(
             "the power set of this workspace has another digest; nothing was recorded",
@@ -96,5 +98,7 @@ def _revoke(session: Session) -> int:
     was_known = TrustRecord(workspace=workspace).drop(workspace)
     if was_known:
         prepare_hooks(session)
+    if session.as_json:
+        session.print_json({"workspace": workspace, "revoked": was_known})
     session.note("trusted no more" if was_known else "it was not trusted")
     return 0

@@ -79,9 +79,16 @@ def layers_of(
     user = os.path.join(config_folder(environ, workspace), SETTINGS_FILE)
     layers = [] if for_host else [_from_environment(environ)]
     if file is not None:
-        is_users = not for_host and not is_inside(os.path.realpath(file), workspace)
+        is_inside_it = is_inside(os.path.realpath(file), workspace)
+        if for_host and not is_inside_it:
+            raise ConfigError(
+                "what a host starts takes settings from the workspace and from your own file only",
+                where=file,
+                hint=f"put them into {user}",
+            )
+        is_users = not is_inside_it
         values = _flat(_toml(file, "" if is_users else workspace, required=True), file)
-        return [*layers, _layer(file, is_users or os.path.realpath(file) == user, values)]
+        return [*layers, _layer(file, is_users, values)]
     layers += _of_workspace(workspace)
     return [*layers, *user_layer(user)]
 

@@ -135,6 +135,8 @@ def files_of(setting: tuple[str, Any], workspace: str) -> list[str]:
         argv = list(entry.get("argv") or ())
     else:
         return []
+    env = entry.get("env")
+    argv += list(env.values()) if isinstance(env, Mapping) else []
     words = [word for word in argv if isinstance(word, str) and word]
     folder = entry.get("folder")
     folders = [workspace, os.path.join(workspace, folder if isinstance(folder, str) else "")]
@@ -193,12 +195,13 @@ def _setting(key: str, value: Any, powers: Powers) -> tuple[str, str]:
     if table == "tools" and "argv" in entry:
         asks = name in (powers.settings.get("tools.allow") or ())
         consent = "; asks for your consent" if asks else ""
-        return "command", f"{name}: {_argv(entry['argv'])}{_variables(entry)}{consent}"
+        where = _folder(entry)
+        return "command", f"{name}: {_argv(entry['argv'])}{where}{_variables(entry)}{consent}"
     if table == "mcp" and "command" in entry:
         command = _argv([entry["command"], *(entry.get("args") or ())])
-        return "server", f"{name}: {command}{_names_of(entry, 'env')}"
+        return "server", f"{name}: {command}{_folder(entry)}{_pairs(entry, 'env')}"
     if table == "mcp":
-        return "server", f"{name}: {entry.get('url')}{_names_of(entry, 'headers')}"
+        return "server", f"{name}: {entry.get('url')}{_pairs(entry, 'headers')}"
     if table == "probes" and "argv" in entry:
         return "probe", f"{name}: {_argv(entry['argv'])}"
     if table == "models" and entry:
@@ -217,9 +220,17 @@ def _variables(entry: Mapping[str, Any]) -> str:
     return f"; sees {', '.join(map(str, names))}" if isinstance(names, list) and names else ""
 
 
-def _names_of(entry: Mapping[str, Any], key: str) -> str:
+def _folder(entry: Mapping[str, Any]) -> str:
+    folder = entry.get("folder")
+    return f"; in {folder}" if folder not in (None, "", ".") else ""
+
+
+def _pairs(entry: Mapping[str, Any], key: str) -> str:
+    """`; env: NAME=value`: a value can be as much of a power as a command."""
     table = entry.get(key)
-    return f"; {key}: {', '.join(map(str, table))}" if isinstance(table, Mapping) and table else ""
+    if not isinstance(table, Mapping) or not table:
+        return ""
+    return f"; {key}: {', '.join(f'{name}={value}' for name, value in table.items())}"
 
 
 def _agent(path: str, agent: Mapping[str, Any]) -> str:

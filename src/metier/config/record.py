@@ -63,9 +63,10 @@ class TrustRecord:
 
     def drop(self, workspace: str) -> bool:
         """Forget a workspace; whether it was known."""
-        dropped: list[Any] = []
-        self._change(lambda known: dropped.append(known.pop(workspace, None)))
-        return dropped[0] is not None
+        if workspace not in self._workspaces():
+            return False
+        self._change(lambda known: known.pop(workspace, None))
+        return True
 
     def stamp(self) -> os.stat_result | None:
         """What the system knows of the file: it changes with the record."""

@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Self
 
-from metier.boundary import RECORD, Boundary, decide
+from metier.boundary import RECORD, Boundary, decide, read_boundary
 from metier.catalog import Catalog
 from metier.config import Config, read_settings, user_settings, users_config
 from metier.config.capabilities import to_json
 from metier.config.owners import main_worktree
 from metier.config.record import TrustRecord
+from metier.errors import ConfigError
 from metier.hooks.journal import STATE, Journal
 from metier.hooks.verdict import allow, forbid, stamps_of
 from metier.index.stems import catch_up
@@ -42,6 +43,19 @@ class UserCatalog(Catalog):
 
     def folders(self) -> list[str]:
         return [root.path for root in self._roots()[0]]
+
+
+def hook_boundary(workspace: str, file: str | None = None) -> tuple[Boundary, str]:
+    """What the user lets a workspace do with hooks, and what is wrong with its settings.
+
+    Wrong settings of a workspace trust nothing and must not stop the user's own documents. Raises
+    `ConfigError` when the user's own are wrong.
+    """
+    try:
+        return read_boundary(workspace, file=file, for_host=True), ""
+    except ConfigError as error:
+        where = f" ({error.where})" if error.where else ""
+        return Boundary(workspace, Trust(), users_config()), f"{error.message}{where}"
 
 
 def prepared_catalog(boundary: Boundary, *, home: str = "") -> Catalog:

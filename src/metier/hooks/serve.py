@@ -15,7 +15,8 @@ from metier.hooks.journal import Journal
 from metier.hooks.lightjson import dump, parse, quoted_short
 from metier.hooks.skills import Suggestion, suggest
 from metier.hooks.store import ReadOnlyCatalogue
-from metier.workspace import find_workspace
+from metier.storage.places import STATE_VARIABLE, ignored_folders
+from metier.workspace import find_workspace, is_root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ MOST_CHARACTERS = 9_400
 """Of an answer; hosts cut what is longer than 10,000, or show a part of it."""
 _EVENTS = ("UserPromptSubmit", "BeforeAgent", "SessionStart", "SubagentStart")
 """The events whose name is echoed; the first two are those of hosts that name none."""
+_MOVED = frozenset([STATE_VARIABLE, "XDG_STATE_HOME", "XDG_CONFIG_HOME"])
+"""Variables that may be ignored."""
 _MODES = ("off", "monitor", "soft", "on")
 _DEFUSED = str.maketrans("<>[]", "‹›()")
 """Tags, comments, marks and chat-template tokens all need one of these."""
@@ -43,6 +46,7 @@ def serve(host: str) -> None:
         asked = Asked(_given())
         workspace = find_workspace(asked.folder or None)
         journal.enter(workspace)
+        _warn(journal, workspace)
         asked.check(host)
         answer = _Answer(host, asked, workspace, journal)
         text = answer.text()
@@ -55,6 +59,15 @@ def serve(host: str) -> None:
         journal.refresh_if_stale(answer.fresh_for())
     except BaseException as error:  # a hook that fails must not stand in anybody's way
         journal.fail(host, error, (time.perf_counter() - started) * 1e3)
+
+
+def _warn(journal: Journal, workspace: str) -> None:
+    """Say on standard error what is not used; the host's answer has no word of it."""
+    lines = ignored_folders(workspace=workspace) if _MOVED & os.environ.keys() else []
+    if not journal.may_speak and is_root(workspace):
+        lines.append("only your own skills and cards are used: this workspace may not speak")
+    if lines and sys.stderr is not None:
+        sys.stderr.write("".join(f"metier: {line}\n" for line in lines))
 
 
 def _given() -> dict[str, Any]:

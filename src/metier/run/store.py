@@ -332,8 +332,13 @@ def step_write(key: int, step: StepRecord, checkpoint: Place = NO_PLACE) -> Writ
 def kept_once(value: Any) -> Kept:
     """The key of `value`, a hash of it, and what writes it unless it is there."""
     data = dumped(value)
-    key = int.from_bytes(blake2b(data.encode(), digest_size=8).digest(), signed=True)
+    key = key_of(data)
     return Kept(key, ("INSERT OR IGNORE INTO blob VALUES (?, ?)", (key, data)))
+
+
+def key_of(data: str) -> int:
+    """The key under which a value is kept: a hash of its text."""
+    return int.from_bytes(blake2b(data.encode(), digest_size=8).digest(), signed=True)
 
 
 def _usage_text(usage: Usage) -> str:

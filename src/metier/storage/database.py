@@ -197,7 +197,8 @@ def _make_way(path: str) -> None:
     folder, name = os.path.split(os.path.abspath(path))
     room = Room(folder)
     room.make()
-    os.close(room.open(name, os.O_RDWR | os.O_CREAT))
+    if room.info(name) is None:
+        os.close(room.open(name, os.O_RDWR | os.O_CREAT))
     room.vet(f"{name}{ending}" for ending in ("-wal", "-shm", "-journal"))
 
 
