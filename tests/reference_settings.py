@@ -91,11 +91,11 @@ put together by name. An unknown key or a wrong type stops the command with exit
 stats` shows it and goes on).
 
 The class says what a setting does in the files of a workspace that you have not trusted
-([security](../security.md)). `comfort`: it counts, and can only touch the workspace's own documents.
-`narrowed`: it counts for these documents, and only where it is stricter than your own settings.
-`power`: it is ignored until you run [`metier trust`](cli.md). `user`: it counts in your own settings
-only. Folders that you name in your own settings with an absolute path, or with `~`, hold documents
-of your own: they are read in every workspace.
+([security](../security.md)). `comfort`: it counts, and can only touch the workspace's own
+documents. `narrowed`: it counts for these documents, and only where it is stricter than your own
+settings. `power`: it is ignored until you run [`metier trust`](cli.md). `user`: it counts in your
+own settings only. Folders that you name in your own settings with an absolute path, or with `~`,
+hold documents of your own: they are read in every workspace.
 """
 AFTER = """\
 Lists in environment variables are separated by commas. `NO_COLOR` turns colour off;

@@ -73,7 +73,7 @@ class Catalog:
         root: str | os.PathLike[str] | None = None,
         *,
         config: Config | None = None,
-        home: str = "",
+        home: str | None = None,
         trust: str = RECORD,
     ) -> Self:
         """The catalogue of the workspace around `root`; made when it does not exist.
@@ -84,10 +84,10 @@ class Catalog:
         """
         workspace = workspace_of(root)
         if config is None:
-            return cls.within(read_boundary(workspace, trust=trust), home=home)
+            return cls.within(read_boundary(workspace, trust=trust), home=home or "")
         decided = trust_beside(workspace, trust)
         config = config._replace(is_trusted=decided.is_trusted)
-        return cls.within(Boundary(workspace, decided, config), home=home)
+        return cls.within(Boundary(workspace, decided, config), home=home or "")
 
     @classmethod
     def within(cls, boundary: Boundary, *, home: str = "") -> Self:

@@ -1,11 +1,13 @@
 """Each setting has a class, and an untrusted workspace can only tighten."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from conftest import Workspace
 from metier import Catalog
+from metier.cli import run
 from metier.config import Config, load_config
 from metier.config.capabilities import _READERS
 from metier.config.classes import CLASSES, class_of, entries
@@ -163,3 +165,27 @@ def test_an_untrusted_workspace_tightens_its_own_cards_only(
         assert chosen() == ["mine"], setting
     workspace.write("metier.toml", '[capabilities]\nexclude = ["mine"]\n')
     assert chosen() == ["mine", "theirs"]
+
+
+def test_a_workspace_turns_off_other_rules_for_its_own_documents_only(
+    workspace: Workspace,
+    empty_home: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(workspace.root)
+    broken = "---\nname: Bad_Name\ndescription: Does it. Use it.\n---\nDo.\n"
+    mine = empty_home / ".claude/skills/mine"
+    mine.mkdir(parents=True)
+    (mine / "SKILL.md").write_text(broken)
+    workspace.write("skills/theirs/SKILL.md", broken.replace("Bad_", "Worse_"))
+
+    def found() -> set[tuple[str, str]]:
+        run(["lint", "--output-format", "json"])
+        issues = json.loads(capsys.readouterr().out)
+        return {(one["code"], one["path"].split("/")[0]) for one in issues}
+
+    assert {("SK302", "claude-user"), ("SK302", "skills")} <= found()
+    workspace.write("metier.toml", '[lint]\nignore = ["SK"]\n')
+    assert ("SK302", "claude-user") in found()
+    assert ("SK302", "skills") not in found()
