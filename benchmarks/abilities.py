@@ -6,6 +6,7 @@ from itertools import accumulate
 from pathlib import Path
 from random import Random
 
+from benchmarks.folders import own_folders, trust
 from benchmarks.measure import Bar, alternate, cpu, median
 from metier.catalog import Catalog
 from metier.config import Config
@@ -36,7 +37,7 @@ def bars(scratch: Path) -> Iterator[Bar]:
         asked = frozenset(words(task))
         return [len(asked & content) for content in contents]
 
-    with Catalog.open(workspace, config=Config(host_folders=False)) as catalog:
+    with own_folders(scratch), _trusted(workspace) as catalog:
         catalog.refresh()
         ours: dict[str, Callable[[str], object]] = {
             "abilities_for_task": lambda task: abilities_for_task(abilities, task, agent=AGENT),
@@ -52,6 +53,11 @@ def bars(scratch: Path) -> Iterator[Bar]:
                 "× one set intersection each",
                 f"{cost * 1e3:.1f} ms against {floor * 1e3:.1f} ms a task",
             )
+
+
+def _trusted(workspace: Path) -> Catalog:
+    trust(workspace)
+    return Catalog.open(workspace, config=Config(host_folders=False))
 
 
 def _cost(select: Callable[[str], object], tasks: list[str]) -> Callable[[], float]:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from benchmarks.folders import own_folders, trust
 from benchmarks.measure import Bar, median
 from metier import Catalog
 from metier.config import Config
@@ -61,6 +62,11 @@ class Load(NamedTuple):
 
 
 def bars(scratch: Path) -> Iterator[Bar]:
+    with own_folders(scratch):
+        yield from _bars(scratch)
+
+
+def _bars(scratch: Path) -> Iterator[Bar]:
     root = scratch / "served"
     _skills(root)
     with served([sys.executable, "-m", "metier", "mcp", "--http", "--port", "0", "--json",
@@ -111,6 +117,7 @@ def _skills(root: Path) -> None:
             f"---\nname: skill-{index:05}\ndescription: Does thing {index} well. Use it when thing"
             f" {index} is needed.\ncapabilities: [thing-{index % 500}]\n---\n\nDo it.\n"
         )
+    trust(root)
     with Catalog.open(root, config=Config(host_folders=False)) as catalog:
         catalog.refresh()
 

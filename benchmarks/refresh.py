@@ -8,8 +8,10 @@ from pathlib import Path
 
 from benchmarks import floor
 from benchmarks.corpus import unpack
+from benchmarks.folders import own_folders, trust
 from benchmarks.measure import Bar, alternate, cpu, cpu_of_process, median, peak_megabytes
 from metier import Catalog
+from metier.storage.places import state_room
 
 PYTHON = sys.executable
 METIER = str(Path(PYTHON).with_name("metier"))
@@ -22,12 +24,14 @@ _COLD_IN_A_PROCESS = (
 def bars(scratch: Path) -> Iterator[Bar]:
     root, what = unpack(scratch / "refresh")
     workspace = str(root)
-    yield _cold(workspace, scratch, what)
-    yield _memory(workspace)
-    with Catalog.open(workspace, home="/nowhere") as catalog:
-        catalog.refresh()
-        yield from _idle_and_one_file(catalog, root, what)
-    yield _command(workspace, what)
+    with own_folders(scratch):
+        trust(workspace)
+        yield _cold(workspace, scratch, what)
+        yield _memory(workspace)
+        with Catalog.open(workspace, home="/nowhere") as catalog:
+            catalog.refresh()
+            yield from _idle_and_one_file(catalog, root, what)
+        yield _command(workspace, what)
 
 
 def _cold(workspace: str, scratch: Path, what: str) -> Bar:
@@ -37,7 +41,7 @@ def _cold(workspace: str, scratch: Path, what: str) -> Bar:
         return cpu(lambda: floor.cold_load(workspace, str(database)))
 
     def ours_once() -> float:
-        shutil.rmtree(Path(workspace) / ".metier", ignore_errors=True)
+        _forget(workspace)
         with Catalog.open(workspace, home="/nowhere") as catalog:
             return cpu(catalog.refresh)
 
@@ -48,8 +52,13 @@ def _cold(workspace: str, scratch: Path, what: str) -> Bar:
     return Bar("cold refresh", ratio, COLD_BAR, "× walk + read + YAML + insert", detail)
 
 
+def _forget(workspace: str) -> None:
+    """Remove the catalogue."""
+    shutil.rmtree(state_room(workspace).path, ignore_errors=True)
+
+
 def _memory(workspace: str) -> Bar:
-    shutil.rmtree(Path(workspace) / ".metier", ignore_errors=True)
+    _forget(workspace)
     peak = peak_megabytes(_COLD_IN_A_PROCESS, workspace)
     return Bar("cold refresh, peak memory", peak, MEMORY_BAR, "MB", "resident set of the process")
 

@@ -13,11 +13,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pytest
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.server.lowlevel import Server
 from mcp.types import CallToolResult, TextContent
 
-from conftest import REPOSITORY
+from conftest import REPOSITORY, trust
 from metier import Catalog
 from metier.config import Config
 from metier.mcp.serve import serving
@@ -30,11 +31,22 @@ ERAS = ("auto", "legacy")
 """What a client of the SDK is told: the newest protocol, or the handshake of 2025."""
 
 
+@contextmanager
+def own_home(folder: Path) -> Iterator[None]:
+    """A home for servers that live longer than one test, and so than the home of a test."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(folder))
+        for name in ("METIER_STATE_DIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME"):
+            patch.delenv(name, raising=False)
+        yield
+
+
 def example(folder: Path) -> Path:
-    """A copy of the example workspace that no other folder has a say in."""
+    """A copy of the example workspace that no other folder has a say in; its user trusts it."""
     root = folder / "workspace"
     shutil.copytree(EXAMPLE, root, ignore=shutil.ignore_patterns(".metier"))
     (root / "metier.toml").write_text("host-folders = false\n")
+    trust(root)
     return root
 
 

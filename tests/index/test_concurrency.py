@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from conftest import Workspace
-from metier.catalog import Catalog, state_file
+from metier.boundary import Boundary
+from metier.catalog import Catalog
 from metier.index.skills import Roots, SkillRepository
 from metier.index.store import Store
 from metier.load import read_skills
@@ -83,8 +84,8 @@ def contents(catalog: Catalog) -> list[tuple[Any, ...]]:
 def cold(root: Path) -> list[tuple[Any, ...]]:
     """What a catalogue that is built from nothing knows."""
     with Catalog.open(root) as opened:
-        config = opened.config
-    with Catalog.in_memory(root, config=config) as catalog:
+        same = Boundary(opened.workspace, opened.trust, opened.config)
+    with Catalog.in_memory(same) as catalog:
         catalog.refresh()
         return contents(catalog)
 
@@ -212,7 +213,7 @@ def test_a_killed_first_refresh_leaves_nothing_or_all(workspace: Workspace) -> N
     whole = cold(workspace.root)
     longest = seconds_of(start(REFRESH, workspace.root))
     for _ in range(KILLS // 2):
-        for file in Path(state_file(str(workspace.root))).parent.iterdir():
+        for file in workspace.state.iterdir():
             file.unlink()
         kill_after(start(REFRESH, workspace.root), rng.uniform(0, longest))
         assert stored(workspace.root) in ([], whole)

@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import Workspace
-from metier.catalog import Catalog, state_file
+from metier.boundary import Boundary
+from metier.catalog import Catalog
 from metier.config import Config
 from metier.core.text import words
 from metier.index.abilities import StoredAbilities
@@ -254,8 +255,8 @@ def test_keys_are_stored_as_little_endian_numbers_of_32_bits(
 
 def old_catalogue(workspace: Workspace) -> sqlite3.Connection:
     """A file as the first version of the schema made it."""
-    file = state_file(str(workspace.root.resolve()))
-    os.makedirs(os.path.dirname(file), exist_ok=True)
+    file = workspace.state / "restricted.db"
+    file.parent.mkdir(parents=True, exist_ok=True)
     connection = sqlite3.connect(file, isolation_level=None)
     [first] = MIGRATIONS[:1]
     for statement in first.statements:
@@ -282,11 +283,14 @@ def test_an_old_catalogue_with_rows_gets_the_words_of_files_that_did_not_change(
     write(workspace.root, "abilities/a.md", ability("word"))
     with Catalog.open(workspace.root) as catalog:
         catalog.refresh()
-        documents = catalog.store.rows("SELECT * FROM document")
+        columns = [name for _, name, *_ in catalog.store.rows("PRAGMA table_info(document)")]
+        rows = catalog.store.rows("SELECT * FROM document")
         remembered = catalog.store.rows("SELECT * FROM setting WHERE name != 'reader'")
-    os.unlink(state_file(catalog.workspace))
-    marks = ", ".join("?" * len(documents[0]))
+    os.unlink(catalog.store.path)
     with closing(old_catalogue(workspace)) as connection:
+        old = [name for _, name, *_ in connection.execute("PRAGMA table_info(document)")]
+        documents = [[row[columns.index(name)] for name in old] for row in rows]
+        marks = ", ".join("?" * len(old))
         connection.executemany(f"INSERT INTO document VALUES ({marks})", documents)
         connection.executemany("INSERT INTO setting VALUES (?, ?)", remembered)
         connection.execute("INSERT INTO setting VALUES ('reader', 'an older one')")
@@ -309,7 +313,7 @@ def test_the_version_changes_with_what_is_written_and_with_nothing_else(
     workspace: Workspace, catalog: Catalog
 ) -> None:
     write(workspace.root, "abilities/a.md", ability("old"))
-    with closing(Store.open(state_file(catalog.workspace))) as other:
+    with closing(Store.open(catalog.store.path)) as other:
         versions = [(catalog.store.version(), other.version())]
         for refreshes in (True, False, True):
             if refreshes:
@@ -375,6 +379,6 @@ def test_whatever_happened_the_counts_are_those_of_the_files(
                     files[path] = file
             catalog.refresh()
             assert counted(catalog, *ASKED) == expected(files)
-            with Catalog.in_memory(root, config=Config()) as cold:
+            with Catalog.in_memory(Boundary(str(root), catalog.trust, Config())) as cold:
                 cold.refresh()
                 assert holders(catalog) == holders(cold)

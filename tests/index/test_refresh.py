@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import Workspace
-from metier.catalog import Catalog, state_file
+from metier.boundary import Boundary
+from metier.catalog import Catalog
 from metier.config import Config, Mount
 from metier.values.outcomes import Changes
 
@@ -32,7 +33,7 @@ def catalog(workspace: Workspace) -> Iterator[Catalog]:
 @pytest.fixture
 def observer(workspace: Workspace, catalog: Catalog) -> Iterator[sqlite3.Connection]:
     """Another connection to the same file."""
-    with closing(sqlite3.connect(state_file(catalog.workspace))) as connection:
+    with closing(sqlite3.connect(catalog.store.path)) as connection:
         yield connection
 
 
@@ -56,7 +57,8 @@ def contents(catalog: Catalog) -> dict[str, list[tuple[Any, ...]]]:
 
 def cold(catalog: Catalog) -> dict[str, list[tuple[Any, ...]]]:
     """What a catalogue that is built from nothing knows."""
-    with Catalog.in_memory(catalog.workspace, config=catalog.config) as fresh:
+    same = Boundary(catalog.workspace, catalog.trust, catalog.config)
+    with Catalog.in_memory(same) as fresh:
         assert fresh.refresh().changes.added == len(contents(fresh)["documents"])
         return contents(fresh)
 
@@ -129,7 +131,7 @@ def test_nothing_is_written_when_nothing_has_changed(
         workspace.skill(name)
     workspace.write("skills/bad/SKILL.md", "no front matter")
     catalog.refresh()
-    files = [Path(state_file(catalog.workspace) + end) for end in ("", "-wal")]
+    files = [Path(catalog.store.path + end) for end in ("", "-wal")]
     version = observer.execute("PRAGMA data_version").fetchone()
     before = [file.read_bytes() for file in files]
     catalog.refresh()

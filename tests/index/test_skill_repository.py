@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import metier
 from conftest import Workspace
+from metier.boundary import Boundary
 from metier.catalog import Catalog
 from metier.config import Config
 from metier.index import skills as skills_module
@@ -27,6 +28,7 @@ from metier.index.skills import SkillRepository
 from metier.index.store import Store
 from metier.load import read_skills
 from metier.values.files import Entry, Found, Reading
+from metier.values.trust import Trust
 
 HOSTILE = (
     *("100%", "100x", "%", "%%", "_", "web_search", "webXsearch", "read", "READ", "Read", "rea"),
@@ -263,7 +265,7 @@ def test_no_question_builds_the_index(
         repository.list_skills(search="a", capability="read", shadowed=True)
         repository.get_skill("a")
         providers(store, "read")
-    with Catalog.in_memory(workspace.root, config=Config()) as catalog:
+    with Catalog.in_memory(Boundary(str(workspace.root), Trust(), Config())) as catalog:
         catalog.refresh()
         catalog.providers("read")
     assert len(builds) == 1

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from conftest import Workspace
-from metier.catalog import Catalog, state_file
-from metier.storage.database import Migration
+from metier.catalog import Catalog
 from metier.errors import StoreError
 from metier.index.migrations import MIGRATIONS
 from metier.index.store import Store
+from metier.storage.database import Migration
 
 BRIEF = 0.05
 """Seconds that a test waits for a lock which nobody will give up."""
@@ -30,13 +30,14 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def filled(workspace: Workspace) -> Path:
-    """The catalogue file of a workspace with forty skills, closed."""
+    """The catalogue file of a trusted workspace with forty skills, closed."""
     for number in range(40):
         text = f"Does thing {number}. " * 20
         workspace.skill(f"s{number:02}", text, extra=f"capabilities: [c{number % 7}]")
+    workspace.trust()
     with Catalog.open(workspace.root) as catalog:
         catalog.refresh()
-    return Path(state_file(str(workspace.root)))
+    return workspace.state / "metier.db"
 
 
 def use(root: Path) -> list[str]:
@@ -117,7 +118,7 @@ def test_a_catalogue_of_a_newer_program_is_refused_and_left_alone(filled: Path) 
     assert caught.value.where == str(filled)
     assert "upgrade" in caught.value.hint
     assert filled.read_bytes() == before
-    assert {path.name for path in filled.parent.iterdir()} == {filled.name, ".gitignore"}
+    assert {path.name for path in filled.parent.iterdir()} == {filled.name}
 
 
 def test_readers_do_not_wait_for_a_writer(file: Path) -> None:

@@ -97,6 +97,7 @@ def wrong(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Workspace:
         '[capabilities]\nscorer = "sepc"\nexclude = ["web-search", "bad", "web"]\n'
         'compare = ["spec", "spec"]\n',
     )
+    workspace.trust()
     monkeypatch.chdir(workspace.root)
     return workspace
 

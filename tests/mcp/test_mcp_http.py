@@ -29,6 +29,7 @@ from mcp_served import (
     error_of,
     example,
     over_http,
+    own_home,
 )
 from metier.errors import UsageError
 from metier.mcp.http import Guard
@@ -40,7 +41,8 @@ LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
-    with over_http(example(tmp_path_factory.mktemp("http"))) as made:
+    home, folder = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("http")
+    with own_home(home), over_http(example(folder)) as made:
         yield made
 
 
@@ -157,7 +159,8 @@ def test_with_a_token_only_who_shows_it_is_answered(
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
-    with over_http(example(tmp_path_factory.mktemp("guarded")), token=TOKEN) as made:
+    home, folder = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("guarded")
+    with own_home(home), over_http(example(folder), token=TOKEN) as made:
         yield made
 
 

@@ -17,7 +17,7 @@ from benchmarks.mcp import served as bare_server
 from mcp import Client
 
 from conftest import Workspace
-from mcp_served import HttpServer, data_of, environment, over_http, refreshed
+from mcp_served import HttpServer, data_of, environment, over_http, own_home, refreshed
 
 TURNS = 3
 SECONDS = 60.0 if os.environ.get("METIER_SOAK") else 5.0
@@ -71,10 +71,11 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
             folder=f"skills/{index % 100:02}/skill-{index:05}",
             extra=f"capabilities: [thing-{index % 500}]",
         )
-    with refreshed(workspace.root) as catalog:
-        assert len(catalog.names("skill")) == SKILLS
-    with over_http(workspace.root, "--no-refresh") as server:
-        yield server
+    with own_home(tmp_path_factory.mktemp("home")):
+        with refreshed(workspace.root) as catalog:
+            assert len(catalog.names("skill")) == SKILLS
+        with over_http(workspace.root, "--no-refresh") as server:
+            yield server
 
 
 @pytest.fixture(autouse=True)

@@ -104,7 +104,9 @@ def test_a_catalogue_that_was_made_anew_is_the_one_that_answers(workspace: Works
     with server_over(workspace.root) as server:
         assert names(data_of(called(server, "skill_list"))) == ["first"]
         workspace.skill("second")
-        for file in (workspace.root / ".metier").glob("metier.db*"):
+        files = list(workspace.state.glob("restricted.db*"))
+        assert files
+        for file in files:
             file.unlink()
         refresh(workspace.root)
         assert names(data_of(called(server, "skill_list"))) == ["first", "second"]

@@ -45,6 +45,7 @@ timeout = 600
 @pytest.fixture
 def server(workspace: Workspace) -> Iterator[Server[Any]]:
     workspace.write("agents/quick.yaml", QUICK)
+    workspace.trust()
     with server_over(workspace.root, allow_run=True) as made:
         yield made
 
@@ -85,12 +86,22 @@ def test_a_run_that_cannot_begin_is_an_error_with_a_code(
     assert error_of(called(server, name, args))["code"] == code
 
 
+def test_no_agent_of_an_untrusted_workspace_runs(workspace: Workspace) -> None:
+    workspace.write("agents/quick.yaml", QUICK)
+    args = {"agent": "quick", "task": "x", "model": "offline"}
+    with server_over(workspace.root, allow_run=True) as server:
+        assert error_of(called(server, "run_start", args))["code"] == "WORKSPACE_UNTRUSTED"
+    with refreshed(workspace.root) as catalog:
+        assert catalog.agency.store.runs() == []
+
+
 def test_no_more_than_so_many_runs_are_at_work_at_once(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("metier.mcp.runs.MOST_AT_ONCE", 2)
     workspace.write("agents/slow.yaml", SLOW)
     workspace.write("metier.toml", SETTINGS)
+    workspace.trust()
 
     async def talk(client: Client) -> list[CallToolResult]:
         args = {"agent": "slow", "task": "wait"}
@@ -104,7 +115,7 @@ def test_no_more_than_so_many_runs_are_at_work_at_once(
 
 
 def session_of(workspace: Workspace) -> Session:
-    return Session(str(workspace.root), None, False, False, True, False)
+    return Session(root=str(workspace.root), quiet=True, for_host=True)
 
 
 def test_a_run_that_is_at_work_when_the_server_ends_is_cancelled_and_kept(
@@ -112,6 +123,7 @@ def test_a_run_that_is_at_work_when_the_server_ends_is_cancelled_and_kept(
 ) -> None:
     workspace.write("agents/slow.yaml", SLOW)
     workspace.write("metier.toml", SETTINGS)
+    workspace.trust()
 
     async def talk(client: Client) -> str:
         args = {"agent": "slow", "task": "wait"}

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -266,24 +265,33 @@ def test_a_client_that_reads_no_more_is_no_error(tmp_path: Path) -> None:
         assert b"rror" not in process.stderr.read()
 
 
-def test_a_workspace_that_cannot_be_written_is_served_from_memory(workspace: Workspace) -> None:
-    if os.geteuid() == 0:
-        (workspace.root / ".metier").write_text("a file where the folder should be")
-    else:
-        workspace.root.chmod(0o555)
-    workspace_skill = workspace.root / "skills"
-    assert not workspace_skill.exists()
-    try:
-        data = data_of(called(over_stdio(workspace.root), "skill_list"))
-    finally:
-        workspace.root.chmod(0o755)
-    assert data == {"skills": [], "total": 0}
+def test_where_no_state_can_be_written_it_is_served_from_memory(workspace: Workspace) -> None:
+    workspace.skill("one")
+    home = workspace.state.parents[1]
+    home.parent.mkdir(parents=True)
+    home.write_text("a file where the folder should be")
+    data = data_of(called(over_stdio(workspace.root), "skill_list"))
+    assert [row["name"] for row in data["skills"]] == ["one"]
+    assert home.read_text() == "a file where the folder should be"
+    assert [one.name for one in workspace.root.iterdir()] == ["skills"]
+
+
+def test_what_a_workspace_calls_a_catalogue_is_not_opened(workspace: Workspace) -> None:
+    workspace.skill("one")
+    for name in ("metier.db", "restricted.db"):
+        workspace.write(
+            f".metier/{name}", "no database at all, but long enough to be taken for one"
+        )
+    assert data_of(called(over_stdio(workspace.root), "skill_list"))["total"] == 1
 
 
 def test_a_catalogue_that_cannot_be_used_is_one_line_and_no_traceback(
     workspace: Workspace,
 ) -> None:
-    workspace.write(".metier/metier.db", "no database at all, but long enough to be taken for one")
+    workspace.state.mkdir(parents=True)
+    (workspace.state / "restricted.db").write_text(
+        "no database, but long enough to be taken for one"
+    )
     done = spoken(workspace.root, json.dumps(HELLO))
     assert done.returncode == 1
     assert done.stdout == b""

@@ -366,15 +366,19 @@ def test_a_probe_is_a_command_and_does_not_run_unless_it_is_allowed(
         f'host-folders = false\n[probes.web-search]\nargv = ["touch", "{mark}"]\ntimeout = 10\n',
     )
     workspace.skill("finder", "Searches the web.", extra="capabilities: [web-search]")
-    from metier.cli.mcp import _NothingRuns
+    workspace.trust()
+    from metier.cli.mcp import _without_probes
     from metier.cli.session import Session
 
-    session = Session(str(workspace.root), None, False, False, True, False)
+    def session() -> Session:
+        return Session(root=str(workspace.root), quiet=True, for_host=True)
+
     args = {"requires": ["web-search"], "mode": "strict"}
-    with serving(_NothingRuns(*session).catalog) as server:
+    with serving(_without_probes(session()).catalog) as server:
         assert data_of(called(server, "capability_resolve", args))["selected"]
     assert not mark.exists()
-    with serving(session.catalog, allow_run=True) as server:
+    with serving(session().catalog, allow_run=True) as server:
         called(server, "capability_resolve", args)
     assert mark.exists()
-    assert session.config().probes == (ProbeSetting("web-search", ("touch", str(mark)), 10.0),)
+    wanted = ProbeSetting("web-search", ("touch", str(mark)), 10.0, is_users=False)
+    assert session().config().probes == (wanted,)

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metier.storage.files import LARGEST, read_state
 from metier.errors import UsageError
 from metier.parse.contract import parse_contract
 from metier.resolve import AliasTable, resolve
 from metier.resolve.consumer import MOST_REQUIRED
 from metier.resolve.engine import MOST_FOLLOWED
 from metier.resolve.report import MOST_MATCHES
+from metier.storage.room import LARGEST, Room
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
 
@@ -113,15 +113,13 @@ def test_a_long_chain_of_aliases_is_flattened_without_recursion(last: list[str])
 
 
 def test_a_state_file_that_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
-    path = tmp_path / "state"
-    os.mkfifo(path)
-    with pytest.raises(OSError, match="no regular file"):
-        read_state(str(path))
+    os.mkfifo(tmp_path / "hook.state")
+    with pytest.raises(OSError, match="not a regular file"):
+        Room(str(tmp_path)).read("hook.state")
 
 
 def test_a_state_file_of_absurd_size_is_not_read(tmp_path: Path) -> None:
-    path = tmp_path / "state"
-    with path.open("wb") as file:
+    with (tmp_path / "hook.state").open("wb") as file:
         file.truncate(LARGEST + 1)
-    with pytest.raises(OSError, match="at most"):
-        read_state(str(path))
+    with pytest.raises(OSError, match="more than"):
+        Room(str(tmp_path)).read("hook.state")

@@ -173,6 +173,7 @@ def test_a_catalogue_keeps_its_history_at_the_root_and_not_at_the_skill(
 ) -> None:
     (workspace.root / ".git").mkdir()
     folder = workspace.skill("one").parent
+    workspace.trust()
     with Catalog.open(folder, config=Config(host_folders=False)) as catalog:
         catalog.refresh()
         catalog.record_outcome("one", success=False)
@@ -329,6 +330,7 @@ def test_outcomes_live_in_memory_in_a_folder_that_cannot_be_written(tmp_path: Pa
 def test_the_report_tells_that_the_history_is_ephemeral(workspace: Workspace) -> None:
     workspace.skill("one")
     write(workspace.root, "{")
+    workspace.trust()
     with Catalog.open(workspace.root, config=Config(host_folders=False)) as catalog:
         catalog.refresh()
         assert catalog.record_outcome("one", success=False).rates == {ONE: 0.0}
@@ -336,3 +338,20 @@ def test_the_report_tells_that_the_history_is_ephemeral(workspace: Workspace) ->
     assert report["history_state"] == "ephemeral"
     assert report["candidates"][0]["history_multiplier"] == 0.7
     assert any(FILE in one for one in report["diagnostics"]["warnings"])
+
+
+@pytest.mark.invariant(id="DCI-REL-006")
+def test_the_history_that_an_untrusted_workspace_brings_along_does_not_count(
+    workspace: Workspace,
+) -> None:
+    workspace.skill("one")
+    file = write(workspace.root, json.dumps(valid([1, 1, 1])))
+    before = file.read_bytes()
+    with Catalog.open(workspace.root, config=Config(host_folders=False)) as catalog:
+        catalog.refresh()
+        assert catalog.record_outcome("one", success=False).rates == {ONE: 0.0}
+        report = catalog.resolve(["a"]).report.data
+    assert report["history_state"] == "ephemeral"
+    assert report["candidates"][0]["sample_size"] == 1
+    assert file.read_bytes() == before
+    assert [one.name for one in file.parent.iterdir()] == [file.name]

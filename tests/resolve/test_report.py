@@ -180,6 +180,7 @@ def test_discovery_names_the_sources_and_adds_up(workspace: Workspace, tmp_path:
     workspace.skill("off")
     workspace.skill("hosted", folder=".claude/skills/hosted")
     workspace.write("skills/broken/SKILL.md", "no front matter")
+    workspace.trust()
     with Catalog.open(workspace.root) as catalog:
         catalog.refresh()
         found = catalog.resolve(["one"]).report.data["discovery"]

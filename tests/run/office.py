@@ -25,8 +25,9 @@ class Office:
 
     @property
     def catalog(self) -> Catalog:
-        """Opened with the first question."""
+        """Opened with the first question, by a user who trusts what is there by then."""
         if self._catalog is None:
+            self.workspace.trust()
             self._catalog = Catalog.open(self.workspace.root)
             self._catalog.refresh()
             self._catalog.agency.model = self._named  # type: ignore[method-assign]
@@ -39,6 +40,7 @@ class Office:
     def close(self) -> None:
         if self._catalog is not None:
             self._catalog.close()
+        self._catalog = None
 
     def ability(self, name: str, content: str = "", *front: str) -> str:
         lines = "".join(f"{line}\n" for line in front)
@@ -49,10 +51,12 @@ class Office:
         return text
 
     def agent(self, *steps: Data, **data: Any) -> None:
+        """Write the agent; the next question opens the catalogue again, with trust in it."""
         profile = {"agentId": "worker", "description": "Works.", "systemPrompt": "BASE", **data}
         if steps:
             profile["workflow"] = list(steps)
         self.workspace.write("agents/worker.json", json.dumps(profile))
+        self.close()
 
     def skill(self, name: str, capability: str, body: str = "") -> None:
         self.workspace.skill(

@@ -149,6 +149,7 @@ def catalog_with(workspace: Workspace, **files: str) -> Catalog:
     for name, text in files.items():
         workspace.write(f"agents/{name}.yaml", text)
     workspace.write("metier.toml", "")
+    workspace.trust()
     catalog = Catalog.open(workspace.root)
     catalog.refresh()
     return catalog
@@ -165,6 +166,17 @@ def test_a_catalogue_always_has_standard_its_own_or_the_bundled_one(workspace: W
         replaced = catalog.agency.require(STANDARD)
         assert replaced.description == "Mine."
         assert [one.agent_id for one in stored_agents(catalog.store)].count(STANDARD) == 1
+
+
+@pytest.mark.invariant(id="INV-AGT-SEL-004")
+def test_an_untrusted_workspace_does_not_replace_standard(workspace: Workspace) -> None:
+    workspace.write("agents/mine.yaml", "agentId: standard\ndescription: Mine.\n")
+    workspace.write("agents/other.yaml", "agentId: other\ndescription: d\n")
+    with Catalog.open(workspace.root, trust="none") as catalog:
+        catalog.refresh()
+        agents = {one.agent_id: one for one in stored_agents(catalog.store)}
+    assert set(agents) == {"other", STANDARD}
+    assert agents[STANDARD] == STANDARD_PROFILE
 
 
 def test_an_invalid_file_is_left_out_as_a_whole_and_the_error_says_so(workspace: Workspace) -> None:

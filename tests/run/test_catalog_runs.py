@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from conftest import Workspace
+from metier.boundary import Boundary
 from metier.catalog import Catalog
 from metier.errors import NotFoundError, UsageError
 from metier.run.functions import schema_tool
@@ -77,8 +78,9 @@ def test_standard_is_always_selectable_in_a_catalogue(office: Office) -> None:
 
 def test_a_catalogue_in_memory_keeps_runs_in_memory(office: Office) -> None:
     office.agent()
-    config = office.catalog.config
-    with Catalog.in_memory(office.workspace.root, config=config) as catalog:
+    kept = office.catalog
+    same = Boundary(kept.workspace, kept.trust, kept.config)
+    with Catalog.in_memory(same) as catalog:
         catalog.refresh()
         result = catalog.run_sync("worker", "hello", model="offline")
         assert result.success
@@ -87,6 +89,7 @@ def test_a_catalogue_in_memory_keeps_runs_in_memory(office: Office) -> None:
 
 def test_a_model_that_is_none_leaves_no_run_at_work(workspace: Workspace) -> None:
     workspace.write("metier.toml", "")
+    workspace.trust()
     with Catalog.open(workspace.root) as catalog:
         catalog.refresh()
         with contextlib.suppress(UsageError):

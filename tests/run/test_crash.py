@@ -123,6 +123,7 @@ def test_a_run_that_ended_with_an_error_of_the_store_can_be_resumed_in_the_same_
 
 def test_opening_a_catalogue_sets_the_runs_of_dead_processes_free(workspace: Workspace) -> None:
     workspace.write("metier.toml", "")
+    workspace.trust()
     host, pid, started, _ = this_process().rsplit("/", 3)
     owners = [f"{host}/{pid}/{int(started) - 1}/x", f"{host}/{pid}/{started}/y"]
     with Catalog.open(workspace.root) as catalog:

@@ -16,6 +16,7 @@ from opentelemetry.context import Context
 from opentelemetry.trace import Span, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 from opentelemetry.util.types import Attributes
 
+from conftest import trust
 from metier.run import telemetry
 from metier.run.telemetry import Spans
 from metier.values.runs import Event
@@ -351,6 +352,7 @@ for one in tracer.spans:
 
 
 def test_the_command_makes_spans_when_a_provider_is_set(tmp_path: Path) -> None:
+    trust(tmp_path)
     finished = subprocess.run(
         [sys.executable, "-c", A_RUN_WITH_A_PROVIDER, str(tmp_path)],
         env={**os.environ, "PYTHONPATH": str(TESTS)},

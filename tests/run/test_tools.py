@@ -305,23 +305,23 @@ async def risky(args: dict[str, Any]) -> str:
 RISKY = schema_tool("risky", PERSON, risky, needs_consent=True)
 
 
-async def async_yes(tool: Tool, args: Any) -> bool:
+async def async_yes(tool: Tool, args: Any, context: ToolContext) -> bool:
     return True
 
 
-def no(tool: Tool, args: Any) -> bool:
+def no(tool: Tool, args: Any, context: ToolContext) -> bool:
     return False
 
 
-def nearly_yes(tool: Tool, args: Any) -> Any:
+def nearly_yes(tool: Tool, args: Any, context: ToolContext) -> Any:
     return 1
 
 
-def if_risky(tool: Tool, args: Any) -> bool:
+def if_risky(tool: Tool, args: Any, context: ToolContext) -> bool:
     return tool.name == "risky"
 
 
-def broken_consent(tool: Tool, args: Any) -> bool:
+def broken_consent(tool: Tool, args: Any, context: ToolContext) -> bool:
     raise OSError("no terminal")
 
 
@@ -344,8 +344,8 @@ def test_an_answer_that_nobody_waited_for_is_no_consent() -> None:
     async def main() -> ToolResult:
         pending: list[Any] = []
 
-        def ask(tool: Tool, args: Any) -> bool:
-            pending.append(async_yes(tool, args))
+        def ask(tool: Tool, args: Any, context: ToolContext) -> bool:
+            pending.append(async_yes(tool, args, context))
             return pending[0]  # type: ignore[no-any-return]  # the mistake under test
 
         executor = ToolExecutor(consent=ask)
@@ -360,7 +360,7 @@ def test_an_answer_that_nobody_waited_for_is_no_consent() -> None:
 def test_who_is_asked_for_consent_sees_arguments_that_fit_and_cannot_change_them() -> None:
     asked: list[Any] = []
 
-    def ask(tool: Tool, args: Any) -> bool:
+    def ask(tool: Tool, args: Any, context: ToolContext) -> bool:
         asked.append(args)
         with pytest.raises(TypeError):
             args["name"] = "other"
@@ -370,6 +370,20 @@ def test_who_is_asked_for_consent_sees_arguments_that_fit_and_cannot_change_them
     assert asked == []
     assert run(RISKY, {"name": "a"}, consent=ask).success
     assert asked == [{"name": "a"}]
+
+
+def test_who_is_asked_for_consent_is_told_for_which_agent() -> None:
+    def ask(tool: Tool, args: Any, context: ToolContext) -> bool:
+        return context.agent_id == "careful"
+
+    async def main() -> list[bool]:
+        executor = ToolExecutor(consent=ask)
+        executor.register(RISKY)
+        contexts = [ToolContext(agent_id="careful"), ToolContext(agent_id="other"), None]
+        results = [await executor.execute("risky", {"name": "a"}, context=one) for one in contexts]
+        return [one.success for one in results]
+
+    assert asyncio.run(main()) == [True, False, False]
 
 
 def test_consent_is_not_a_text() -> None:

@@ -14,7 +14,7 @@ import pytest
 from metier.errors import MetierError, UsageError
 from metier.run.mcp_link import McpServer
 from metier.run.mcp_tools import mcp_tools
-from metier.run.tool import Tool
+from metier.run.tool import Tool, ToolContext
 from metier.run.tools import Consent, ToolExecutor
 from metier.values.agents import ToolResult
 
@@ -90,7 +90,7 @@ def stdio(folder: Path, code: str = SERVER + "\nserver.run()", **more: Any) -> M
     return McpServer(command=sys.executable, args=("server.py",), folder=str(folder), **more)
 
 
-def yes(tool: Tool, args: Mapping[str, Any]) -> bool:
+def yes(tool: Tool, args: Mapping[str, Any], context: ToolContext) -> bool:
     return True
 
 

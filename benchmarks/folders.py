@@ -1,0 +1,36 @@
+"""Folders for settings and state of the benchmarks' own: nobody's catalogues are touched."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from metier.boundary import demand_of, workspace_of
+from metier.config import read_settings
+from metier.config.record import Entry, TrustRecord
+
+
+@contextmanager
+def own_folders(scratch: Path) -> Iterator[None]:
+    """While the block lasts this process, and those that it starts, keep all state in `scratch`."""
+    given = {
+        "METIER_STATE_DIR": str(scratch / "state"),
+        "XDG_CONFIG_HOME": str(scratch / "settings"),
+    }
+    before = {name: os.environ.get(name) for name in given}
+    os.environ.update(given)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def trust(root: Path | str) -> None:
+    """Record that the user trusts a workspace as it is now."""
+    workspace = workspace_of(root)
+    powers = demand_of(read_settings(workspace)).powers
+    TrustRecord(os.environ, workspace).put(workspace, Entry.of(powers, speak=False))
