@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from metier.boundary import demand_of, workspace_of
+from metier.boundary import power_set, workspace_of
 from metier.config import read_settings
 from metier.config.record import Entry, TrustRecord
 
@@ -32,5 +32,5 @@ def own_folders(scratch: Path) -> Iterator[None]:
 def trust(root: Path | str) -> None:
     """Record that the user trusts a workspace as it is now."""
     workspace = workspace_of(root)
-    powers = demand_of(read_settings(workspace)).powers
+    powers = power_set(read_settings(workspace))
     TrustRecord(os.environ, workspace).put(workspace, Entry.of(powers, speak=False))

@@ -15,7 +15,7 @@ from random import Random
 
 from benchmarks.corpus import unpack
 from benchmarks.measure import Bar, alternate, median
-from metier.boundary import demand_of, read_boundary, workspace_of
+from metier.boundary import power_set, read_boundary, workspace_of
 from metier.config import read_settings
 from metier.config.record import Entry, TrustRecord
 from metier.core.relevance import SCORERS
@@ -77,7 +77,7 @@ def _own_home(folder: Path) -> Iterator[None]:
 def _let_speak(root: Path) -> None:
     """Have hooks use the text of a workspace as it is now: record its trust, and refresh."""
     workspace = workspace_of(root)
-    powers = demand_of(read_settings(workspace)).powers
+    powers = power_set(read_settings(workspace))
     TrustRecord(workspace=workspace).put(workspace, Entry.of(powers, speak=True))
     prepared_catalog(read_boundary(workspace, for_host=True)).close()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from metier.boundary import Boundary, demand_of, workspace_of
+from metier.boundary import Boundary, power_set, workspace_of
 from metier.config import Config, read_settings
 from metier.config.record import Entry, TrustRecord
 from metier.storage.places import state_room
@@ -44,7 +44,7 @@ def trust(
     """Record that the user trusts a workspace as it is now; the digest of its power set."""
     environ = os.environ if environ is None else environ
     workspace = workspace_of(root)
-    powers = demand_of(read_settings(workspace, environ=environ), environ).powers
+    powers = power_set(read_settings(workspace, environ=environ), environ)
     TrustRecord(environ, workspace).put(workspace, Entry.of(powers, speak=speak))
     return powers.digest
 

@@ -262,7 +262,8 @@ class Agency:
         """Raise `TrustError` for an agent that is not the one that was trusted."""
         for profile in profiles:
             if profile.path:
-                check_agent(self._catalog.row("agent", profile.agent_id), self._catalog.trust)
+                row = self._catalog.row("agent", profile.agent_id)
+                check_agent(row, powers_of(profile), self._catalog.trust)
 
     # What a run asks for
 

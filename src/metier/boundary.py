@@ -22,14 +22,6 @@ VARIABLE = "METIER_TRUST"
 _DIGEST = "sha256:"
 
 
-class Demand(NamedTuple):
-    """All that a workspace asks for, from bytes that were read once."""
-
-    powers: Powers
-    agents: Mapping[str, str]
-    """The files of its agents → the sha256 of what was read."""
-
-
 class Boundary(NamedTuple):
     """A workspace, and what the user lets it do."""
 
@@ -96,19 +88,18 @@ def decide(settings: Settings, trust: str, environ: Mapping[str, str]) -> Trust:
     if trust == NONE:
         return Trust("new")
     if trust.startswith(_DIGEST):
-        demand = demand_of(settings, environ)
-        same = demand.powers.digest == trust
-        if not same:
+        powers = power_set(settings, environ)
+        if powers.digest != trust:
             return Trust("changed", detail="its power set has another digest than the one given")
-        return trusted(demand, Entry.of(demand.powers, speak=False))
+        return trusted(powers, Entry.of(powers, speak=False))
     try:
         entry = recorded(workspace, environ)
     except ConfigError as error:
         return Trust("new", detail=f"{error.message} ({error.where})")
     if entry is None:
         return Trust("new")
-    demand = demand_of(settings, environ)
-    return trusted(demand, entry) if demand.powers.digest == entry.digest else Trust("changed")
+    powers = power_set(settings, environ)
+    return trusted(powers, entry) if powers.digest == entry.digest else Trust("changed")
 
 
 def check_wanted(trust: str) -> None:
@@ -137,18 +128,18 @@ def recorded(workspace: str, environ: Mapping[str, str] = os.environ) -> Entry |
     return record.entry(main)
 
 
-def trusted(demand: Demand, entry: Entry) -> Trust:
+def trusted(powers: Powers, entry: Entry) -> Trust:
     """The trust that an entry of the record gives to what a workspace asks for."""
     return Trust(
         "trusted",
         speak=entry.speak,
         consents=frozenset(
-            one for one in entry.consents if one.digest == demand.powers.digest_of(one.tool)
+            one for one in entry.consents if one.digest == powers.digest_of(one.tool)
         ),
         keys=entry.keys,
         digest=entry.digest,
-        files=demand.powers.files,
-        agents=demand.agents,
+        files=powers.files,
+        agents=powers.agents,
     )
 
 
@@ -160,12 +151,11 @@ def safe_directories(settings: Settings) -> list[str]:
     return found
 
 
-def demand_of(settings: Settings, environ: Mapping[str, str] = os.environ) -> Demand:
+def power_set(settings: Settings, environ: Mapping[str, str] = os.environ) -> Powers:
     """The power set of a workspace, as its files are now. Raises `ConfigError`."""
     workspace = settings.workspace
     own = power_settings(settings.own, workspace)
-    agents, digests = _agents(settings, environ)
-    return Demand(Powers(own, named_files(own, workspace), agents), digests)
+    return Powers(own, named_files(own, workspace), _agents(settings, environ))
 
 
 def untrusted_error(workspace: str, trust: Trust, what: str) -> TrustError:
@@ -183,10 +173,8 @@ def untrusted_error(workspace: str, trust: Trust, what: str) -> TrustError:
 # Agents
 
 
-def _agents(
-    settings: Settings, environ: Mapping[str, str]
-) -> tuple[dict[str, Any], dict[str, str]]:
-    """What each agent of the workspace may do, and the digests of their files.
+def _agents(settings: Settings, environ: Mapping[str, str]) -> dict[str, Any]:
+    """What each agent of the workspace can do, by its file.
 
     Folders outside the workspace are not looked into: it is not known yet whether it is trusted.
     """
@@ -195,15 +183,13 @@ def _agents(
     own = [root for root in roots if root.kind == "agent" and root.label == "workspace"]
     reading = read_documents(own)
     powers: dict[str, Any] = {}
-    digests: dict[str, str] = {}
     for found in reading.found:
         if found.refused or found.origin != "workspace":
             continue
         entry = reading.read(found)
         if entry.document is not None and not entry.reason:
             powers[found.path] = powers_of(entry.document)
-            digests[found.path] = entry.sha256
-    return powers, digests
+    return powers
 
 
 def powers_of(document: Any) -> dict[str, Any]:

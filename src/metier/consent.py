@@ -1,7 +1,8 @@
 """What the user agreed to: tools, agents, and the files that commands name."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from metier.config import Config
 from metier.config.powers import file_digest, files_of
@@ -21,13 +22,13 @@ def consented(tool: str, agent_id: str, config: Config, trust: Trust) -> bool:
     return any(one.tool == tool and one.agent == agent_id for one in trust.consents)
 
 
-def check_agent(row: Row, trust: Trust) -> None:
-    """Raise `TrustError` unless an agent is the user's own, or one that was trusted as it is."""
-    if row.origin == "user" or trust.agents.get(row.path) == row.sha256:
+def check_agent(row: Row, powers: Mapping[str, Any], trust: Trust) -> None:
+    """Raise `TrustError` unless an agent is the user's own, or can do no more than was trusted."""
+    if row.origin == "user" or trust.agents.get(row.path) == powers:
         return
     why = "it is not part of the workspace that you trusted"
     if row.path in trust.agents:
-        why = "its file changed while it was being read"
+        why = "what it can do has changed since you trusted it"
     message = f"agent '{row.handle}' does not run: {why}"
     raise TrustError(message, where=row.path, hint="metier trust")
 

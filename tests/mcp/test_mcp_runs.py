@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ from mcp.types import CallToolResult
 
 from conftest import Workspace
 from mcp_served import ERAS, asked, called, data_of, error_of, refreshed, server_over
+from metier.cli.mcp import opened, stamp
 from metier.cli.session import Session
+from metier.config.record import TrustRecord
 from metier.mcp.answers import schema
 from metier.mcp.serve import serving
 
@@ -138,3 +141,21 @@ def test_a_run_that_is_at_work_when_the_server_ends_is_cancelled_and_kept(
         run_id = asked(server, talk)
     with refreshed(workspace.root) as catalog:
         assert catalog.agency.store.run(run_id).state == "cancelled"
+
+
+def test_a_server_follows_the_users_trust_while_it_serves(workspace: Workspace) -> None:
+    workspace.write("agents/quick.yaml", QUICK)
+    session = Session(root=str(workspace.root), quiet=True, for_host=True)
+    args = {"agent": "quick", "task": "x", "model": "offline"}
+    fresh = partial(opened, session, allow_run=True)
+    with serving(fresh, allow_run=True, stamp=stamp) as server:
+        assert error_of(called(server, "run_start", args))["code"] == "WORKSPACE_UNTRUSTED"
+        workspace.trust()
+        assert data_of(called(server, "run_start", args))["agentId"] == "quick"
+        TrustRecord().drop(str(workspace.root))
+        assert error_of(called(server, "run_start", args))["code"] == "WORKSPACE_UNTRUSTED"
+        workspace.trust()
+        workspace.write("metier.toml", SETTINGS)
+        assert error_of(called(server, "run_start", args))["code"] == "WORKSPACE_UNTRUSTED"
+        workspace.skill("newcomer")
+        assert "newcomer" in str(data_of(called(server, "skill_list", {})))

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from mcp.types import ElicitResult, InputRequiredResult, Tool
 
 from conftest import Workspace
 from mcp_served import ERAS, asked, called, data_of, error_of, example, refreshed, server_over
+from metier.cli.mcp import opened
+from metier.cli.session import Session
 from metier.config import ProbeSetting
 from metier.mcp.answers import result, schema
 from metier.mcp.serve import serving
@@ -367,17 +370,15 @@ def test_a_probe_is_a_command_and_does_not_run_unless_it_is_allowed(
     )
     workspace.skill("finder", "Searches the web.", extra="capabilities: [web-search]")
     workspace.trust()
-    from metier.cli.mcp import _without_probes
-    from metier.cli.session import Session
 
     def session() -> Session:
         return Session(root=str(workspace.root), quiet=True, for_host=True)
 
     args = {"requires": ["web-search"], "mode": "strict"}
-    with serving(_without_probes(session()).catalog) as server:
+    with serving(partial(opened, session(), allow_run=False)) as server:
         assert data_of(called(server, "capability_resolve", args))["selected"]
     assert not mark.exists()
-    with serving(session().catalog, allow_run=True) as server:
+    with serving(partial(opened, session(), allow_run=True), allow_run=True) as server:
         called(server, "capability_resolve", args)
     assert mark.exists()
     wanted = ProbeSetting("web-search", ("touch", str(mark)), 10.0, is_users=False)

@@ -274,7 +274,9 @@ sources = [{{ type = "remote", location = "https://127.0.0.1:9/x.md", sha256 = "
 
     def _is_fine(self, event: Event) -> bool:
         if event.name == "os.posix_spawn":
-            return " ".join(map(str, cast(Sequence[object], event.args[1]))).endswith(f"hook refresh --root {self.root}")
+            return " ".join(map(str, cast(Sequence[object], event.args[1]))).endswith(
+                f"hook refresh --root {self.root}"
+            )
         if event.name == "ctypes.dlopen":
             return event.args == (None,)
         if event.name == "subprocess.Popen":  # click asks the user's shell for its version

@@ -187,9 +187,12 @@ def test_a_digest_trusts_for_one_catalogue_and_records_nothing(
 def test_an_agent_that_changes_after_the_digest_does_not_run(shop: Workspace) -> None:
     shop.trust()
     with Catalog.open(shop.root) as catalog:
-        shop.write("agents/worker.json", agent(systemPrompt="Swapped."))
+        shop.write("agents/worker.json", agent(systemPrompt="Other prose."))
         catalog.refresh()
-        with pytest.raises(TrustError, match="changed while it was being read"):
+        assert catalog.run_sync("worker", "work").success
+        shop.write("agents/worker.json", agent().replace('"word": "x"', '"word": "evil"'))
+        catalog.refresh()
+        with pytest.raises(TrustError, match="what it can do has changed"):
             catalog.run_sync("worker", "work")
 
 

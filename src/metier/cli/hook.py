@@ -151,7 +151,7 @@ def _let_speak(session: Session) -> None:
 
 
 def _is_trusted_now(review: Review) -> bool:
-    if review.demand.powers.is_empty and review.entry is None:
+    if review.powers.is_empty and review.entry is None:
         return True
     show(review, err=True)
     return click.confirm("Trust this workspace?", err=True)

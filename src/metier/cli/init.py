@@ -67,7 +67,7 @@ def _trust_if_harmless(session: Session) -> None:
     review = Review(session)
     if review.foreign or review.state == "trusted":
         return
-    if review.entry is None and review.demand.powers.is_empty:
+    if review.entry is None and review.powers.is_empty:
         review.record(speak=False)
         session.note("it is trusted: there is nothing in it yet that needs a review")
     else:

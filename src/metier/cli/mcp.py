@@ -2,17 +2,24 @@
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
+from metier.boundary import Boundary
+from metier.catalog import Catalog
 from metier.cli.hook import own_command, print_plan
 from metier.cli.session import Session, metier_command
 from metier.errors import UsageError
 from metier.hooks.changes import apply
 from metier.hooks.hosts import Scope
+from metier.hooks.prepare import depended_on
+from metier.hooks.verdict import stamp_of
 from metier.mcp.hosts import HOSTS
 from metier.mcp.install import plan_install, plan_uninstall
 from metier.mcp.place import PORT, TOKEN_HINT, Place, read_token
@@ -127,11 +134,21 @@ def _refuse_strays(action: str | None, over_http: bool) -> None:
 # Serving
 
 
-def _without_probes(session: Session) -> Session:
-    """The session with a catalogue that starts no command: not even a probe."""
-    boundary = session.boundary
-    session.boundary = boundary._replace(config=boundary.config._replace(probes=()))
-    return session
+@contextmanager
+def opened(session: Session, *, allow_run: bool) -> Iterator[Catalog]:
+    """The catalogue under the user's trust as it is now; without runs not even a probe starts."""
+    fresh = session.anew()
+    if not allow_run:
+        boundary = fresh.boundary
+        fresh.boundary = boundary._replace(config=boundary.config._replace(probes=()))
+    with fresh.catalog() as catalog:
+        yield catalog
+
+
+def stamp(catalog: Catalog) -> list[str]:
+    """What the user's trust depends on, as it is now."""
+    boundary = Boundary(catalog.workspace, catalog.trust, catalog.config)
+    return [stamp_of(path) for path in depended_on(boundary)]
 
 
 def _serve(
@@ -148,9 +165,9 @@ def _serve(
     from metier.mcp.serve import run_http, run_stdio  # the SDK loads a lot
 
     os.environ.setdefault("METIER_OFFLINE", "1")  # no host waits for sources of cards
-    serving = session if allow_run else _without_probes(session)
+    fresh = partial(opened, session, allow_run=allow_run)
     if not over_http:
-        run_stdio(serving.catalog, allow_run=allow_run)
+        run_stdio(fresh, allow_run=allow_run, stamp=stamp)
         return 0
 
     def ready(url: str) -> None:
@@ -160,7 +177,8 @@ def _serve(
         session.note(f"serving {url}")
 
     token = read_token(token_file) if token_file else os.environ.get("METIER_MCP_TOKEN", "")
-    run_http(serving.catalog, Place(address, port, token, names), ready, allow_run=allow_run)
+    place = Place(address, port, token, names)
+    run_http(fresh, place, ready, allow_run=allow_run, stamp=stamp)
     session.note("stopped")
     return 0
 

@@ -6,16 +6,15 @@ from typing import Any
 
 import click
 
-from metier.boundary import Demand, demand_of, recorded, safe_directories, untrusted_error
+from metier.boundary import power_set, recorded, safe_directories, untrusted_error
 from metier.cli.layout import flowed
 from metier.cli.session import Session
+from metier.config.described import described, differences
 from metier.config.owners import foreign_owner
-from metier.config.powers import described, differences
+from metier.config.powers import Powers
 from metier.config.record import Entry, TrustRecord
 from metier.core.escapes import visible
 from metier.errors import TrustError
-from metier.hooks.journal import STATE
-from metier.storage.places import state_room, user_room
 from metier.values.trust import Trust
 
 SPEAK = "its skills, cards and abilities may be put into prompts by a hook"
@@ -28,12 +27,12 @@ class Review:
         self.workspace = session.workspace()
         settings = session.settings()
         self.foreign = foreign_owner(self.workspace, safe_directories(settings))
-        self.demand: Demand = demand_of(settings)
+        self.powers: Powers = power_set(settings)
         self.entry: Entry | None = recorded(self.workspace)
 
     @property
     def digest(self) -> str:
-        return self.demand.powers.digest
+        return self.powers.digest
 
     @property
     def state(self) -> str:
@@ -47,7 +46,7 @@ class Review:
         """What differs from the power set on record, a line each."""
         if self.entry is None or self.state != "changed":
             return []
-        return differences(self.entry.powers, self.demand.powers)
+        return differences(self.entry.powers, self.powers)
 
     def require_owner(self) -> None:
         """Raise `TrustError` when the workspace belongs to another user of the system."""
@@ -58,17 +57,17 @@ class Review:
     def record(self, *, speak: bool) -> None:
         """Write to the user's record that the workspace is trusted as it was read."""
         record = TrustRecord(workspace=self.workspace)
-        record.put(self.workspace, Entry.of(self.demand.powers, speak=speak))
+        record.put(self.workspace, Entry.of(self.powers, speak=speak))
 
     def rows(self, *, speak: bool) -> list[tuple[str, str]]:
         """Everything that the workspace could do, and what of it has changed, for people."""
-        rows = [("workspace", self.workspace), *described(self.demand.powers)]
+        rows = [("workspace", self.workspace), *described(self.powers)]
         rows += [("speak", SPEAK)] if speak else []
         rows += [("changed", one) for one in self.changes()]
         return [*rows, ("digest", self.digest)]
 
     def to_json(self) -> dict[str, Any]:
-        powers = self.demand.powers
+        powers = self.powers
         return {
             "schemaVersion": "1",
             "workspace": self.workspace,
@@ -139,11 +138,6 @@ def offered(session: Session) -> bool:
     review.record(speak=False)
     del session.boundary
     return True
-
-
-def is_hook_used(workspace: str) -> bool:
-    """Whether a catalogue was ever prepared for hooks, here or for all workspaces."""
-    return any(room.info(STATE) is not None for room in (state_room(workspace), user_room()))
 
 
 def prepare_hooks(session: Session) -> None:

@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -55,6 +56,12 @@ class Session:
         self.verbose = verbose
         self.trust_once = trust_once
         self.for_host = for_host
+
+    def anew(self) -> "Session":
+        """The same options, with settings and trust that are read again."""
+        made = copy(self)
+        made.__dict__.pop("boundary", None)
+        return made
 
     def workspace(self) -> str:
         return workspace_of(self.root)

@@ -41,10 +41,10 @@ ERROR_PAGES: dict[str, str] = {
         "metier.toml, pyproject.toml, your own metier.toml, or the environment. Correct it there."
     ),
     "WORKSPACE_UNTRUSTED": (
-        "The workspace may not do that until you trust it. metier reads the documents of any "
-        "folder; commands, servers, models, keys, probes, sources and agents of a folder count "
-        "only once you have seen them: 'metier trust' shows each and asks. After a change you are "
-        "asked again. In CI set METIER_TRUST to the digest that 'metier trust --show' prints."
+        "The workspace may not do that until you trust it. Commands, servers, models, keys, "
+        "probes, sources and agents of a folder count only once you have seen them: 'metier trust' "
+        "shows each and asks, and asks again after a change. In CI set METIER_TRUST to the digest "
+        "that 'metier trust --show' prints."
     ),
     "TRUST_RECORD_INVALID": (
         "The file in which metier keeps what you trust cannot be read, so nothing is trusted. "

@@ -17,12 +17,22 @@ class Keeper:
 
     A connection to SQLite belongs to one thread, and what a catalogue remembers is not made for
     several. Every question sees the catalogue as it is then: what another process has written is
-    there, and a file that took the place of the old one is opened instead.
+    there, and a file that took the place of the old one is opened instead. So is another catalogue
+    when the user's trust in the workspace has changed.
     """
 
-    def __init__(self, opened: Callable[[], AbstractContextManager[Catalog]]) -> None:
-        """`opened` gives the catalogue, open and ready to be asked; it is called in the thread."""
+    def __init__(
+        self,
+        opened: Callable[[], AbstractContextManager[Catalog]],
+        stamp: Callable[[Catalog], object] = lambda _: None,
+    ) -> None:
+        """`opened` gives the catalogue, open and ready to be asked; it is called in the thread.
+
+        `stamp` changes with what the user's trust depends on.
+        """
         self._opened = opened
+        self._stamp = stamp
+        self._stamped: object = None
         self._holding = ExitStack()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="catalogue")
         self._catalog: Catalog | None = None
@@ -43,12 +53,16 @@ class Keeper:
         self._thread.shutdown()
 
     def _current(self) -> Catalog:
-        if self._catalog is not None and _mark(self._catalog.store.path) != self._mark:
+        if self._catalog is not None and self._is_outdated(self._catalog):
             self._leave()
         if self._catalog is None:
             self._catalog = self._holding.enter_context(self._opened())
             self._mark = _mark(self._catalog.store.path)
+            self._stamped = self._stamp(self._catalog)
         return self._catalog
+
+    def _is_outdated(self, catalog: Catalog) -> bool:
+        return _mark(catalog.store.path) != self._mark or self._stamp(catalog) != self._stamped
 
     def _leave(self) -> None:
         self._catalog = None

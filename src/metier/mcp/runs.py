@@ -27,8 +27,15 @@ class Workshop:
     cancelled, and can be resumed later.
     """
 
-    def __init__(self, opened: Callable[[], AbstractContextManager[Catalog]]) -> None:
+    def __init__(
+        self,
+        opened: Callable[[], AbstractContextManager[Catalog]],
+        stamp: Callable[[Catalog], object] = lambda _: None,
+    ) -> None:
+        """`stamp` changes with what the user's trust in the workspace depends on."""
         self._opened = opened
+        self._stamp = stamp
+        self._stamped: object = None
         self._loop = asyncio.new_event_loop()
         self._thread: threading.Thread | None = None
         self._catalog: Catalog | None = None
@@ -88,7 +95,24 @@ class Workshop:
         if self._catalog is None:
             self._holding = self._opened()
             self._catalog = self._holding.__enter__()
+            self._stamped = self._stamp(self._catalog)
         return self._catalog
+
+    def _forget_trust(self) -> None:
+        """Have the catalogue opened anew when the user's trust may have changed.
+
+        Runs that are at work keep it; until they have ended, no other one begins.
+        """
+        if self._catalog is None or self._stamp(self._catalog) == self._stamped:
+            return
+        if self._at_work:
+            raise UsageError(
+                "the workspace or its trust has changed while agents run",
+                code="RUN_BUSY",
+                hint="wait for them to end",
+            )
+        self._holding.__exit__(None, None, None)
+        self._catalog = None
 
     async def _begin(self, args: Args) -> dict[str, Any]:
         """Begin a run, and wait until it is on the record."""
@@ -96,6 +120,7 @@ class Workshop:
             raise UsageError(
                 f"{MOST_AT_ONCE} runs are at work", code="RUN_BUSY", hint="wait for one to end"
             )
+        self._forget_trust()
         catalog, model = await self._open(), args.get("model", "")
         if model:
             catalog.agency.model(model)  # a wrong name is told before anything runs

@@ -20,12 +20,23 @@ from metier.mcp.runs import Workshop
 from metier.mcp.server import make_server
 
 Opened = Callable[[], AbstractContextManager[Catalog]]
+Stamp = Callable[[Catalog], object]
+"""Changes with what the user's trust in the workspace depends on."""
+
+
+def _no_stamp(_catalog: Catalog) -> object:
+    return None
 
 
 @contextmanager
-def serving(opened: Opened, *, allow_run: bool = False) -> Iterator[Server[Any]]:
-    """A server over the catalogue that `opened` gives; closed at the end of the block."""
-    keeper, shop = Keeper(opened), Workshop(opened)
+def serving(
+    opened: Opened, *, allow_run: bool = False, stamp: Stamp = _no_stamp
+) -> Iterator[Server[Any]]:
+    """A server over the catalogue that `opened` gives; closed at the end of the block.
+
+    It is opened anew when `stamp` changes.
+    """
+    keeper, shop = Keeper(opened, stamp), Workshop(opened, stamp)
     try:
         keeper.start()
         yield make_server(keeper, shop.tools() if allow_run else ())
@@ -35,20 +46,25 @@ def serving(opened: Opened, *, allow_run: bool = False) -> Iterator[Server[Any]]
 
 
 def run_http(
-    opened: Opened, place: Place, ready: Callable[[str], None], *, allow_run: bool = False
+    opened: Opened,
+    place: Place,
+    ready: Callable[[str], None],
+    *,
+    allow_run: bool = False,
+    stamp: Stamp = _no_stamp,
 ) -> None:
     """Serve over HTTP until a signal asks for the end."""
     place.check(allow_run=allow_run)
     _log_to_standard_error()
-    with place.bound() as bound, serving(opened, allow_run=allow_run) as server:
+    with place.bound() as bound, serving(opened, allow_run=allow_run, stamp=stamp) as server:
         asyncio.run(serve_http(server, place, bound, ready))
 
 
-def run_stdio(opened: Opened, *, allow_run: bool = False) -> None:
+def run_stdio(opened: Opened, *, allow_run: bool = False, stamp: Stamp = _no_stamp) -> None:
     """Serve over standard input and output until the client closes them, or a signal comes."""
     _log_to_standard_error()
     with ExitStack() as stack:
-        server = stack.enter_context(serving(opened, allow_run=allow_run))
+        server = stack.enter_context(serving(opened, allow_run=allow_run, stamp=stamp))
         asyncio.run(_over_stdio(server, stack.close))
 
 

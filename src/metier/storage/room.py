@@ -19,7 +19,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _OURS = (
     ".db", ".db-wal", ".db-shm", ".db-journal", ".json", ".jsonl", ".log", ".state", ".lock",
-    ".flag", ".resumed", ".md", ".trust", ".told",
+    ".flag", ".resumed", ".md", ".trust", ".told", ".new",
 )  # fmt: skip
 """The endings of the names that metier gives to files of state."""
 
@@ -53,10 +53,7 @@ class Room:
             os.makedirs(self._home, mode=0o700, exist_ok=True)
             folder = _own_folder(os.open(self._home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
             for part in self._parts:
-                try:  # noqa: SIM105  # a hook does not load contextlib
-                    os.mkdir(part, 0o700, dir_fd=folder)
-                except FileExistsError:
-                    pass
+                _make_folder(part, folder)
                 folder = _stepped(folder, part)
             os.close(folder)
         except OSError as error:
@@ -259,6 +256,17 @@ def _content(descriptor: int, largest: int, path: str) -> bytes:
     if len(content) > largest:
         raise OSError(None, f"it has more than {largest} bytes", path)
     return content
+
+
+def _make_folder(name: str, folder: int) -> None:
+    """Make a folder inside another, unless it exists; that one is closed when it fails."""
+    try:
+        os.mkdir(name, 0o700, dir_fd=folder)
+    except FileExistsError:
+        return
+    except OSError:
+        os.close(folder)
+        raise
 
 
 def _stepped(folder: int, part: str) -> int:

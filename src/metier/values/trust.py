@@ -31,8 +31,8 @@ class Trust(NamedTuple):
     """Of the power set that was trusted."""
     files: Mapping[str, str] = NOTHING
     """The files that commands name: path in the workspace → sha256."""
-    agents: Mapping[str, str] = NOTHING
-    """The agents' files: path in the workspace → sha256."""
+    agents: Mapping[str, Any] = NOTHING
+    """The agents' files: path in the workspace → what each agent can do."""
     detail: str = ""
     """Why it is not trusted, in words, if that is not plain."""
 
