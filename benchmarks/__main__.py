@@ -14,6 +14,7 @@ from pathlib import Path
 
 import metier
 from benchmarks import abilities, hooks, mcp, providers, refresh, resolve, runs, sanitize, start
+from benchmarks.folders import own_folders
 from benchmarks.measure import Bar
 
 SUITES = {
@@ -36,7 +37,10 @@ def main() -> int:
     options = parser.parse_args()
     results: list[Bar] = []
     compileall.compile_dir(str(Path(metier.__file__).parent), quiet=1)
-    with tempfile.TemporaryDirectory(prefix="metier-bench-") as scratch:
+    with (
+        tempfile.TemporaryDirectory(prefix="metier-bench-") as scratch,
+        own_folders(Path(scratch)),
+    ):
         for name in options.suites or SUITES:
             gc.collect()
             gc.freeze()  # what other suites left is not looked through in this one

@@ -6,7 +6,7 @@ from itertools import accumulate
 from pathlib import Path
 from random import Random
 
-from benchmarks.folders import own_folders, trust
+from benchmarks.folders import trust
 from benchmarks.measure import Bar, alternate, cpu, median
 from metier.catalog import Catalog
 from metier.config import Config
@@ -37,7 +37,7 @@ def bars(scratch: Path) -> Iterator[Bar]:
         asked = frozenset(words(task))
         return [len(asked & content) for content in contents]
 
-    with own_folders(scratch), _trusted(workspace) as catalog:
+    with _trusted(workspace) as catalog:
         catalog.refresh()
         ours: dict[str, Callable[[str], object]] = {
             "abilities_for_task": lambda task: abilities_for_task(abilities, task, agent=AGENT),

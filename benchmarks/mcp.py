@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from benchmarks.folders import own_folders, trust
+from benchmarks.folders import trust
 from benchmarks.measure import Bar, median
 from metier import Catalog
 from metier.config import Config
@@ -62,11 +62,6 @@ class Load(NamedTuple):
 
 
 def bars(scratch: Path) -> Iterator[Bar]:
-    with own_folders(scratch):
-        yield from _bars(scratch)
-
-
-def _bars(scratch: Path) -> Iterator[Bar]:
     root = scratch / "served"
     _skills(root)
     with served([sys.executable, "-m", "metier", "mcp", "--http", "--port", "0", "--json",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks import floor
 from benchmarks.corpus import unpack
-from benchmarks.folders import own_folders, trust
+from benchmarks.folders import trust
 from benchmarks.measure import Bar, alternate, cpu, cpu_of_process, median, peak_megabytes
 from metier import Catalog
 from metier.storage.places import state_room
@@ -24,14 +24,13 @@ _COLD_IN_A_PROCESS = (
 def bars(scratch: Path) -> Iterator[Bar]:
     root, what = unpack(scratch / "refresh")
     workspace = str(root)
-    with own_folders(scratch):
-        trust(workspace)
-        yield _cold(workspace, scratch, what)
-        yield _memory(workspace)
-        with Catalog.open(workspace, home="/nowhere") as catalog:
-            catalog.refresh()
-            yield from _idle_and_one_file(catalog, root, what)
-        yield _command(workspace, what)
+    trust(workspace)
+    yield _cold(workspace, scratch, what)
+    yield _memory(workspace)
+    with Catalog.open(workspace, home="/nowhere") as catalog:
+        catalog.refresh()
+        yield from _idle_and_one_file(catalog, root, what)
+    yield _command(workspace, what)
 
 
 def _cold(workspace: str, scratch: Path, what: str) -> Bar:

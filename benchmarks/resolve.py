@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 
 from benchmarks.corpus import unpack
-from benchmarks.folders import own_folders, trust
+from benchmarks.folders import trust
 from benchmarks.measure import Bar, alternate, cpu_of_process, median, peak_megabytes
 from metier import Catalog
 from metier.config import Config
@@ -47,8 +47,7 @@ for question in questions(pool)[:5]:
 
 
 def bars(scratch: Path) -> Iterator[Bar]:
-    with own_folders(scratch):
-        yield from _real(scratch)  # first: 100,000 skills leave a heap that slows what follows
+    yield from _real(scratch)  # first: 100,000 skills leave a heap that slows what follows
     yield from _synthetic()
     yield _memory()
 

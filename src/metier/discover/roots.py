@@ -11,7 +11,7 @@ from metier.errors import UsageError
 from metier.values.files import KINDS, Kind, Origin, Root
 
 FIRST_USER_RANK = 5_000
-"""After the folders of the workspace, before what nobody trusts."""
+"""After the folders of the workspace, before untrusted ones."""
 
 
 def roots_for(workspace: str, config: Config, home: str) -> list[Root]:

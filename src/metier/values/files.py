@@ -24,9 +24,9 @@ KIND_OF: dict[str, Kind] = {word: kind for kind in KINDS for word in (kind, PLUR
 """By what it may be called: one or many."""
 
 Origin = Literal["user", "workspace", "untrusted"]
-"""Whose document it is: the user's own, a trusted workspace's, or anybody's."""
+"""Whose document it is: the user's own, a trusted workspace's, or an untrusted one's."""
 UNTRUSTED_RANK = 10_000
-"""Added to the rank of a document that nobody trusts: it comes after all others."""
+"""Added to the rank of untrusted documents, so that they come after all others."""
 
 KeyPath = tuple[str | int, ...]
 """Where a value stands in front matter: `("triggers", "keywords", 0)`."""
@@ -49,7 +49,7 @@ class Root(NamedTuple):
     only: str = ""
     """The one file in it that is wanted, by name; all when empty."""
     origin: Origin = "workspace"
-    """Whose documents they are; those below another workspace's root are nobody's we trust."""
+    """Whose documents they are; those below another workspace's root count as untrusted."""
 
 
 class Found(NamedTuple):
