@@ -31,6 +31,8 @@ PROMPTED = tuple(host for host in HOSTS if host != "cursor")
 PROMPT = "Please refund the invoice in this PDF"
 NEUTRAL = "Hello there, how are you?"
 SESSION = "5f0c1f9e-8f0a-4d5e-9d43-6a1f2f7b9c10"
+OWN_ONLY = b"metier: only your own skills and cards are used: this workspace may not speak\n"
+"""What a hook says on standard error in a workspace that may not speak."""
 UNDER = 9_500
 """Characters that an answer must stay under."""
 
@@ -289,7 +291,8 @@ class Hooks:
             timeout=120,
             check=False,
         )
-        assert (finished.returncode, finished.stderr) == (0, b"")
+        assert finished.returncode == 0
+        assert finished.stderr in (b"", OWN_ONLY)
         return finished.stdout
 
     def text(self, host: str, given: bytes | Mapping[str, Any], **env: str) -> str:
