@@ -29,6 +29,8 @@ NOT_ENTERED = frozenset(
     }
 )  # fmt: skip
 _VENV_MARK = "pyvenv.cfg"
+_TELLING = frozenset({*SKILL_NAMES, *MARKS, _VENV_MARK})
+"""Names that say what a folder is."""
 _OTHER_SEPARATOR = os.sep != "/"
 _LARGEST = 1 << 20
 LARGEST: dict[Kind, int] = {
@@ -164,17 +166,18 @@ class _Walk:
         is_marked = False
         for entry in entries:
             name = entry.name
-            if name in SKILL_NAMES:
-                documents.append(entry)
-            elif name in MARKS:
-                is_marked = True
+            if name in _TELLING:
+                if name == _VENV_MARK:
+                    del self._linked_folders[linked:]
+                    entries.close()
+                    return []
+                if name in MARKS:
+                    is_marked = True
+                else:
+                    documents.append(entry)
             elif entry.is_dir(follow_symlinks=False):
                 if name not in NOT_ENTERED:
                     folders.append(entry.path)
-            elif name == _VENV_MARK:
-                del self._linked_folders[linked:]
-                entries.close()
-                return []
             elif entry.is_symlink() and name not in NOT_ENTERED:
                 self._linked_folders.append(entry.path)
         if is_marked and self._is_another_root(self._visited[-1]):
@@ -262,9 +265,11 @@ class _Walk:
             source, rank = self._own_source
             if "/." in path or path[0] == "." or _OTHER_SEPARATOR:
                 path, source, rank = self._place(shown)
+            origin = self._origin
             found = Found(
-                self._kind, path, self._ranked(rank), size, info.st_mtime_ns, "",
-                file, source, info.st_ino, "", "", info.st_ctime_ns, self._origin,
+                self._kind, path, rank if origin != "untrusted" else rank + UNTRUSTED_RANK,
+                size, info.st_mtime_ns, "", file, source, info.st_ino, "", "",
+                info.st_ctime_ns, origin,
             )  # fmt: skip
             self._found.append(found)
 
