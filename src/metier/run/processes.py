@@ -38,23 +38,29 @@ async def run_process(
     When it exits, prints too much or the caller is cancelled, all that it started in its session
     is killed. What has left the session on its own lives on.
     """
-    loop = asyncio.get_running_loop()
-    transport, watch = await loop.subprocess_exec(
-        lambda: _Watch(most_output),
-        *argv,
-        cwd=folder,
-        env=dict(environment),
-        stdin=asyncio.subprocess.PIPE if stdin is not None else asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,
+    starting = asyncio.ensure_future(
+        asyncio.get_running_loop().subprocess_exec(
+            lambda: _Watch(most_output),
+            *argv,
+            cwd=folder,
+            env=dict(environment),
+            stdin=asyncio.subprocess.PIPE if stdin is not None else asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
     )
+    try:
+        transport, watch = await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        await asyncio.shield(asyncio.ensure_future(_end_once_started(starting)))
+        raise
     try:
         if stdin is not None:
             _feed(transport, stdin)
         await watch.over
     finally:
-        await _end(transport, watch)
+        await asyncio.shield(asyncio.ensure_future(_end(transport, watch)))
     code = transport.get_returncode()
     return Ended(-1 if code is None else code, bytes(watch.output), bytes(watch.errors), watch.full)
 
@@ -90,6 +96,9 @@ class _Watch(asyncio.SubprocessProtocol):
         _settle(self.closed)
 
 
+Started = tuple[asyncio.SubprocessTransport, _Watch]
+
+
 def _settle(future: "asyncio.Future[None]") -> None:
     if not future.done():
         future.set_result(None)
@@ -100,6 +109,16 @@ def _feed(transport: asyncio.SubprocessTransport, stdin: bytes) -> None:
     assert isinstance(pipe, asyncio.WriteTransport)
     pipe.write(stdin)
     pipe.close()
+
+
+async def _end_once_started(starting: "asyncio.Future[Started]") -> None:
+    """Let a command that is being started come up, and end it with all its children.
+
+    Half started it has no process group to kill yet.
+    """
+    await asyncio.wait((starting,))
+    if not starting.cancelled() and starting.exception() is None:
+        await _end(*starting.result())
 
 
 async def _end(transport: asyncio.SubprocessTransport, watch: _Watch) -> None:
