@@ -18,6 +18,8 @@ def own_folders(scratch: Path) -> Iterator[None]:
         "XDG_CONFIG_HOME": str(scratch / "settings"),
     }
     before = {name: os.environ.get(name) for name in given}
+    for path in given.values():
+        os.mkdir(path, 0o700)
     os.environ.update(given)
     try:
         yield

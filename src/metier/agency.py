@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import os
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
@@ -93,8 +94,8 @@ class Agency:
         self._secret = secret
         self.consent: set[str] = set()
         """Names of the tools that were allowed for this one time."""
-        self._record_counts = True
-        """Whether the consent on record holds: not for a run whose agent has changed since."""
+        self._is_reviewed = True
+        """Whether consent that was given before holds: not for a run whose agent has changed."""
 
     @cached_property
     def tools(self) -> ToolExecutor:
@@ -109,10 +110,8 @@ class Agency:
         """Whether the user agreed that an agent calls a tool: now, in settings, or on record."""
         if tool in self.consent:
             return True
-        trust = self._catalog.trust
-        if not self._record_counts:
-            trust = trust._replace(consents=frozenset())
-        return consented(tool, agent_id, self._catalog.config, trust)
+        config, trust = self._catalog.config, self._catalog.trust
+        return self._is_reviewed and consented(tool, agent_id, config, trust)
 
     def _check_files(self, argv: Sequence[str], folder: str) -> None:
         """Raise `TrustError` when a file that a command names is not the one that was trusted."""
@@ -246,15 +245,20 @@ class Agency:
     def _servers(self, profile: AgentProfile) -> contextlib.AbstractAsyncContextManager[None]:
         """The MCP servers whose tools the agent, or one that it delegates to, lists."""
         wanted = {name for one in self.involved(profile) for name in allowed_tools(one)}
-        return connected(self.tools, self._catalog.config.servers, wanted, self._check_files)
+        workspace = self._catalog.workspace
+        servers = [
+            one._replace(folder=os.path.join(workspace, one.folder or ""))
+            for one in self._catalog.config.servers
+        ]
+        return connected(self.tools, servers, wanted, self._check_files)
 
     def check_stored(self, profile: AgentProfile) -> None:
-        """Let the consent on record hold only if a run's agent can do what today's agent can.
+        """Let earlier consent hold only if a run's agent can do what today's agent can.
 
         A run keeps the profile that it began with, and runs may come from elsewhere.
         """
         now = self.profile(profile.agent_id)
-        self._record_counts = now is not None and powers_of(now) == powers_of(profile)
+        self._is_reviewed = now is not None and powers_of(now) == powers_of(profile)
         if now is not None:
             self._check_agents(self.involved(now))
 

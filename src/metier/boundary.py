@@ -1,7 +1,7 @@
 """What a workspace may do: settings → powers → the user's trust → the settings in force."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from metier.config import Config, Settings, find_workspace, read_settings
@@ -154,7 +154,11 @@ def safe_directories(settings: Settings) -> list[str]:
 def power_set(settings: Settings, environ: Mapping[str, str] = os.environ) -> Powers:
     """The power set of a workspace, as its files are now. Raises `ConfigError`."""
     workspace = settings.workspace
-    own = power_settings(settings.own, workspace)
+    try:
+        own = power_settings(settings.own, workspace)
+    except RecursionError:
+        where = settings.own[0].source
+        raise ConfigError("the settings are nested too deeply", where=where) from None
     return Powers(own, named_files(own, workspace), _agents(settings, environ))
 
 
@@ -197,7 +201,7 @@ def powers_of(document: Any) -> dict[str, Any]:
     from metier.run.workflow import allowed_tools, delegates  # loads the templates
 
     steps = list(_steps(document.data.get("workflow") or ()))
-    named = [tool for step in steps for tool in (step.get("config") or {}).get("tools") or ()]
+    named = [tool for step, _ in steps for tool in (step.get("config") or {}).get("tools") or ()]
     delegation = document.data.get("delegation") or {}
     return {
         "id": document.id,
@@ -205,22 +209,43 @@ def powers_of(document: Any) -> dict[str, Any]:
         "models": [document.data["model"]] if document.data.get("model") else [],
         "delegates": sorted({*delegates(document), *(delegation.get("to") or ())}),
         "steps": [
-            {"step": step["stepId"], "tool": step["config"]["tool"],
-             "input": step["config"].get("input") or {}}
-            for step in steps
-            if step.get("type") == "tool"
+            _acting(step, within)
+            for step, within in steps
+            if step.get("type") in ("tool", "delegate")
         ],
-    }  # fmt: skip
+    }
 
 
-def _steps(steps: Any) -> Iterator[dict[str, Any]]:
-    """These steps and all inside them."""
+def _acting(step: Mapping[str, Any], within: Sequence[str]) -> dict[str, Any]:
+    """What a step calls, with what, and when."""
+    config = step["config"]
+    return {
+        "step": step["stepId"],
+        "tool": config.get("tool") or "",
+        "agent": config.get("targetAgent") or "",
+        "input": config.get("input") or {},
+        "condition": f"if {step['condition']}" if step.get("condition") else "",
+        "within": list(within),
+    }
+
+
+def _steps(steps: Any, within: tuple[str, ...] = ()) -> Iterator[tuple[dict[str, Any], Any]]:
+    """These steps and all inside them, each with what decides whether and how often it runs."""
     for step in steps:
-        yield step
+        yield step, within
         config = step.get("config") or {}
         for key in ("then", "else", "steps"):
-            yield from _steps(config.get(key) or ())
-        yield from _steps([step["compensate"]] if step.get("compensate") else ())
+            yield from _steps(config.get(key) or (), (*within, _around(step, key)))
+        undo = [step["compensate"]] if step.get("compensate") else ()
+        yield from _steps(undo, (*within, f"to take back {step['stepId']}"))
+
+
+def _around(step: Mapping[str, Any], key: str) -> str:
+    config = step["config"]
+    if step["type"] == "conditional":
+        return f"{'if' if key == 'then' else 'unless'} {config.get('condition')}"
+    over = config.get("over") or config.get("while")
+    return f"for each of {over}" if over else f"in {step['stepId']}"
 
 
 # Keys

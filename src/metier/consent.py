@@ -1,11 +1,10 @@
 """What the user agreed to: tools, agents, and the files that commands name."""
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from metier.config import Config
-from metier.config.powers import file_digest, files_of
+from metier.config.powers import UNREADABLE, file_digest, files_of
 from metier.errors import TrustError
 from metier.values.rows import Row
 from metier.values.trust import Trust
@@ -14,10 +13,11 @@ from metier.values.trust import Trust
 def consented(tool: str, agent_id: str, config: Config, trust: Trust) -> bool:
     """Whether the user's settings, or the record of this workspace, let an agent call a tool."""
     server = next((one for one in config.servers if tool.startswith(f"{one.name}__")), None)
-    if server is not None and f"{server.name}/*" in config.tools.allow:
-        return True
     command = next((one for one in config.tools.commands if one.name == tool), None)
-    if tool in config.tools.allow and (command is None or command.is_users):
+    is_meant = not (server.hides_users if server else command is not None and not command.is_users)
+    if server is not None and is_meant and f"{server.name}/*" in config.tools.allow:
+        return True
+    if tool in config.tools.allow and is_meant:
         return True
     return any(one.tool == tool and one.agent == agent_id for one in trust.consents)
 
@@ -36,8 +36,8 @@ def check_agent(row: Row, powers: Mapping[str, Any], trust: Trust) -> None:
 def check_files(argv: Sequence[str], folder: str, workspace: str, trust: Trust) -> None:
     """Raise `TrustError` when a file that a command names is not the one that was trusted."""
     for path in files_of(("tools.", {"argv": list(argv), "folder": folder}), workspace):
-        now = file_digest(os.path.join(workspace, path))
-        if trust.files.get(path) != now:
+        now = file_digest(path, workspace)
+        if trust.files.get(path) != now or now.startswith(UNREADABLE):
             raise TrustError(
                 f"{path} has changed since you trusted this workspace",
                 where=path,

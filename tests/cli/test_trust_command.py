@@ -125,7 +125,7 @@ def test_every_power_is_shown_as_what_it_is(
         ["server", "far: https://mcp.example.com/x"],
         ["server", "notes: python3 -m notes; env: NOTES_FOLDER=notes"],
         ["model", "house: https://llm.example.com/v1, key in HOUSE_KEY"],
-        ["setting", 'mounts = [{"path": "../team"}]'],
+        ["setting", 'mounts.team = {"path": "../team"}'],
         ["probe", "web-search: curl https://example.com"],
         ["setting", 'tools.allow = ["build"]'],
         ["command", "build: sh build.sh 'two words'; sees CI_TOKEN; asks for your consent"],
@@ -172,7 +172,7 @@ def test_json_has_the_power_set_and_what_it_would_be_agreed_to(
 
 def test_the_state_is_told(demanding: Agents, metier: Metier) -> None:
     demanding.trust(speak=True)
-    assert metier("trust", "--show").err == "state: trusted\n"
+    assert metier("trust", "--show").err == "state: trusted; it may speak\n"
     data = metier("trust", "--show", "--json").data
     assert (data["state"], data["speak"]) == ("trusted", True)
     demanding.write("build.sh", "rm -rf /\n")
@@ -247,7 +247,7 @@ def test_the_digest_that_was_shown_is_accepted_without_a_question(
     kept = entry(empty_home, demanding)
     assert (kept["digest"], kept["speak"]) == (digest, False)
     assert [(one["tool"], one["agent"]) for one in kept["consents"]] == [("build", "one")]
-    assert metier("trust", "--show").err == "state: trusted\n"
+    assert metier("trust", "--show").err == "state: trusted; it may not speak\n"
     assert metier("run", "one", "x").out == "built\n"
     assert demanding.calls() == ["built"]
 
@@ -461,8 +461,8 @@ def test_what_is_ignored_is_one_line(demanding: Agents, metier: Metier) -> None:
     listed = metier("list")
     assert (listed.code, listed.out.split("\t")[0]) == (0, "good")
     assert listed.err == (
-        "note: this workspace is not trusted; ignored: mounts, tools.allow, tools.build and 5 more;"
-        " to review it: metier trust\n"
+        "note: this workspace is not trusted; ignored: mounts.team, tools.allow, tools.build"
+        " and 5 more; to review it: metier trust\n"
     )
     assert metier("list", "--quiet").err == ""
 
@@ -613,7 +613,7 @@ def test_a_fresh_workspace_is_trusted_and_does_not_speak(
     assert (made.code, made.err.splitlines()[0]) == (0, HARMLESS)
     kept = entry(empty_home, workspace)
     assert (kept["speak"], kept["consents"]) == (False, [])
-    assert metier("trust", "--show").err == "state: trusted\n"
+    assert metier("trust", "--show").err == "state: trusted; it may not speak\n"
     assert metier("hook", "refresh").err == "found 0 skills and 0 cards\n"
     again = metier("init")
     assert (again.code, HARMLESS in again.err, TO_REVIEW in again.err) == (0, False, False)

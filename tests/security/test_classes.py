@@ -106,7 +106,7 @@ def test_no_power_of_an_untrusted_workspace_reaches_the_settings(place: Place) -
     assert config.agents == ("a",)
     assert config.own_disabled == ("mine",)
     assert set(config.ignored) == {
-        "host-folders", "tokenizer", "mounts", "folders.agents", "tools.x", "mcp.x",
+        "host-folders", "tokenizer", "mounts.srv", "folders.agents", "tools.x", "mcp.x",
         "models.default", "probes.x", "capabilities.forceInclude", "capabilities.skillThreshold",
     }  # fmt: skip
 

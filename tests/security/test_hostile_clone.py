@@ -163,6 +163,8 @@ def test_mcp_serves_documents_and_leaves_the_strangers_text_out_of_prompts(clone
             "clientInfo": {"name": "test", "version": "1"}}},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
         {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call},
+        {"jsonrpc": "2.0", "id": 4, "method": "prompts/get", "params": {
+            "name": "standard", "arguments": {"task": "pdf pdf invoices"}}},
         {"jsonrpc": "2.0", "id": 3, "method": "tools/call",
          "params": {"name": "skill_list", "arguments": {}}},
     ]  # fmt: skip
@@ -170,6 +172,7 @@ def test_mcp_serves_documents_and_leaves_the_strangers_text_out_of_prompts(clone
     assert_harmless(clone, ran)
     answers = {one.get("id"): one for one in map(json.loads, ran.stdout.splitlines())}
     assert MARK not in json.dumps(answers[2])
+    assert MARK not in json.dumps(answers[4])
     assert "consumer" in json.dumps(answers[3])
     assert "metier trust" not in ran.stdout
     assert "sha256:" not in json.dumps(answers[2])

@@ -33,7 +33,32 @@ api-key-env = "LOCAL_KEY"
 [mcp.files]
 command = "python"
 args = ["-m", "servers.files", "--config=servers/config.json"]
+env = { BASH_ENV = "servers/env.sh" }
+[tools.decoy]
+argv = ["sh", "run.sh"]
+folder = "tools"
+[tools.joined]
+argv = ["python", "-mservers.more"]
+[tools.inner]
+argv = ["sh", "-c", ". ./tools/inner.sh; echo > written.txt"]
+[tools.folder]
+argv = ["python", "app"]
+[tools.linked]
+argv = ["./out"]
 """
+BOSS = json.dumps(
+    {
+        "agentId": "boss",
+        "description": "Delegates.",
+        "workflow": [
+            {
+                "stepId": "d",
+                "type": "delegate",
+                "config": {"targetAgent": "worker", "input": {"cmd": "fine"}},
+            }
+        ],
+    }
+)
 AGENT = {
     "agentId": "worker",
     "description": "Works.",
@@ -51,6 +76,11 @@ def shop(workspace: Workspace) -> Workspace:
     workspace.write("tools/count.sh", "echo counted\n")
     workspace.write("servers/files.py", "")
     workspace.write("servers/config.json", "{}")
+    for name in ("run.sh", "tools/run.sh", "tools/inner.sh", "servers/more.py", "servers/env.sh",
+                 "app/__main__.py"):  # fmt: skip
+        workspace.write(name, "")
+    (workspace.root / "out").symlink_to("/bin/true")
+    workspace.write("agents/boss.json", BOSS)
     workspace.write("agents/worker.json", json.dumps(AGENT))
     workspace.write("agents/prose.md", "---\nname: prose\ndescription: Writes.\n---\nWrite.\n")
     workspace.skill("a")
@@ -65,12 +95,35 @@ def agent(**changes: object) -> str:
     return json.dumps({**AGENT, **changes})
 
 
+def led_elsewhere(link: Path) -> None:
+    link.unlink()
+    link.symlink_to("/bin/false")
+
+
 POWERS: dict[str, Callable[[Workspace], object]] = {
     "a command line": lambda shop: shop.write("metier.toml", SETTINGS.replace("{word}", "-x")),
     "a new command": lambda shop: shop.write("metier.toml", SETTINGS + '[tools.z]\nargv = ["z"]\n'),
     "a consent": lambda shop: shop.write("metier.toml", SETTINGS.replace('"count"]', '"other"]')),
     "an address": lambda shop: shop.write("metier.toml", SETTINGS.replace(":9/", ":10/")),
     "a variable": lambda shop: shop.write("metier.toml", SETTINGS.replace("LOCAL_", "OTHER_")),
+    "a mount of other settings": lambda shop: shop.write(
+        "pyproject.toml", '[tool.metier]\nmounts = [{ path = "../x", label = "two" }]\n'
+    ),
+    "a profile of other settings": lambda shop: shop.write(
+        "pyproject.toml", "[tool.metier.capabilities.profiles.q]\nmaxTokens = 9\n"
+    ),
+    "a file behind a decoy": lambda shop: shop.write("tools/run.sh", "echo changed\n"),
+    "a module that is joined to its option": lambda shop: shop.write("servers/more.py", "x = 1\n"),
+    "a script inside a command line": lambda shop: shop.write("tools/inner.sh", "echo changed\n"),
+    "the main file of a folder": lambda shop: shop.write("app/__main__.py", "x = 1\n"),
+    "where a link leads": lambda shop: led_elsewhere(shop.root / "out"),
+    "a file in the environment of a server": lambda shop: shop.write("servers/env.sh", "x=1\n"),
+    "what a delegate is given": lambda shop: shop.write(
+        "agents/boss.json", BOSS.replace('"fine"', '"evil"')
+    ),
+    "when a tool is called": lambda shop: shop.write(
+        "agents/worker.json", agent().replace('"type": "tool"', '"type": "tool", "condition": "1"')
+    ),
     "a server": lambda shop: shop.write("metier.toml", SETTINGS.replace('"python"', '"sh"')),
     "other settings": lambda shop: shop.write(
         "pyproject.toml", '[tool.metier.probes.x]\nargv = ["x"]\n'
@@ -102,6 +155,7 @@ HARMLESS: dict[str, Callable[[Workspace], object]] = {
         "metier.toml", SETTINGS + '[folders]\nabilities = ["more"]\n'
     ),
     "lint": lambda shop: shop.write("metier.toml", SETTINGS + '[lint]\nignore = ["SK306"]\n'),
+    "what a command line writes": lambda shop: shop.write("written.txt", "done\n"),
     "a file that nothing names": lambda shop: shop.write("tools/other.sh", "echo\n"),
     "spaces and comments": lambda shop: shop.write("metier.toml", f"# hello\n\n{SETTINGS}"),
 }
@@ -438,3 +492,106 @@ def test_nothing_in_a_command_line_can_hide_from_the_review(
     assert run(["trust", "--show", "--root", str(workspace.root)]) == 0
     (line,) = (one for one in capsys.readouterr().out.split("\n") if one.startswith("command"))
     assert r"a\nb\u202ec\u200bd\U000e0041e\rf\x9bg" in line
+
+
+def test_a_default_in_a_schema_is_shown_as_part_of_the_command(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    schema = '{ type = "object", properties = { n = { type = "string", default = "HIDDEN" } } }'
+    workspace.write("metier.toml", f'[tools.x]\nargv = ["sh", "-c", "{{n}}"]\nschema = {schema}\n')
+    run(["trust", "--show", "--root", str(workspace.root)])
+    assert "HIDDEN" in capsys.readouterr().out
+
+
+def test_a_file_that_is_too_large_to_digest_does_not_start(
+    shop: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("metier.config.powers.LARGEST_FILE", 3)
+    shop.trust()
+    with Catalog.open(shop.root) as catalog:
+        catalog.refresh()
+        assert not catalog.run_sync("worker", "work").success
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ['disabled = ["mine"]', '[folders]\nabilities = ["../outside"]', "host-folders = true"],
+)
+def test_init_does_not_trust_what_needs_a_look(
+    setting: str, workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace.write("metier.toml", f"{setting}\n")
+    assert run(["init", "--root", str(workspace.root)]) == 0
+    assert "it is not trusted" in capsys.readouterr().err
+    assert trust_in(workspace).state == "new"
+
+
+def test_the_users_consent_for_their_server_is_not_for_the_workspaces(
+    workspace: Workspace, empty_home: Path
+) -> None:
+    folder = empty_home / ".config/metier"
+    folder.mkdir(parents=True)
+    users = '[tools]\nallow = ["srv/*", "srv__x"]\n'
+    (folder / "metier.toml").write_text(f'{users}[mcp.srv]\ncommand = "true"\n')
+    workspace.write("metier.toml", '[mcp.srv]\ncommand = "evil"\n')
+    workspace.trust()
+    with Catalog.open(workspace.root) as catalog:
+        assert not catalog.agency.is_allowed("srv__x", "worker")
+    (folder / "metier.toml").write_text(users)
+    with Catalog.open(workspace.root) as catalog:
+        assert catalog.agency.is_allowed("srv__x", "worker")
+
+
+def test_a_stored_run_whose_agent_is_gone_calls_no_tool_without_a_new_word(
+    shop: Workspace, empty_home: Path
+) -> None:
+    folder = empty_home / ".config/metier"
+    folder.mkdir(parents=True)
+    (folder / "metier.toml").write_text('[tools]\nallow = ["mine"]\n[tools.mine]\nargv = ["x"]\n')
+    shop.trust()
+    with Catalog.open(shop.root) as catalog:
+        catalog.refresh()
+        assert catalog.agency.is_allowed("mine", "worker")
+        catalog.agency.check_stored(AgentProfile.of({**AGENT, "agentId": "gone"}))
+        assert not catalog.agency.is_allowed("mine", "gone")
+
+
+def test_a_skill_of_the_workspace_cannot_take_the_place_of_the_users_by_its_path(
+    shop: Workspace, empty_home: Path
+) -> None:
+    mine = empty_home / ".claude/skills/mine"
+    mine.mkdir(parents=True)
+    (mine / "SKILL.md").write_text("---\nname: mine\ndescription: Mine. Use it.\n---\nMine.\n")
+    shop.skill("mine", "A stranger's. Use it.", folder="claude-user/mine")
+    shop.trust()
+    with Catalog.open(shop.root) as catalog:
+        catalog.refresh()
+        assert catalog.row("skill", "mine::claude-user/mine").description == "Mine. Use it."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"disabled = {'1' * 5000}", "[tools.x" + ".a" * 3000 + "]", "[mcp.y]\nargs = 5",
+        '[models.x]\nbase-url = "http://[::1"\napi-key-env = "K"',
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("command", ["trust", "list", "init"])
+def test_settings_that_make_no_sense_are_one_clear_line(
+    command: str, text: str, workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace.write("metier.toml", f"{text}\n")
+    more = ["--show"] if command == "trust" else []
+    code = run([command, *more, "--root", str(workspace.root)])
+    told = capsys.readouterr().err
+    assert code in (0, 2)
+    assert "INTERNAL" not in told
+    assert code == 0 or "CONFIG_INVALID" in told
+
+
+def test_a_setting_name_cannot_forge_a_line(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace.write("metier.toml", '[tools."x\\ntrusted: all is fine"]\nargv = ["x"]\n')
+    run(["list", "--root", str(workspace.root)])
+    assert not [line for line in capsys.readouterr().err.splitlines() if line[:7] == "trusted"]

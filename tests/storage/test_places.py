@@ -12,6 +12,7 @@ from metier.storage.places import (
     state_home,
     state_room,
     user_home,
+    user_room,
 )
 
 
@@ -106,3 +107,27 @@ def test_a_home_inside_a_clone_is_not_believed(tmp_path: Path) -> None:
     environ = {"HOME": str(tmp_path / "home")}
     assert not user_home(environ).startswith(str(tmp_path))
     assert len(ignored_folders(environ)) == 1
+
+
+def test_settings_in_a_folder_that_does_not_exist_are_not_believed_to_be_none(
+    tmp_path: Path,
+) -> None:
+    environ = {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "nowhere")}
+    assert config_folder(environ) == str(tmp_path / ".config/metier")
+    assert ignored_folders(environ) == [
+        f"XDG_CONFIG_HOME is ignored: {tmp_path}/nowhere does not exist"
+    ]
+
+
+def test_other_settings_have_another_catalogue_of_the_users_documents(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    first = user_room({"HOME": str(tmp_path)})
+    second = user_room({"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "other")})
+    assert first.path != second.path
+
+
+def test_a_home_inside_a_workspace_that_nothing_marks_is_not_believed(tmp_path: Path) -> None:
+    (tmp_path / "zip/h").mkdir(parents=True)
+    environ = {"HOME": str(tmp_path / "zip/h")}
+    assert user_home(environ) == str(tmp_path / "zip/h")
+    assert user_home(environ, str(tmp_path / "zip")) != str(tmp_path / "zip/h")

@@ -108,6 +108,8 @@ def _folders_of_its_own(folder: str) -> Iterator[None]:
         "XDG_CONFIG_HOME": os.path.join(folder, "config"),
     }
     before = {name: os.environ.get(name) for name in own}
+    for path in own.values():
+        os.mkdir(path, 0o700)
     os.environ.update(own)
     try:
         yield

@@ -225,7 +225,8 @@ def names_from_catalog(
             names = ask(catalog) if catalog.is_built() else []
     except MetierError:
         return []
-    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+    fitting = (name for name in names if name.startswith(incomplete))
+    return [CompletionItem(name) for name in fitting if name.isprintable()]
 
 
 def complete_names(kind: Kind) -> Callable[..., list[CompletionItem]]:
@@ -240,7 +241,7 @@ def complete_names(kind: Kind) -> Callable[..., list[CompletionItem]]:
 def shortened(names: Sequence[str], most: int = 3) -> str:
     """`a, b, c and 4 more`."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    return ", ".join(map(_one_line, names[:most])) + more
 
 
 def counted(count: int, one: str, many: str = "") -> str:

@@ -2,9 +2,10 @@
 
 import click
 
-from metier.boundary import check_digest
+from metier.boundary import check_digest, recorded
 from metier.cli.review import Review, has_terminal, prepare_hooks, show
 from metier.cli.session import Session, metier_command
+from metier.config.owners import main_worktree
 from metier.config.record import TrustRecord
 from metier.errors import TrustError, UsageError
 
@@ -50,7 +51,9 @@ def _show(session: Session, review: Review) -> None:
         return
     show(review)
     state = {"trusted": "trusted", "changed": "changed since it was trusted"}
-    session.note(f"state: {state.get(review.state, 'not trusted')}")
+    speaks = review.state == "trusted" and review.entry is not None and review.entry.speak
+    told = f"; it may{'' if speaks else ' not'} speak" if review.state == "trusted" else ""
+    session.note(f"state: {state.get(review.state, 'not trusted')}{told}")
 
 
 def _accept(session: Session, review: Review, digest: str) -> int:
@@ -96,6 +99,11 @@ def _tell(session: Session, review: Review) -> None:
 def _revoke(session: Session) -> int:
     workspace = session.workspace()
     was_known = TrustRecord(workspace=workspace).drop(workspace)
+    if not was_known and recorded(workspace) is not None:
+        main = main_worktree(workspace)
+        raise UsageError(
+            f"it is trusted as a worktree of {main}", hint=f"metier trust --revoke --root {main}"
+        )
     if was_known:
         prepare_hooks(session)
     if session.as_json:

@@ -75,6 +75,19 @@ def entries(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             for inner, entry in value.items():
                 whole = f"{key}.{inner}"
                 known = _BY_LOOSE_KEY.get(loose_key(whole)) if key == "capabilities" else None
-                yield known or whole, entry
+                yield from _by_name(known or whole, entry)
         else:
-            yield key, value
+            yield from _by_name(key, value)
+
+
+def _by_name(key: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """A setting whose parts are put together by name over all files, one by one."""
+    if key in ("capabilities.profiles", "capabilities.agents") and isinstance(value, dict):
+        yield from ((f"{key}.{name}", entry) for name, entry in value.items())
+    elif key == "mounts" and isinstance(value, list):
+        for entry in value:
+            table = entry if isinstance(entry, dict) else {"path": entry}
+            name = str(table.get("label") or table.get("path")).rstrip("/").rpartition("/")[2]
+            yield f"mounts.{name}", entry
+    else:
+        yield key, value

@@ -14,7 +14,7 @@ def described(powers: Powers) -> list[tuple[str, str]]:
     for path, agent in powers.agents.items():
         rows.append(("agent", _agent(path, agent)))
         rows += [("step", _step(agent["id"], one)) for one in agent["steps"]]
-    rows += [("file", f"{path}  sha256:{digest}") for path, digest in powers.files.items()]
+    rows += [("file", f"{path}  {_digest(digest)}") for path, digest in powers.files.items()]
     rows += [
         ("key", f"{variable} is sent to {', '.join(hosts)}")
         for variable, hosts in powers.keys().items()
@@ -28,15 +28,16 @@ def _setting(key: str, value: Any, powers: Powers) -> tuple[str, str]:
     if table == "tools" and "argv" in entry:
         asks = name in (powers.settings.get("tools.allow") or ())
         consent = "; asks for your consent" if asks else ""
-        where = _folder(entry)
-        return "command", f"{name}: {_argv(entry['argv'])}{where}{_variables(entry)}{consent}"
+        shown = f"{_argv(entry['argv'])}{_folder(entry)}{_variables(entry)}{_rest(entry)}"
+        return "command", f"{name}: {shown}{consent}"
     if table == "mcp" and "command" in entry:
         command = _argv([entry["command"], *(entry.get("args") or ())])
-        return "server", f"{name}: {command}{_folder(entry)}{_pairs(entry, 'env')}"
+        more = f"{_folder(entry)}{_pairs(entry, 'env')}{_rest(entry)}"
+        return "server", f"{name}: {command}{more}"
     if table == "mcp":
-        return "server", f"{name}: {entry.get('url')}{_pairs(entry, 'headers')}"
+        return "server", f"{name}: {entry.get('url')}{_pairs(entry, 'headers')}{_rest(entry)}"
     if table == "probes" and "argv" in entry:
-        return "probe", f"{name}: {_argv(entry['argv'])}"
+        return "probe", f"{name}: {_argv(entry['argv'])}{_rest(entry)}"
     if table == "models" and entry:
         key_env = entry.get("api-key-env")
         key_text = f", key in {key_env}" if key_env else ""
@@ -51,6 +52,19 @@ def _argv(argv: Any) -> str:
 def _variables(entry: Mapping[str, Any]) -> str:
     names = entry.get("environment") or []
     return f"; sees {', '.join(map(str, names))}" if isinstance(names, list) and names else ""
+
+
+_SHOWN = {"argv", "folder", "environment", "command", "args", "env", "url", "headers"}
+
+
+def _digest(text: str) -> str:
+    return f"sha256:{text}" if len(text) == 64 else text
+
+
+def _rest(entry: Mapping[str, Any]) -> str:
+    """Every other field: a default in a schema can be as much of a command as its words are."""
+    others = {key: value for key, value in entry.items() if key not in _SHOWN}
+    return "".join(f"; {key} = {_shown(value)}" for key, value in sorted(others.items()))
 
 
 def _folder(entry: Mapping[str, Any]) -> str:
@@ -76,7 +90,9 @@ def _agent(path: str, agent: Mapping[str, Any]) -> str:
 
 def _step(agent: str, step: Mapping[str, Any]) -> str:
     given = json.dumps(step["input"], ensure_ascii=False)
-    return f"{step['step']} of {agent} calls {step['tool']} with {given}"
+    what = f"calls {step['tool']}" if step["tool"] else f"delegates to {step['agent']}"
+    when = "".join(f", {one}" for one in (*step["within"], step["condition"]) if one)
+    return f"{step['step']} of {agent} {what} with {given}{when}"
 
 
 def differences(before: Mapping[str, Any], after: Powers) -> list[str]:

@@ -88,7 +88,8 @@ def layers_of(
             )
         is_users = not is_inside_it
         values = _flat(_toml(file, "" if is_users else workspace, required=True), file)
-        return [*layers, _layer(file, is_users, values)]
+        users = user_layer(user) if for_host else []
+        return [*layers, _layer(file, is_users, values), *users]
     layers += _of_workspace(workspace)
     return [*layers, *user_layer(user)]
 
@@ -151,6 +152,8 @@ def _toml(file: str, workspace: str, *, required: bool = False) -> dict[str, Any
         raise ConfigError("the file is not UTF-8", where=file, hint="save it as UTF-8") from None
     except RecursionError:
         raise ConfigError("not valid TOML: it is nested too deeply", where=file) from None
+    except ValueError as error:  # a number of thousands of digits
+        raise ConfigError(f"not valid TOML: {error}", where=file) from None
     except OSError as error:
         if not required and isinstance(error, FileNotFoundError) and not os.path.islink(file):
             return {}

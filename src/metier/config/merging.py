@@ -124,6 +124,12 @@ def _joined(key: str, stronger: Any, weaker: Any) -> Any:
     if key in ("mounts", "mcp", "probes"):
         name = {"mounts": "label", "mcp": "name", "probes": "capability"}[key]
         known = {getattr(one, name) for one in stronger}
+        if key == "mcp":
+            hidden = {one.name for one in weaker if one.is_users}
+            stronger = tuple(
+                one._replace(hides_users=not one.is_users and one.name in hidden)
+                for one in stronger
+            )
         return (*stronger, *(one for one in weaker if getattr(one, name) not in known))
     if key == "tools":
         return stronger.joined(weaker)

@@ -3,7 +3,8 @@
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from metier.config.classes import class_of, entries
@@ -14,6 +15,7 @@ from metier.storage.room import read_regular
 from metier.values.trust import NOTHING, Consent
 
 VERSION = 1
+UNREADABLE = "unreadable"
 LARGEST_FILE = 64 * 1024 * 1024
 """Bytes of a file that a command names."""
 
@@ -31,7 +33,7 @@ class Powers(NamedTuple):
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing that only a trusted workspace may do."""
-        return not self.agents and not any(class_of(key) == "power" for key in self.settings)
+        return not self.agents and not self.settings
 
     @property
     def digest(self) -> str:
@@ -76,7 +78,11 @@ def key_host(provider: str, entry: Mapping[str, Any]) -> str:
     """The host that a provider's key is sent to; the provider's own where no address is set."""
     from urllib.parse import urlsplit  # few workspaces name a model, and it is not small
 
-    return urlsplit(str(entry.get("base-url") or "")).netloc or f"{provider} (its own address)"
+    address = str(entry.get("base-url") or "")
+    try:
+        return urlsplit(address).netloc or f"{provider} (its own address)"
+    except ValueError:
+        return f"nowhere: {address} is no address"
 
 
 def entry_digest(entry: Any) -> str:
@@ -119,7 +125,7 @@ def _plain(value: Any) -> Any:
 def named_files(settings: Mapping[str, Any], workspace: str) -> dict[str, str]:
     """The sha256 of every workspace file that a tool, server or probe names, by its path."""
     return {
-        path: file_digest(os.path.join(workspace, path))
+        path: file_digest(path, workspace)
         for path in sorted({path for one in settings.items() for path in files_of(one, workspace)})
     }
 
@@ -129,44 +135,74 @@ def files_of(setting: tuple[str, Any], workspace: str) -> list[str]:
     key, entry = setting
     if not isinstance(entry, Mapping):
         return []
-    if key.startswith("mcp."):
-        argv = [entry.get("command") or "", *(entry.get("args") or ())]
-    elif key.startswith(("tools.", "probes.")):
-        argv = list(entry.get("argv") or ())
-    else:
+    if not key.startswith(("mcp.", "tools.", "probes.")):
         return []
     env = entry.get("env")
+    argv = [entry.get("command"), *_list(entry.get("args")), *_list(entry.get("argv"))]
     argv += list(env.values()) if isinstance(env, Mapping) else []
     words = [word for word in argv if isinstance(word, str) and word]
     folder = entry.get("folder")
-    folders = [workspace, os.path.join(workspace, folder if isinstance(folder, str) else "")]
-    found = (_inside(name, folders, workspace) for name in _names(words))
-    return sorted({path for path in found if path})
+    folders = {workspace, os.path.join(workspace, folder if isinstance(folder, str) else "")}
+    found = {_inside(name, one, workspace) for name in set(_names(words)) for one in folders}
+    parts = {part for word in words for part in _PARTS.findall(word)}
+    inside = {_inside(part, one, workspace) for part in parts for one in folders}
+    found |= {path for path in inside if path and _is_program(os.path.join(workspace, path))}
+    return sorted(path for path in found if path)
+
+
+def _is_program(path: str) -> bool:
+    """Whether a file looks like something that runs, and not like what a command writes."""
+    return path.endswith(_SCRIPTS) or os.access(path, os.X_OK)
+
+
+_SCRIPTS = (".sh", ".bash", ".py", ".js", ".mjs", ".ts", ".rb", ".pl", ".php", ".lua", ".ps1")
+
+
+def _list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else []
 
 
 def _names(argv: Sequence[str]) -> Iterator[str]:
-    """What may be the name of a file: each word, what follows a `=`, and modules after `-m`."""
+    """What may be the name of a file: words, what follows a `=`, modules after `-m`, programs."""
     for place, word in enumerate(argv):
         if place > 0 or "/" in word:
             yield word
             yield word.partition("=")[2]
-        if place and argv[place - 1] == "-m":
-            parts = word.replace(".", "/")
+            yield from (f"{word}/{name}" for name in ("__main__.py", "index.js", "package.json"))
+        module = word if place and argv[place - 1] == "-m" else word.removeprefix("-m")
+        if place and (module != word or argv[place - 1] == "-m"):
+            parts = module.replace(".", "/")
             yield from (f"{parts}.py", f"{parts}/__main__.py", f"{parts}/__init__.py")
 
 
-def _inside(name: str, folders: Iterable[str], workspace: str) -> str:
-    """The path in the workspace of the file that a word names; empty when it names none."""
-    for folder in folders:
-        real = os.path.realpath(os.path.join(folder, name)) if "\0" not in name else ""
-        if name and is_inside(real, workspace) and os.path.isfile(real):
-            return os.path.relpath(real, workspace)
-    return ""
+_PARTS = re.compile(r"[\w./+@-]+")
+"""What a file's name could be inside a word such as `. ./x; y`."""
 
 
-def file_digest(path: str) -> str:
-    """The sha256 of a regular file; a word in its place when it cannot be read."""
+def _inside(name: str, folder: str, workspace: str) -> str:
+    """The path in the workspace of the file that a word names; empty when it names none.
+
+    A link counts by itself when it leads out of the workspace.
+    """
+    if "\0" in name:
+        return ""
+    path = os.path.normpath(os.path.join(folder, name))
+    real = os.path.realpath(path)
+    if is_inside(real, workspace):
+        return os.path.relpath(real, workspace) if os.path.isfile(real) else ""
+    is_link = is_inside(path, workspace) and path != workspace
+    return os.path.relpath(path, workspace) if is_link else ""
+
+
+def file_digest(path: str, workspace: str) -> str:
+    """The sha256 of a file of the workspace, or what is there instead.
+
+    What a link leads to outside is not read.
+    """
+    real = os.path.realpath(os.path.join(workspace, path))
+    if not is_inside(real, workspace):
+        return f"link to {real}"
     try:
-        return hashlib.sha256(read_regular(path, LARGEST_FILE)).hexdigest()
+        return hashlib.sha256(read_regular(real, LARGEST_FILE)).hexdigest()
     except OSError as error:
-        return f"unreadable: {error.strerror}"
+        return f"{UNREADABLE}: {error.strerror}"

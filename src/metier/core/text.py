@@ -52,17 +52,23 @@ def is_part_of_word(char: str) -> bool:
 
 
 def printable(text: str) -> str:
-    """`text` with control and direction characters written out, so that no terminal obeys them."""
+    """`text` with control, direction and zero-width characters written out."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(ascii(char)[1:-1] if _is_unprintable(char) else char for char in text)
 
 
 def _is_unprintable(char: str) -> bool:
-    return (char < " " and char not in "\t\n") or "\x7f" <= char <= "\x9f" or char in _DIRECTIONS
+    if char < "\xa0":
+        return (char < " " and char not in "\t\n") or char >= "\x7f"
+    return char in _HIDDEN or "\U000e0000" <= char <= "\U000e0fff"
 
 
-_DIRECTIONS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_HIDDEN = frozenset(
+    "\u061c\u180e\u200b\u200c\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e"
+    "\u2060\u2061\u2062\u2063\u2064\u2066\u2067\u2068\u2069\ufeff"
+)
+"""Direction, zero-width and line characters; not U+200D, which joins emoji."""
 
 
 def jaccard(left: frozenset[str], right: frozenset[str]) -> float:

@@ -65,9 +65,12 @@ _by_rank_and_path = itemgetter(2, 1)
 def _once(found: list[Found]) -> list[Found]:
     """The first of several with one path, or with one resolved file, of a kind."""
     seen: set[tuple[str, str]] = set()
+    users = {(one.kind, one.path): one.file for one in found if one.origin == "user"}
     kept = []
     for one in found:
         path, file = (one.kind, one.path), (one.kind, one.file)
+        if users.get(path, one.file) != one.file:
+            continue  # a folder of the workspace is called like one of the user's
         if path not in seen and file not in seen:
             kept.append(one)
             seen.add(path)

@@ -69,7 +69,7 @@ def _prompt(catalog: Catalog, name: str, task: str) -> GetPromptResult:
     if not task.strip():
         raise UsageError("the task is empty", hint="give the argument 'task'")
     profile = profiles[name]
-    injection = catalog.inject(task, agent=name)
+    injection = catalog.inject(task, agent=name, include_untrusted=False)
     errors = [issue for issue in injection.issues if issue.is_error]
     if errors:
         first = errors[0]

@@ -72,7 +72,7 @@ def _unreachable(name: str, error: MetierError) -> Tool:
 
 
 def _check_server(server: ServerSetting, check: CheckFiles) -> None:
-    check((server.command, *server.args), server.folder or "")
+    check((server.command, *server.args, *server.env.values()), server.folder or "")
 
 
 @asynccontextmanager

@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-STATE_VARIABLE = "METIER_STATE_DIR"
+STATE_VARIABLE, _CONFIG = "METIER_STATE_DIR", "XDG_CONFIG_HOME"
 _NAME_LENGTH = 40
 _DIGEST_BYTES = 8
 _LARGEST_SETTINGS = 1 << 20
@@ -30,15 +30,15 @@ _LARGEST_SETTINGS = 1 << 20
 def config_folder(environ: Mapping[str, str] | None = None, workspace: str = "") -> str:
     """Where the user's settings and the trust record are."""
     environ = os.environ if environ is None else environ
-    home = user_home(environ)
-    given = _accepted(environ, "XDG_CONFIG_HOME", workspace, home)
+    home = user_home(environ, workspace)
+    given = _accepted(environ, _CONFIG, workspace, home)
     return os.path.join(given or os.path.join(home, ".config"), "metier")
 
 
 def state_home(environ: Mapping[str, str] | None = None, workspace: str = "") -> str:
     """The folder of all state: by the environment, the user's settings, or the XDG default."""
     environ = os.environ if environ is None else environ
-    home = user_home(environ)
+    home = user_home(environ, workspace)
     if given := _accepted(environ, STATE_VARIABLE, workspace, home):
         return given
     if chosen := _chosen_by_settings(environ, workspace, home):
@@ -54,8 +54,14 @@ def state_room(workspace: str, environ: Mapping[str, str] | None = None) -> Room
 
 
 def user_room(environ: Mapping[str, str] | None = None, workspace: str = "") -> Room:
-    """The state that belongs to no workspace: the catalogue of the user's own documents."""
-    return Room(state_home(environ, workspace), "user")
+    """The state that belongs to no workspace: the catalogue of the user's own documents.
+
+    Each folder of settings has its own: a process that was made to read other settings must not
+    change what all others see.
+    """
+    settings = config_folder(environ, workspace).encode(errors="surrogateescape")
+    digest = blake2b(settings, digest_size=_DIGEST_BYTES).hexdigest()
+    return Room(state_home(environ, workspace), f"user-{digest}")
 
 
 def room_name(workspace: str) -> str:
@@ -68,10 +74,10 @@ def room_name(workspace: str) -> str:
     return f"{name.strip('-')[:_NAME_LENGTH] or 'workspace'}-{digest}"
 
 
-def user_home(environ: Mapping[str, str]) -> str:
+def user_home(environ: Mapping[str, str], workspace: str = "") -> str:
     """The user's home folder; the system's own record where HOME is not to be believed."""
     given = environ.get("HOME", "")
-    if given and not _objection(given, "", ""):
+    if given and os.path.isdir(given) and not _objection(given, workspace, ""):
         return given
     recorded = _recorded_home()
     if given and os.path.realpath(given) == os.path.realpath(recorded):
@@ -82,20 +88,28 @@ def user_home(environ: Mapping[str, str]) -> str:
 def ignored_folders(environ: Mapping[str, str] | None = None, workspace: str = "") -> list[str]:
     """A line for each variable whose folder is not used."""
     environ = os.environ if environ is None else environ
-    home = user_home(environ)
+    home = user_home(environ, workspace)
     lines = []
     if (given := environ.get("HOME", "")) and given != home:
-        lines.append(f"HOME is ignored: {given} {_objection(given, '', '')}")
-    for name in (STATE_VARIABLE, "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
+        why = _objection(given, workspace, "") or "does not exist"
+        lines.append(f"HOME is ignored: {given} {why}")
+    for name in (STATE_VARIABLE, "XDG_STATE_HOME", _CONFIG):
         given = environ.get(name, "")
-        if given and (why := _objection(given, workspace, home)):
+        if given and (why := _refusal(name, given, workspace, home)):
             lines.append(f"{name} is ignored: {given} {why}")
     return lines
 
 
 def _accepted(environ: Mapping[str, str], name: str, workspace: str, home: str) -> str:
     given = environ.get(name, "")
-    return given if given and not _objection(given, workspace, home) else ""
+    return given if given and not _refusal(name, given, workspace, home) else ""
+
+
+def _refusal(name: str, folder: str, workspace: str, home: str) -> str:
+    """Why the folder of a variable is not used: settings that are not there would be lost."""
+    if name == _CONFIG and not os.path.isdir(folder):
+        return "is relative" if not os.path.isabs(folder) else "does not exist"
+    return _objection(folder, workspace, home)
 
 
 def _objection(folder: str, workspace: str, home: str) -> str:
@@ -115,7 +129,7 @@ def _objection(folder: str, workspace: str, home: str) -> str:
 def _is_inside_workspace(folder: str, workspace: str, home: str) -> bool:
     """Whether a folder is in `workspace`, or below any root of one; a home folder is no root."""
     if workspace and not _is_below(home, workspace) and _is_below(folder, workspace):
-        return True
+        return folder != workspace or home != ""  # a home folder may be the workspace itself
     while folder != home:
         if any(os.path.lexists(os.path.join(folder, mark)) for mark in MARKS):
             return True

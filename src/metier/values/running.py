@@ -82,3 +82,5 @@ class ServerSetting(NamedTuple):
     """Whether the user named this address, so that it may be http beyond this machine."""
     is_users: bool = True
     """Whether the user's own settings name it, and not the workspace's."""
+    hides_users: bool = False
+    """Whether the user's own settings have one of that name too: their consent was for that."""
