@@ -32,6 +32,7 @@ from hooks.test_serve import (
 )
 from metier.hooks.lightjson import dump, parse, quoted_short
 from metier.hooks.store import ReadOnlyCatalogue
+from metier.storage.places import user_room
 
 HEAVY = frozenset(
     [
@@ -231,7 +232,8 @@ def test_no_place_of_the_state_loads_anything_heavy(place: str, of_user: Hooks) 
         "state inside": {"METIER_STATE_DIR": str(of_user.root / "state")},
         "no home": {"HOME": "relative"},
     }[place]
-    lock = of_user.home / ".local" / "state" / "metier" / "user" / "hook.lock"
+    room = user_room({"HOME": str(of_user.home), "XDG_CONFIG_HOME": str(of_user.home / "config")})
+    lock = Path(room.path) / "hook.lock"
     lock.mkdir(parents=True)  # so that no refresh begins
     _, modules = loaded(of_user, "codex", of_user.asked("codex"), **env)
     assert_light(modules)
@@ -247,7 +249,7 @@ def test_settings_of_the_user_that_move_the_state_load_one_parser(of_user: Hooks
     assert "tomllib" in modules
     own = [one for one in modules if one.startswith("metier.")]
     assert_light(own)
-    assert (of_user.home / "moved" / "user" / "metier.db").exists()
+    assert len(list((of_user.home / "moved").glob("user-*/metier.db"))) == 1
 
 
 def test_the_command_itself_loads_nothing_else(shared: Hooks) -> None:

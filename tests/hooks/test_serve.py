@@ -22,7 +22,7 @@ from metier.boundary import read_boundary
 from metier.core.render import REFERENCE_PREAMBLE
 from metier.hooks.prepare import UserCatalog, prepare, prepared_catalog
 from metier.hooks.serve import serve
-from metier.storage.places import state_room
+from metier.storage.places import state_room, user_room
 
 HOSTS = ("claude-code", "codex", "gemini", "copilot", "cursor", "opencode", "openclaw")
 NESTED = ("claude-code", "codex", "gemini")
@@ -207,7 +207,8 @@ class Hooks:
         self.settings("")
         self.room = state_room(str(self.root), self.environ)
         self.state = Path(self.room.path)
-        self.user_state = self.home / "state" / "metier" / "user"
+        (self.home / "config").mkdir()
+        self.user_state = Path(user_room(self.environ).path)
 
     def settings(self, capabilities: str) -> None:
         """Write the settings of `[capabilities]`; `prepare` makes them known."""

@@ -45,11 +45,15 @@ def cloned(filled: Hooks, monkeypatch: pytest.MonkeyPatch) -> Hooks:
         connection.commit()
     with filled.as_user():
         workspace_secret(filled.room)
-    for name in (".metier", "state/metier/user", f"state/metier/workspaces/{filled.state.name}"):
+    for name in (
+        ".metier",
+        f"state/metier/{filled.user_state.name}",
+        f"state/metier/workspaces/{filled.state.name}",
+    ):
         shutil.copytree(filled.state, filled.root / name)
     shutil.copytree(filled.home / "config", filled.root / "config")
     shutil.rmtree(filled.home)
-    filled.home.mkdir()
+    (filled.home / "config").mkdir(parents=True)
     return filled
 
 

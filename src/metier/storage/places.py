@@ -128,8 +128,10 @@ def _objection(folder: str, workspace: str, home: str) -> str:
 
 def _is_inside_workspace(folder: str, workspace: str, home: str) -> bool:
     """Whether a folder is in `workspace`, or below any root of one; a home folder is no root."""
-    if workspace and not _is_below(home, workspace) and _is_below(folder, workspace):
-        return folder != workspace or home != ""  # a home folder may be the workspace itself
+    is_home = not home and folder == workspace  # a home folder that a command is typed in
+    may_be_below = bool(workspace) and not is_home and not _is_below(home, workspace)
+    if may_be_below and _is_below(folder, workspace):
+        return True
     while folder != home:
         if any(os.path.lexists(os.path.join(folder, mark)) for mark in MARKS):
             return True
