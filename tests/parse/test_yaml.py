@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metier.parse.yaml import DEEPEST, Problem, YamlRejectedError, load_yaml, locate
+from metier.parse.yaml import DEEPEST, Places, Problem, YamlRejectedError, load_yaml
 
 SOURCE = Path(__file__).parents[2] / "src"
 
@@ -36,7 +36,7 @@ def refusal_if_any(text: str) -> Problem | None:
 def position_of(text: str, *path: str | int) -> tuple[int, int]:
     root = load_yaml(text).root
     assert root is not None
-    return locate(root, path)
+    return Places(root).locate(path)
 
 
 # What a scalar is

@@ -1,8 +1,11 @@
 """Indentation with tabs, which YAML does not allow, turned into spaces."""
 
+import re
+
 _WIDTHS = (2, 4, 8)
 """How wide a tab may be meant; 2 is what is written."""
 _BLANK = " \t\r"
+_MARK = re.compile("- +")
 
 
 def with_spaces(yaml: str) -> str | None:
@@ -47,10 +50,10 @@ def _columns(line: str, width: int) -> list[int]:
     """Where a line's text starts, and where it does after each `- ` of a list."""
     text = line.lstrip(" \t")
     columns = [len(line[: len(line) - len(text)].replace("\t", " " * width))]
-    while text.startswith("- "):
-        rest = text[1:].lstrip(" ")
-        columns.append(columns[-1] + len(text) - len(rest))
-        text = rest
+    at = 0
+    while mark := _MARK.match(text, at):
+        columns.append(columns[-1] + mark.end() - at)
+        at = mark.end()
     return columns
 
 

@@ -74,5 +74,12 @@ def _whole(text: str) -> str:
 
 
 def _may_overlap(keyword: str) -> bool:
-    """Whether its end is also its beginning."""
-    return any(keyword.startswith(keyword[-size:]) for size in range(1, len(keyword)))
+    """Whether its end is also its beginning (Knuth, Morris and Pratt)."""
+    same = [0]
+    """For each beginning of the keyword, how much of its end is also its beginning."""
+    for char in keyword[1:]:
+        size = same[-1]
+        while size and keyword[size] != char:
+            size = same[size - 1]
+        same.append(size + (keyword[size] == char))
+    return same[-1] > 0

@@ -2,9 +2,27 @@
 
 from collections.abc import Iterable
 
+_LONGEST = 200
+"""Characters of a word that may be a slip of the pen."""
+_MOST_LOOKED_FOR = 20
+
 
 def nearest(wanted: str, known: Iterable[str]) -> str:
     """The known word most like `wanted`; empty when none is near."""
     from difflib import get_close_matches  # only what goes wrong pays for it
 
+    if len(wanted) > _LONGEST:
+        return ""
     return next(iter(get_close_matches(wanted, list(known), n=1)), "")
+
+
+class Nearest:
+    """The same for the first of many words: to look for all of them would take too long."""
+
+    def __init__(self, known: Iterable[str]) -> None:
+        self._known = list(known)
+        self._left = _MOST_LOOKED_FOR
+
+    def to(self, wanted: str) -> str:
+        self._left -= 1
+        return nearest(wanted, self._known) if self._left >= 0 else ""

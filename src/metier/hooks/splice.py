@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
@@ -97,8 +98,8 @@ def remove(text: str, path: Steps) -> str:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
+        counts = Counter(key for key, _ in pairs)
+        twice = next(key for key, count in counts.items() if count > 1)
         raise ValueError(f"the key '{twice}' stands twice in one object")
     return found
 

@@ -9,9 +9,9 @@ from metier.values.outcomes import Issue
 
 _BOM = b"\xef\xbb\xbf"
 _FRONT_MATTER = re.compile(r"\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$", re.DOTALL | re.MULTILINE)
-_EMPTY_NAME = re.compile(rb"\nname[ \t]*:[ \t]*(?:''|\"\")?[ \t]*\r?(?=\n)")
+_EMPTY_NAME = re.compile(rb"\nname[ \t]*+:[ \t]*+(?:''|\"\")?[ \t]*+\r?(?=\n)")
 _NOT_PLAIN = frozenset({"true", "false", "null"})
-_TOP_LEVEL = re.compile(r"([A-Za-z_][\w.-]*[ \t]*:[ \t]+)(.*\S)[ \t]*$")
+_TOP_LEVEL = re.compile(r"([A-Za-z_][\w.-]*[ \t]*:[ \t]++)(.*\S)[ \t]*$")
 
 
 def fix(raw: bytes, issues: Iterable[Issue], folder: str) -> bytes:

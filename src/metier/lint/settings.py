@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from metier.config.capabilities import with_profile
-from metier.core.nearest import nearest
+from metier.core.nearest import Nearest
 from metier.core.relevance import SCORERS
 from metier.values.capabilities import CapabilitiesConfig
 from metier.values.outcomes import Issue
@@ -35,46 +35,52 @@ def lint_capabilities(
     `cards` are the ids of all cards, also of those left out: these have findings of their own.
     `files` are where the settings came from, strongest first.
     """
-    complaints = list(_complaints("", config, cards))
+    near = Nearest(sorted(cards))
+    complaints = list(_complaints("", config, cards, near))
     for name in config.profiles:
         alone = with_profile(CapabilitiesConfig(profiles=config.profiles), name)
-        complaints += _complaints(f"profiles.{name}.", alone, cards)
+        complaints += _complaints(f"profiles.{name}.", alone, cards, near)
+    places = _places(files)
+    nowhere = (files[0].path if files else "", 1)
     return [
-        Issue(one.code, one.message, *_place(one.name, files), 1, one.hint) for one in complaints
+        Issue(one.code, one.message, *places.get(one.name, nowhere), 1, one.hint)
+        for one in complaints
     ]
 
 
 def _complaints(
-    table: str, config: CapabilitiesConfig, cards: Collection[str]
+    table: str, config: CapabilitiesConfig, cards: Collection[str], near: Nearest
 ) -> Iterator[_Complaint]:
     for key, names in (("scorer", [config.scorer]), ("compare", config.compare)):
         for name in dict.fromkeys(names):
             if name not in SCORERS:
                 message = f"no scorer is called '{name}' ({table}{key})"
-                hint = _meant(name, SCORERS) or f"known: {', '.join(SCORERS)}"
+                hint = _meant(name, Nearest(sorted(SCORERS))) or f"known: {', '.join(SCORERS)}"
                 yield _Complaint("CD610", message, hint, name)
     for key, names in (("forceInclude", config.force_include), ("exclude", config.exclude)):
         for name in dict.fromkeys(names):
             if name not in cards:
                 message = f"no card is called '{name}' ({table}{key})"
-                yield _Complaint("CD611", message, _meant(name, cards) or "metier list cards", name)
+                yield _Complaint("CD611", message, _meant(name, near) or "metier list cards", name)
     if len(config.compare) > len(set(config.compare)):
         name = config.compare[0]
         message = f"the scorer '{name}' is compared with itself ({table}compare)"
         yield _Complaint("CD612", message, f"name two of: {', '.join(SCORERS)}", name)
 
 
-def _meant(name: str, known: Collection[str]) -> str:
-    near = nearest(name, sorted(known))
+def _meant(name: str, known: Nearest) -> str:
+    near = known.to(name)
     return f"did you mean '{near}'?" if near else ""
 
 
-def _place(name: str, files: Sequence[SettingsFile]) -> tuple[str, int]:
-    """The file and the line that name it: the first line with it behind the table's name."""
+def _places(files: Sequence[SettingsFile]) -> dict[str, tuple[str, int]]:
+    """The file and the line that name each name: the first one behind the table's name."""
+    places: dict[str, tuple[str, int]] = {}
     for path, text in files:
         lines = [line.partition("#")[0] for line in text.split("\n")]
         start = next((number for number, line in enumerate(lines) if _TABLE in line), len(lines))
         for number, line in enumerate(lines[start:], start + 1):
-            if f'"{name}"' in line or f"'{name}'" in line:
-                return path, number
-    return (files[0].path if files else "", 1)
+            for mark in ('"', "'"):
+                for name in line.split(mark)[1:-1]:  # what stands between two marks
+                    places.setdefault(name, (path, number))
+    return places

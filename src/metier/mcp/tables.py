@@ -10,7 +10,13 @@ import tomllib
 from collections.abc import Sequence
 from typing import Any
 
-_BRACKET = re.compile(r"^[\ufeff \t]*\[", re.MULTILINE)
+_PART = re.compile(
+    r'''#[^\n]*|"""(?:[^"\\]|\\.|"{1,2}(?!"))*+"{3,5}|"(?:[^"\\\n]|\\.)*+"'''
+    r"|'''(?:[^']|'{1,2}(?!'))*+'{3,5}|'[^'\n]*'"
+    r"|(?P<open>(?P<first>^[\ufeff \t]*)?[\[{])|(?P<close>[\]}])",
+    re.MULTILINE | re.DOTALL,
+)
+"""Comments, texts, and brackets outside of them."""
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -65,28 +71,31 @@ def remove(text: str, way: Sequence[str]) -> str:
 
     Comments after its last line stay: they are about what follows.
     """
-    new, end = text, len(text)
-    for start, keys in reversed(_headers(text)):
-        if keys[: len(way)] == list(way):
-            new = new[:start] + _comments_after(text[start:end]) + new[end:]
-        end = start
+    data = parse(text)
+    headers = _headers(text)
+    starts = [*(start for start, _ in headers), len(text)]
+    kept = [text[: starts[0]]]
+    for (start, keys), end in zip(headers, starts[1:], strict=True):
+        table = text[start:end]
+        kept.append(_comments_after(table) if keys[: len(way)] == list(way) else table)
+    new = "".join(kept)
     new = "" if is_blank(new) else new.rstrip() + _newline(text)
-    _check(text, new, way, _at(parse(text), way))
+    _check(text, new, way, _at(data, way))
     return new
 
 
 def _headers(text: str) -> list[tuple[int, list[str]]]:
-    """Where each table begins, and the keys that lead to it.
+    """Where each table begins, and the keys that lead to it; the text is known to be TOML.
 
     A line that begins with a bracket is a header when all before it is whole: else it is a part of
     a text or a list of several lines.
     """
-    found, start = [], 0
-    for bracket in _BRACKET.finditer(text):
-        at = bracket.start()
-        if _is_toml(text[start:at]):
-            found.append((at, _keys(text[at:].split("\n", 1)[0])))
-            start = at
+    found, depth = [], 0
+    for part in _PART.finditer(text):
+        if part["first"] is not None and not depth:
+            end = text.find("\n", part.end())
+            found.append((part.start(), _keys(text[part.start() : end if end >= 0 else None])))
+        depth += (part["open"] is not None) - (part["close"] is not None)
     return found
 
 

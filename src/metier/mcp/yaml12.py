@@ -15,7 +15,7 @@ _FENCED = re.compile(r"---[ \t]*\r?\n(.*?)^---[ \t]*\r?$", re.DOTALL | re.MULTIL
 _ODD_MARKS = re.compile("\r(?!\n)|[\x85\u2028\u2029\ufeff]|^\\.\\.\\.", re.MULTILINE)
 """Ends of lines and of documents, and other marks, that not everybody takes for such."""
 _NO_TEXT = re.compile(
-    r"null|~|true|false|-|[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?"
+    r"null|~|true|false|-|[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[-+]?[0-9]+)?"
     r"|0o[0-7]+|0x[0-9a-f]+|[-+]?\.inf|\.nan",
     re.IGNORECASE,
 )
@@ -77,7 +77,7 @@ def _of_key(key: ScalarNode, lines: list[str]) -> Iterator[str]:
     """A key is a text, and no `?` stands before it."""
     line, column = key.start_mark.line, key.start_mark.column
     is_text = key.style in _QUOTES or not (key.style or _NO_TEXT.fullmatch(key.value))
-    if not is_text or lines[line][:column].rstrip().endswith("?"):
+    if not is_text or _sign_before(lines[line], column) == "?":
         yield _at(line, "a key is no plain text")
 
 
@@ -115,8 +115,17 @@ def _behind(node: Node, lines: list[str]) -> Iterator[str]:
         yield _at(line, _GLUED)
 
 
+def _sign_before(line: str, column: int) -> str:
+    """The last character before a column that is no space."""
+    while column and line[column - 1].isspace():
+        column -= 1
+    return line[column - 1] if column else ""
+
+
 def _lines_of(node: Node, lines: list[str]) -> list[str]:
     start, end = node.start_mark, node.end_mark
+    if start.line == end.line:
+        return [lines[start.line][start.column : end.column]]
     own = lines[start.line : end.line + 1]
     own[-1] = own[-1][: end.column]
     own[0] = own[0][start.column :]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from metier.core.indentation import with_spaces
-from metier.parse.yaml import Problem, Tree, YamlRejectedError, load_yaml, locate
+from metier.parse.yaml import Places, Problem, Tree, YamlRejectedError, load_yaml
 from metier.values.files import KeyPath, Matter
 from metier.values.outcomes import Issue
 
@@ -244,10 +244,12 @@ def _tabbed(
 
 
 def _whole(tree: Tree, parts: _Parts) -> Matter:
+    places = Places(tree.root) if tree.root is not None else None
+
     def position(key_path: KeyPath) -> tuple[int, int]:
-        if tree.root is None:
+        if places is None:
             return 1, 1
-        line, column = locate(tree.root, key_path)
+        line, column = places.locate(key_path)
         return line + parts.yaml_line, column + 1
 
     return Matter(

@@ -101,31 +101,48 @@ def load_yaml(text: str) -> Tree:
     return Tree(_build(root, 1, problems), root, problems)
 
 
-def locate(root: Node, path: KeyPath) -> tuple[int, int]:
-    """Line and column of the value at `path`, or of the deepest part of it that exists."""
-    mark = root.start_mark
-    node = root
-    for step in path:
-        found = _child(node, step)
-        if found is None:
-            break
-        node, mark = found
-    return mark.line, mark.column
+class Places:
+    """Where the values of a tree stand. The keys of a mapping are gone through once."""
+
+    def __init__(self, root: Node) -> None:
+        self._root = root
+        self._children: dict[int, tuple[_Children, _Children]] = {}
+        """By the mapping: its keys as they are written, and in their loose form."""
+
+    def locate(self, path: KeyPath) -> tuple[int, int]:
+        """Line and column of the value at `path`, or of the deepest part of it that exists."""
+        mark = self._root.start_mark
+        node = self._root
+        for step in path:
+            found = self._child(node, step)
+            if found is None:
+                break
+            node, mark = found
+        return mark.line, mark.column
+
+    def _child(self, node: Node, step: str | int) -> tuple[Node, Any] | None:
+        if isinstance(step, int):
+            items = node.value if isinstance(node.value, list) else []
+            return (items[step], items[step].start_mark) if step < len(items) else None
+        if not isinstance(node, MappingNode):
+            return None
+        if id(node) not in self._children:
+            self._children[id(node)] = _by_key(node)
+        written, loose = self._children[id(node)]
+        return written.get(step) or loose.get(loose_key(step))
 
 
-def _child(node: Node, step: str | int) -> tuple[Node, Any] | None:
-    if isinstance(step, int):
-        items = node.value if isinstance(node.value, list) else []
-        return (items[step], items[step].start_mark) if step < len(items) else None
-    if not isinstance(node, MappingNode):
-        return None
+_Children = dict[str, tuple[Node, Any]]
+"""By its key, a value and where its key stands; the first of equal keys counts."""
+
+
+def _by_key(node: MappingNode) -> tuple[_Children, _Children]:
+    written: _Children = {}
+    loose: _Children = {}
     for key, value in node.value:
-        if key.value == step:
-            return value, key.start_mark
-    for key, value in node.value:
-        if loose_key(key.value) == loose_key(step):
-            return value, key.start_mark
-    return None
+        written.setdefault(key.value, (value, key.start_mark))
+        loose.setdefault(loose_key(key.value), (value, key.start_mark))
+    return written, loose
 
 
 def _needs_a_look(text: str) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +13,7 @@ from metier.storage.room import LARGEST, read_regular
 from metier.values.outcomes import Issue
 
 SCHEMA_VERSION = "1"
+_TEXT = re.compile(r'"(?:[^"\\]|\\.)*+"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,9 @@ def parse_alias_table(text: str, source: str, path: str) -> tuple[AliasTable | N
         return None, [_issue(f"not valid JSON: {what}", path, line, column)]
     problems = list(_problems(data))
     if problems:
-        return None, [_issue(message, path, *_place(text, key)) for key, message in problems]
+        places = _places(text)
+        found = ((message, places.get(key, (1, 1))) for key, message in problems)
+        return None, [_issue(message, path, *place) for message, place in found]
     return AliasTable.of(source, data["alias_table_version"], data["aliases"]), []
 
 
@@ -127,10 +131,13 @@ def _issue(message: str, path: str, line: int, column: int) -> Issue:
     return Issue("DC403", message, path, line, column, "correct it: until then it does not count")
 
 
-def _place(text: str, key: str) -> tuple[int, int]:
-    """Line and column of the first `"key"` in `text`."""
-    at = max(text.find(json.dumps(key, ensure_ascii=False)), 0)
-    return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+def _places(text: str) -> dict[str, tuple[int, int]]:
+    """Line and column of the first of each text in a JSON file."""
+    places: dict[str, tuple[int, int]] = {}
+    for number, line in enumerate(text.split("\n"), 1):
+        for found in _TEXT.finditer(line):
+            places.setdefault(json.loads(found[0]), (number, found.start() + 1))
+    return places
 
 
 def _circles(aliases: Mapping[str, Iterable[str]]) -> list[list[str]]:

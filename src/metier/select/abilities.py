@@ -6,7 +6,7 @@ Everything here is a pure function of its arguments: equal inputs give equal res
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 
-from metier.core.nearest import nearest
+from metier.core.nearest import Nearest
 from metier.core.text import words
 from metier.errors import UsageError
 from metier.select.settle import Settling
@@ -90,8 +90,9 @@ def abilities_for_task(
 
 def _without_core(absent: Sequence[str], known: Mapping[str, Ability]) -> AbilitySelection:
     issues = []
+    names = Nearest(known)
     for one in absent:
-        near = nearest(one, known)
+        near = names.to(one)
         hint = f"did you mean '{near}'?" if near else "metier list abilities shows what there is"
         message = f"core ability '{one}' does not exist"
         issues.append(Issue("ABILITY_NOT_FOUND", message, "", hint=hint))

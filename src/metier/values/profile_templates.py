@@ -1,9 +1,10 @@
 """Templates of a workflow that cannot be read, or speak of what will not be there."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from metier.core.nearest import nearest
+from metier.core.nearest import Nearest
 from metier.values.checks import Flaw
 from metier.values.fields import NESTED_STEPS
 from metier.values.files import KeyPath
@@ -29,13 +30,21 @@ class _Known(NamedTuple):
     ids: set[str]
     memory: set[str]
     """The names under which steps keep what they give."""
-    ahead: frozenset[str] = frozenset()
-    """Steps that have not run yet in this place."""
+    near_ids: Nearest
+    near_memory: Nearest
+    ahead: Counter[str]
+    """How many steps of an id have not run yet in this place. It changes from step to step."""
+    own: str = ""
+    """The step itself, where it has not run yet either."""
+
+    def is_ahead(self, step: str) -> bool:
+        return step == self.own or self.ahead[step] > 0
 
 
 def template_flaws(workflow: list[Any], ids: set[str], *, parallel: bool) -> Iterator[Flaw]:
     """Every flaw in the templates of a workflow whose steps have these `ids`."""
-    known = _Known(NAMES, ids, set(_kept(workflow)))
+    memory = set(_kept(workflow))
+    known = _Known(NAMES, ids, memory, Nearest(ids), Nearest(memory), Counter())
     yield from _of_steps(workflow, ("workflow",), known, parallel=parallel)
 
 
@@ -60,18 +69,24 @@ def _all(steps: Any) -> Iterator[dict[str, Any]]:
 def _of_steps(
     steps: list[Any], at: KeyPath, known: _Known, *, parallel: bool = False
 ) -> Iterator[Flaw]:
+    if not parallel:
+        known.ahead.update(_ids(steps))
     for number, step in enumerate(steps):
         if isinstance(step, dict):
-            later = () if parallel else steps[number + 1 :]
-            ahead = known.ahead | {str(one.get("stepId")) for one in _all(list(later))}
-            yield from _of_step(step, (*at, number), known._replace(ahead=ahead))
+            if not parallel:
+                known.ahead.subtract(_ids([step]))
+            yield from _of_step(step, (*at, number), known)
+
+
+def _ids(steps: list[Any]) -> Iterator[str]:
+    return (str(one.get("stepId")) for one in _all(steps))
 
 
 def _of_step(step: dict[str, Any], at: KeyPath, known: _Known) -> Iterator[Flaw]:
     config = step.get("config")
     config = config if isinstance(config, dict) else {}
     kind = step.get("type")
-    own = known._replace(ahead=known.ahead | {str(step.get("stepId"))})
+    own = known._replace(own=str(step.get("stepId")))
     yield from _of_value(step.get("condition"), (*at, "condition"), own, True)
     inner = known
     if kind == "loop":
@@ -86,7 +101,7 @@ def _of_step(step: dict[str, Any], at: KeyPath, known: _Known) -> Iterator[Flaw]
             place = (*at, "config", key)
             yield from _of_steps(nested, place, inner, parallel=kind == "parallel")
     if isinstance(step.get("compensate"), dict):
-        later = known._replace(ahead=frozenset())
+        later = known._replace(ahead=Counter())
         yield from _of_step(step["compensate"], (*at, "compensate"), later)
 
 
@@ -112,18 +127,20 @@ def _of_value(value: Any, at: KeyPath, known: _Known, is_expression: bool) -> It
         hint = f"known: {', '.join(sorted(known.names))}"
         yield Flaw(at, "expression", f"nothing is called '{name[:60]}' here", hint)
     for step in sorted(spoken_of.of("steps") - known.ids - _OF_MAPPINGS):
-        yield Flaw(at, "expression", f"there is no step '{step[:100]}'", _near(step, known.ids))
-    for step in sorted(spoken_of.needed("steps") & known.ids & known.ahead):
+        yield Flaw(
+            at, "expression", f"there is no step '{step[:100]}'", _near(step, known.near_ids)
+        )
+    for step in sorted(filter(known.is_ahead, spoken_of.needed("steps") & known.ids)):
         message = f"step '{step[:100]}' has not run when this is read"
         yield Flaw(at, "expression", message, "speak of a step before it, or use default(…)")
     for name in sorted(spoken_of.needed("memory") - known.memory - _OF_MAPPINGS):
         message = f"no step keeps anything as '{name[:60]}'"
-        yield Flaw(at, "expression", message, _near(name, known.memory))
+        yield Flaw(at, "expression", message, _near(name, known.near_memory))
     for name in sorted(spoken_of.parts_of_steps - set(_OF_A_STEP)):
         message = f"a step has no '{name[:60]}'"
         yield Flaw(at, "expression", message, f"known: {', '.join(_OF_A_STEP)}")
 
 
-def _near(name: str, known: set[str]) -> str:
-    near = nearest(name, known)
+def _near(name: str, known: Nearest) -> str:
+    near = known.to(name)
     return f"did you mean '{near}'?" if near else "check the spelling"

@@ -13,7 +13,8 @@ from metier.values.profile_templates import template_flaws
 def profile_flaws(data: Mapping[str, Any]) -> Iterator[Flaw]:
     yield from check_mapping(data, AGENT)
     workflow = data.get("workflow")
-    if isinstance(workflow, list):
+    most = AGENT["workflow"].longest or 0
+    if isinstance(workflow, list) and len(workflow) <= most:  # else that is flaw enough
         ids: dict[str, KeyPath] = {}
         parallel = data.get("execution") == "parallel"
         yield from _steps(workflow, ("workflow",), ids, parallel=parallel)
@@ -24,16 +25,23 @@ def _steps(
     steps: list[Any], at: KeyPath, ids: dict[str, KeyPath], *, parallel: bool
 ) -> Iterator[Flaw]:
     """The flaws of sibling steps; dependencies name earlier siblings, or any when parallel."""
-    siblings = [step.get("stepId") for step in steps if isinstance(step, dict)]
+    siblings = set(map(_id_of, steps))
+    before: set[str | None] = set()
     for number, step in enumerate(steps):
         if not isinstance(step, dict):
             continue
         here = (*at, number)
         yield from _step(step, here, ids)
-        reachable = siblings if parallel else siblings[:number]
-        yield from _dependencies(step, here, reachable, siblings)
+        yield from _dependencies(step, here, siblings if parallel else before, siblings)
+        before.add(_id_of(step))
     if parallel:
         yield from _circle(steps, at)
+
+
+def _id_of(step: Any) -> str | None:
+    """The id of a step, when it has one that is a text."""
+    found = step.get("stepId") if isinstance(step, dict) else None
+    return found if isinstance(found, str) else None
 
 
 def _circle(steps: list[Any], at: KeyPath) -> Iterator[Flaw]:
@@ -96,11 +104,11 @@ def _output_schema(schema: dict[str, Any], at: KeyPath) -> Iterator[Flaw]:
 
 
 def _dependencies(
-    step: dict[str, Any], at: KeyPath, reachable: list[Any], siblings: list[Any]
+    step: dict[str, Any], at: KeyPath, reachable: set[str | None], siblings: set[str | None]
 ) -> Iterator[Flaw]:
     wanted = step.get("dependencies")
     for number, name in enumerate(wanted if isinstance(wanted, list) else []):
-        if name in reachable or not isinstance(name, str):
+        if not isinstance(name, str) or name in reachable:
             continue
         later = name in siblings
         problem = "a later step" if later else "an unknown step"

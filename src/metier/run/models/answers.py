@@ -1,20 +1,25 @@
 """Reading values out of what a model wrote."""
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-_FENCED = re.compile(r"```(?:json)?\s*\n(.*?)\n?\s*```", re.DOTALL | re.IGNORECASE)
+_FENCE = "```"
 
 
 def value_of(text: str) -> Any:
     """The JSON value that a text is, within a Markdown fence or without; None when it is none."""
-    fenced = _FENCED.fullmatch(text.strip())
     try:
-        return _parse(fenced[1] if fenced else text)
+        return _parse(_inside_fence(text))
     except (ValueError, RecursionError):
         return None
+
+
+def _inside_fence(text: str) -> str:
+    """What stands within a Markdown fence; the text itself where it is in none."""
+    opening, _, rest = text.strip().partition("\n")
+    is_fenced = opening.rstrip().lower() in (_FENCE, f"{_FENCE}json") and rest.endswith(_FENCE)
+    return rest.removesuffix(_FENCE).strip() if is_fenced else text
 
 
 def arguments_of(args: str | Mapping[str, Any] | None) -> Mapping[str, Any] | str:

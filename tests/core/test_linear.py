@@ -1,0 +1,354 @@
+"""Whoever writes a document, a setting or an answer cannot keep metier busy: work grows as text.
+
+Each case is a text that grows; eight times the text may take at most 40 times as long. What is
+worse than linear takes 64 times as long, or more.
+"""
+
+from collections.abc import Callable
+from time import thread_time
+from typing import Any, NamedTuple
+
+import pytest
+
+from metier.core.indentation import with_spaces
+from metier.core.keywords import _may_overlap
+from metier.core.markdown import code_and_comments
+from metier.core.markers import defused
+from metier.core.nearest import Nearest, nearest
+from metier.core.phrases import find_phrases
+from metier.core.templates import TemplateError, compiled_text, compiled_value
+from metier.core.text import printable, words
+from metier.errors import ContractError
+from metier.hooks import splice
+from metier.inject.sanitize import sanitize_capability_content
+from metier.lint.agents import lint_agent, validate_agent
+from metier.lint.fix import fix
+from metier.lint.settings import SettingsFile, lint_capabilities
+from metier.lint.skills import lint_skill
+from metier.mcp import tables, yaml12
+from metier.parse.agents import parse_agent
+from metier.parse.contract import parse_contract
+from metier.parse.skills import parse_skill
+from metier.resolve.aliases import parse_alias_table
+from metier.run.models.answers import arguments_of, value_of
+from metier.values.capabilities import CapabilitiesConfig
+from metier.values.outcomes import Issue
+
+GROWTH = 8
+MOST_TIMES_AS_LONG = 40
+ALWAYS_FAST_ENOUGH = 0.4
+"""Seconds below which the clock says little."""
+
+
+class Case(NamedTuple):
+    what: str
+    call: Callable[[Any], object]
+    make: Callable[[int], Any]
+    size: int = 2_000
+
+    def seconds(self, size: int) -> float:
+        given = self.make(size)
+        started = thread_time()
+        self.call(given)
+        return thread_time() - started
+
+
+def check(case: Case) -> None:
+    large = case.seconds(case.size * GROWTH)
+    if large > ALWAYS_FAST_ENOUGH:
+        small = max(case.seconds(case.size) for _ in range(3))
+        large = min(large, case.seconds(case.size * GROWTH))
+        assert large < small * MOST_TIMES_AS_LONG, f"{small:.3f} s, then {large:.3f} s"
+
+
+def named(cases: list[Case]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("case", [pytest.param(one, id=one.what) for one in cases])
+
+
+# Repairs
+
+
+def fixed(code: str, line: int = 1) -> Callable[[str], object]:
+    return lambda text: fix(text.encode(), [Issue(code, "", "SKILL.md", line, 1)], "folder")
+
+
+@named([
+    Case("name and spaces", fixed("SK301"), lambda n: f"---\nname:{' ' * n}x\n---\n"),
+    Case("name and tabs", fixed("SK301"), lambda n: "---\nname" + "\t" * n + ":\t\tx\n---\n"),
+    Case("value of spaces", fixed("FM104", 2), lambda n: f"---\nk:{' ' * n}\n---\n"),
+    Case("value behind spaces", fixed("FM104", 2), lambda n: f"---\nk:{' ' * n}a\x0b\n---\n"),
+    Case("tabs", fixed("FM116"), lambda n: "---\n" + "\ta:\n" * n + "---\n"),
+    Case("dashes", fixed("FM116"), lambda n: "---\n\t" + "- " * n + "\n---\n", 20_000),
+    Case("no closing fence", fixed("FM116"), lambda n: "---\n" + "--- x\n" * n),
+    Case("line ends", fixed("FM112"), lambda n: "---\r\n" * n),
+])  # fmt: skip
+def test_a_repair_of_a_long_text(case: Case) -> None:
+    check(case)
+
+
+# Answers of models
+
+
+@named([
+    Case("line ends", value_of, lambda n: f"```{chr(10) * n}x", 400),
+    Case("closed", value_of, lambda n: f"```json{chr(10) * n}x```", 400),
+    Case("line ends and blanks", value_of, lambda n: f"```json\n{chr(10) * n} x {' ' * n}```"),
+    Case("words", value_of, lambda n: "```json\n" + "a \n" * n + "\n```x"),
+    Case("fences", value_of, lambda n: "```\n" * n),
+    Case("brackets", value_of, lambda n: "[" * n),
+    Case("arguments", arguments_of, lambda n: "{" * n + "\n" * n),
+])  # fmt: skip
+def test_a_long_answer(case: Case) -> None:
+    check(case)
+
+
+@pytest.mark.parametrize(
+    "text", ["```\n{}\n```", "```JSON \n\n{}```", " ```json\n\n {} \n\n``` \n"]
+)
+def test_a_fence_around_an_answer_is_taken_off(text: str) -> None:
+    assert value_of(text) == {}
+
+
+@pytest.mark.parametrize("text", ["```{}```", "```json{}```", "```\n{}", "```js\n{}\n```", "```"])
+def test_what_is_no_fence_is_no_value(text: str) -> None:
+    assert value_of(text) is None
+
+
+# Profiles
+
+
+def steps(n: int, **more: Any) -> list[dict[str, Any]]:
+    return [
+        {"stepId": f"s{one}", "type": "prompt", "config": {"prompt": "p"}, **more}
+        for one in range(n)
+    ]
+
+
+def profile(workflow: list[Any]) -> dict[str, Any]:
+    return {"agentId": "a", "description": "d", "workflow": workflow}
+
+
+def inside(nested: list[Any], kind: str = "loop") -> dict[str, Any]:
+    config = {"over": "input", "steps": nested} if kind == "loop" else {"steps": nested}
+    return profile([{"stepId": "all", "type": kind, "config": config}])
+
+
+def asking(n: int) -> list[dict[str, Any]]:
+    """Steps that speak of steps which are not there."""
+    return [
+        {**one, "config": {"prompt": f"{{{{ steps.x{place}.output }}}}"}}
+        for place, one in enumerate(steps(n))
+    ]
+
+
+@named([
+    Case("steps in a loop", validate_agent, lambda n: inside(steps(n)), 500),
+    Case("unknown steps", validate_agent, lambda n: inside(asking(n)), 50),
+    Case("parallel", validate_agent, lambda n: inside(asking(n), "parallel"), 50),
+    Case(
+        "dependencies",
+        validate_agent,
+        lambda n: inside(steps(1, dependencies=[f"s{one}" for one in range(n)]) + steps(n)),
+    ),
+    Case("too many", validate_agent, lambda n: profile(asking(n)), 400),
+    Case("unknown keys", validate_agent, lambda n: {str(one): 1 for one in range(n)}),
+    Case("a long key", validate_agent, lambda n: {"agentI" * n: 1}, 20_000),
+])  # fmt: skip
+def test_a_long_profile(case: Case) -> None:
+    check(case)
+
+
+def test_more_steps_than_allowed_are_one_flaw() -> None:
+    [issue] = validate_agent(profile(asking(1_600)))
+    assert issue.message == "'workflow' has 1600 entries, the limit is 100"
+
+
+def lint_profile(text: str) -> object:
+    parsed = parse_agent(text.encode(), "agents/a.yaml")
+    assert parsed.document is not None
+    assert parsed.matter is not None
+    return lint_agent(parsed.document, parsed.matter)  # type: ignore[arg-type]  # it is a profile
+
+
+def test_flaws_behind_many_keys_are_found_fast() -> None:
+    def make(n: int) -> str:
+        keys = "".join(f"  k{one}: 1\n" for one in range(n))
+        return f"agentId: a\ndescription: b\nmetadata:\n{keys}tags: [{', '.join(['1'] * n)}]\n"
+
+    def spread(n: int) -> str:
+        return "".join(f"k{one}: 1\n" for one in range(n)) + make(n)
+
+    check(Case("inside", lint_profile, make, 200))
+    check(Case("beside", lint_profile, spread, 400))
+
+
+# Templates
+
+
+def filled(text: str) -> object:
+    try:
+        return compiled_text(text)({"task": "x"})
+    except TemplateError:
+        return None
+
+
+def fill_value(text: str) -> object:
+    try:
+        return compiled_value(text)({"task": "x"})
+    except TemplateError:
+        return None
+
+
+@named([
+    Case("keys", filled, lambda n: "{{ '" + "%(" * n + "' % {} }}", 6_000),
+    Case("made keys", filled, lambda n: f"{{{{ ('%(' * {n}) % {{}} }}}}", 100_000),
+    Case("made places", filled, lambda n: f"{{{{ ('%s' * {n}) % () }}}}", 10_000),
+    Case("made zeros", filled, lambda n: f"{{{{ ('%' ~ '0' * {n}) % () }}}}", 100_000),
+    Case("filter", filled, lambda n: f"{{{{ ('%(a' * {n}) | format }}}}", 100_000),
+    Case("percents", filled, lambda n: "{{ task }}" + "%(" * n, 6_000),
+    Case("braces", filled, lambda n: "{{ task }}" + "{" * n, 12_000),
+    Case("comments", filled, lambda n: "{{ task }}" + "{#" * n, 6_000),
+    Case("spaces", filled, lambda n: "{{ task }}" + " \n" * n + "{%-", 6_000),
+    Case("brackets", filled, lambda n: "{{ " + "(" * n, 12_000),
+    Case("value", fill_value, lambda n: "{{ " + "- " * n + "}}", 6_000),
+])  # fmt: skip
+def test_a_long_template(case: Case) -> None:
+    check(case)
+
+
+# Texts for agents
+
+UNITS = [
+    " ", "\n", "\t", "-", "- ", "<", "< ", "<user ", "</", "<!--", "<!-- --> ", "<|", "<<", "[",
+    "](", "[a](", "][", "(", "`", "` ", "~~~\n", "```\n", "> ", ">\n    x\n", "* a\n", "1. ", "\\",
+    "&", "&amp;", "amp;", "&#0", "&#38;", "#", "user", "user:\n", "ignore ", "disregard", "d ",
+    "all",
+    "new ", ".\n", "\n\n    a", "\r", "\r\n", "\ufe0f", "é", "\u0301", "<sys<system>tem>", "---\n",
+    "<reference ", "<s", "\0", "[/INST", "|", "a",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=ascii)
+def test_a_long_card_is_looked_through(unit: str) -> None:
+    for start in ("", "<a ", "```", "disregard", "- " * 50 + "\n"):
+
+        def make(n: int, start: str = start) -> str:
+            return start + unit * (n // len(unit)) + "x"
+
+        check(Case(unit, sanitize_capability_content, make, 1_000))
+
+
+@named([
+    Case("markdown", code_and_comments, lambda n: "- " * n + "\n" + ">\n    x\n" * n, 1_000),
+    Case("backticks", code_and_comments, lambda n: "".join("`" * one for one in range(n)), 50),
+    Case("markers", defused, lambda n: "<user" + "\n" * n + "<user" + " " * n),
+    Case("phrases", find_phrases, lambda n: "ignore" + "all the " * n),
+    Case("words", words, lambda n: "a\u0301 " * n),
+    Case("printable", printable, lambda n: "\x1b" * n),
+    Case("keyword", _may_overlap, lambda n: "ab" * n + "a" * n + "c", 20_000),
+])  # fmt: skip
+def test_a_long_text(case: Case) -> None:
+    check(case)
+
+
+# Documents
+
+
+def skill(text: str) -> object:
+    parsed = parse_skill(f"---\nname: a\n{text}\n---\nbody".encode(), "a/SKILL.md")
+    if parsed.document is None or parsed.matter is None:
+        return parsed
+    return lint_skill(parsed.document, parsed.matter)  # type: ignore[arg-type]  # it is a skill
+
+
+@named([
+    Case("spaces", skill, lambda n: f"description:{' ' * n}x: y"),
+    Case("tags", skill, lambda n: "description: x" + "<a " * n),
+    Case("keys", skill,
+         lambda n: "description: x\n" + "".join(f"k{one}: 1\n" for one in range(n)), 500),
+    Case("twice", skill, lambda n: "description: x\n" + "k: 1\n" * n, 1_000),
+    Case("bad lines", skill, lambda n: "description: a: b\n" + "k: 1: 2\n" * n, 500),
+    Case("tabs", skill, lambda n: "description: x\n" + "k:\n\t- a\n" * n, 500),
+    Case("flow", skill, lambda n: "description: [" + "[]," * n, 1_000),
+    Case("deep", skill, lambda n: "description: " + "[" * n),
+    Case("dashes", skill, lambda n: "description:\n" + "- " * n),
+    Case("questions", skill, lambda n: "? " * n),
+    Case("capabilities", skill, lambda n: "description: x\ncapabilities: [" + "[]," * n + "]", 500),
+    Case("fences", lambda text: parse_skill(text.encode(), "SKILL.md"),
+         lambda n: "x\n" + "---\n" * n),
+    Case("indentation", with_spaces, lambda n: "\t" + "- " * n, 20_000),
+])  # fmt: skip
+def test_a_long_document(case: Case) -> None:
+    check(case)
+
+
+def contract(text: str) -> object:
+    try:
+        return parse_contract(text)
+    except ContractError:
+        return None
+
+
+@named([
+    Case("escapes", contract, lambda n: "DCI/1 A(a=" + "\\ " * n + ")"),
+    Case("equals", contract, lambda n: "DCI/1 A(" + "=" * n + ")"),
+    Case("blanks", contract, lambda n: "DCI/1 A(" + " " * n + "a = " + " " * n + "b)"),
+    Case("clauses", contract, lambda n: "DCI/1" + " X(a)" * n),
+    Case("names", contract, lambda n: "DCI/1 P(" + "a," * n + "a)"),
+    Case("spaces", contract, lambda n: "DCI/1" + " " * n),
+])  # fmt: skip
+def test_a_long_contract(case: Case) -> None:
+    check(case)
+
+
+# Settings, and files of hosts
+
+
+def parsed(text: str) -> object:
+    try:
+        return splice.parse(text)
+    except ValueError:
+        return None
+
+
+def excluded(n: int) -> tuple[CapabilitiesConfig, list[str], str]:
+    names = [f"card-{one}" for one in range(n)]
+    text = "[capabilities]\nexclude = [\n" + "".join(f'  "{one}",\n' for one in names) + "]\n"
+    return CapabilitiesConfig(exclude=tuple(names)), [f"other-{one}" for one in range(n)], text
+
+
+def aliases(text: str) -> object:
+    return parse_alias_table(text, "workspace", "aliases.json")
+
+
+@named([
+    Case("cards", lambda given: lint_capabilities(
+        given[0], given[1], [SettingsFile("metier.toml", given[2])]), excluded, 200),
+    Case("keys", parsed,
+         lambda n: "{" + ", ".join(f'"{one}": 1' for one in [*range(n), n - 1]) + "}"),
+    Case("indentation", lambda text: splice.add(text, [], 1, key="k"),
+         lambda n: "{" + "\n " * n + "\n" + " " * n + '"a": 1}'),
+    Case("rows", lambda text: tables.remove(text, ["t"]),
+         lambda n: "a = [\n" + "[1],\n" * n + "]\n[t]\nb = 1\n", 200),
+    Case("tables", lambda text: tables.remove(text, ["t"]),
+         lambda n: "[t]\na = 1\n" + "".join(f"[t.a{one}]\nb = 1\n" for one in range(n)), 200),
+    Case("aliases", aliases, lambda n: '{"aliases": {' + ", ".join(
+        f'"A{one}": []' for one in range(n)) + "}}", 500),
+    Case("digits", lambda text: yaml12.difference(text.encode()),
+         lambda n: f"---\nname: a\nk: {'1' * n}x\n---\n"),
+    Case("lists", lambda text: yaml12.difference(text.encode()),
+         lambda n: f"---\nname: a\nk: [{'{a: b}, ' * n}]\n---\n", 500),
+    Case("no closing fence", lambda text: yaml12.difference(text.encode()),
+         lambda n: "---\n" + "--- x\n" * n),
+])  # fmt: skip
+def test_a_long_file_of_a_host_or_of_settings(case: Case) -> None:
+    check(case)
+
+
+def test_only_the_first_of_many_names_are_looked_for() -> None:
+    known = Nearest(["search", "review"])
+    assert [known.to("serch") for _ in range(21)] == ["search"] * 20 + [""]
+
+
+def test_a_very_long_word_is_near_to_nothing() -> None:
+    assert nearest("search" * 40, ["search" * 40]) == ""
