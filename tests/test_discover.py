@@ -292,6 +292,86 @@ def test_a_users_folder_that_is_a_link_is_followed(workspace: Workspace, tmp_pat
     assert paths(everything(workspace, home.root)) == ["claude-user/a/SKILL.md"]
 
 
+def users_link(home: Workspace, link: str, target: Path) -> Path:
+    """A link in a folder of the user's."""
+    place = home.root / link
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.symlink_to(target)
+    return place
+
+
+def test_a_users_link_to_another_hosts_folder_is_loaded_once(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    home = Workspace(tmp_path / "home")
+    target = home.skill("x", folder=".agents/skills/x")
+    users_link(home, ".claude/skills/x", target.parent)
+    (found,) = everything(workspace, home.root)
+    assert (found.path, found.source, found.refused) == (
+        "claude-user/x/SKILL.md",
+        "claude-user",
+        "",
+    )
+    assert (found.file, found.origin) == (os.path.realpath(target), "user")
+
+
+def test_a_users_link_to_a_checkout_is_followed(workspace: Workspace, tmp_path: Path) -> None:
+    home, checkout = Workspace(tmp_path / "home"), Workspace(tmp_path / "checkout")
+    checkout.skill("x", folder="x")
+    checkout.skill("y", folder="many/y")
+    text = checkout.write("z/text.md", "text")
+    (text.parent / "SKILL.md").symlink_to("text.md")
+    for name in ("x", "many", "z"):
+        users_link(home, f".agents/skills/{name}", checkout.root / name)
+    users_link(home, ".agents/skills/again", checkout.root / "x")
+    found = everything(workspace, home.root)
+    assert paths(found) == [f"agents-user/{name}/SKILL.md" for name in ("again", "many/y", "z")]
+    assert refusals(found) == []
+
+
+def test_a_users_link_to_a_folder_of_somebody_else_is_refused(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = Workspace(tmp_path / "home")
+    target = home.skill("x", folder="checkout/x")
+    users_link(home, ".claude/skills/x", target.parent)
+    monkeypatch.setattr(os, "getuid", lambda: target.stat().st_uid + 1)
+    found = everything(workspace, home.root)
+    assert refusals(found) == [("claude-user/x", "outside-root", "IO202")]
+
+
+def test_a_link_inside_an_installed_skill_is_not_the_users(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    home = Workspace(tmp_path / "home")
+    private = home.skill("private", folder="checkout/private")
+    for folder in (".claude/skills/x", "linked", ".claude/plugins/cache/market/plugin"):
+        home.skill("x", folder=folder)
+        users_link(home, f"{folder}/more", private.parent)
+        (home.root / folder / "one").mkdir()
+        users_link(home, f"{folder}/one/SKILL.md", private)
+    users_link(home, ".claude/skills/y", home.root / "linked")
+    users_link(home, ".claude/skills/home", home.root)
+    found = everything(workspace, home.root)
+    assert paths(found) == [
+        "claude-user/x/SKILL.md",
+        "claude-user/y/SKILL.md",
+        "claude-plugins/market/plugin/SKILL.md",
+    ]
+    assert {code for _, _, code in refusals(found)} == {"IO202"}
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_a_link_out_of_a_workspace_stays_refused_whoever_owns_its_target(
+    workspace: Workspace, tmp_path: Path, trusted: bool
+) -> None:
+    home = Workspace(tmp_path / "home")
+    target = home.skill("x", folder="checkout/x")
+    users_link(workspace, ".claude/skills/x", target.parent)
+    found = everything(workspace, home.root, Config(is_trusted=trusted))
+    assert refusals(found) == [(".claude/skills/x", "outside-root", "IO202")]
+
+
 # Mounts
 
 

@@ -1,7 +1,9 @@
 """The walk: roots → every document file below them, in order, with the refused ones.
 
 Nothing is read. A file is refused here when its place already rules it out: a symlink that
-leaves its root, something that is no regular file, a folder that cannot be listed.
+leaves its root, something that is no regular file, a folder that cannot be listed. In a folder of
+the user's a link to another skill folder of the same user is how skills are installed: it is
+followed.
 """
 
 import os
@@ -91,6 +93,8 @@ class _Walk:
         self._linked_folders: list[str] = []
         self.met_links = False
         self._visited: list[str] = []
+        self._bounds = [root.boundary]
+        """What links may lead to: the boundary, and the linked folders that are the user's."""
 
     def run(self) -> list[Found]:
         is_deep = self._root.kind == "skill" and not self._root.only
@@ -210,7 +214,7 @@ class _Walk:
             target = os.path.realpath(link)
             if not os.path.isdir(target):
                 continue
-            if not is_inside(target, self._root.boundary):
+            if not self._may_enter(link, target):
                 if self._may_hold_skills(link):
                     self._refuse_outside(link, target)
             elif target not in visited:
@@ -219,12 +223,27 @@ class _Walk:
                     self._origin = "untrusted"
                 self._descend(target, shown_as=link)
 
+    def _may_enter(self, link: str, target: str) -> bool:
+        """Whether a link stays within bounds, or was put there by the user for a folder of theirs.
+
+        Only a link directly in a folder of the user's is the user's: those deeper down came with
+        what was installed.
+        """
+        if self._is_within_bounds(target):
+            return True
+        is_users = self._root.origin == "user" and os.path.dirname(link) == self._root.path
+        if not is_users or is_inside(self._root.path, target) or not _is_own_skill_folder(target):
+            return False
+        self._bounds.append(target)
+        return True
+
+    def _is_within_bounds(self, target: str) -> bool:
+        return any(is_inside(target, bound) for bound in self._bounds)
+
     def _may_hold_skills(self, link: str) -> bool:
         """Only a link that somebody meant as a skill is worth a word."""
         parts = self._place(link)[0].split("/")
-        return "skills" in parts or any(
-            os.path.lexists(os.path.join(link, name)) for name in SKILL_NAMES
-        )
+        return "skills" in parts or _holds_skill(link)
 
     def _meet(self, entry: "os.DirEntry[str]", shown: str) -> None:
         """Note one file, or why it cannot be read."""
@@ -239,7 +258,7 @@ class _Walk:
     def _meet_link(self, link: str, shown: str) -> None:
         self.met_links = True
         target = os.path.realpath(link)
-        if not is_inside(target, self._root.boundary):
+        if not self._is_within_bounds(target):
             self._refuse_outside(shown, target)
         elif is_utf8(target):
             self._note(target, shown, os.stat(target))
@@ -316,6 +335,23 @@ class _Walk:
                 if folder in slashed:
                     return label, rank
         return self._own_source
+
+
+def _holds_skill(folder: str) -> bool:
+    return any(os.path.lexists(os.path.join(folder, name)) for name in SKILL_NAMES)
+
+
+def _is_own_skill_folder(folder: str) -> bool:
+    """Whether it belongs to the current user and holds a skill, or folders that hold one."""
+    try:
+        if not hasattr(os, "getuid") or os.stat(folder).st_uid != os.getuid():
+            return False
+        with os.scandir(folder) as entries:
+            return _holds_skill(folder) or any(
+                _holds_skill(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)
+            )
+    except OSError:
+        return False
 
 
 def _readable(path: str) -> str:
