@@ -232,3 +232,70 @@ def test_broken_yaml_keeps_the_skill_and_every_other_rule_still_runs() -> None:
     front = ("name: graphs", "description: Draws. Use when: asked.", "priority: 5")
     assert codes(*front) == ["FM104", "SK303", "SK309"]
     assert skill_of(*front).description == "Draws. Use when: asked."
+
+
+HOST_KEYS = """\
+when_to_use: When a table is open.
+argument-hint: [file]
+arguments: [table, colour]
+user-invocable: false
+disable-model-invocation: false
+allowed-tools: [Read, Bash]
+disallowed-tools: Write
+model: opus
+effort: xhigh
+context: fork
+agent: Explore
+hooks: {PreToolUse: []}
+paths: ["*.csv", "*.tsv"]
+shell: bash
+homepage: https://example.org
+command-dispatch: tool
+"""
+
+
+def test_the_keys_that_hosts_document_are_known() -> None:
+    assert lint("name: charts", ABOUT, *HOST_KEYS.splitlines()) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("when_to_use: [a]", "SK307"),
+        ("user-invocable: 'no'", "SK307"),
+        ("hooks: [PreToolUse]", "SK307"),
+        ("arguments: [{name: a}]", "SK307"),
+        ("paths: {a: b}", "SK307"),
+        ("disallowed-tools: true", "SK307"),
+        ("allowed-tools: {Read: true}", "SK307"),
+        ("model: [opus]", "SK307"),
+        ("effort: maximum", "SK316"),
+        ("context: forked", "SK316"),
+        ("shell: zsh", "SK316"),
+    ],
+)
+def test_the_keys_of_hosts_are_checked(line: str, expected: str) -> None:
+    assert codes("name: charts", ABOUT, line) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("user-invokable", "user-invocable"),
+        ("argument-hints", "argument-hint"),
+        ("disable_model_invokation", "disable-model-invocation"),
+        ("when_use", "when_to_use"),
+        ("licence", "license"),
+    ],
+)
+def test_a_near_miss_gets_a_hint_of_its_own(key: str, meant: str) -> None:
+    issues = lint("name: charts", ABOUT, "priority: 5", f"{key}: x")
+    assert [(issue.code, issue.line) for issue in issues] == [("SK309", 5), ("SK309", 4)]
+    assert issues[0].hint == f"did you mean '{meant}'?"
+    assert "did you mean" not in issues[1].hint
+
+
+@pytest.mark.parametrize("key", ["args", "priority", "category", "title", "trigger"])
+def test_a_key_that_only_looks_a_little_alike_is_no_near_miss(key: str) -> None:
+    (issue,) = lint("name: charts", ABOUT, f"{key}: x")
+    assert "did you mean" not in issue.hint

@@ -197,9 +197,10 @@ SKILLS = {
     ),
     "SK309": Page(
         "Most hosts ignore the key, a few refuse the skill. If it is a slip of the pen, "
-        "the setting that you meant is not in force.",
-        bad=_skill(_NAME, _ABOUT, "priority: 5"),
-        good=_skill(_NAME, _ABOUT, "metadata:", "  priority: 5"),
+        "the setting that you meant is not in force. The keys that hosts document, such as "
+        "user-invocable, are known; a key that your host reads may stay where it is.",
+        bad=_skill(_NAME, _ABOUT, "user-invokable: false", "priority: 5"),
+        good=_skill(_NAME, _ABOUT, "user-invocable: false", "metadata:", "  priority: 5"),
     ),
     "SK310": Page(
         "The entry is left out, so nobody who asks for that capability finds this skill.",
@@ -235,6 +236,12 @@ SKILLS = {
         "Where upper and lower case differ, most hosts look only for SKILL.md and do not see it.",
         bad="skills/example/skill.md\n",
         good="skills/example/SKILL.md\n",
+    ),
+    "SK316": Page(
+        "A host ignores a value that it does not know, so the setting that you meant is probably "
+        "not in force. If your host knows it, leave it.",
+        bad=_skill(_NAME, _ABOUT, "effort: maximum"),
+        good=_skill(_NAME, _ABOUT, "effort: max"),
     ),
 }
 
