@@ -279,6 +279,9 @@ AGENT: dict[str, Field] = {
     "selectionMetadata": Field(type="mapping", fields=SELECTION),
 }
 
+AGENT_OF_HOST = {**AGENT, "systemPrompt": text()}
+"""A sub-agent of a host: its prompt may be as long as the host lets it be."""
+
 
 def spellings(fields: Mapping[str, Field]) -> dict[str, str]:
     """Every loose spelling of the keys of `fields`, with the spelling that is ours."""
