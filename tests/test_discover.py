@@ -143,7 +143,7 @@ def test_the_packages_of_a_monorepo_each_bring_their_skills(workspace: Workspace
 
 
 def test_only_files_with_the_name_of_a_skill_are_met(workspace: Workspace) -> None:
-    for name in ("SKILL.MD", "Skill.md", "SKILL.txt", "MYSKILL.md", "SKILL.md.bak", "README.md"):
+    for name in ("Skill.md", "SKILL.txt", "MYSKILL.md", "SKILL.md.bak", "README.md"):
         workspace.write(f"skills/{name.lower()}-{name}/{name}", "text")
     workspace.write("skills/small/skill.md", "text")
     assert [one.path for one in walk(workspace)] == ["skills/small/skill.md"]
@@ -327,6 +327,9 @@ def test_a_users_link_to_a_checkout_is_followed(workspace: Workspace, tmp_path: 
     found = everything(workspace, home.root)
     assert paths(found) == [f"agents-user/{name}/SKILL.md" for name in ("again", "many/y", "z")]
     assert refusals(found) == []
+    checkout.write("x/skill.md", "text")
+    found = everything(workspace, home.root)
+    assert refusals(found) == [("agents-user/again/skill.md", "unreadable", "IO206")]
 
 
 def test_a_users_link_to_a_folder_of_somebody_else_is_refused(
@@ -750,6 +753,23 @@ def test_an_empty_workspace_has_nothing(workspace: Workspace) -> None:
 
 
 # The other kinds
+
+
+def test_md_counts_in_any_case(workspace: Workspace) -> None:
+    written = ["skills/a/SKILL.MD", "abilities/a.MD", "agents/b.Md", "docs/capabilities/c.MD"]
+    for path in [*written, "docs/capabilities/README.MD", "skills/b/OTHER.MD"]:
+        workspace.write(path, "text")
+    assert sorted(paths(everything(workspace, workspace.root / "no-home"))) == sorted(written)
+
+
+def test_of_two_spellings_in_a_folder_one_counts(workspace: Workspace) -> None:
+    for path in ("a/SKILL.MD", "a/SKILL.md", "a/skill.md", "b/SKILL.MD", "b/skill.md"):
+        workspace.write(path, "text")
+    found = walk(workspace)
+    assert paths(found) == ["a/SKILL.md", "b/SKILL.MD"]
+    assert refusals(found) == [
+        (path, "unreadable", "IO206") for path in ("a/SKILL.MD", "a/skill.md", "b/skill.md")
+    ]
 
 
 def test_each_kind_has_its_folder_and_its_suffixes(workspace: Workspace) -> None:

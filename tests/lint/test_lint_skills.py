@@ -224,8 +224,10 @@ def test_instructions_have_at_most_500_lines(lines: int, expected: list[str]) ->
     assert codes("name: charts", ABOUT, body="line\n" * lines) == expected
 
 
-def test_a_file_called_skill_md_is_found() -> None:
-    assert codes("name: charts", ABOUT, path="skills/charts/skill.md") == ["SK315"]
+@pytest.mark.parametrize("name", ["skill.md", "SKILL.MD"])
+def test_a_file_called_skill_md_is_found(name: str) -> None:
+    (issue,) = lint("name: charts", ABOUT, path=f"skills/charts/{name}")
+    assert (issue.code, issue.message) == ("SK315", f"the file is called {name}")
 
 
 def test_broken_yaml_keeps_the_skill_and_every_other_rule_still_runs() -> None:

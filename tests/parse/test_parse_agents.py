@@ -598,3 +598,14 @@ def test_a_profile_with_a_workflow_keeps_its_limits_in_a_hosts_folder() -> None:
     ):
         issues = lint_document(parse_agent(text.encode(), path))
         assert [issue.code for issue in issues] == ["AG702"]
+
+
+def test_md_counts_in_any_case() -> None:
+    parsed = parse_agent(SUB_AGENT.encode(), ".claude/agents/REVIEWER.MD")
+    assert lint_document(parsed) == []
+    assert agent_in(parsed).system_prompt == "You are a reviewer."
+
+
+def test_a_first_line_that_goes_on_is_a_finding_of_its_own() -> None:
+    text = SUB_AGENT.replace("---\n", "---# Reviewer\n", 1)
+    assert places(parse_agent(text.encode(), "agents/a.md").issues) == [("FM117", 1, 4)]

@@ -12,17 +12,22 @@ from collections.abc import Callable, Iterable
 from itertools import chain
 from operator import itemgetter
 
-from metier.core.paths import is_inside, is_utf8
+from metier.core.paths import is_inside, is_markdown, is_utf8, without_md
 from metier.discover.hosts import PROJECT_HOSTS
 from metier.values.files import UNTRUSTED_RANK, Found, Kind, Origin, Root
 from metier.workspace import MARKS, is_root
 
-SKILL_NAMES = frozenset({"SKILL.md", "skill.md"})
+SKILL_NAMES = frozenset(
+    stem + suffix for stem in ("SKILL", "skill") for suffix in (".md", ".MD", ".Md", ".mD")
+)
+_BY_CLAIM = sorted(SKILL_NAMES, key=lambda name: (name != "SKILL.md", name))
+"""The first of these that a folder holds counts."""
 SUFFIXES: dict[Kind, tuple[str, ...]] = {
-    "ability": (".md",),
-    "card": (".md",),
-    "agent": (".yaml", ".yml", ".json", ".md"),
+    "ability": (),
+    "card": (),
+    "agent": (".yaml", ".yml", ".json"),
 }
+"""Of the files of a kind, besides `.md`, which counts in any case."""
 NOT_ENTERED = frozenset(
     {
         ".git", ".hg", ".svn", ".metier", ".dci", ".venv", "venv", "virtualenv", "node_modules",
@@ -108,16 +113,18 @@ class _Walk:
         return self._one_of_a_folder()
 
     def _one_of_a_folder(self) -> list[Found]:
-        """Refuse `skill.md` where `SKILL.md` stands beside it."""
-        lower = [found for found in self._found if found.path.endswith("skill.md")]
-        paths = {found.path for found in self._found} if lower else set()
-        for found in lower:
-            if found.path.removesuffix("skill.md") + "SKILL.md" in paths:
+        """Refuse `skill.md`, and every other spelling, where one stands beside it that counts."""
+        others = [found for found in self._found if not found.path.endswith("SKILL.md")]
+        paths = {found.path for found in self._found} if others else set()
+        for found in others:
+            folder, slash, name = found.path.rpartition("/")
+            beside = [one for one in _BY_CLAIM if f"{folder}{slash}{one}" in paths]
+            counts = beside[0] if beside else ""
+            if name in SKILL_NAMES and name != counts:
                 self._found.remove(found)
-                detail = "SKILL.md stands beside it, and that one counts"
-                self._refuse(
-                    os.path.join(self._root.path, found.file), "unreadable", "IO206", detail
-                )
+                shown = os.path.join(self._root.path, found.path[len(self._prefix) :])
+                detail = f"{counts} stands beside it, and that one counts"
+                self._refuse(shown, "unreadable", "IO206", detail)
         return self._found
 
     def folder(self) -> list[Found]:
@@ -142,9 +149,11 @@ class _Walk:
     def _is_wanted(self, name: str) -> bool:
         if self._root.only:
             return name == self._root.only
-        if self._root.kind == "card" and name in NO_CARDS:
+        if name.startswith("."):
             return False
-        return name.endswith(SUFFIXES[self._root.kind]) and not name.startswith(".")
+        if is_markdown(name):
+            return self._root.kind != "card" or f"{without_md(name)}.md" not in NO_CARDS
+        return name.endswith(SUFFIXES[self._root.kind])
 
     def _descend(self, top: str, shown_as: str | None = None) -> None:
         """Walk real folders below `top`; `shown_as` is the link through which it was reached."""

@@ -107,6 +107,12 @@ FRONT_MATTER = {
         bad=_skill(_NAME, _ABOUT, "metadata:", "\tauthor: Ada"),
         good=_skill(_NAME, _ABOUT, "metadata:", "  author: Ada"),
     ),
+    "FM117": Page(
+        "Front matter begins with a line that is '---' and nothing else. Here a line break got "
+        "lost, so the keys count as text and the file is left out.",
+        bad=f"---# Charts\n{_NAME}\n{_ABOUT}\n---\n\nRead the table, then draw one chart.\n",
+        good=_skill(_NAME, _ABOUT, body="# Charts\n\nRead the table, then draw one chart."),
+    ),
 }
 
 FILES = {

@@ -81,7 +81,8 @@ def _check_name(skill: Skill, found: _Findings) -> None:
         hint = "rename one: many hosts show the folder and load by name"
         found.add("SK303", f"name '{name}' differs from folder '{folder}'", ("name",), hint)
     if not skill.path.endswith("SKILL.md"):
-        found.add_at("SK315", "the file is called skill.md", 1, "rename it to SKILL.md")
+        called = skill.path.rpartition("/")[2]
+        found.add_at("SK315", f"the file is called {called}", 1, "rename it to SKILL.md")
 
 
 def _shortened(name: str) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from metier.core.coerce import text_of
-from metier.parse.frontmatter import HINTS, Taken, read_matter, read_yaml
+from metier.core.paths import is_markdown
+from metier.parse.frontmatter import HINTS, Taken, no_front_matter, read_matter, read_yaml
 from metier.parse.keys import Respelling
 from metier.parse.yaml import DEEPEST
 from metier.values.agents import AgentProfile
@@ -33,7 +34,7 @@ def parse_agent(raw: bytes, path: str, *, file: str = "") -> Parsed:
     _gather(data, tuple(SELECTION), "selectionMetadata", {}, respelling)
     if isinstance(data.get("workflow"), list):
         data["workflow"] = _steps(data["workflow"], respelling, ("workflow",))
-    if path.endswith(".md") and "workflow" not in data:
+    if is_markdown(path) and "workflow" not in data:
         of_host = any(_IN_FOLDER_OF_HOST.search(place) for place in (path, file))
         _as_prompt_only(data, of_host=of_host)
     if taken.matter.body:
@@ -72,11 +73,11 @@ _KEYS_OF_HOSTS = {"color", "permissionMode", "skills", "hooks", "disallowedTools
 def _take(raw: bytes, path: str) -> Taken:
     if path.endswith(".json"):
         return _take_json(raw, path)
-    if not path.endswith(".md"):
+    if not is_markdown(path):
         return read_yaml(raw, path)
     taken = read_matter(raw, path)
     if taken.matter is not None and not taken.fenced:
-        issue = Issue("FM101", "the profile has no front matter", path, 1, 1, HINTS["FM101"])
+        issue = no_front_matter(taken.matter, path, "the profile")
         return Taken(None, [*taken.issues, issue], False)
     return taken
 

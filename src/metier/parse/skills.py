@@ -7,7 +7,7 @@ from metier.core.coerce import capability_names, mapping_of, scalar_text_of
 from metier.core.names import loose_key
 from metier.errors import ContractError
 from metier.parse.contract import parse_contract
-from metier.parse.frontmatter import HINTS, read_matter
+from metier.parse.frontmatter import no_front_matter, read_matter
 from metier.parse.keys import Respelling
 from metier.values.contracts import Contract
 from metier.values.documents import Skill
@@ -63,7 +63,7 @@ def _no_front_matter(matter: Matter, path: str) -> Issue:
         return Issue("FM101", message, path, 1, 1, "save it with LF line ends")
     late = _LATE_FRONT_MATTER.search(f"\n{matter.body}")
     if late is None or _CODE_FENCE.findall(matter.body, 0, late.start()):
-        return Issue("FM101", "the file has no front matter", path, 1, 1, HINTS["FM101"])
+        return no_front_matter(matter, path, "the file")
     line = matter.body_line + matter.body.count("\n", 0, late.start())
     message = f"the front matter starts on line {line}; hosts look for it on line 1"
     return Issue("FM101", message, path, line, 1, "remove what stands before it")

@@ -34,6 +34,7 @@ CODES: dict[str, Code] = {
     "FM114": Code("error", "file is empty"),
     "FM115": Code("error", "file is not valid JSON"),
     "FM116": Code("error", "front matter is indented with tabs", fixable=True),
+    "FM117": Code("error", "first line goes on after '---'"),
     "IO201": Code("error", "file or folder cannot be read"),
     "IO202": Code("error", "path leaves its root"),
     "IO203": Code("error", "file is too large"),
