@@ -77,12 +77,24 @@ def test_a_skill_in_the_root_has_no_folder_to_differ_from() -> None:
         ("description: [a, b]", "is not a text"),
     ],
 )
-def test_a_skill_without_a_description_is_no_skill(line: str, word: str) -> None:
-    parsed = parse_document("skill", text_of("name: charts", line).encode(), PATH)
+def test_a_skill_with_neither_description_nor_paragraph_is_no_skill(line: str, word: str) -> None:
+    source = text_of("name: charts", line, body="# Charts")
+    parsed = parse_document("skill", source.encode(), PATH)
     assert parsed.document is None
     assert [issue.code for issue in parsed.issues] == ["SK304"]
     assert parsed.issues[0].message.endswith(word)
     assert lint_document(parsed) == []
+
+
+@pytest.mark.parametrize("line", ["license: MIT", "description:", "description: [a, b]"])
+def test_a_skill_without_a_description_takes_its_first_paragraph(line: str) -> None:
+    front = ("name: charts", line)
+    (issue,) = lint(*front, body="# Charts\n\nA <b>.\n\nMore.")
+    assert (issue.code, issue.is_error) == ("SK304", True)
+    assert issue.message.endswith("the first paragraph of the text is used")
+    assert "Codex" in issue.hint
+    assert "Gemini CLI" in issue.hint
+    assert skill_of(*front).description == "Read the table."
 
 
 @pytest.mark.parametrize(

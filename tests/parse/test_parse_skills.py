@@ -91,14 +91,19 @@ def test_without_a_name_the_folder_gives_it_with_an_issue(name: str) -> None:
         ("name: a\ndescription: {x: y}", 3),
     ],
 )
-def test_without_a_description_there_is_no_skill(front: str, line: int) -> None:
-    parsed = parse(front)
-    assert parsed.document is None
+def test_without_a_description_the_first_paragraph_is_one(front: str, line: int) -> None:
+    parsed = parse(front, "# Charts\n\nDraws\ncharts.\n\nMore.")
+    assert skill_in(parsed).description == "Draws charts."
     assert places(parsed.issues) == [("SK304", line, 1)]
+    assert parse(front, strict=True).document is None
+    without = parse(front, "# Charts")
+    assert without.document is None
+    assert places(without.issues) == [("SK304", line, 1)]
 
 
 def test_a_description_of_blanks_is_called_empty() -> None:
-    assert parse("name: a\ndescription: '  '").issues[0].message == "the description is empty"
+    parsed = parse("name: a\ndescription: '  '", "")
+    assert parsed.issues[0].message == "the description is empty"
 
 
 def test_a_file_without_front_matter_is_no_skill() -> None:

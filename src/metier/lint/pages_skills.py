@@ -175,8 +175,9 @@ SKILLS = {
         good=_skill("name: example  # in the folder skills/example", _ABOUT),
     ),
     "SK304": Page(
-        "Agents choose a skill by its description alone. Without one it can never be chosen, "
-        "so it is left out.",
+        "Agents choose a skill by its description alone. Like Claude Code, metier takes the first "
+        "paragraph of the text instead; Codex, Gemini CLI and most others drop the skill. "
+        "With no paragraph either it is left out.",
         bad=_skill(_NAME),
         good=_GOOD,
     ),

@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from metier.core.coerce import scalar_text_of
 from metier.core.names import LONGEST_NAME, is_capability_name, slug
 from metier.core.nearest import nearest
 from metier.lint.contracts import contract_findings
@@ -26,14 +27,18 @@ _TYPES: dict[FieldType, tuple[tuple[type, ...], str]] = {
     "flag": ((bool,), "true or false"),
     "mapping": ((dict,), "a mapping"),
 }
-_TYPED = {key: field for key, field in SKILL.items() if field.type in _TYPES}
+_TYPED = {
+    key: field for key, field in SKILL.items() if field.type in _TYPES and key != "description"
+}
+"""Parsing says what is wrong with a description."""
 
 
 def lint_skill(skill: Skill, matter: Matter) -> list[Issue]:
     """Every finding in one usable skill."""
     found = _Findings(skill.path, matter)
     _check_name(skill, found)
-    _check_description(skill.description, found)
+    if scalar_text_of(matter.data.get("description")):
+        _check_description(skill.description, found)
     _check_types(matter, found)
     _check_keys(matter.data, found)
     _check_body(skill, matter, found)
