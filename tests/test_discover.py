@@ -143,7 +143,7 @@ def test_the_packages_of_a_monorepo_each_bring_their_skills(workspace: Workspace
 
 
 def test_only_files_with_the_name_of_a_skill_are_met(workspace: Workspace) -> None:
-    for name in ("SKILL.MD", "Skill.md", "SKILL.txt", "MYSKILL.md", "SKILL.md.bak", "README.md"):
+    for name in ("Skill.md", "SKILL.txt", "MYSKILL.md", "SKILL.md.bak", "README.md"):
         workspace.write(f"skills/{name.lower()}-{name}/{name}", "text")
     workspace.write("skills/small/skill.md", "text")
     assert [one.path for one in walk(workspace)] == ["skills/small/skill.md"]
@@ -290,6 +290,89 @@ def test_a_users_folder_that_is_a_link_is_followed(workspace: Workspace, tmp_pat
     (home.root / ".claude").mkdir(parents=True)
     (home.root / ".claude/skills").symlink_to(dotfiles.root / "skills")
     assert paths(everything(workspace, home.root)) == ["claude-user/a/SKILL.md"]
+
+
+def users_link(home: Workspace, link: str, target: Path) -> Path:
+    """A link in a folder of the user's."""
+    place = home.root / link
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.symlink_to(target)
+    return place
+
+
+def test_a_users_link_to_another_hosts_folder_is_loaded_once(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    home = Workspace(tmp_path / "home")
+    target = home.skill("x", folder=".agents/skills/x")
+    users_link(home, ".claude/skills/x", target.parent)
+    (found,) = everything(workspace, home.root)
+    assert (found.path, found.source, found.refused) == (
+        "claude-user/x/SKILL.md",
+        "claude-user",
+        "",
+    )
+    assert (found.file, found.origin) == (os.path.realpath(target), "user")
+
+
+def test_a_users_link_to_a_checkout_is_followed(workspace: Workspace, tmp_path: Path) -> None:
+    home, checkout = Workspace(tmp_path / "home"), Workspace(tmp_path / "checkout")
+    checkout.skill("x", folder="x")
+    checkout.skill("y", folder="many/y")
+    text = checkout.write("z/text.md", "text")
+    (text.parent / "SKILL.md").symlink_to("text.md")
+    for name in ("x", "many", "z"):
+        users_link(home, f".agents/skills/{name}", checkout.root / name)
+    users_link(home, ".agents/skills/again", checkout.root / "x")
+    found = everything(workspace, home.root)
+    assert paths(found) == [f"agents-user/{name}/SKILL.md" for name in ("again", "many/y", "z")]
+    assert refusals(found) == []
+    checkout.write("x/skill.md", "text")
+    found = everything(workspace, home.root)
+    assert refusals(found) == [("agents-user/again/skill.md", "unreadable", "IO206")]
+
+
+def test_a_users_link_to_a_folder_of_somebody_else_is_refused(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = Workspace(tmp_path / "home")
+    target = home.skill("x", folder="checkout/x")
+    users_link(home, ".claude/skills/x", target.parent)
+    monkeypatch.setattr(os, "getuid", lambda: target.stat().st_uid + 1)
+    found = everything(workspace, home.root)
+    assert refusals(found) == [("claude-user/x", "outside-root", "IO202")]
+
+
+def test_a_link_inside_an_installed_skill_is_not_the_users(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    home = Workspace(tmp_path / "home")
+    private = home.skill("private", folder="checkout/private")
+    for folder in (".claude/skills/x", "linked", ".claude/plugins/cache/market/plugin"):
+        home.skill("x", folder=folder)
+        users_link(home, f"{folder}/more", private.parent)
+        (home.root / folder / "one").mkdir()
+        users_link(home, f"{folder}/one/SKILL.md", private)
+    users_link(home, ".claude/skills/y", home.root / "linked")
+    users_link(home, ".claude/skills/home", home.root)
+    found = everything(workspace, home.root)
+    assert paths(found) == [
+        "claude-user/x/SKILL.md",
+        "claude-user/y/SKILL.md",
+        "claude-plugins/market/plugin/SKILL.md",
+    ]
+    assert {code for _, _, code in refusals(found)} == {"IO202"}
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_a_link_out_of_a_workspace_stays_refused_whoever_owns_its_target(
+    workspace: Workspace, tmp_path: Path, trusted: bool
+) -> None:
+    home = Workspace(tmp_path / "home")
+    target = home.skill("x", folder="checkout/x")
+    users_link(workspace, ".claude/skills/x", target.parent)
+    found = everything(workspace, home.root, Config(is_trusted=trusted))
+    assert refusals(found) == [(".claude/skills/x", "outside-root", "IO202")]
 
 
 # Mounts
@@ -670,6 +753,23 @@ def test_an_empty_workspace_has_nothing(workspace: Workspace) -> None:
 
 
 # The other kinds
+
+
+def test_md_counts_in_any_case(workspace: Workspace) -> None:
+    written = ["skills/a/SKILL.MD", "abilities/a.MD", "agents/b.Md", "docs/capabilities/c.MD"]
+    for path in [*written, "docs/capabilities/README.MD", "skills/b/OTHER.MD"]:
+        workspace.write(path, "text")
+    assert sorted(paths(everything(workspace, workspace.root / "no-home"))) == sorted(written)
+
+
+def test_of_two_spellings_in_a_folder_one_counts(workspace: Workspace) -> None:
+    for path in ("a/SKILL.MD", "a/SKILL.md", "a/skill.md", "b/SKILL.MD", "b/skill.md"):
+        workspace.write(path, "text")
+    found = walk(workspace)
+    assert paths(found) == ["a/SKILL.md", "b/SKILL.MD"]
+    assert refusals(found) == [
+        (path, "unreadable", "IO206") for path in ("a/SKILL.MD", "a/skill.md", "b/skill.md")
+    ]
 
 
 def test_each_kind_has_its_folder_and_its_suffixes(workspace: Workspace) -> None:

@@ -77,8 +77,8 @@ def test_a_readable_skill_with_valid_front_matter_is_a_candidate(workspace: Work
         (b"# No front matter\n", "FM101"),
         (b"---\nname: a\ndescription: d\n", "FM102"),
         (b"---\n- a\n---\nbody", "FM109"),
-        (b"---\nname: a\n---\nbody", "SK304"),
-        (b"---\nname: a\ndescription: ''\n---\nbody", "SK304"),
+        (b"---\nname: a\n---\n# Title", "SK304"),
+        (b"---\nname: a\ndescription: ''\n---\n", "SK304"),
         (b"---\nname: a\ndescription: &x d\n---\nbody", "FM106"),
         (b"---\nname: a\ndescription: d\nx: " + b"[" * 21 + b"]" * 21 + b"\n---\nbody", "FM107"),
         (b"---\nname: a\ndescription: " + b"d" * 65_536 + b"\n---\nbody", "FM108"),
@@ -105,6 +105,7 @@ def test_a_file_that_yields_no_skill_is_no_candidate(
     [
         b"---\nname: a\ndescription: Use when: always\n---\nbody",
         b"---\ndescription: no name\n---\nbody",
+        b"---\nname: a\n---\nno description",
         b"---\nname: Not A Legal Name\ndescription: d\n---\n",
         b"---\nname: a\ndescription: in the caf\xe9 nearby, as ever\n---\nbody",
         b"\xef\xbb\xbf---\r\nname: a\r\ndescription: d\r\n---\r\nbody",

@@ -53,7 +53,7 @@ def _handed(document: Document | None) -> str:
 
 def read_text(found: Found, raw: bytes) -> Parsed:
     """The document that `raw`, the bytes of `found`, holds."""
-    return parse_document(found.kind, raw, found.path, folder_of(found))
+    return parse_document(found.kind, raw, found.path, folder_of(found), file=found.file)
 
 
 def folder_of(found: Found) -> str:

@@ -199,7 +199,7 @@ def test_progress_counts_the_files_that_are_read(workspace: Workspace, catalog: 
 def test_a_file_that_no_longer_parses_loses_its_row(workspace: Workspace, catalog: Catalog) -> None:
     file = workspace.skill("a", extra="capabilities: [read]")
     catalog.refresh()
-    rewrite(file, "---\nname: a\n---\nNo description.\n", 1)
+    rewrite(file, "---\nname: a\n---\n# No description\n", 1)
     changes = catalog.refresh().changes
     assert counts(changes) == (0, 1, 0, 0)
     assert (changes.included["skill"], changes.excluded) == (0, 1)

@@ -77,12 +77,24 @@ def test_a_skill_in_the_root_has_no_folder_to_differ_from() -> None:
         ("description: [a, b]", "is not a text"),
     ],
 )
-def test_a_skill_without_a_description_is_no_skill(line: str, word: str) -> None:
-    parsed = parse_document("skill", text_of("name: charts", line).encode(), PATH)
+def test_a_skill_with_neither_description_nor_paragraph_is_no_skill(line: str, word: str) -> None:
+    source = text_of("name: charts", line, body="# Charts")
+    parsed = parse_document("skill", source.encode(), PATH)
     assert parsed.document is None
     assert [issue.code for issue in parsed.issues] == ["SK304"]
     assert parsed.issues[0].message.endswith(word)
     assert lint_document(parsed) == []
+
+
+@pytest.mark.parametrize("line", ["license: MIT", "description:", "description: [a, b]"])
+def test_a_skill_without_a_description_takes_its_first_paragraph(line: str) -> None:
+    front = ("name: charts", line)
+    (issue,) = lint(*front, body="# Charts\n\nA <b>.\n\nMore.")
+    assert (issue.code, issue.is_error) == ("SK304", True)
+    assert issue.message.endswith("the first paragraph of the text is used")
+    assert "Codex" in issue.hint
+    assert "Gemini CLI" in issue.hint
+    assert skill_of(*front).description == "Read the table."
 
 
 @pytest.mark.parametrize(
@@ -224,11 +236,80 @@ def test_instructions_have_at_most_500_lines(lines: int, expected: list[str]) ->
     assert codes("name: charts", ABOUT, body="line\n" * lines) == expected
 
 
-def test_a_file_called_skill_md_is_found() -> None:
-    assert codes("name: charts", ABOUT, path="skills/charts/skill.md") == ["SK315"]
+@pytest.mark.parametrize("name", ["skill.md", "SKILL.MD"])
+def test_a_file_called_skill_md_is_found(name: str) -> None:
+    (issue,) = lint("name: charts", ABOUT, path=f"skills/charts/{name}")
+    assert (issue.code, issue.message) == ("SK315", f"the file is called {name}")
 
 
 def test_broken_yaml_keeps_the_skill_and_every_other_rule_still_runs() -> None:
     front = ("name: graphs", "description: Draws. Use when: asked.", "priority: 5")
     assert codes(*front) == ["FM104", "SK303", "SK309"]
     assert skill_of(*front).description == "Draws. Use when: asked."
+
+
+HOST_KEYS = """\
+when_to_use: When a table is open.
+argument-hint: [file]
+arguments: [table, colour]
+user-invocable: false
+disable-model-invocation: false
+allowed-tools: [Read, Bash]
+disallowed-tools: Write
+model: opus
+effort: xhigh
+context: fork
+agent: Explore
+hooks: {PreToolUse: []}
+paths: ["*.csv", "*.tsv"]
+shell: bash
+homepage: https://example.org
+command-dispatch: tool
+"""
+
+
+def test_the_keys_that_hosts_document_are_known() -> None:
+    assert lint("name: charts", ABOUT, *HOST_KEYS.splitlines()) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("when_to_use: [a]", "SK307"),
+        ("user-invocable: 'no'", "SK307"),
+        ("hooks: [PreToolUse]", "SK307"),
+        ("arguments: [{name: a}]", "SK307"),
+        ("paths: {a: b}", "SK307"),
+        ("disallowed-tools: true", "SK307"),
+        ("allowed-tools: {Read: true}", "SK307"),
+        ("model: [opus]", "SK307"),
+        ("effort: maximum", "SK316"),
+        ("context: forked", "SK316"),
+        ("shell: zsh", "SK316"),
+    ],
+)
+def test_the_keys_of_hosts_are_checked(line: str, expected: str) -> None:
+    assert codes("name: charts", ABOUT, line) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("user-invokable", "user-invocable"),
+        ("argument-hints", "argument-hint"),
+        ("disable_model_invokation", "disable-model-invocation"),
+        ("when_use", "when_to_use"),
+        ("licence", "license"),
+    ],
+)
+def test_a_near_miss_gets_a_hint_of_its_own(key: str, meant: str) -> None:
+    issues = lint("name: charts", ABOUT, "priority: 5", f"{key}: x")
+    assert [(issue.code, issue.line) for issue in issues] == [("SK309", 5), ("SK309", 4)]
+    assert issues[0].hint == f"did you mean '{meant}'?"
+    assert "did you mean" not in issues[1].hint
+
+
+@pytest.mark.parametrize("key", ["args", "priority", "category", "title", "trigger"])
+def test_a_key_that_only_looks_a_little_alike_is_no_near_miss(key: str) -> None:
+    (issue,) = lint("name: charts", ABOUT, f"{key}: x")
+    assert "did you mean" not in issue.hint

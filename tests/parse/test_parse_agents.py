@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from metier.index.agents import AgentRegistry
 from metier.lint import lint_document
 from metier.parse.agents import parse_agent
 from metier.values.agents import AgentProfile
@@ -563,3 +564,48 @@ def test_a_sub_agent_of_a_host_is_an_agent_that_only_has_a_prompt() -> None:
 def test_what_is_wrong_in_a_markdown_profile_stays_wrong(line: str) -> None:
     source = f"---\nname: a\ndescription: d\n{line}\n---\nYou.\n"
     assert lint_document(parse_agent(source.encode(), "agents/a.md")) != []
+
+
+@pytest.mark.parametrize("front", ["", "tools: Read, Grep\n", "metadata: {a: b}\n"])
+@pytest.mark.parametrize(
+    "path", [".claude/agents/a.md", "team/.github/agents/a.md", "/home/ada/.claude/agents/a.md"]
+)
+def test_a_sub_agent_in_a_hosts_folder_loads_whatever_the_length_of_its_prompt(
+    path: str, front: str
+) -> None:
+    source = f"---\nname: a\ndescription: d\n{front}---\n{'p' * 60_000}\n"
+    parsed = parse_agent(source.encode(), path)
+    assert lint_document(parsed) == []
+    profile = agent_in(parsed)
+    assert len(profile.system_prompt) == 60_000
+    assert AgentRegistry().register(profile)
+
+
+def test_the_place_of_a_file_tells_a_hosts_folder_too() -> None:
+    source = f"---\nname: a\ndescription: d\n---\n{'p' * 60_000}\n".encode()
+    parsed = parse_agent(source, "agents/a.md", file="/home/ada/.claude/agents/a.md")
+    assert lint_document(parsed) == []
+    parsed = parse_agent(source, "agents/a.md", file="/home/ada/work/agents/a.md")
+    assert [issue.code for issue in lint_document(parsed)] == ["AG702"]
+
+
+def test_a_profile_with_a_workflow_keeps_its_limits_in_a_hosts_folder() -> None:
+    prompt = "systemPrompt: " + "p" * 10_001
+    step = "workflow: [{stepId: s, type: prompt, config: {prompt: x}}]"
+    for path, text in (
+        (".claude/agents/a.yaml", f"agentId: a\ndescription: d\n{prompt}\n"),
+        (".claude/agents/a.md", f"---\nname: a\ndescription: d\n{step}\n---\n{'p' * 10_001}\n"),
+    ):
+        issues = lint_document(parse_agent(text.encode(), path))
+        assert [issue.code for issue in issues] == ["AG702"]
+
+
+def test_md_counts_in_any_case() -> None:
+    parsed = parse_agent(SUB_AGENT.encode(), ".claude/agents/REVIEWER.MD")
+    assert lint_document(parsed) == []
+    assert agent_in(parsed).system_prompt == "You are a reviewer."
+
+
+def test_a_first_line_that_goes_on_is_a_finding_of_its_own() -> None:
+    text = SUB_AGENT.replace("---\n", "---# Reviewer\n", 1)
+    assert places(parse_agent(text.encode(), "agents/a.md").issues) == [("FM117", 1, 4)]

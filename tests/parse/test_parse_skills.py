@@ -91,14 +91,19 @@ def test_without_a_name_the_folder_gives_it_with_an_issue(name: str) -> None:
         ("name: a\ndescription: {x: y}", 3),
     ],
 )
-def test_without_a_description_there_is_no_skill(front: str, line: int) -> None:
-    parsed = parse(front)
-    assert parsed.document is None
+def test_without_a_description_the_first_paragraph_is_one(front: str, line: int) -> None:
+    parsed = parse(front, "# Charts\n\nDraws\ncharts.\n\nMore.")
+    assert skill_in(parsed).description == "Draws charts."
     assert places(parsed.issues) == [("SK304", line, 1)]
+    assert parse(front, strict=True).document is None
+    without = parse(front, "# Charts")
+    assert without.document is None
+    assert places(without.issues) == [("SK304", line, 1)]
 
 
 def test_a_description_of_blanks_is_called_empty() -> None:
-    assert parse("name: a\ndescription: '  '").issues[0].message == "the description is empty"
+    parsed = parse("name: a\ndescription: '  '", "")
+    assert parsed.issues[0].message == "the description is empty"
 
 
 def test_a_file_without_front_matter_is_no_skill() -> None:
@@ -321,3 +326,35 @@ def test_late_front_matter_is_pointed_at() -> None:
     text = b"A line too many.\n\n---\nname: foo\ndescription: x\n---\n"
     (issue,) = parse_skill(text, "skills/a/SKILL.md").issues
     assert (issue.code, issue.line) == ("FM101", 3)
+
+
+KEYS = "name: a\ndescription: d\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "moved"),
+    [
+        (f"---# Title\n{KEYS}---\nDo it.\n", f"---\n{KEYS}---\n# Title\nDo it.\n"),
+        (f"--- # Title\n{KEYS}---\nDo it.\n", f"---\n{KEYS}---\n# Title\nDo it.\n"),
+        (f"---{KEYS}---\nDo it.\n", f"---\n{KEYS}---\nDo it.\n"),
+        ("---# Title\n\nDo it.\n", f"---\n{KEYS}---\n# Title\nDo it.\n"),
+        ("---# Title\n\nDo it.\n\n---\n\nMore.\n", f"---\n{KEYS}---\n# Title\nDo it.\n"),
+    ],
+)
+def test_a_first_line_that_goes_on_is_a_finding_with_a_hint_that_works(
+    text: str, moved: str
+) -> None:
+    parsed = parse_skill(text.encode(), PATH)
+    assert parsed.document is None
+    assert places(parsed.issues) == [("FM117", 1, 4)]
+    hint = parsed.issues[0].hint
+    assert hint.startswith("let the first line be '---' alone")
+    has_keys = KEYS in text
+    assert ("below the second" in hint) is (has_keys and "# Title" in text)
+    assert ("on the next line" in hint) is (has_keys and "# Title" not in text)
+    assert parse_skill(moved.encode(), PATH).issues == []
+
+
+@pytest.mark.parametrize("text", ["----\nname: a\n----\n", "\n---# Title\n", "-- x\n"])
+def test_other_first_lines_are_no_front_matter(text: str) -> None:
+    assert codes(parse_skill(text.encode(), PATH).issues) == ["FM101"]

@@ -102,23 +102,21 @@ def command(fast: bool) -> int:
 
 @contextmanager
 def _folders_of_its_own(folder: str) -> Iterator[None]:
-    """State and trust that go with the demo, and leave the user's own alone."""
-    own = {
-        "METIER_STATE_DIR": os.path.join(folder, "state"),
-        "XDG_CONFIG_HOME": os.path.join(folder, "config"),
-    }
-    before = {name: os.environ.get(name) for name in own}
-    for path in own.values():
-        os.mkdir(path, 0o700)
-    os.environ.update(own)
+    """State and trust that go with the demo, and leave the user's own alone.
+
+    A home folder of its own: an MCP client hands no other variable on to the server it starts.
+    """
+    home = os.path.join(folder, "home")
+    os.mkdir(home, 0o700)
+    before = dict(os.environ)
+    for name in ("METIER_STATE_DIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME"):
+        os.environ.pop(name, None)
+    os.environ["HOME"] = home
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def _announce(title: str, shown: str, pause: float) -> None:

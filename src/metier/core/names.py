@@ -4,6 +4,8 @@ import hashlib
 import re
 from functools import lru_cache
 
+from metier.core.paths import without_md
+
 _CAPABILITY = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\Z")
 _ID = re.compile(r"[a-z][a-z0-9-]*\Z")
 _NOT_IN_ID = re.compile(r"[^a-z0-9]+")
@@ -31,7 +33,7 @@ def ability_id_from_filename(name: str) -> str:
     The result may be no legal id (`2024-guide.md` → `2024-guide`): the caller has to ask
     `is_document_id`.
     """
-    return slug(name.rsplit("/", 1)[-1].removesuffix(".md"))
+    return slug(without_md(name.rsplit("/", 1)[-1]))
 
 
 def canonical_id(name: str, folder: str) -> str:

@@ -1,7 +1,9 @@
 """The walk: roots → every document file below them, in order, with the refused ones.
 
 Nothing is read. A file is refused here when its place already rules it out: a symlink that
-leaves its root, something that is no regular file, a folder that cannot be listed.
+leaves its root, something that is no regular file, a folder that cannot be listed. In a folder of
+the user's a link to another skill folder of the same user is how skills are installed: it is
+followed.
 """
 
 import os
@@ -10,17 +12,22 @@ from collections.abc import Callable, Iterable
 from itertools import chain
 from operator import itemgetter
 
-from metier.core.paths import is_inside, is_utf8
+from metier.core.paths import is_inside, is_markdown, is_utf8, without_md
 from metier.discover.hosts import PROJECT_HOSTS
 from metier.values.files import UNTRUSTED_RANK, Found, Kind, Origin, Root
 from metier.workspace import MARKS, is_root
 
-SKILL_NAMES = frozenset({"SKILL.md", "skill.md"})
+SKILL_NAMES = frozenset(
+    stem + suffix for stem in ("SKILL", "skill") for suffix in (".md", ".MD", ".Md", ".mD")
+)
+_BY_CLAIM = sorted(SKILL_NAMES, key=lambda name: (name != "SKILL.md", name))
+"""The first of these that a folder holds counts."""
 SUFFIXES: dict[Kind, tuple[str, ...]] = {
-    "ability": (".md",),
-    "card": (".md",),
-    "agent": (".yaml", ".yml", ".json", ".md"),
+    "ability": (),
+    "card": (),
+    "agent": (".yaml", ".yml", ".json"),
 }
+"""Of the files of a kind, besides `.md`, which counts in any case."""
 NOT_ENTERED = frozenset(
     {
         ".git", ".hg", ".svn", ".metier", ".dci", ".venv", "venv", "virtualenv", "node_modules",
@@ -94,6 +101,8 @@ class _Walk:
         self._linked_folders: list[str] = []
         self.met_links = False
         self._visited: list[str] = []
+        self._bounds = [root.boundary]
+        """What links may lead to: the boundary, and the linked folders that are the user's."""
 
     def run(self) -> list[Found]:
         is_deep = self._root.kind == "skill" and not self._root.only
@@ -107,16 +116,18 @@ class _Walk:
         return self._one_of_a_folder()
 
     def _one_of_a_folder(self) -> list[Found]:
-        """Refuse `skill.md` where `SKILL.md` stands beside it."""
-        lower = [found for found in self._found if found.path.endswith("skill.md")]
-        paths = {found.path for found in self._found} if lower else set()
-        for found in lower:
-            if found.path.removesuffix("skill.md") + "SKILL.md" in paths:
+        """Refuse `skill.md`, and every other spelling, where one stands beside it that counts."""
+        others = [found for found in self._found if not found.path.endswith("SKILL.md")]
+        paths = {found.path for found in self._found} if others else set()
+        for found in others:
+            folder, slash, name = found.path.rpartition("/")
+            beside = [one for one in _BY_CLAIM if f"{folder}{slash}{one}" in paths]
+            counts = beside[0] if beside else ""
+            if name in SKILL_NAMES and name != counts:
                 self._found.remove(found)
-                detail = "SKILL.md stands beside it, and that one counts"
-                self._refuse(
-                    os.path.join(self._root.path, found.file), "unreadable", "IO206", detail
-                )
+                shown = os.path.join(self._root.path, found.path[len(self._prefix) :])
+                detail = f"{counts} stands beside it, and that one counts"
+                self._refuse(shown, "unreadable", "IO206", detail)
         return self._found
 
     def folder(self) -> list[Found]:
@@ -141,9 +152,11 @@ class _Walk:
     def _is_wanted(self, name: str) -> bool:
         if self._root.only:
             return name == self._root.only
-        if self._root.kind == "card" and name in NO_CARDS:
+        if name.startswith("."):
             return False
-        return name.endswith(SUFFIXES[self._root.kind]) and not name.startswith(".")
+        if is_markdown(name):
+            return self._root.kind != "card" or f"{without_md(name)}.md" not in NO_CARDS
+        return name.endswith(SUFFIXES[self._root.kind])
 
     def _descend(self, top: str, shown_as: str | None = None) -> None:
         """Walk real folders below `top`; `shown_as` is the link through which it was reached."""
@@ -213,7 +226,7 @@ class _Walk:
             target = os.path.realpath(link)
             if not os.path.isdir(target):
                 continue
-            if not is_inside(target, self._root.boundary):
+            if not self._may_enter(link, target):
                 if self._may_hold_skills(link):
                     self._refuse_outside(link, target)
             elif target not in visited:
@@ -222,12 +235,27 @@ class _Walk:
                     self._origin = "untrusted"
                 self._descend(target, shown_as=link)
 
+    def _may_enter(self, link: str, target: str) -> bool:
+        """Whether a link stays within bounds, or was put there by the user for a folder of theirs.
+
+        Only a link directly in a folder of the user's is the user's: those deeper down came with
+        what was installed.
+        """
+        if self._is_within_bounds(target):
+            return True
+        is_users = self._root.origin == "user" and os.path.dirname(link) == self._root.path
+        if not is_users or is_inside(self._root.path, target) or not _is_own_skill_folder(target):
+            return False
+        self._bounds.append(target)
+        return True
+
+    def _is_within_bounds(self, target: str) -> bool:
+        return any(is_inside(target, bound) for bound in self._bounds)
+
     def _may_hold_skills(self, link: str) -> bool:
         """Only a link that somebody meant as a skill is worth a word."""
         parts = self._place(link)[0].split("/")
-        return "skills" in parts or any(
-            os.path.lexists(os.path.join(link, name)) for name in SKILL_NAMES
-        )
+        return "skills" in parts or _holds_skill(link)
 
     def _meet(self, entry: "os.DirEntry[str]", shown: str) -> None:
         """Note one file, or why it cannot be read."""
@@ -242,7 +270,7 @@ class _Walk:
     def _meet_link(self, link: str, shown: str) -> None:
         self.met_links = True
         target = os.path.realpath(link)
-        if not is_inside(target, self._root.boundary):
+        if not self._is_within_bounds(target):
             self._refuse_outside(shown, target)
         elif is_utf8(target):
             self._note(target, shown, os.stat(target))
@@ -319,6 +347,23 @@ class _Walk:
                 if folder in slashed:
                     return label, rank
         return self._own_source
+
+
+def _holds_skill(folder: str) -> bool:
+    return any(os.path.lexists(os.path.join(folder, name)) for name in SKILL_NAMES)
+
+
+def _is_own_skill_folder(folder: str) -> bool:
+    """Whether it belongs to the current user and holds a skill, or folders that hold one."""
+    try:
+        if not hasattr(os, "getuid") or os.stat(folder).st_uid != os.getuid():
+            return False
+        with os.scandir(folder) as entries:
+            return _holds_skill(folder) or any(
+                _holds_skill(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)
+            )
+    except OSError:
+        return False
 
 
 def _readable(path: str) -> str:

@@ -107,6 +107,12 @@ FRONT_MATTER = {
         bad=_skill(_NAME, _ABOUT, "metadata:", "\tauthor: Ada"),
         good=_skill(_NAME, _ABOUT, "metadata:", "  author: Ada"),
     ),
+    "FM117": Page(
+        "Front matter begins with a line that is '---' and nothing else. Here a line break got "
+        "lost, so the keys count as text and the file is left out.",
+        bad=f"---# Charts\n{_NAME}\n{_ABOUT}\n---\n\nRead the table, then draw one chart.\n",
+        good=_skill(_NAME, _ABOUT, body="# Charts\n\nRead the table, then draw one chart."),
+    ),
 }
 
 FILES = {
@@ -117,7 +123,8 @@ FILES = {
     ),
     "IO202": Page(
         "A link could bring in any file of the machine, so metier does not follow it out of the "
-        "folder. Name the other folder in metier.toml if you trust it.",
+        "folder. Name the other folder in metier.toml if you trust it. In your own folders of a "
+        "host, such as ~/.claude/skills, a link to another skill folder of yours is followed.",
         bad="skills/example -> /home/ada/shared/example\n",
         good='# metier.toml\n[[mounts]]\npath = "/home/ada/shared"\n',
     ),
@@ -168,8 +175,9 @@ SKILLS = {
         good=_skill("name: example  # in the folder skills/example", _ABOUT),
     ),
     "SK304": Page(
-        "Agents choose a skill by its description alone. Without one it can never be chosen, "
-        "so it is left out.",
+        "Agents choose a skill by its description alone. Like Claude Code, metier takes the first "
+        "paragraph of the text instead; Codex, Gemini CLI and most others drop the skill. "
+        "With no paragraph either it is left out.",
         bad=_skill(_NAME),
         good=_GOOD,
     ),
@@ -196,9 +204,10 @@ SKILLS = {
     ),
     "SK309": Page(
         "Most hosts ignore the key, a few refuse the skill. If it is a slip of the pen, "
-        "the setting that you meant is not in force.",
-        bad=_skill(_NAME, _ABOUT, "priority: 5"),
-        good=_skill(_NAME, _ABOUT, "metadata:", "  priority: 5"),
+        "the setting that you meant is not in force. The keys that hosts document, such as "
+        "user-invocable, are known; a key that your host reads may stay where it is.",
+        bad=_skill(_NAME, _ABOUT, "user-invokable: false", "priority: 5"),
+        good=_skill(_NAME, _ABOUT, "user-invocable: false", "metadata:", "  priority: 5"),
     ),
     "SK310": Page(
         "The entry is left out, so nobody who asks for that capability finds this skill.",
@@ -234,6 +243,12 @@ SKILLS = {
         "Where upper and lower case differ, most hosts look only for SKILL.md and do not see it.",
         bad="skills/example/skill.md\n",
         good="skills/example/SKILL.md\n",
+    ),
+    "SK316": Page(
+        "A host ignores a value that it does not know, so the setting that you meant is probably "
+        "not in force. If your host knows it, leave it.",
+        bad=_skill(_NAME, _ABOUT, "effort: maximum"),
+        good=_skill(_NAME, _ABOUT, "effort: max"),
     ),
 }
 

@@ -3,10 +3,12 @@
 import re
 from typing import Any
 
+from metier.core.coerce import scalar_text_of
 from metier.core.names import LONGEST_NAME, is_capability_name, slug
+from metier.core.nearest import nearest
 from metier.lint.contracts import contract_findings
 from metier.values.documents import Skill
-from metier.values.fields import SKILL, FieldType
+from metier.values.fields import SKILL, Field, FieldType
 from metier.values.files import KeyPath, Matter
 from metier.values.outcomes import Issue
 
@@ -15,19 +17,28 @@ SHORTEST_USEFUL_DESCRIPTION = 20
 LONGEST_COMPATIBILITY = 500
 LONGEST_BODY_LINES = 500
 _TAG = re.compile(r"</?[A-Za-z][\w-]*(?:\s[^<>]*)?/?>")
+_MOST_COMPARED = 20
+"""So many unknown keys are compared with the known ones."""
+_NEAR_MISS = 0.8
+_TEXT = (str, int, float)
 _TYPES: dict[FieldType, tuple[tuple[type, ...], str]] = {
-    "text": ((str, int, float), "a text"),
+    "text": (_TEXT, "a text"),
+    "text-or-texts": ((*_TEXT, list), "a text or a list of texts"),
     "flag": ((bool,), "true or false"),
     "mapping": ((dict,), "a mapping"),
 }
-_TYPED = {key: _TYPES[field.type] for key, field in SKILL.items() if field.type in _TYPES}
+_TYPED = {
+    key: field for key, field in SKILL.items() if field.type in _TYPES and key != "description"
+}
+"""Parsing says what is wrong with a description."""
 
 
 def lint_skill(skill: Skill, matter: Matter) -> list[Issue]:
     """Every finding in one usable skill."""
     found = _Findings(skill.path, matter)
     _check_name(skill, found)
-    _check_description(skill.description, found)
+    if scalar_text_of(matter.data.get("description")):
+        _check_description(skill.description, found)
     _check_types(matter, found)
     _check_keys(matter.data, found)
     _check_body(skill, matter, found)
@@ -75,7 +86,8 @@ def _check_name(skill: Skill, found: _Findings) -> None:
         hint = "rename one: many hosts show the folder and load by name"
         found.add("SK303", f"name '{name}' differs from folder '{folder}'", ("name",), hint)
     if not skill.path.endswith("SKILL.md"):
-        found.add_at("SK315", "the file is called skill.md", 1, "rename it to SKILL.md")
+        called = skill.path.rpartition("/")[2]
+        found.add_at("SK315", f"the file is called {called}", 1, "rename it to SKILL.md")
 
 
 def _shortened(name: str) -> str:
@@ -103,17 +115,32 @@ def _check_types(matter: Matter, found: _Findings) -> None:
     for key, value in matter.data.items():
         if value is None or key not in _TYPED or key in matter.unread:
             continue
-        types, called = _TYPED[key]
-        if type(value) not in types:
+        field = _TYPED[key]
+        if not _has_type(value, field):
+            called = _TYPES[field.type][1]
             found.add("SK307", f"'{key}' must be {called}", (key,), f"write {called}")
+        elif field.choices and isinstance(value, str) and value not in field.choices:
+            message = f"no host is known to take '{key}: {value[:40]}'"
+            found.add("SK316", message, (key,), f"known: {', '.join(field.choices)}")
+
+
+def _has_type(value: Any, field: Field) -> bool:
+    entries = value if isinstance(value, list) else []
+    is_of_texts = all(type(entry) in _TEXT for entry in entries)
+    return type(value) in _TYPES[field.type][0] and is_of_texts
 
 
 def _check_keys(data: dict[str, Any], found: _Findings) -> None:
     unknown = [key for key in data if key not in SKILL]
+    for key in unknown[:_MOST_COMPARED]:
+        meant = nearest(key, SKILL, likeness=_NEAR_MISS)
+        if meant and meant not in data:
+            found.add("SK309", f"unknown key '{key[:40]}'", (key,), f"did you mean '{meant}'?")
+            unknown.remove(key)
     if unknown:
         keys = ", ".join(f"'{key[:40]}'" for key in unknown[:5])
         more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
-        hint = "put your own keys under 'metadata'"
+        hint = "if it is your own and no host reads it, put it under 'metadata'"
         found.add("SK309", f"unknown key {keys}{more}", (unknown[0],), hint)
     compatibility = data.get("compatibility")
     if isinstance(compatibility, str) and len(compatibility) > LONGEST_COMPATIBILITY:

@@ -1,11 +1,13 @@
 """`agents/*.yaml`, `.json` or `.md` → `AgentProfile`."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from metier.core.coerce import text_of
-from metier.parse.frontmatter import HINTS, Taken, read_matter, read_yaml
+from metier.core.paths import is_markdown
+from metier.parse.frontmatter import HINTS, Taken, no_front_matter, read_matter, read_yaml
 from metier.parse.keys import Respelling
 from metier.parse.yaml import DEEPEST
 from metier.values.agents import AgentProfile
@@ -13,11 +15,16 @@ from metier.values.fields import AGENT, NESTED_STEPS, SELECTION, STEP, STEP_CONF
 from metier.values.files import KeyPath, Matter, Parsed
 from metier.values.outcomes import Issue
 
+_IN_FOLDER_OF_HOST = re.compile(r"(?:^|/)\.[^/]+/agents?/[^/]+\Z")
+"""A file in `.claude/agents`, `.github/agents` or such a folder of another host."""
 _TOP_LEVEL = {**AGENT, **SELECTION, "coreAbilities": AGENT["skills"]}
 
 
-def parse_agent(raw: bytes, path: str) -> Parsed:
-    """The profile in `raw`; in Markdown the body is the system prompt."""
+def parse_agent(raw: bytes, path: str, *, file: str = "") -> Parsed:
+    """The profile in `raw`; in Markdown the body is the system prompt.
+
+    `file` says where it lies, where the path that is shown does not.
+    """
     taken = _take(raw, path)
     if taken.matter is None:
         return Parsed(document=None, matter=None, issues=taken.issues)
@@ -27,8 +34,9 @@ def parse_agent(raw: bytes, path: str) -> Parsed:
     _gather(data, tuple(SELECTION), "selectionMetadata", {}, respelling)
     if isinstance(data.get("workflow"), list):
         data["workflow"] = _steps(data["workflow"], respelling, ("workflow",))
-    if path.endswith(".md") and "workflow" not in data:
-        _as_prompt_only(data)
+    if is_markdown(path) and "workflow" not in data:
+        of_host = any(_IN_FOLDER_OF_HOST.search(place) for place in (path, file))
+        _as_prompt_only(data, of_host=of_host)
     if taken.matter.body:
         data.setdefault("systemPrompt", taken.matter.body)
     return Parsed(
@@ -38,10 +46,10 @@ def parse_agent(raw: bytes, path: str) -> Parsed:
     )
 
 
-def _as_prompt_only(data: dict[str, Any]) -> None:
+def _as_prompt_only(data: dict[str, Any], *, of_host: bool) -> None:
     """Read a sub-agent of a host: its tools and model are the host's own, and so is the rest.
 
-    What is not ours is kept under `metadata.host`.
+    What is not ours is kept under `metadata.host`, which every file in a host's folder has.
     """
     tools, model = data.get("tools"), data.get("model")
     foreign = [key for key in data if key not in _TOP_LEVEL and key not in AGENT]
@@ -54,7 +62,7 @@ def _as_prompt_only(data: dict[str, Any]) -> None:
         return
     kept = {key: data.pop(key) for key in foreign}
     metadata = data.get("metadata")
-    if kept and (metadata is None or isinstance(metadata, dict)):
+    if (kept or of_host) and (metadata is None or isinstance(metadata, dict)):
         data["metadata"] = {**(metadata or {}), "host": kept}
 
 
@@ -65,11 +73,11 @@ _KEYS_OF_HOSTS = {"color", "permissionMode", "skills", "hooks", "disallowedTools
 def _take(raw: bytes, path: str) -> Taken:
     if path.endswith(".json"):
         return _take_json(raw, path)
-    if not path.endswith(".md"):
+    if not is_markdown(path):
         return read_yaml(raw, path)
     taken = read_matter(raw, path)
     if taken.matter is not None and not taken.fenced:
-        issue = Issue("FM101", "the profile has no front matter", path, 1, 1, HINTS["FM101"])
+        issue = no_front_matter(taken.matter, path, "the profile")
         return Taken(None, [*taken.issues, issue], False)
     return taken
 

@@ -4,12 +4,11 @@ import hashlib
 from typing import Any
 
 from metier.core.coerce import integer_of, mapping_of, number_of, scalar_text_of, texts_of
-from metier.parse.frontmatter import HINTS, read_matter
+from metier.parse.frontmatter import no_front_matter, read_matter
 from metier.parse.keys import Respelling
 from metier.values.documents import Card
 from metier.values.fields import CARD
 from metier.values.files import Parsed
-from metier.values.outcomes import Issue
 
 
 def parse_card(raw: bytes, path: str) -> Parsed:
@@ -19,7 +18,7 @@ def parse_card(raw: bytes, path: str) -> Parsed:
     if taken.matter is None:
         return Parsed(document=None, matter=None, issues=issues)
     if not taken.fenced:
-        issues.append(Issue("FM101", "the card has no front matter", path, 1, 1, HINTS["FM101"]))
+        issues.append(no_front_matter(taken.matter, path, "the card"))
         return Parsed(document=None, matter=None, issues=issues)
     respelling = Respelling(taken.matter, path)
     data = respelling.mapping(taken.matter.data, CARD)

@@ -36,6 +36,7 @@ HINTS = {
     "FM113": "remove it: metier lint --fix --notes does it",
     "FM114": "write front matter and instructions, or remove the file",
     "FM116": "use spaces: metier lint --fix does it",
+    "FM117": "let the first line be '---' alone, then keys such as 'description:', then '---'",
 }
 _NO_TABS = "YAML does not allow tabs for indentation"
 _PLAIN_WORDS = (
@@ -96,6 +97,26 @@ def read_matter(raw: bytes, path: str, *, lenient: bool = False) -> Taken:
         return Taken(None, issues, True)
     matter = _matter(parts, path, issues, lenient=lenient)
     return Taken(matter, issues, True)
+
+
+def no_front_matter(matter: Matter, path: str, what: str) -> Issue:
+    """The finding in a text that is all body and should not be; `what` it is called."""
+    first, _, rest = matter.body.partition("\n")
+    glued = first.removeprefix("---").strip(_BLANK)
+    if matter.body_line > 1 or not first.startswith("---") or glued[:1] in ("", "-"):
+        return _issue("FM101", f"{what} has no front matter", path)
+    message = f"the first line goes on after '---', so {what} has no front matter"
+    hint = HINTS["FM117"]
+    if _has_keys(f"---\n{glued}\n{rest}"):
+        shown = glued[:40]
+        below = "below the second '---'" if glued.startswith("#") else "on the next line"
+        hint = f"let the first line be '---' alone, and put '{shown}' {below}"
+    return Issue("FM117", message, path, 1, 4, hint)
+
+
+def _has_keys(text: str) -> bool:
+    matter = read_matter(text.encode(), "", lenient=True).matter
+    return matter is not None and bool(matter.data)
 
 
 def _is_too_large(yaml: str) -> bool:

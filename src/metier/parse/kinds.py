@@ -11,15 +11,18 @@ from metier.values.files import Kind, Parsed
 PARSERS: dict[Kind, Callable[[bytes, str], Parsed]] = {
     "ability": parse_ability,
     "card": parse_card,
-    "agent": parse_agent,
 }
 
 
-def parse_document(kind: Kind, raw: bytes, path: str, folder: str = "") -> Parsed:
+def parse_document(
+    kind: Kind, raw: bytes, path: str, folder: str = "", *, file: str = ""
+) -> Parsed:
     """The document of `kind` that the bytes of the file at `path` hold. Never raises.
 
-    `folder` names the file's folder where the path does not.
+    `folder` names the file's folder, and `file` the whole place, where the path does not.
     """
     if kind == "skill":
         return parse_skill(raw, path, folder=folder)
+    if kind == "agent":
+        return parse_agent(raw, path, file=file)
     return PARSERS[kind](raw, path)

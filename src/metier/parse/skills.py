@@ -1,13 +1,14 @@
-"""SKILL.md → `Skill`. Lenient: a skill needs a description, all else is an issue."""
+"""SKILL.md → `Skill`. Lenient: a skill needs a description or a paragraph, all else is an issue."""
 
 import re
 from typing import Any
 
 from metier.core.coerce import capability_names, mapping_of, scalar_text_of
 from metier.core.names import loose_key
+from metier.core.paragraph import first_paragraph
 from metier.errors import ContractError
 from metier.parse.contract import parse_contract
-from metier.parse.frontmatter import HINTS, read_matter
+from metier.parse.frontmatter import no_front_matter, read_matter
 from metier.parse.keys import Respelling
 from metier.values.contracts import Contract
 from metier.values.documents import Skill
@@ -15,6 +16,8 @@ from metier.values.fields import SKILL, spellings
 from metier.values.files import KeyPath, Matter, Parsed
 from metier.values.outcomes import Issue, has_errors
 
+_DROP_IT = "Codex, Gemini CLI and most others"
+"""Hosts that do not load a skill without a description (seen in their sources, 2026)."""
 _KNOWN = frozenset(SKILL)
 _LOOSE = spellings(SKILL)
 _CODE_FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
@@ -37,9 +40,9 @@ def parse_skill(raw: bytes, path: str, *, strict: bool = False, folder: str = ""
     matter = _in_our_spelling(taken.matter, path, issues)
     description = scalar_text_of(matter.data.get("description"))
     if not description:
-        issues.append(_no_description(matter, path))
-        return Parsed(document=None, matter=matter, issues=issues)
-    if strict and has_errors(issues):
+        description = first_paragraph(matter.body)
+        issues.append(_no_description(matter, path, instead=description))
+    if not description or (strict and has_errors(issues)):
         return Parsed(document=None, matter=matter, issues=issues)
     name = _name(matter, path, folder, issues)
     listed = _listed_capabilities(matter, path, issues)
@@ -63,27 +66,24 @@ def _no_front_matter(matter: Matter, path: str) -> Issue:
         return Issue("FM101", message, path, 1, 1, "save it with LF line ends")
     late = _LATE_FRONT_MATTER.search(f"\n{matter.body}")
     if late is None or _CODE_FENCE.findall(matter.body, 0, late.start()):
-        return Issue("FM101", "the file has no front matter", path, 1, 1, HINTS["FM101"])
+        return no_front_matter(matter, path, "the file")
     line = matter.body_line + matter.body.count("\n", 0, late.start())
     message = f"the front matter starts on line {line}; hosts look for it on line 1"
     return Issue("FM101", message, path, line, 1, "remove what stands before it")
 
 
-def _no_description(matter: Matter, path: str) -> Issue:
+def _no_description(matter: Matter, path: str, *, instead: str) -> Issue:
     line, column = matter.position(("description",))
     written = matter.data.get("description")
     if "description" not in matter.data:
         what = "is missing"
     else:
         what = "is empty" if written is None or isinstance(written, str) else "is not a text"
-    return Issue(
-        "SK304",
-        f"the description {what}",
-        path,
-        line,
-        column,
-        "add 'description: what the skill does and when to use it'",
-    )
+    hint = "add 'description: what the skill does and when to use it'"
+    if instead:
+        what += "; the first paragraph of the text is used"
+        hint += f": {_DROP_IT} drop the skill without it"
+    return Issue("SK304", f"the description {what}", path, line, column, hint)
 
 
 def _in_our_spelling(matter: Matter, path: str, issues: list[Issue]) -> Matter:

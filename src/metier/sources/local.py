@@ -3,10 +3,10 @@
 import os
 from collections.abc import Iterator
 
-from metier.core.paths import is_inside
+from metier.core.paths import is_inside, is_markdown, without_md
 from metier.core.text import printable
 from metier.errors import SourceError
-from metier.sources.cards import LARGEST, SUFFIX, SourcedCard, content, file_stem, reason
+from metier.sources.cards import LARGEST, SourcedCard, content, file_stem, reason
 
 
 class LocalSource:
@@ -28,12 +28,12 @@ class LocalSource:
         root = os.path.realpath(self._workspace)
         folder = self._resolved(os.path.join(root, self.location), root, "the folder")
         for name in sorted(os.listdir(folder)):
-            if not name.endswith(SUFFIX) or name.startswith("."):
+            if not is_markdown(name) or name.startswith("."):
                 continue
             data = content(self._resolved(os.path.join(folder, name), root, repr(name)))
             if data is None:
                 raise self._failed(f"{name!r} is no regular file of {LARGEST} bytes at most")
-            yield SourcedCard(file_stem(name.removesuffix(SUFFIX)), data)
+            yield SourcedCard(file_stem(without_md(name)), data)
 
     def _resolved(self, path: str, root: str, what: str) -> str:
         real = os.path.realpath(path)

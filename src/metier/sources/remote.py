@@ -8,9 +8,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from metier.core.addresses import check_address, host_of, is_inner_host, shown_host
+from metier.core.paths import without_md
 from metier.core.text import printable
 from metier.errors import SourceError, UsageError
-from metier.sources.cards import LARGEST, LIMIT_SECONDS, SUFFIX, SourcedCard, file_stem, reason
+from metier.sources.cards import LARGEST, LIMIT_SECONDS, SourcedCard, file_stem, reason
 
 if TYPE_CHECKING:
     import socket
@@ -46,7 +47,7 @@ class RemoteSource:
     def name(self) -> str:
         """What its card is called, by the last part of the address."""
         path = re.split(r"[?#]", self.location)[0]
-        return file_stem(path.rpartition("/")[2].removesuffix(SUFFIX))
+        return file_stem(without_md(path.rpartition("/")[2]))
 
     def is_pinned(self, data: bytes) -> bool:
         """Whether these are the bytes that the settings want."""

@@ -9,7 +9,8 @@ from typing import Literal
 
 from metier.core.names import loose_key
 
-FieldType = Literal["text", "integer", "number", "flag", "list", "mapping", "any"]
+FieldType = Literal["text", "integer", "number", "flag", "list", "mapping", "any", "text-or-texts"]
+"""`text-or-texts` is one text or a list of them; only skills have such keys."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,12 +50,14 @@ FLAG = Field(type="flag")
 ANY = Field(type="any")
 VERSION = text(form="version")
 
+TEXT_OR_TEXTS = Field(type="text-or-texts")
+
 SKILL = {
     "name": text(required=True),
     "description": text(required=True),
     "license": text(),
     "compatibility": ANY,
-    "allowed-tools": ANY,
+    "allowed-tools": TEXT_OR_TEXTS,
     "metadata": Field(type="mapping"),
     "capabilities": ANY,
     "version": ANY,
@@ -62,8 +65,26 @@ SKILL = {
     "tags": ANY,
     "entrypoint": text(),
     "examples": ANY,
-    "disable-model-invocation": FLAG,
     "enabled": FLAG,
+    # Claude Code; some of them Copilot and VS Code too (August 2026)
+    "when_to_use": text(),
+    "argument-hint": TEXT_OR_TEXTS,  # `[file]` without quotes is a list, and works
+    "arguments": TEXT_OR_TEXTS,
+    "disable-model-invocation": FLAG,
+    "user-invocable": FLAG,
+    "disallowed-tools": TEXT_OR_TEXTS,
+    "model": text(),
+    "effort": text(choices=("low", "medium", "high", "xhigh", "max")),
+    "context": text(choices=("fork",)),
+    "agent": text(),
+    "hooks": Field(type="mapping"),
+    "paths": TEXT_OR_TEXTS,
+    "shell": text(choices=("bash", "powershell")),
+    # OpenClaw
+    "homepage": text(),
+    "command-dispatch": text(),
+    "command-tool": text(),
+    "command-arg-mode": text(),
 }
 
 ABILITY = {
@@ -257,6 +278,9 @@ AGENT: dict[str, Field] = {
     "metadata": Field(type="mapping"),
     "selectionMetadata": Field(type="mapping", fields=SELECTION),
 }
+
+AGENT_OF_HOST = {**AGENT, "systemPrompt": text()}
+"""A sub-agent of a host: its prompt may be as long as the host lets it be."""
 
 
 def spellings(fields: Mapping[str, Field]) -> dict[str, str]:

@@ -5,20 +5,25 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from metier.values.checks import Flaw, check_mapping
-from metier.values.fields import AGENT, NESTED_STEPS, STEP, STEP_CONFIG
+from metier.values.fields import AGENT, AGENT_OF_HOST, NESTED_STEPS, STEP, STEP_CONFIG
 from metier.values.files import KeyPath
 from metier.values.profile_templates import template_flaws
 
 
 def profile_flaws(data: Mapping[str, Any]) -> Iterator[Flaw]:
-    yield from check_mapping(data, AGENT)
     workflow = data.get("workflow")
+    is_of_host = workflow is None and _is_of_host(data.get("metadata"))
+    yield from check_mapping(data, AGENT_OF_HOST if is_of_host else AGENT)
     most = AGENT["workflow"].longest or 0
     if isinstance(workflow, list) and len(workflow) <= most:  # else that is flaw enough
         ids: dict[str, KeyPath] = {}
         parallel = data.get("execution") == "parallel"
         yield from _steps(workflow, ("workflow",), ids, parallel=parallel)
         yield from template_flaws(workflow, set(ids), parallel=parallel)
+
+
+def _is_of_host(metadata: Any) -> bool:
+    return isinstance(metadata, dict) and isinstance(metadata.get("host"), dict)
 
 
 def _steps(
