@@ -89,7 +89,8 @@ def styled(state: str) -> str:
 
 
 def run_seconds(run: RunRecord) -> float | None:
-    return run.finished - run.created if run.finished else None
+    """How long it took; never below 0, though the clock may be set back while it runs."""
+    return max(0.0, run.finished - run.created) if run.finished else None
 
 
 def summary(run: RunRecord, steps: Sequence[StepRecord]) -> str:

@@ -118,7 +118,8 @@ class StepRecord(NamedTuple):
 
     @property
     def duration_ms(self) -> float | None:
-        return round((self.finished - self.started) * 1e3, 1) if self.finished else None
+        """Never below 0, though the clock may be set back while a step runs."""
+        return round(max(0.0, self.finished - self.started) * 1e3, 1) if self.finished else None
 
 
 class RunRecord(NamedTuple):
