@@ -442,15 +442,17 @@ def test_one_resolved_file_is_found_once_under_its_first_source(
 
 
 @pytest.mark.invariant(id="DCI-DSC-005")
-def test_paths_are_unique_among_all_that_is_found(workspace: Workspace, tmp_path: Path) -> None:
+def test_a_folder_of_the_workspace_cannot_take_the_path_of_the_users(
+    workspace: Workspace, tmp_path: Path
+) -> None:
     home = Workspace(tmp_path / "home")
     home.skill("a", folder=".claude/skills/a")
     workspace.skill("a", folder="claude-user/a")
     workspace.skill("a", folder=".claude/skills/a")
     found = everything(workspace, home.root)
     assert [(one.path, one.source) for one in found] == [
-        ("claude-user/a/SKILL.md", "workspace"),
         (".claude/skills/a/SKILL.md", "claude"),
+        ("claude-user/a/SKILL.md", "claude-user"),
     ]
 
 

@@ -132,7 +132,7 @@ def test_sources_and_mounts_of_a_workspace_that_is_not_trusted_are_not_looked_at
     assert capsys.readouterr() == (
         "",
         "note: this workspace is not trusted (it changed since you trusted it);"
-        " ignored: mounts, capabilities.sources; to review it: metier trust\n"
+        " ignored: mounts.team, capabilities.sources; to review it: metier trust\n"
         "nothing to check: no skill, ability, card or agent found\n",
     )
     assert not (sourced.state / "cards").exists()

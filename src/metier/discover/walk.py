@@ -13,7 +13,7 @@ from itertools import chain
 from operator import itemgetter
 
 from metier.core.paths import is_inside, is_markdown, is_utf8, without_md
-from metier.discover.hosts import PROJECT_HOSTS
+from metier.discover.hosts import PROJECT_HOSTS, USER_HOSTS
 from metier.values.files import UNTRUSTED_RANK, Found, Kind, Origin, Root
 from metier.workspace import MARKS, is_root
 
@@ -72,7 +72,7 @@ _by_rank_and_path = itemgetter(2, 1)
 def _once(found: list[Found]) -> list[Found]:
     """The first of several with one path, or with one resolved file, of a kind."""
     seen: set[tuple[str, str]] = set()
-    users = {(one.kind, one.path): one.file for one in found if one.origin == "user"}
+    users = {(one.kind, one.path): one.file for one in found if one.source in USER_HOSTS}
     kept = []
     for one in found:
         path, file = (one.kind, one.path), (one.kind, one.file)

@@ -69,7 +69,7 @@ def _prompt(catalog: Catalog, name: str, task: str) -> GetPromptResult:
     if not task.strip():
         raise UsageError("the task is empty", hint="give the argument 'task'")
     profile = profiles[name]
-    injection = catalog.inject(task, agent=name, include_untrusted=False)
+    injection = catalog.inject(task, agent=name, include_untrusted=_is_untrusted(catalog, profile))
     errors = [issue for issue in injection.issues if issue.is_error]
     if errors:
         first = errors[0]
@@ -77,6 +77,14 @@ def _prompt(catalog: Catalog, name: str, task: str) -> GetPromptResult:
     parts = [part for part in (injection.text, profile.system_prompt) if part]
     told = [_said("\n\n".join(parts))] if parts else []
     return GetPromptResult(description=profile.description, messages=[*told, _said(task)])
+
+
+def _is_untrusted(catalog: Catalog, profile: AgentProfile) -> bool:
+    """Whether the agent itself is an untrusted workspace's: then it was asked for by its name.
+
+    A stranger's abilities and cards come with no other agent.
+    """
+    return bool(profile.path) and catalog.row("agent", profile.agent_id).origin == "untrusted"
 
 
 def _said(text: str) -> PromptMessage:
