@@ -1,0 +1,42 @@
+"""`metier doctor` on what a workspace may do, and on state that version 0.1 left behind."""
+
+import subprocess
+
+import pytest
+
+from conftest import Workspace
+from metier.cli import run
+
+
+def checks(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> str:
+    run(["doctor", "--root", str(workspace.root)])
+    return capsys.readouterr().out
+
+
+def test_old_state_is_named_once_and_only_in_a_trusted_workspace(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace.write(".metier/runs.db", "")
+    assert "metier state adopt" not in checks(workspace, capsys)
+    workspace.trust()
+    assert "metier state adopt" in checks(workspace, capsys)
+    assert "metier state adopt" not in checks(workspace, capsys)
+
+
+def test_old_state_that_git_tracks_is_never_suggested(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace.write(".metier/runs.db", "")
+    for words in (["init", "-q"], ["add", "-f", ".metier"]):
+        subprocess.run(["git", *words], cwd=workspace.root, check=True, capture_output=True)
+    workspace.trust()
+    assert "metier state adopt" not in checks(workspace, capsys)
+
+
+def test_an_entry_that_a_folder_could_hijack_is_named(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = "python3 -m metier hook claude-code"
+    entry = f'{{"hooks": {{"UserPromptSubmit": [{{"hooks": [{{"command": "{command}"}}]}}]}}}}'
+    workspace.write(".claude/settings.json", entry)
+    assert f"'{command}' may run a metier.py" in checks(workspace, capsys)
