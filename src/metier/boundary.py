@@ -69,7 +69,7 @@ def workspace_of(root: str | os.PathLike[str] | None) -> str:
 def trust_beside(workspace: str, trust: str) -> Trust:
     """How far a workspace is trusted when a program brings its own settings.
 
-    Settings of the workspace that cannot be read are no settings that anybody trusted.
+    If its own settings cannot be read, it is not trusted.
     """
     try:
         settings = read_settings(workspace)

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 DECISIONS, OLDER_DECISIONS = "decisions.jsonl", "decisions.1.jsonl"
 LOG, STATE, LOCK = "hook.log", "hook.state", "hook.lock"
 FLAG, RESUMED = "monitor.flag", "monitor.resumed"
-"""The kill switch is on; the time at which somebody turned it off."""
+"""The kill switch is on; the time at which it was last turned off."""
 LARGEST_JOURNAL = 8_000_000
 _LARGEST_LOG = 1_000_000
 _NO_CODE_OF_THE_FOLDER = ("-P",)
-"""Python must not import from the folder that it is started in: it may be anybody's."""
+"""Python must not import from the folder that it is started in: that may be a stranger's."""
 _AFTER_A_FAILURE = 60
 """Seconds after which a catalogue counts as stale when it could not be used."""
 _WINDOW, _LEAST = 50, 20
@@ -170,7 +170,7 @@ class Journal:
                 "--root",
                 root,
             ],
-            {**os.environ, "METIER_OFFLINE": "1"},  # a prompt must not make anybody call anywhere
+            {**os.environ, "METIER_OFFLINE": "1"},  # a prompt opens no connection
             file_actions=[(os.POSIX_SPAWN_DUP2, nothing, number) for number in (0, 1, 2)],
             setsid=True,
         )

@@ -146,7 +146,7 @@ class _Settings(NamedTuple):
         return self.listing.servers(self._parse(text))
 
     def _is_by_hand(self, entry: Any) -> bool:
-        """Whether somebody wrote an entry in another form that is safe; then it stays."""
+        """Whether an entry was written by hand in another, safe form; then it stays."""
         return not self.listing.is_made(entry) and not is_unsafe(words_of(entry))
 
     def _is_made_whole(self, text: str, ours: Sequence[str]) -> bool:

@@ -94,7 +94,7 @@ def _context_inject(catalog: Catalog, args: Args) -> dict[str, Any]:
         budget=args.get("budget"),
         limit=args.get("limit", 10),
         session_type=args.get("sessionType", "main"),
-        include_untrusted=False,  # it goes into a prompt, and nobody has looked at it
+        include_untrusted=False,  # it goes into a prompt without a review
     )
     errors = [issue for issue in injection.issues if issue.is_error]
     if errors:
