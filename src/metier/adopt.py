@@ -20,7 +20,8 @@ from metier.errors import StoreError
 from metier.resolver import REPORT_NAME, REPORTS
 from metier.run.checkpoints import CheckpointStore
 from metier.run.store import FILE_NAME as RUNS
-from metier.run.store import RunStore, key_of
+from metier.run.store import RunStore
+from metier.run.writes import key_of
 from metier.storage.room import Room
 from metier.values.runs import RunState
 from metier.workspace import OLD_STATE_FOLDER

@@ -20,7 +20,7 @@ from metier.index.store import Store
 from metier.inject.sanitize import sanitize_capability_content
 from metier.run.checkpoints import CheckpointStore
 from metier.run.models import model_for
-from metier.run.runner import Runner
+from metier.run.runner import Runner, cancel
 from metier.run.services import Look, Prepared
 from metier.run.store import FILE_NAME, RunStore
 from metier.run.tool import Tool, ToolContext
@@ -229,7 +229,7 @@ class Agency:
 
     def cancel(self, run_id: str) -> bool:
         """Stop a run, wherever it is at work; whether somebody was at work on it."""
-        return self.store.ask_to_cancel(self.store.run(run_id).run_id)
+        return cancel(self.store, run_id)
 
     def involved(self, profile: AgentProfile) -> list[AgentProfile]:
         """The agent, those that its steps delegate to, and theirs."""

@@ -10,6 +10,7 @@
     ├── SourceError               a source of cards cannot be read             exit 1
     ├── ModelError                a model did not answer                       exit 1
     └── StoreError                the catalogue file cannot be used            exit 1
+        └── RunLostError          another process has taken the run over       exit 1
 
 Problems in *data* are not raised: they travel as `Issue` values. Every error has a stable
 `code`; `metier explain CODE` prints its page.
@@ -63,6 +64,17 @@ class SourceError(MetierError):
 
 class StoreError(MetierError):
     default_code = "STORE_FAILED"
+
+
+class RunLostError(StoreError):
+    """Another process has claimed the run; this one has stopped and writes nothing more."""
+
+    default_code = "RUN_LOST"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "another process has taken the run over", hint="metier runs list shows how it goes on"
+        )
 
 
 class ModelError(MetierError):

@@ -55,11 +55,20 @@ async def digest(args: Data, context: ToolContext) -> str:
 class Plans:
     """Makes valid profiles. All that a step sees comes from what it depends on."""
 
-    def __init__(self, by: random.Random, *, failing: bool = False, inner: bool = False) -> None:
-        """`failing`: with steps that fail; `inner`: outputs inside containers are used outside."""
+    def __init__(
+        self,
+        by: random.Random,
+        *,
+        failing: bool = False,
+        inner: bool = False,
+        shared: bool = False,
+    ) -> None:
+        """`failing`: with steps that fail; `inner`: outputs inside containers are used outside;
+        `shared`: several steps remember what they give under the same name."""
         self._by = by
         self._failing = failing
         self._inner = inner
+        self._shared = shared
         self._count = 0
         self._inside: dict[str, list[str]] = {}
         """The steps that are right inside each container."""
@@ -120,7 +129,8 @@ class Plans:
             one: f"{{{{ (steps.{one} | default({{}})).output | default('none') }}}}"
             for one in spoken_of
         }
-        more: Data = {"outputs": [f"of_{name}"]} if names else {}
+        remembered = "shared" if self._shared else f"of_{name}"
+        more: Data = {"outputs": [remembered]} if names or self._shared else {}
         return self._perhaps_skipped(do(name, *waits, input=seen, **more))
 
     def _perhaps_skipped(self, step: Data) -> Data:

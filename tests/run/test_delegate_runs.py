@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from metier.run.delegation import DelegationResult
 from metier.run.models import ScriptedModel
-from metier.run.runner import DelegationResult
 from metier.run.tool import ToolContext
 from metier.values.agents import AgentProfile
 from metier.values.models import ModelReply, Usage

@@ -1,7 +1,6 @@
 """What is told of a run: nothing before it is so."""
 
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +9,7 @@ import pytest
 
 from metier.errors import StoreError
 from metier.run.checkpoints import CheckpointStore
-from metier.run.owner import _started, is_gone
+from metier.run.owner import _started, is_gone, this_process
 from metier.run.store import RunStore
 from metier.values.runs import Event
 from run.world import BROKEN, World, agent, do
@@ -84,11 +83,11 @@ def test_each_commit_is_on_the_disk_before_it_is_acknowledged(tmp_path: Path) ->
 
 
 def test_a_process_that_is_dead_and_not_yet_buried_is_gone() -> None:
-    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    started = _started(process.pid)
-    owner = f"{socket.gethostname()}/{process.pid}/{started}/x"
-    assert not is_gone(owner, None, 0.0)
-    process.kill()
-    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-    assert is_gone(owner, None, 0.0)
-    process.communicate()
+    machine = this_process().rsplit("/", 3)[0]
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        owner = f"{machine}/{process.pid}/{_started(process.pid)}/x"
+        was_gone = is_gone(owner, None, 0.0)
+        process.kill()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        assert not was_gone
+        assert is_gone(owner, None, 0.0)

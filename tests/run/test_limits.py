@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -261,7 +262,7 @@ def test_a_wish_in_the_store_cancels_a_run_at_the_next_heartbeat(
     monkeypatch.setattr("metier.run.runner.HEARTBEAT_SECONDS", 0.001)
     world = World()
     held = Held(world, do("hang"))
-    result = held.then(lambda _runner, run, _task: world.store.ask_to_cancel(run))
+    result = held.then(lambda _runner, run, _task: world.store.ask_to_cancel(run, time.time()))
     assert (result.state, held.stopped) == ("cancelled", ["hang"])
 
 

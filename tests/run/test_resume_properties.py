@@ -17,8 +17,16 @@ from metier.run.store import RunStore
 from metier.run.tool import ToolContext
 from metier.values.agents import AgentProfile
 from metier.values.runs import DONE, RunResult
-from run.random_plans import FAR_AWAY, CrashedError, DyingStore, Plans, digest, facts
-from run.world import Data, World, agent, choose, do, loop, parallel
+from run.random_plans import (
+    FAR_AWAY,
+    CrashedError,
+    DyingStore,
+    Plans,
+    digest,
+    digest_of,
+    facts,
+)
+from run.world import Act, Data, World, agent, choose, do, loop, parallel
 
 MORE = 10 if os.environ.get("METIER_SOAK") else 1
 SEEDS = st.randoms(use_true_random=False)
@@ -31,6 +39,8 @@ class Trial:
     def __init__(self, profile: AgentProfile, folder: Path) -> None:
         self.profile = profile
         self.folder = folder
+        self.act: Act = digest
+        self.last: RunResult | None = None
         self.calls: list[list[str]] = []
         """What was called, by life of the process."""
 
@@ -50,7 +60,14 @@ class Trial:
             if result is not None:
                 break
         assert result is not None
+        self.last = result
         return facts(result)
+
+    def ended(self, crashes: Sequence[int]) -> RunResult:
+        """The same run with its steps, and what it remembers."""
+        self.crashed(crashes, at_once=False)
+        assert self.last is not None
+        return self.last
 
     def _life(self, store: DyingStore, most: int | None, at_once: bool) -> RunResult | None:
         """One process: resumes what it finds or begins; nothing when it died."""
@@ -77,7 +94,7 @@ class Trial:
         return {one.id for one in steps if one.state in DONE and not one.id.startswith("undo_")}
 
     def _world(self, store: RunStore) -> World:
-        world = World(act=digest)
+        world = World(act=self.act)
         world.store = store
         return world
 
@@ -86,7 +103,7 @@ class Trial:
 def far_away() -> Any:
     """Processes of these tests look like those of another machine, whose lease runs out."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("metier.run.runner._OWNER", FAR_AWAY)
+        patch.setattr("metier.run.runner.this_process", lambda: FAR_AWAY)
         yield
 
 
@@ -104,6 +121,20 @@ def test_a_resumed_run_ends_like_an_uninterrupted_one_and_repeats_nothing(
     trial = Trial(Plans(by, failing=failing, inner=inner).profile(), folder)
     expected = facts(trial.uninterrupted())
     assert trial.crashed(crashes, at_once=at_once) == expected
+
+
+@settings(max_examples=40 * MORE)
+@given(SEEDS, CRASHES)
+def test_a_resumed_run_remembers_what_the_last_step_to_end_gave(
+    folder: Path, by: random.Random, crashes: list[int]
+) -> None:
+    trial = Trial(Plans(by, shared=True).profile(), folder)
+    trial.act = in_any_order
+    result = trial.ended(crashes)
+    writers = [one for one in result.steps if one.state == "succeeded" and one.id.startswith("s")]
+    assert all(one.seq for one in writers)
+    last = max(writers, key=lambda one: one.seq, default=None)
+    assert result.outputs.get("shared") == (last.output if last else None)
 
 
 @pytest.mark.invariant(id="INV-CP-002")
@@ -209,6 +240,14 @@ async def slowly(args: Data, context: ToolContext) -> str:
     return await digest(args, context)
 
 
+async def in_any_order(args: Data, context: ToolContext) -> str:
+    """As `digest`, but some are slower than others that began later."""
+    given = digest_of(args, context)
+    for _ in range(int(given, 16) % 4):
+        await asyncio.sleep(0)
+    return given
+
+
 def undone(name: str) -> Data:
     return do(name, compensate=do(f"undo_{name}", input={"of": f"{{{{ steps.{name}.output }}}}"}))
 
@@ -243,6 +282,8 @@ def test_wherever_a_run_crashes_that_is_to_be_undone_all_of_it_is_undone_in_the_
     for name in {one for one in calls if not one.startswith(("undo_", "bad"))}:
         last = max(place for place, one in enumerate(calls) if one == name)
         assert f"undo_{name}" in calls[last:], (name, calls)
+    began = next((place for place, one in enumerate(calls) if one.startswith("undo_")), len(calls))
+    assert all(one.startswith("undo_") for one in calls[began:]), "it went forward again"
     assert found["state"] == expected["state"] == "rolled_back"
     assert {name: state for name, (state, _) in found["steps"].items()} == {
         name: state for name, (state, _) in expected["steps"].items()

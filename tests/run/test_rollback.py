@@ -279,3 +279,189 @@ def test_each_turn_of_a_loop_is_undone_with_what_that_turn_gave() -> None:
     world.run(agent(turns, do("bad"), failureStrategy="rollback"))
     assert world.given["undo[1]"] == {"what": "y", "item": 2}
     assert world.given["undo[0]"] == {"what": "x", "item": 1}
+
+
+# What was undone is undone, and no more
+
+
+def test_a_compensation_that_was_skipped_did_not_happen() -> None:
+    world = World()
+    world.acts["bad"] = BROKEN
+    step = do("a", compensate=do("undo_a", condition="false"))
+    result = world.run(rollback(step, undone("b"), do("bad")))
+    assert world.calls == ["a", "b", "bad", "undo_b"]
+    assert result.state == "rollback_incomplete"
+    assert (states(result)["a"], states(result)["undo_a"]) == ("succeeded", "skipped")
+
+
+@pytest.mark.parametrize(
+    "container",
+    [
+        parallel("box", undone("a"), undone("b")),
+        choose("box", "true", [undone("a"), undone("b")]),
+        loop("box", "[1, 2]", undone("a"), undone("b")),
+        loop("box", "[1]", parallel("inner", undone("a"), undone("b"))),
+    ],
+    ids=["parallel", "branch", "loop", "nested"],
+)
+def test_a_container_whose_steps_were_all_undone_is_undone(container: Data) -> None:
+    world = World()
+    world.acts["bad"] = BROKEN
+    result = world.run(rollback(container, do("bad")))
+    assert result.state == "rolled_back"
+    left = {name for name, state in states(result).items() if state == "succeeded"}
+    assert all(name.startswith("undo_") for name in left), left
+    assert states(result)["box"] == "compensated"
+    assert world.kept(result.run) == states(result)
+
+
+def test_a_container_of_which_a_step_could_not_be_undone_is_not_undone() -> None:
+    world = World()
+    world.acts["bad"] = BROKEN
+    result = world.run(rollback(parallel("box", undone("a"), do("b")), do("bad")))
+    assert result.state == "rollback_incomplete"
+    assert states(result)["box"] == "succeeded"
+    assert states(result)["a"] == "compensated"
+
+
+@pytest.mark.parametrize("turns", [1, 2], ids=["once", "twice"])
+def test_work_that_is_done_again_after_it_was_undone_has_a_new_key_each_time(turns: int) -> None:
+    world = World()
+    world.acts["bad"] = iter([RETRYABLE] * turns + [1])
+    retry = {"maxAttempts": turns + 1, "backoffMs": 0}
+    box = parallel(
+        "box", undone("a"), do("bad", "a"), failureStrategy="rollback", retryPolicy=retry
+    )
+    result = world.run(agent(box))
+    assert result.success
+    keys: dict[str, list[str]] = {}
+    for one in world.contexts:
+        keys.setdefault(one.step_id, []).append(one.idempotency_key)
+    assert len(keys["a"]) == len(set(keys["a"])) == turns + 1
+    assert len(keys["undo_a"]) == len(set(keys["undo_a"])) == turns
+    assert len(set(keys["bad"])) == 1, "it was never undone"
+
+
+def test_a_delegate_that_was_undone_is_run_again() -> None:
+    world = World(agent(do("x"), agent_id="kid"))
+    world.acts["bad"] = iter([RETRYABLE, 1])
+    retry = {"maxAttempts": 2, "backoffMs": 0}
+    box = parallel(
+        "box",
+        delegate("d", "kid", compensate=do("undo_d")),
+        do("bad", "d"),
+        failureStrategy="rollback",
+        retryPolicy=retry,
+    )
+    assert world.run(agent(box)).success
+    assert world.calls == ["x", "bad", "undo_d", "x", "bad"]
+
+
+# Interrupted rollbacks
+
+
+def interrupted(world: World, profile: AgentProfile, undo: str) -> str:
+    """The id of a run whose process ended in the middle of a compensation."""
+
+    async def main() -> None:
+        begun = asyncio.Event()
+
+        async def hang(_args: Data, _context: ToolContext) -> None:
+            begun.set()
+            await asyncio.Event().wait()
+
+        world.acts[undo] = hang
+        task = asyncio.create_task(world.runner().run(profile, "t"))
+        await begun.wait()
+        world.store.connection.execute("CREATE TEMP TABLE at_kill AS SELECT * FROM run")
+        world.store.connection.execute("CREATE TEMP TABLE steps_at_kill AS SELECT * FROM step")
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(main())
+    for statement in (
+        "DELETE FROM run",
+        "INSERT INTO run SELECT * FROM at_kill",
+        "DELETE FROM step",
+        "INSERT INTO step SELECT * FROM steps_at_kill",
+    ):
+        world.store.connection.execute(statement)
+    world.acts[undo] = "undone"
+    return world.store.runs()[-1].run_id
+
+
+def test_a_run_killed_while_it_was_undone_is_only_undone_when_it_is_resumed() -> None:
+    world = World()
+    world.acts["bad"] = iter([BROKEN, "fine by now"])
+    run_id = interrupted(world, rollback(undone("a"), undone("b"), do("bad")), "undo_a")
+    world.calls.clear()
+    result = world.resume(run_id)
+    assert result.state == "rolled_back"
+    assert world.calls == ["undo_a"]
+    assert result.run.failure is not None
+    assert result.run.failure.step == "bad"
+
+
+def test_the_compensations_of_a_resumed_rollback_see_what_they_would_have_seen() -> None:
+    world = World()
+    world.acts["bad"] = BROKEN
+    given = {"of": "{{ steps.a.output }}", "item": "{{ item }}", "kept": "{{ memory.list }}"}
+    inner = do("a", compensate=do("undo_a", input=given), outputs=["list"])
+    profile = rollback(
+        do("list", outputs=["list"], compensate=do("undo_list")),
+        loop("each", "memory.list", inner, compensate=do("undo_each")),
+        do("bad"),
+    )
+    world.acts["list"] = lambda *_: listed(["x", "y"])
+    run_id = interrupted(world, profile, "undo_a[0]")
+    result = world.resume(run_id)
+    assert result.state == "rolled_back"
+    assert world.given["undo_a[0]"] == {"of": "a[0]", "item": "x", "kept": "a[1]"}
+
+
+async def listed(items: list[str]) -> list[str]:
+    return items
+
+
+def test_a_cancelled_run_that_was_being_undone_never_goes_forward() -> None:
+    world = World()
+    world.acts["bad"] = iter([BROKEN, "fine by now"])
+    run_id = interrupted(world, rollback(undone("a"), do("bad")), "undo_a")
+    world.store.recover(0.0)
+    world.runner().cancel(run_id)
+    assert world.store.run(run_id).state == "rollback_incomplete"
+    with pytest.raises(UsageError):
+        world.resume(run_id)
+
+
+def test_steps_inside_a_step_that_were_being_undone_are_only_undone_before_it_is_tried_again() -> (
+    None
+):
+    world = World()
+    world.acts["bad"] = BROKEN
+    box = parallel("box", undone("a"), undone("b"), do("bad", "a", "b"), failureStrategy="rollback")
+    run_id = interrupted(world, agent(box, do("after")), "undo_a")
+    world.calls.clear()
+    result = world.resume(run_id)
+    assert world.calls == ["undo_a"]
+    assert result.state == "failed"
+    assert states(result)["box"] == "failed"
+    world.acts["bad"] = "fine by now"
+    world.calls.clear()
+    assert world.resume(run_id).success
+    assert sorted(world.calls) == ["a", "after", "b", "bad"]
+
+
+def test_a_loop_goes_over_the_same_items_after_a_crash_though_its_steps_changed_them() -> None:
+    world = World()
+    world.acts["list"] = lambda *_: listed(["x", "y", "z"])
+    world.acts["work"] = lambda *_: listed(["only"])
+    world.acts["work[1]"] = BROKEN
+    profile = agent(
+        do("list", outputs=["queue"]), loop("each", "memory.queue", do("work", outputs=["queue"]))
+    )
+    run_id = world.run(profile).run_id
+    del world.acts["work[1]"]
+    result = world.resume(run_id)
+    assert result.success
+    assert world.calls == ["list", "work[0]", "work[1]", "work[1]", "work[2]"]

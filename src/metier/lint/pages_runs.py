@@ -18,6 +18,11 @@ RUN_PAGES: dict[str, str] = {
         "The run has used up one of the limits in its profile: tokens, cost, steps or seconds. "
         "It was stopped. Raise the limit under 'limits', or make the workflow smaller, and resume."
     ),
+    "RUN_LOST": (
+        "This process was stopped for so long (suspended, or on a machine that slept) that another "
+        "one took its run over. It has stopped and changed nothing more; the other one's record "
+        "counts. 'metier runs show RUN' tells how the run goes on."
+    ),
     "RUN_NOT_RESUMABLE": (
         "A run that was rolled back cannot go on, because what it had done was undone. "
         "Fork it from a checkpoint, or run the agent again."

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from metier.core.moments import iso_moment, seconds_of
 from metier.errors import MetierError, NotFoundError, StoreError, UsageError
-from metier.run.store import NewRun, RunStore, Write, begun, dumped, kept_once
+from metier.run.store import RunStore
+from metier.run.writes import Claim, NewRun, Write, begun, dumped, kept_once
 from metier.values.agents import Checkpoint
 
 _SAVE = "INSERT OR REPLACE INTO checkpoint VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -144,7 +145,7 @@ class CheckpointStore:
             profile=kept_once({}),
         )
         key = self._store.new_key()
-        self._store.save_now(begun(run, key))
+        self._store.save_now(begun(run, Claim(key, 0)))
         return key
 
     def _writes(self, checkpoint: Checkpoint, key: int, seq: int) -> Iterable[Write]:

@@ -1,8 +1,9 @@
 """Who has delegated to whom: how deep a chain may be, and that it never comes round."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from metier.values.agents import DEFAULT_DEPTH
+from metier.values.agents import DEFAULT_DEPTH, Limits
+from metier.values.models import Usage
 
 
 class DelegationCheck(NamedTuple):
@@ -52,3 +53,52 @@ class DelegationChain(NamedTuple):
         if own_depth is not None:
             limit = min(limit, self.depth + 1 + own_depth)
         return DelegationChain((*self.agents, to), limit)
+
+
+class DelegationResult(NamedTuple):
+    """What came of handing a task to another agent."""
+
+    success: bool
+    handled_by: str
+    result: Any = None
+    error: str = ""
+    error_code: str = ""
+    duration_ms: float = 0.0
+    final_depth: int = 0
+    run_id: str = ""
+    retryable: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """In the spec's spelling."""
+        said = {"result": self.result} if self.success else self._failure()
+        return {
+            "success": self.success,
+            "handledBy": self.handled_by,
+            **said,
+            "durationMs": self.duration_ms,
+            "finalDepth": self.final_depth,
+        }
+
+    def _failure(self) -> dict[str, str]:
+        return {"error": self.error, "errorCode": self.error_code}
+
+
+def refused(
+    target: str, code: str, message: str, chain: DelegationChain, *, retryable: bool = False
+) -> DelegationResult:
+    return DelegationResult(
+        False, target, error=message, error_code=code, final_depth=chain.depth, retryable=retryable
+    )
+
+
+def within(limits: Limits, left: Limits, used: Usage) -> Limits:
+    """A delegate's limits: its own, and no more tokens and cost than its caller has left."""
+    return limits._replace(
+        tokens=_least(limits.tokens, left.tokens, used.tokens),
+        cost=_least(limits.cost, left.cost, used.cost),
+    )
+
+
+def _least(own: Any, limit: Any, used: Any) -> Any:
+    left = None if limit is None else max(0, limit - used)
+    return min((one for one in (own, left) if one is not None), default=None)

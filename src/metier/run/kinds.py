@@ -64,14 +64,14 @@ async def conditional(
     assert one.test is not None
     await _required(live, one, suffix)
     branch = one.groups["then" if one.test(names) else "else"]
-    return await _children(live, branch, names, suffix)
+    return await _children(live, one, branch, names, suffix)
 
 
 async def parallel(
     live: LiveRun, one: ReadyStep, names: dict[str, Any], suffix: str, _attempt: int
 ) -> Any:
     await _required(live, one, suffix)
-    return await _children(live, one.groups["steps"], names, suffix)
+    return await _children(live, one, one.groups["steps"], names, suffix)
 
 
 async def loop(
@@ -81,8 +81,8 @@ async def loop(
     config, group = one.step.config, one.groups["steps"]
     await _required(live, one, suffix)
     most = config.get("maxIterations", DEFAULT_ITERATIONS)
-    items = _items(one, names, most)
-    _forget_turn(live, one)
+    items = _items(live, one, names, suffix, most)
+    live.ledger.forget(one)
     turns: list[Any] = []
     while items is None or len(turns) < len(items):
         turn = len(turns)
@@ -91,21 +91,18 @@ async def loop(
             break
         if turn >= most:
             raise StepFailedError(Failure("LOOP_LIMIT_EXCEEDED", f"more than {most} turns"))
-        _forget_turn(live, one)
-        turns.append(await _children(live, group, inner, f"{suffix}[{turn}]"))
+        live.ledger.forget(one)
+        turns.append(await _children(live, one, group, inner, suffix, f"[{turn}]"))
     return turns
 
 
-def _forget_turn(live: LiveRun, one: ReadyStep) -> None:
-    """Let the steps of a loop see nothing that an earlier turn or attempt has left."""
-    for inner_step in one.walk():
-        live.ledger.seen.pop(inner_step.id, None)
-
-
-def _items(one: ReadyStep, names: dict[str, Any], most: int) -> list[Any] | None:
-    """What a loop goes over; None for one that has only a condition."""
-    if one.over is None:
-        return None
+def _items(
+    live: LiveRun, one: ReadyStep, names: dict[str, Any], suffix: str, most: int
+) -> list[Any] | None:
+    """What a loop goes over, the same in every try; None for one that has only a condition."""
+    key = one.id + suffix
+    if one.over is None or (known := live.ledger.items(key)) is not None:
+        return None if one.over is None else known
     items = one.over(names)
     if not isinstance(items, list | tuple):
         message = f"'over' gives {type(items).__name__}, not a list"
@@ -113,6 +110,7 @@ def _items(one: ReadyStep, names: dict[str, Any], most: int) -> list[Any] | None
     if len(items) > most:
         message = f"{len(items)} items, at most {most} turns"
         raise StepFailedError(Failure("LOOP_LIMIT_EXCEEDED", message))
+    live.ledger.keep_items(key, items)
     return list(items)
 
 
@@ -122,19 +120,54 @@ async def _required(live: LiveRun, one: ReadyStep, suffix: str) -> None:
         await live.prepared(one, one.id + suffix, live.run.task)
 
 
-async def _children(live: LiveRun, group: Group, names: dict[str, Any], suffix: str) -> Any:
-    """Run the steps inside a step; their outputs by id."""
-    failure = await live.group(group, names, suffix)
+async def _children(
+    live: LiveRun,
+    one: ReadyStep,
+    group: Group,
+    names: dict[str, Any],
+    suffix: str,
+    turn: str = "",
+) -> Any:
+    """Run the steps inside a step, of a loop in one turn; their outputs by id."""
+    inner = suffix + turn
+    failure = _being_undone(live, one, group, suffix, inner)
+    failure = failure or await live.group(group, names, inner)
     if failure is not None:
         if group.strategy == "rollback":
-            await roll_back(live, group, suffix)
+            await _undo(live, one, group, suffix, inner, failure)
         raise StepFailedError(failure)
-    records = {one.id: live.ledger.records.get(one.id + suffix) for one in group.steps}
+    records = {child.id: live.ledger.records.get(child.id + inner) for child in group.steps}
     return {
         step: record.output
         for step, record in records.items()
         if record is not None and record.state == "succeeded"
     }
+
+
+def _being_undone(
+    live: LiveRun, one: ReadyStep, group: Group, suffix: str, inner: str
+) -> Failure | None:
+    """Why these steps are being undone, if an earlier try had begun to."""
+    failure = live.ledger.records[one.id + suffix].failure
+    if failure is None:
+        return None
+    name, bracket, rest = failure.step.partition("[")
+    is_here = name in _inside(group) and f"{bracket}{rest}".startswith(inner)
+    return failure if is_here else None
+
+
+async def _undo(
+    live: LiveRun, one: ReadyStep, group: Group, suffix: str, inner: str, failure: Failure
+) -> None:
+    key = one.id + suffix
+    if live.ledger.records[key].failure is None:
+        await live.ledger.begin_rollback(key, failure)
+    await roll_back(live, group, inner)
+    live.ledger.end_rollback(key, _inside(group), inner)
+
+
+def _inside(group: Group) -> set[str]:
+    return {step.id for child in group.steps for step in child.walk()}
 
 
 # What steps share
@@ -150,8 +183,11 @@ async def _call(
     which: str = "",
 ) -> ToolResult:
     """Call a tool; `which` tells the calls of one step apart."""
-    run = live.run
-    context = ToolContext(run.run_id, key, run.agent_id, attempt, f"{run.run_id}/{key}{which}")
+    live.ledger.check_claim()
+    run, generation = live.run, live.ledger.records[key].generation
+    undone = f"/{generation}" if generation else ""
+    work = f"{run.run_id}/{key}{undone}{which}"
+    context = ToolContext(run.run_id, key, run.agent_id, attempt, work)
     if live.look is not None:
         live.tell("tool.called", key, tool=name)
     result = await live.services.tools.execute(name, args, context=context, allow=allow)

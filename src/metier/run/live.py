@@ -7,15 +7,24 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from metier.core.templates import OverdueError, TemplateError
-from metier.errors import MetierError, StoreError
+from metier.errors import RunLostError, StoreError
 from metier.run.delegation import DelegationChain
+from metier.run.failures import failure_of
 from metier.run.ledger import Ledger
-from metier.run.restored import restore
-from metier.run.services import Look, Prepared, RunStoppedError, Services, StepFailedError
-from metier.run.store import RunStore, Write, ended
+from metier.run.restored import restore, restore_all
+from metier.run.services import (
+    Look,
+    Prepared,
+    RunStoppedError,
+    Services,
+    StepFailedError,
+    providers_used,
+)
+from metier.run.store import RunStore
 from metier.run.time_limits import stopped, time_limit
 from metier.run.undo import roll_back
 from metier.run.workflow import Group, ReadyStep, Workflow
+from metier.run.writes import Claim, Write, ended, rollback_begun
 from metier.values.agents import AgentProfile, Limits
 from metier.values.runs import (
     Event,
@@ -57,7 +66,10 @@ class LiveRun:
         self.look = look
         order = [one.id for one in plan.steps]
         settings = profile.checkpoint
-        self.ledger = Ledger(store, run.key, order, settings, limits, known)
+        claim = Claim(run.key, run.epoch)
+        self.ledger = Ledger(store, claim, order, settings, limits, known)
+        self.is_lost = False
+        """Whether somebody else has claimed this run."""
         self.is_wanted_stopped = False
         """Whether somebody asked for the end of this run, and waits for its result."""
         self.requires = profile.requires
@@ -89,35 +101,52 @@ class LiveRun:
         above = {"parentRunId": self.run.parent_run, "parentStepId": self.run.parent_step}
         said = above if self.run.parent_run else {}
         self.tell("run.started", agent=self.run.agent_id, task=self.run.task, **said)
-        seconds = self.ledger.limits.seconds
+        restore_all(self)
         try:
-            async with time_limit(seconds):
-                failure = await self.group(self.plan, self.names(), "")
-        except TimeoutError:
-            failure = Failure("RUN_TIMEOUT", f"the run took over {seconds:g} seconds")
-        except RunStoppedError as error:
-            failure = error.failure
+            failure = self.run.undoing or await self._go_forward()
         except asyncio.CancelledError:
             return self._cancelled("cancelled")
         state: RunState = "failed" if failure else "succeeded"
         if failure is not None and self.plan.strategy == "rollback":
-            self.ledger.has_undone = True
             try:
-                complete = await roll_back(self, self.plan)
+                state = await self._roll_back(failure)
             except asyncio.CancelledError:
                 return self._cancelled("rollback_incomplete")
-            state = "rolled_back" if complete else "rollback_incomplete"
         await self.ledger.store.save(self._ending(state, failure))
         self._tell_end()
         return self.result()
 
+    async def _go_forward(self) -> Failure | None:
+        """Run all steps; why the run failed, or None."""
+        seconds = self.ledger.limits.seconds
+        try:
+            async with time_limit(seconds):
+                return await self.group(self.plan, self.names(), "")
+        except TimeoutError:
+            return Failure("RUN_TIMEOUT", f"the run took over {seconds:g} seconds")
+        except RunStoppedError as error:
+            return error.failure
+
+    async def _roll_back(self, failure: Failure) -> RunState:
+        """Undo what was done. That it began is on the disk first: then nothing else goes on."""
+        self.ledger.has_undone = True
+        if self.run.undoing is None:
+            self.run = self.run._replace(undoing=failure)
+            await self.ledger.store.save([rollback_begun(failure, self.ledger.claim)])
+        complete = await roll_back(self, self.plan)
+        return "rolled_back" if complete else "rollback_incomplete"
+
     def _cancelled(self, state: RunState) -> RunResult:
         """Keep the end of a cancelled run; the task goes on only if that was asked for."""
+        task = asyncio.current_task()
+        if self.is_lost:
+            assert task is not None
+            task.uncancel()
+            raise RunLostError
         failure = Failure("RUN_CANCELLED", "the run was cancelled")
         self.ledger.store.flush()
         self.ledger.store.save_now(self._ending(state, failure))
         self._tell_end()
-        task = asyncio.current_task()
         if not self.is_wanted_stopped or task is None:
             raise asyncio.CancelledError
         task.uncancel()
@@ -133,7 +162,7 @@ class LiveRun:
             usage=self.ledger.usage,
             output=outputs[-1] if outputs else None,
         )
-        return [ended(self.run), *self.ledger.ending()]
+        return [ended(self.run, self.ledger.claim), *self.ledger.ending()]
 
     def _tell_end(self) -> None:
         last = self.ledger.last_checkpoint
@@ -222,7 +251,7 @@ class LiveRun:
 
     def _mark(self, key: str, state: StepState) -> None:
         if self.ledger.done(key) is None:
-            self.ledger.note(StepRecord(key, state, started=time.time()))
+            self.ledger.note(self.ledger.fresh(key, state))
             self.tell(f"step.{state}", key)
 
     # One step
@@ -233,26 +262,21 @@ class LiveRun:
         ledger = self.ledger
         if suffix:
             self.scopes[key] = names
-        known = ledger.done(key)
-        if known is not None:
-            restore(self, one, known, names, suffix)
+        if ledger.done(key) is not None:
+            restore(self, one, names, suffix)
             return None
         ledger.count()
-        started = time.time()
+        fresh = ledger.fresh(key, "running")
         try:
             if one.condition is not None and not one.condition(names):
-                await self._end(one, StepRecord(key, "skipped", started=started))
+                await self._end(one, fresh._replace(state="skipped"))
                 return None
         except OverdueError:
             return await stopped()  # type: ignore[no-any-return]
         except TemplateError as error:
             failure = Failure("EXPRESSION_FAILED", f"condition of '{key}': {error}", step=key)
-            await self._end(one, StepRecord(key, "failed", failure=failure, started=started))
+            await self._end(one, fresh._replace(state="failed", failure=failure))
             return failure
-        before = ledger.records.get(key)
-        fresh = StepRecord(key, "running", started=started)
-        if before is not None:
-            fresh = fresh._replace(input=before.input, usage=before.usage)
         ledger.note(fresh)
         self.tell("step.started", key, type=one.kind)
         failure_or_none = await self._attempts(one, names, suffix)
@@ -265,19 +289,14 @@ class LiveRun:
 
         What the agent requires for every step is no work of theirs in a step that reads no text.
         """
-        handed = self.ledger.records[key].input
-        handed = handed if isinstance(handed, dict) else {}
-        left_out = handed.get("providersLeftOut") or ()
-        for one in handed.get("providers") or ():
-            if one in left_out:
-                continue
+        for one in providers_used(self.ledger.records[key].input):
             with contextlib.suppress(Exception):  # a record that cannot be kept stops no run
                 self.services.record_outcome(one, success=success)
 
     async def prepared(self, one: ReadyStep, key: str, task: str) -> Prepared:
         """What the step is handed: what it was handed before, if it was."""
         kept = self.ledger.records[key].input
-        if isinstance(kept, dict) and "refused" not in kept:
+        if isinstance(kept, dict) and "text" in kept and "refused" not in kept:
             return Prepared(kept["text"], kept, tuple(kept.get("providers") or ()))
         prepared = self.services.prepare(self.profile, one.step, task)
         refused = {"refused": prepared.failure.code} if prepared.failure is not None else {}
@@ -308,6 +327,7 @@ class LiveRun:
         self, one: ReadyStep, names: dict[str, Any], suffix: str, attempt: int
     ) -> Failure | None:
         key = one.id + suffix
+        self.ledger.check_claim()
         try:
             work = self._kinds[one.kind](self, one, names, suffix, attempt)
             if one.timeout is None:
@@ -316,8 +336,6 @@ class LiveRun:
                 async with time_limit(one.timeout):
                     output = await self._interruptible(key, work)
             self.remember(one, output)
-        except StepFailedError as error:
-            return error.failure
         except RunStoppedError as error:
             record = self.ledger.records[key]
             stopped = record.ended("failed", attempt, failure=error.failure)
@@ -326,16 +344,8 @@ class LiveRun:
             raise
         except StoreError:
             raise
-        except MetierError as error:
-            return Failure(error.code, error.message)
-        except TemplateError as error:
-            return Failure("EXPRESSION_FAILED", f"'{key}': {error}")
-        except TimeoutError:
-            message = f"'{key}' took over {one.timeout or 0:g} seconds"
-            return Failure("STEP_TIMEOUT", message, kind="timeout", retryable=True)
-        except Exception as error:  # a model, a service: whatever breaks is a failure of the step
-            said = " ".join(str(error).split())[:300]
-            return Failure("STEP_FAILED", f"'{key}': {type(error).__name__}: {said}")
+        except Exception as error:
+            return failure_of(error, key, one.timeout)
         record = self.ledger.records[key]
         await self._end(one, record.ended("succeeded", attempt, output=output))
         return None
@@ -353,12 +363,12 @@ class LiveRun:
             raise
 
     async def _end(self, one: ReadyStep, record: StepRecord) -> None:
-        record = await self.ledger.end(one, record)
+        record, is_checkpoint = await self.ledger.end(one, record)
         if self.look is not None:
             said = record.failure.to_json() if record.failure else None
             took = record.duration_ms
             self.tell(f"step.{record.state}", record.id, durationMs=took, error=said)
-            if self.ledger.is_checkpoint(record.seq):
+            if is_checkpoint:
                 checkpoint = f"{self.run.run_id}:{record.seq}"
                 self.tell("checkpoint.saved", record.id, checkpointId=checkpoint)
 

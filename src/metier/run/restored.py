@@ -1,48 +1,87 @@
-"""Making known again what steps gave that an earlier try has done."""
+"""Making known again what an earlier try of a run has done."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Any, Protocol
 
+from metier.core.templates import TemplateError
 from metier.run.ledger import Ledger
-from metier.run.workflow import ReadyStep
-from metier.values.runs import StepRecord
+from metier.run.workflow import ReadyStep, Workflow
+
+Names = dict[str, Any]
 
 
 class Restoring(Protocol):
     """A run at work, as far as it takes to restore its steps."""
 
     ledger: Ledger
-    scopes: dict[str, dict[str, Any]]
+    plan: Workflow
+    scopes: dict[str, Names]
 
+    def names(self) -> Names: ...
     def remember(self, one: ReadyStep, output: Any) -> None: ...
-    def names_of_turn(self, one: ReadyStep, names: dict[str, Any], turn: int) -> dict[str, Any]: ...
+    def names_of_turn(
+        self, one: ReadyStep, names: Names, turn: int, items: Any = None
+    ) -> Names: ...
 
 
-def restore(
-    live: Restoring, one: ReadyStep, known: StepRecord, names: dict[str, Any], suffix: str
-) -> None:
-    """Make known again what a step gave that is done, and all inside it."""
-    turns = [(names, suffix)]
-    if one.kind == "loop" and isinstance(known.output, list):
-        turns = [
-            (live.names_of_turn(one, names, turn), f"{suffix}[{turn}]")
-            for turn in range(len(known.output))
-        ]
+def restore_all(live: Restoring) -> None:
+    """Make known again what all steps gave; memory in the order in which they ended."""
+    steps = {step.id: step for one in live.plan.steps for step in _with_compensations(one)}
+    for record in live.ledger.in_order():
+        one = steps.get(record.id.partition("[")[0])
+        if one is not None and record.state in ("succeeded", "compensated"):
+            live.remember(one, record.output)
+    names = live.names()
+    for one in _in_order(live, live.plan.steps, ""):
+        restore(live, one, names, "")
+
+
+def restore(live: Restoring, one: ReadyStep, names: Names, suffix: str) -> None:
+    """Let templates see again what a step gave, and all inside it."""
+    key = one.id + suffix
     children = [child for group in one.groups.values() for child in group.steps]
-    for inner, inner_suffix in turns:
-        for child, record in ended_steps(live.ledger, children, inner_suffix):
-            if inner_suffix:
-                live.scopes[record.id] = inner
-            restore(live, child, record, inner, inner_suffix)
-    live.ledger.show(one.id, known)
-    if known.state == "succeeded":
-        live.remember(one, known.output)
+    for inner, inner_suffix in _turns(live, one, names, suffix):
+        for child in _in_order(live, children, inner_suffix):
+            restore(live, child, inner, inner_suffix)
+    record = live.ledger.records.get(key)
+    if record is not None and record.state in ("succeeded", "skipped", "compensated"):
+        if suffix:
+            live.scopes[key] = names
+        live.ledger.show(one.id, record)
 
 
-def ended_steps(
-    ledger: Ledger, steps: Sequence[ReadyStep], suffix: str = ""
-) -> list[tuple[ReadyStep, StepRecord]]:
-    """Those of `steps` that are done, with their records, in the order in which they ended."""
-    found = [(one, ledger.done(one.id + suffix)) for one in steps]
-    done = [(one, record) for one, record in found if record is not None]
-    return sorted(done, key=lambda pair: pair[1].seq)
+def _with_compensations(one: ReadyStep) -> Iterator[ReadyStep]:
+    for step in one.walk():
+        yield step
+        if step.compensate is not None:
+            yield from _with_compensations(step.compensate)
+
+
+def _in_order(live: Restoring, steps: Any, suffix: str) -> list[ReadyStep]:
+    """Those of `steps` that began: first those that ended, in the order in which they did."""
+    records = live.ledger.records
+    begun = [(one, records[one.id + suffix]) for one in steps if one.id + suffix in records]
+    begun.sort(key=lambda pair: (pair[1].seq == 0, pair[1].seq))
+    return [one for one, _ in begun]
+
+
+def _turns(
+    live: Restoring, one: ReadyStep, names: Names, suffix: str
+) -> Iterator[tuple[Names, str]]:
+    """What the steps inside a step saw, and where they stand: of a loop, turn by turn."""
+    if one.kind != "loop":
+        yield names, suffix
+        return
+    children, turn = one.groups["steps"].steps, 0
+    while _in_order(live, children, f"{suffix}[{turn}]"):
+        live.ledger.forget(one)
+        yield _names_of_turn(live, one, names, suffix, turn), f"{suffix}[{turn}]"
+        turn += 1
+
+
+def _names_of_turn(live: Restoring, one: ReadyStep, names: Names, suffix: str, turn: int) -> Names:
+    items = live.ledger.items(one.id + suffix)
+    try:
+        return live.names_of_turn(one, names, turn, items)
+    except (TemplateError, LookupError, TypeError):  # it went over what is no longer known
+        return {**names, "index": turn}

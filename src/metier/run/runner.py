@@ -4,56 +4,38 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from metier.errors import MetierError, NotFoundError, UsageError
 from metier.run.checkpoints import CheckpointStore
-from metier.run.delegation import DelegationChain
+from metier.run.delegation import DelegationChain, DelegationResult, refused, within
 from metier.run.kinds import kinds
 from metier.run.live import LiveRun
 from metier.run.owner import this_process
-from metier.run.restored import ended_steps, restore
+from metier.run.restored import restore_all
 from metier.run.services import Look, Services, StepFailedError
-from metier.run.store import Kept, NewRun, RunStore, begun, ended, kept_once, step_write
+from metier.run.store import RunStore
 from metier.run.workflow import ReadyStep, Workflow, ready
+from metier.run.writes import (
+    LEASE_SECONDS,
+    Claim,
+    Kept,
+    NewRun,
+    begun,
+    ended,
+    kept_once,
+    released,
+    step_write,
+)
 from metier.storage.stamps import new_id
 from metier.values.agents import AgentProfile, Execution, Limits
 from metier.values.models import Usage
 from metier.values.runs import DONE, NOTHING_USED, Failure, RunRecord, RunResult, StepRecord
 
 HEARTBEAT_SECONDS = 1.0
-_OWNER = this_process()
 _AT_WORK: set[tuple[str, str, str]] = set()
 """The runs that this process executes: their file, who it is, their id."""
 _NO_CHAIN = DelegationChain(("",))
-
-
-class DelegationResult(NamedTuple):
-    """What came of handing a task to another agent."""
-
-    success: bool
-    handled_by: str
-    result: Any = None
-    error: str = ""
-    error_code: str = ""
-    duration_ms: float = 0.0
-    final_depth: int = 0
-    run_id: str = ""
-    retryable: bool = False
-
-    def to_json(self) -> dict[str, Any]:
-        """In the spec's spelling."""
-        said = {"result": self.result} if self.success else self._failure()
-        return {
-            "success": self.success,
-            "handledBy": self.handled_by,
-            **said,
-            "durationMs": self.duration_ms,
-            "finalDepth": self.final_depth,
-        }
-
-    def _failure(self) -> dict[str, str]:
-        return {"error": self.error, "errorCode": self.error_code}
 
 
 class Runner:
@@ -64,7 +46,6 @@ class Runner:
         self._store = store
         self._services = services
         self._look = look
-        self._owner = _OWNER
         self._kinds = kinds(self._delegate_step)
         self._live: dict[str, tuple[LiveRun, asyncio.Task[Any] | None]] = {}
         self._beat: asyncio.Task[None] | None = None
@@ -140,14 +121,15 @@ class Runner:
             one._replace(seq=number, usage=NOTHING_USED)
             for number, one in enumerate(restored, start=1)
         ]
-        self._store.save_now([*begun(new, key), *(step_write(key, one) for one in steps)])
+        claim = Claim(key, 0)
+        self._store.save_now([*begun(new, claim), *(step_write(claim, one) for one in steps)])
         return await self._go_on(self._store.run(new.run_id))
 
     def cancel(self, run_id: str) -> bool:
         """Stop a run, here or in another process; whether somebody was at work on it."""
         live, task = self._live.get(run_id, (None, None))
         if live is None or task is None:
-            return self._store.ask_to_cancel(self._store.run(run_id).run_id)
+            return cancel(self._store, run_id)
         live.is_wanted_stopped = True
         task.cancel()
         return True
@@ -185,17 +167,18 @@ class Runner:
         except (ValueError, TypeError, RecursionError) as error:
             raise UsageError(f"the input is no JSON: {error}") from None
         new = NewRun(new_id(), profile.agent_id, task, time.time(), kept_request, kept, *parent)
-        key = self._store.new_key()
+        claim = Claim(self._store.new_key(), 1)
         run = RunRecord(
             new.run_id, new.agent_id, task, "running", new.created, asked, profile.data,
-            parent_run=parent[0], parent_step=parent[1], key=key,
+            parent_run=parent[0], parent_step=parent[1], key=claim.key, epoch=claim.epoch,
         )  # fmt: skip
         try:
-            await self._store.save(begun(new, key, self._owner))
+            await self._store.save(begun(new, claim, this_process()))
         except asyncio.CancelledError:
             self._store.flush()
             failure = Failure("RUN_CANCELLED", "the run was cancelled before it began")
-            self._store.save_now([ended(run._replace(state="cancelled", failure=failure))])
+            stopped = run._replace(state="cancelled", failure=failure)
+            self._store.save_now([ended(stopped, claim)])
             raise
         return run
 
@@ -203,10 +186,9 @@ class Runner:
         profile = AgentProfile.of(run.profile)
         chain = DelegationChain(tuple(run.request["chain"]), run.request["maxDepth"])
         plan = self._plan_of(run, profile)
-        if (self._store.path, self._owner, run.run_id) in _AT_WORK:
+        if _is_at_work(self._store, run.run_id):
             raise UsageError(f"run '{run.run_id}' is at work here already", code="RUN_BUSY")
-        self._store.claim(run.run_id, self._owner, time.time())
-        run = run._replace(state="running", failure=None, finished=None)
+        run = self._store.claim(run.run_id, this_process(), time.time())
         known = self._store.steps(run.key)
         with self._at_work():
             return await self._execute(run, profile, plan, chain, limits or profile.limits, known)
@@ -216,8 +198,7 @@ class Runner:
         profile = AgentProfile.of(run.profile)
         known = self._store.steps(run.key)
         live = self._live_run(run, profile, self._plan_of(run, profile), _NO_CHAIN, Limits(), known)
-        for one, record in ended_steps(live.ledger, live.plan.steps):
-            restore(live, one, record, live.names(), "")
+        restore_all(live)
         return RunResult(run, known, dict(live.ledger.memory))
 
     def _plan_of(self, run: RunRecord, profile: AgentProfile) -> Workflow:
@@ -233,14 +214,24 @@ class Runner:
         known: Sequence[StepRecord] = (),
     ) -> RunResult:
         live = self._live_run(run, profile, plan, chain, limits, known)
-        mark = self._store.path, self._owner, run.run_id
+        mark = self._store.path, this_process(), run.run_id
         self._live[run.run_id] = live, asyncio.current_task()
         _AT_WORK.add(mark)
         try:
             return await live.execute()
+        except Exception as error:
+            self._release(live, error)
+            raise
         finally:
             _AT_WORK.discard(mark)
             del self._live[run.run_id]
+
+    def _release(self, live: LiveRun, error: Exception) -> None:
+        """Let others go on with a run that cannot go on here: its record cannot be written."""
+        told = error if isinstance(error, MetierError) else None
+        code, message = (told.code, told.message) if told else ("RUN_INTERRUPTED", str(error))
+        with contextlib.suppress(MetierError):  # after a while without a sign it is free anyway
+            self._store.save_now([released(Failure(code, message), live.ledger.claim)])
 
     def _live_run(
         self,
@@ -277,9 +268,20 @@ class Runner:
         while True:
             await asyncio.sleep(HEARTBEAT_SECONDS)
             with contextlib.suppress(MetierError):  # a busy file is asked again
-                for run_id in self._store.renew(self._owner, time.time()):
-                    if run_id in self._live:
-                        self.cancel(run_id)
+                self._renew(time.time())
+
+    def _renew(self, now: float) -> None:
+        ledgers = [live.ledger for live, _ in self._live.values()]
+        renewed = self._store.renew(this_process(), [one.claim for one in ledgers], now)
+        for one in ledgers:
+            one.leased_until = now + LEASE_SECONDS
+        for run_id in renewed.lost:
+            live, task = self._live[run_id]
+            live.is_lost = True
+            if task is not None:
+                task.cancel()
+        for run_id in renewed.cancelled:
+            self.cancel(run_id)
 
     # Delegation
 
@@ -306,14 +308,14 @@ class Runner:
         settings, chain = live.profile.delegation, live.chain
         if settings.to is not None and target not in settings.to:
             message = f"'{live.profile.agent_id}' may not delegate to '{target}'"
-            return _refused(target, "DELEGATION_NOT_ALLOWED", message, chain)
+            return refused(target, "DELEGATION_NOT_ALLOWED", message, chain)
         check = chain.can_delegate(target)
         if not check.allowed:
-            return _refused(target, check.code, check.message, chain)
+            return refused(target, check.code, check.message, chain)
         profile = self._services.profile(target)
         if profile is None or not profile.enabled:
             message = f"there is no agent '{target}'"
-            return _refused(target, "DELEGATION_TARGET_NOT_FOUND", message, chain)
+            return refused(target, "DELEGATION_TARGET_NOT_FOUND", message, chain)
         own = profile.delegation
         below = chain.extend(target, own.max_depth if own.states_depth else None)
         started = time.monotonic()
@@ -328,7 +330,7 @@ class Runner:
             stopped = self._begun_by(live, step, target)
             if stopped is not None:
                 live.ledger.add_usage(step, stopped.usage.minus(counted))
-            return _refused(target, "DELEGATION_TIMEOUT", message, chain, retryable=True)
+            return refused(target, "DELEGATION_TIMEOUT", message, chain, retryable=True)
         took = (time.monotonic() - started) * 1e3
         live.ledger.add_usage(step, child.usage.minus(counted))
         if child.success:
@@ -343,8 +345,9 @@ class Runner:
 
     def _begun_by(self, live: LiveRun, step: str, agent_id: str) -> RunRecord | None:
         """The run that a step has delegated to already."""
+        wanted = step, agent_id, live.ledger.records[step].generation
         children = self._store.children(live.run.run_id)
-        own = [one for one in children if (one.parent_step, one.agent_id) == (step, agent_id)]
+        own = [one for one in children if _begun_for(one) == wanted]
         return own[-1] if own else None
 
     async def _child(
@@ -362,33 +365,32 @@ class Runner:
         if before is not None and before.state == "succeeded":
             return self._told_again(before)
         if before is not None and (before.state == "running" or before.is_resumable):
-            return await self._go_on(before, _within(profile.limits, live, before.usage))
+            return await self._go_on(before, _limits_below(profile, live, before.usage))
         request = {"input": input, "model": live.run.request.get("model"), "execution": None}
+        if generation := live.ledger.records[step].generation:
+            request["generation"] = generation
         run = await self._create(profile, task, request, chain, parent)
-        limits = _within(profile.limits, live)
+        limits = _limits_below(profile, live)
         return await self._execute(run, profile, self._plan(profile, None), chain, limits)
 
 
-def _refused(
-    target: str, code: str, message: str, chain: DelegationChain, *, retryable: bool = False
-) -> DelegationResult:
-    return DelegationResult(
-        False, target, error=message, error_code=code, final_depth=chain.depth, retryable=retryable
-    )
+def _limits_below(profile: AgentProfile, live: LiveRun, counted: Usage = NOTHING_USED) -> Limits:
+    """The limits of a delegate; `counted` is what its caller has counted of it already."""
+    return within(profile.limits, live.ledger.limits, live.ledger.usage.minus(counted))
 
 
-def _within(limits: Limits, live: LiveRun, counted: Usage = NOTHING_USED) -> Limits:
-    """A delegate's limits: its own, and no more tokens and cost than its caller has left.
-
-    `counted` is what the delegate has used before, which its caller has counted already.
-    """
-    left, used = live.ledger.limits, live.ledger.usage.minus(counted)
-    return limits._replace(
-        tokens=_least(limits.tokens, left.tokens, used.tokens),
-        cost=_least(limits.cost, left.cost, used.cost),
-    )
+def cancel(store: RunStore, run_id: str) -> bool:
+    """Stop a run, wherever it is at work; whether somebody was at work on it."""
+    run = store.run(run_id)
+    idle = "" if _is_at_work(store, run.run_id) else this_process()
+    return store.ask_to_cancel(run.run_id, time.time(), idle)
 
 
-def _least(own: Any, limit: Any, used: Any) -> Any:
-    left = None if limit is None else max(0, limit - used)
-    return min((one for one in (own, left) if one is not None), default=None)
+def _is_at_work(store: RunStore, run_id: str) -> bool:
+    """Whether this process executes the run."""
+    return (store.path, this_process(), run_id) in _AT_WORK
+
+
+def _begun_for(child: RunRecord) -> tuple[str, str, int]:
+    """The step of the run above for which a run was begun, to which agent, and how manieth time."""
+    return child.parent_step, child.agent_id, child.request.get("generation", 0)

@@ -65,3 +65,11 @@ class RunStoppedError(Exception):
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.message)
         self.failure = failure
+
+
+def providers_used(handed: Any) -> list[str]:
+    """The providers whose text a step was handed, as its record tells."""
+    if not isinstance(handed, dict):
+        return []
+    left_out = handed.get("providersLeftOut") or ()
+    return [one for one in handed.get("providers") or () if one not in left_out]

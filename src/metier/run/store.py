@@ -5,73 +5,61 @@ import contextlib
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
-from hashlib import blake2b
+from collections.abc import Callable, Iterable, Sequence
 from threading import RLock
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from metier.core.frozen import FrozenDict
-from metier.errors import NotFoundError, StoreError, UsageError
+from metier.errors import NotFoundError, RunLostError, StoreError, UsageError
 from metier.run.owner import is_gone
-from metier.run.tables import TABLES, VIEW
+from metier.run.tables import EPOCHS, TABLES, VIEW
+from metier.run.writes import (
+    FENCED,
+    LEASE_SECONDS,
+    NO_PLACE,
+    SAVE_STEP,
+    Claim,
+    Place,
+    Write,
+    dumped,
+    step_write,
+)
 from metier.storage.database import BUSY_SECONDS, Database
 from metier.values.models import Usage
-from metier.values.runs import NOTHING_USED, Failure, RunRecord, RunState, StepRecord
+from metier.values.runs import RESUMABLE, Failure, RunRecord, RunState, StepRecord
 
 FILE_NAME = "runs.db"
-LEASE_SECONDS = 15.0
 LOG_COMMITS = 64
 INTERRUPTED = Failure("RUN_INTERRUPTED", "its process ended before the run did")
 
-SAVE_STEP = (
-    "INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-    " ON CONFLICT DO UPDATE SET"
-    " step_index = iif(seq = excluded.seq, ifnull(excluded.step_index, step_index),"
-    " excluded.step_index),"
-    " memory = iif(seq = excluded.seq, ifnull(excluded.memory, memory), excluded.memory),"
-    " seq = excluded.seq, state = excluded.state, attempts = excluded.attempts,"
-    " input = excluded.input, output = excluded.output, failure = excluded.failure,"
-    " usage = excluded.usage, started = excluded.started, finished = excluded.finished"
-)
-"""What a step says of its checkpoint stays as long as its place among the steps does."""
-_SAVE_RUN = (
-    "INSERT INTO run (key, id, agent, task, state, created, request, profile, parent, parent_step,"
-    " forked_from, owner, lease)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-)
 _RUN_COLUMNS = (
     "id, agent, task, state, created, (SELECT data FROM blob WHERE blob.key = request),"
     " (SELECT data FROM blob WHERE blob.key = profile), finished, parent, parent_step,"
-    " forked_from, failure, usage, output, key"
+    " forked_from, failure, usage, output, key, epoch, undoing"
+)
+_CLAIM = (
+    "UPDATE run SET owner = ?, lease = ?, state = 'running', cancel = 0, failure = NULL,"
+    " finished = NULL, epoch = epoch + 1 WHERE key = ? RETURNING epoch"
+)
+_CANCEL = (
+    "UPDATE run SET state = iif(undoing IS NULL, 'cancelled', 'rollback_incomplete'),"
+    " owner = NULL, lease = NULL, epoch = epoch + 1 WHERE key = ?"
+)
+_KEEP = (
+    "UPDATE run SET owner = ?, lease = ?, state = 'running', failure = NULL"
+    " WHERE key = ? AND epoch = ? AND state IN ('running', 'pending')"
 )
 
 R = TypeVar("R")
-Write = tuple[str, tuple[Any, ...]]
-"""A statement and its values."""
-Place = tuple[int | None, int | None]
-"""Of a checkpoint: the last of the workflow's steps before which all are done, its memory's key."""
-NO_PLACE: Place = (None, None)
+Waiting = tuple[Sequence[Write], "asyncio.Future[None]"]
 
 
-class Kept(NamedTuple):
-    """A value that is kept once, however often it is needed."""
+class Renewed(NamedTuple):
+    """What a process learns when it says that it lives."""
 
-    key: int
-    write: Write
-
-
-class NewRun(NamedTuple):
-    """A run that is to begin."""
-
-    run_id: str
-    agent_id: str
-    task: str
-    created: float
-    request: Kept
-    profile: Kept
-    parent_run: str = ""
-    parent_step: str = ""
-    forked_from: str = ""
+    cancelled: list[str]
+    """Runs that somebody wants cancelled."""
+    lost: list[str]
+    """Runs that somebody else has claimed."""
 
 
 class RunStore(Database):
@@ -79,7 +67,7 @@ class RunStore(Database):
 
     called = "the record of runs"
     rebuilt_by = "move the file away; the runs in it are lost"
-    migrations = (TABLES,)
+    migrations = (TABLES, EPOCHS)
     pragmas: ClassVar[tuple[str, ...]] = (
         "PRAGMA synchronous = FULL",
         "PRAGMA temp_store = MEMORY",
@@ -94,8 +82,8 @@ class RunStore(Database):
         self._lock = RLock()
         self._last_key = 0
         self._saved_alone = 0
-        self._noted: dict[tuple[int, str], StepRecord] = {}
-        self._waiting: list[tuple[Sequence[Write], asyncio.Future[None]]] = []
+        self._noted: dict[tuple[Claim, str], StepRecord] = {}
+        self._waiting: list[Waiting] = []
 
     @classmethod
     def _connected(cls, path: str, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
@@ -105,17 +93,20 @@ class RunStore(Database):
 
     # Writing
 
-    def note(self, key: int, step: StepRecord) -> None:
+    def note(self, claim: Claim, step: StepRecord) -> None:
         """Have a step written with what is saved next, unless it changes before; nobody waits."""
-        self._noted[key, step.id] = step
+        self._noted[claim, step.id] = step
 
-    def step(self, key: int, step: StepRecord, checkpoint: Place = NO_PLACE) -> Write:
-        """What writes a step of the run with that key, in place of what was noted of it."""
-        self._noted.pop((key, step.id), None)
-        return step_write(key, step, checkpoint)
+    def step(self, claim: Claim, step: StepRecord, checkpoint: Place = NO_PLACE) -> Write:
+        """What writes a step of a run, in place of what was noted of it."""
+        self._noted.pop((claim, step.id), None)
+        return step_write(claim, step, checkpoint)
 
     async def save(self, writes: Sequence[Write]) -> None:
-        """Return when these are on the disk. Those of many runs go there together."""
+        """Return when these are on the disk. Those of many runs go there together.
+
+        Raises `RunLostError` when somebody else has claimed the run.
+        """
         if self.live < 2 and not self._waiting:
             self.save_now(writes)
             self._reuse_log()
@@ -127,12 +118,18 @@ class RunStore(Database):
             loop.call_soon(self._save_all)
         await future
 
-    def save_now(self, writes: Sequence[Write] = ()) -> None:
+    def save_now(self, writes: Iterable[Write] = ()) -> None:
         """Write these, and what was noted, in one transaction."""
+        by_statement: dict[str, list[tuple[Any, ...]]] = {}
+        for statement, values in writes:
+            by_statement.setdefault(statement, []).append(values)
+        noted = self._noted
         with self._lock, self.transaction() as connection:
-            connection.executemany(SAVE_STEP, self._take_noted())
-            for statement, values in writes:
-                connection.execute(statement, values)
+            rows = [step_write(claim, step)[1] for (claim, _), step in noted.items()]
+            connection.executemany(SAVE_STEP, rows)
+            for statement, group in by_statement.items():
+                _write(connection, statement, group)
+        self._noted = {}
 
     def _reuse_log(self) -> None:
         """Begin SQLite's log anew now and then: overwriting it costs less than lengthening it."""
@@ -141,22 +138,12 @@ class RunStore(Database):
             with contextlib.suppress(StoreError):  # somebody else is at it
                 self.rows("PRAGMA wal_checkpoint(PASSIVE)")
 
-    def _take_noted(self) -> list[tuple[Any, ...]]:
-        noted, self._noted = self._noted, {}
-        return [step_write(key, step)[1] for (key, _), step in noted.items()]
-
     def _save_all(self) -> None:
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return
-        by_statement = {SAVE_STEP: self._take_noted()}
-        for writes, _ in waiting:
-            for statement, values in writes:
-                by_statement.setdefault(statement, []).append(values)
         try:
-            with self._lock, self.transaction() as connection:
-                for statement, rows in by_statement.items():
-                    connection.executemany(statement, rows)
+            self.save_now(write for writes, _ in waiting for write in writes)
         except Exception:
             self._save_one_by_one(waiting)
             return
@@ -164,9 +151,7 @@ class RunStore(Database):
             if not future.done():
                 future.set_result(None)
 
-    def _save_one_by_one(
-        self, waiting: Sequence[tuple[Sequence[Write], asyncio.Future[None]]]
-    ) -> None:
+    def _save_one_by_one(self, waiting: Sequence[Waiting]) -> None:
         """What one run cannot save does not keep the others from it."""
         for writes, future in waiting:
             try:
@@ -191,25 +176,42 @@ class RunStore(Database):
 
     def claim(self, run_id: str, owner: str, now: float) -> RunRecord:
         """Make `owner` the one at work on a run. Raises when somebody else is."""
-        run = self.run(run_id)
         with self._lock, self.transaction() as connection:
-            owned = connection.execute("SELECT owner, lease FROM run WHERE key = ?", (run.key,))
-            holder, lease = owned.fetchone()
+            run = self.run(run_id)
+            if run.state != "running" and run.state not in RESUMABLE:
+                raise UsageError(f"run '{run_id}' is {run.state} now", code="RUN_NOT_RESUMABLE")
+            holder, lease = self._holder(run.key)
             if holder and holder != owner and not is_gone(holder, lease, now):
                 raise UsageError(f"run '{run_id}' is at work in another process", code="RUN_BUSY")
-            connection.execute(
-                "UPDATE run SET owner = ?, lease = ?, state = 'running', cancel = 0,"
-                " failure = NULL, finished = NULL WHERE key = ?",
-                (owner, now + LEASE_SECONDS, run.key),
-            )
-        return run
+            claimed = connection.execute(_CLAIM, (owner, now + LEASE_SECONDS, run.key))
+            epoch = int(claimed.fetchone()[0])
+        return run._replace(state="running", failure=None, finished=None, epoch=epoch)
 
-    def renew(self, owner: str, now: float) -> list[str]:
-        """Say that `owner` lives; the runs of it that somebody wants cancelled."""
-        renewal = "UPDATE run SET lease = ? WHERE owner = ? AND state = 'running'"
-        self.save_now([(renewal, (now + LEASE_SECONDS, owner))])
-        found = self.rows("SELECT id FROM run WHERE owner = ? AND cancel = 1", (owner,))
-        return [run_id for (run_id,) in found]
+    def _holder(self, key: int) -> tuple[str | None, float | None]:
+        owner, lease = self.rows("SELECT owner, lease FROM run WHERE key = ?", (key,))[0]
+        return owner, lease
+
+    def renew(self, owner: str, claims: Iterable[Claim], now: float) -> Renewed:
+        """Say that `owner` lives and is at work on these runs; what it must know of them.
+
+        A run that was set free meanwhile, and that nobody has claimed, is taken back.
+        """
+        with self._lock, self.transaction() as connection:
+            claims = list(claims)
+            keep = [(owner, now + LEASE_SECONDS, *claim) for claim in claims]
+            connection.executemany(_KEEP, keep)
+            told = [
+                (claim, *self.rows("SELECT id, epoch, cancel FROM run WHERE key = ?", claim[:1])[0])
+                for claim in claims
+            ]
+        held = [(run_id, cancel) for claim, run_id, epoch, cancel in told if epoch == claim.epoch]
+        lost = [run_id for claim, run_id, epoch, _ in told if epoch != claim.epoch]
+        return Renewed([run_id for run_id, cancel in held if cancel], lost)
+
+    def check(self, claim: Claim) -> None:
+        """Raise `RunLostError` when somebody else has claimed the run."""
+        if not self.rows("SELECT 1 FROM run WHERE key = ? AND epoch = ?", claim):
+            raise RunLostError
 
     def recover(self, now: float) -> list[str]:
         """Set runs free whose process is gone; their ids."""
@@ -225,17 +227,20 @@ class RunStore(Database):
             )
         return free
 
-    def ask_to_cancel(self, run_id: str) -> bool:
-        """Ask whoever is at work on a run to stop; whether there is somebody."""
+    def ask_to_cancel(self, run_id: str, now: float, idle: str = "") -> bool:
+        """Ask whoever is at work on a run to stop; whether there is somebody.
+
+        `idle` is a process that is known not to be at work on it.
+        """
         with self._lock, self.transaction() as connection:
-            changed = connection.execute(
-                "UPDATE run SET cancel = 1 WHERE id = ? AND state = 'running'", (run_id,)
-            )
-            if changed.rowcount:
+            run = self.run(run_id)
+            holder, lease = self._holder(run.key)
+            is_at_work = holder != idle and not is_gone(holder, lease, now)
+            if run.state == "running" and is_at_work:
+                connection.execute("UPDATE run SET cancel = 1 WHERE key = ?", (run.key,))
                 return True
-            connection.execute(
-                "UPDATE run SET state = 'cancelled' WHERE id = ? AND state = 'pending'", (run_id,)
-            )
+            if run.state in ("running", "pending"):
+                connection.execute(_CANCEL, (run.key,))
         return False
 
     def run(self, run_id: str) -> RunRecord:
@@ -270,7 +275,8 @@ class RunStore(Database):
     def steps(self, key: int) -> list[StepRecord]:
         """The steps of a run that began, in the order in which they ended."""
         found = self.rows(
-            "SELECT id, seq, state, attempts, input, output, failure, usage, started, finished"
+            "SELECT id, seq, state, attempts, input, output, failure, usage, started, finished,"
+            " generation"
             " FROM step WHERE run = ? ORDER BY seq = 0, seq, started, id",
             (key,),
         )
@@ -284,76 +290,10 @@ class RunStore(Database):
             raise self._named(sqlite3.SQLITE_CORRUPT, self.path, error) from error
 
 
-def begun(run: NewRun, key: int, owner: str | None = None) -> list[Write]:
-    """What writes a run that begins: at work by `owner`, or waiting for somebody."""
-    row = (
-        key, run.run_id, run.agent_id, run.task, "running" if owner else "pending", run.created,
-        run.request.key, run.profile.key, run.parent_run, run.parent_step, run.forked_from, owner,
-        run.created + LEASE_SECONDS if owner else None,
-    )  # fmt: skip
-    return [run.request.write, run.profile.write, NO_MEMORY.write, (_SAVE_RUN, row)]
-
-
-def ended(run: RunRecord) -> Write:
-    """What writes the end of a run."""
-    failure = dumped(run.failure.to_json()) if run.failure else None
-    return (
-        "UPDATE run SET state = ?, finished = ?, failure = ?, usage = ?, output = ?,"
-        " owner = NULL, lease = NULL WHERE key = ?",
-        (
-            run.state,
-            run.finished,
-            failure,
-            _usage_text(run.usage),
-            dumped(run.output),
-            run.key,
-        ),
-    )
-
-
-def step_write(key: int, step: StepRecord, checkpoint: Place = NO_PLACE) -> Write:
-    """What writes a step of the run with that key."""
-    return SAVE_STEP, (
-        key,
-        step.id,
-        step.seq,
-        step.state,
-        step.attempts,
-        None if step.input is None else dumped(step.input),
-        None if step.output is None else dumped(step.output),
-        None if step.failure is None else dumped(step.failure.to_json()),
-        _usage_text(step.usage) if step.usage is not NOTHING_USED else None,
-        step.started,
-        step.finished,
-        *checkpoint,
-    )
-
-
-def kept_once(value: Any) -> Kept:
-    """The key of `value`, a hash of it, and what writes it unless it is there."""
-    data = dumped(value)
-    key = key_of(data)
-    return Kept(key, ("INSERT OR IGNORE INTO blob VALUES (?, ?)", (key, data)))
-
-
-def key_of(data: str) -> int:
-    """The key under which a value is kept: a hash of its text."""
-    return int.from_bytes(blake2b(data.encode(), digest_size=8).digest(), signed=True)
-
-
-def _usage_text(usage: Usage) -> str:
-    """As JSON, which a list of numbers is as it stands."""
-    tokens_in, tokens_out, cost, requests, calls = usage
-    return f"[{tokens_in},{tokens_out},{cost!r},{requests},{calls}]"
-
-
-def dumped(value: Any) -> str:
-    return "{}" if type(value) in _MAPPINGS and not value else _encoder.encode(value)
-
-
-_MAPPINGS = (dict, FrozenDict)
-_encoder = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
-NO_MEMORY = kept_once([])
+def _write(connection: sqlite3.Connection, statement: str, rows: list[tuple[Any, ...]]) -> None:
+    changed = connection.executemany(statement, rows)
+    if statement in FENCED and changed.rowcount != len(rows):
+        raise RunLostError
 
 
 def _loaded(text: str | None) -> Any:
@@ -378,6 +318,8 @@ def _run_of(row: tuple[Any, ...]) -> RunRecord:
         usage=Usage(*_loaded(row[12]) or ()),
         output=_loaded(row[13]),
         key=row[14],
+        epoch=row[15],
+        undoing=Failure.of(_loaded(row[16])) if row[16] else None,
     )
 
 
@@ -393,4 +335,5 @@ def _step_of(row: tuple[Any, ...]) -> StepRecord:
         usage=Usage(*_loaded(row[7]) or ()),
         started=row[8],
         finished=row[9],
+        generation=row[10],
     )

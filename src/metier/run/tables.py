@@ -87,6 +87,16 @@ TABLES = Migration(
         f"CREATE VIEW any_checkpoint AS {_ANY_CHECKPOINT}",
     ),
 )
+EPOCHS = Migration(
+    "epochs",
+    (
+        "ALTER TABLE run ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE run ADD COLUMN undoing TEXT",
+        "ALTER TABLE step ADD COLUMN generation INTEGER NOT NULL DEFAULT 0",
+    ),
+)
+"""Every claim of a run raises its epoch; `undoing` says why it is being undone, once it is; a
+step's generation is how often it was undone."""
 VIEW = f"CREATE TEMP VIEW any_checkpoint AS {_ANY_CHECKPOINT}"
 """The same view for one connection: SQLite lets no function of JSON stand in the schema of a file
 that it does not trust, and it trusts none here."""

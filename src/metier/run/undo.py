@@ -20,25 +20,55 @@ class Undoing(Protocol):
 async def roll_back(live: Undoing, group: Group, suffix: str = "") -> bool:
     """Undo what succeeded in `group`, the latest first; whether all of it could be undone."""
     inside = {one.id: one for step in group.steps for one in step.walk()}
-    succeeded = [one for one in live.ledger.in_order() if one.state == "succeeded"]
     complete = True
     with undoing():
-        for record in reversed(succeeded):
-            name, bracket, turn = record.id.partition("[")
-            one = inside.get(name)
-            if one is not None and f"{bracket}{turn}".startswith(suffix):
+        for one, record in reversed(_succeeded(live, inside, suffix)):
+            if one.compensate is not None or not one.groups:
                 complete = await _undo(live, one, record) and complete
+        _mark_containers(live, inside, suffix)
     return complete
+
+
+def _succeeded(
+    live: Undoing, inside: dict[str, ReadyStep], suffix: str
+) -> list[tuple[ReadyStep, StepRecord]]:
+    """The steps of a group that succeeded, in the order in which they ended."""
+    found = []
+    for record in live.ledger.in_order():
+        name, bracket, turn = record.id.partition("[")
+        is_inside = name in inside and f"{bracket}{turn}".startswith(suffix)
+        if is_inside and record.state == "succeeded":
+            found.append((inside[name], record))
+    return found
 
 
 async def _undo(live: Undoing, one: ReadyStep, record: StepRecord) -> bool:
     if one.compensate is None:
-        return bool(one.groups)  # its steps are undone one by one
+        return False
     suffix = record.id.removeprefix(one.id)
     undo = one.compensate.id + suffix
-    live.ledger.records.pop(undo, None)  # of an earlier time
-    live.ledger.undone_with(undo, record)
+    live.ledger.begin_undoing(undo, record)
     failure = await live.step(one.compensate, live.names(record.id), suffix)
-    if failure is None:
-        live.tell("step.compensated", record.id)
-    return failure is None
+    if failure is not None or live.ledger.records[undo].state != "succeeded":
+        return False
+    live.tell("step.compensated", record.id)
+    return True
+
+
+def _mark_containers(live: Undoing, inside: dict[str, ReadyStep], suffix: str) -> None:
+    """A step whose steps were all undone is undone too; the innermost come first."""
+    for one, record in _succeeded(live, inside, suffix):
+        if one.compensate is not None or not one.groups:
+            continue
+        names = {step.id for step in one.walk()} - {one.id}
+        turn = record.id.removeprefix(one.id)
+        left = [
+            other
+            for other in live.ledger.records.values()
+            if other.state == "succeeded"
+            and other.id.partition("[")[0] in names
+            and other.id.removeprefix(other.id.partition("[")[0]).startswith(turn)
+        ]
+        if not left:
+            live.ledger.note(record._replace(state="compensated"))
+            live.tell("step.compensated", record.id)

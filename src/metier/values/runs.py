@@ -75,6 +75,8 @@ class StepRecord(NamedTuple):
     usage: Usage = NOTHING_USED
     started: float = 0.0
     finished: float | None = None
+    generation: int = 0
+    """How often it was undone before: work that was undone is new work when it is done again."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -92,7 +94,7 @@ class StepRecord(NamedTuple):
         """This record with what the step has used since."""
         return StepRecord(
             self.id, self.state, self.seq, self.attempts, self.input, self.output, self.failure,
-            self.usage.plus(more), self.started, self.finished,
+            self.usage.plus(more), self.started, self.finished, self.generation,
         )  # fmt: skip
 
     def ended(
@@ -106,14 +108,14 @@ class StepRecord(NamedTuple):
         """This record of a step that came to an end."""
         return StepRecord(
             self.id, state, self.seq, attempts, self.input, output, failure, self.usage,
-            self.started, self.finished,
+            self.started, self.finished, self.generation,
         )  # fmt: skip
 
     def at(self, seq: int, finished: float) -> "StepRecord":
         """This record with its place among those that ended, and when it did."""
         return StepRecord(
             self.id, self.state, seq, self.attempts, self.input, self.output, self.failure,
-            self.usage, self.started, finished,
+            self.usage, self.started, finished, self.generation,
         )  # fmt: skip
 
     @property
@@ -143,6 +145,10 @@ class RunRecord(NamedTuple):
     output: Any = None
     """What the last step gave."""
     key: int = 0
+    epoch: int = 0
+    """How often somebody has claimed it; whoever did so last may write."""
+    undoing: Failure | None = None
+    """Why it is being undone, once it is: from then on it is only undone."""
 
     @property
     def is_resumable(self) -> bool:
