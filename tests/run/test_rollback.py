@@ -328,7 +328,7 @@ def test_a_container_of_which_a_step_could_not_be_undone_is_not_undone() -> None
 def test_work_that_is_done_again_after_it_was_undone_has_a_new_key_each_time(turns: int) -> None:
     world = World()
     world.acts["bad"] = iter([RETRYABLE] * turns + [1])
-    retry = {"maxAttempts": turns + 1, "backoffMs": 0}
+    retry = {"maxAttempts": turns + 1, "backoffMs": 100}
     box = parallel(
         "box", undone("a"), do("bad", "a"), failureStrategy="rollback", retryPolicy=retry
     )
@@ -345,7 +345,7 @@ def test_work_that_is_done_again_after_it_was_undone_has_a_new_key_each_time(tur
 def test_a_delegate_that_was_undone_is_run_again() -> None:
     world = World(agent(do("x"), agent_id="kid"))
     world.acts["bad"] = iter([RETRYABLE, 1])
-    retry = {"maxAttempts": 2, "backoffMs": 0}
+    retry = {"maxAttempts": 2, "backoffMs": 100}
     box = parallel(
         "box",
         delegate("d", "kid", compensate=do("undo_d")),
