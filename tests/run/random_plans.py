@@ -130,7 +130,8 @@ class Plans:
             for one in spoken_of
         }
         remembered = "shared" if self._shared else f"of_{name}"
-        more: Data = {"outputs": [remembered]} if names or self._shared else {}
+        writes = self._by.random() < 0.4 if self._shared else names
+        more: Data = {"outputs": [remembered]} if writes else {}
         return self._perhaps_skipped(do(name, *waits, input=seen, **more))
 
     def _perhaps_skipped(self, step: Data) -> Data:

@@ -270,3 +270,25 @@ def test_a_resumed_run_can_undo_the_turns_of_a_loop() -> None:
 def test_an_unknown_run_is_not_found() -> None:
     with pytest.raises(NotFoundError, match="no run is called 'nobody'"):
         World().resume("nobody")
+
+
+def test_memory_is_restored_in_the_order_in_which_steps_ended() -> None:
+    world = World()
+    last = asyncio.Event()
+
+    async def slow(_args: Data, _context: ToolContext) -> str:
+        await last.wait()
+        return "slow"
+
+    async def fast(_args: Data, _context: ToolContext) -> str:
+        last.set()
+        return "fast"
+
+    world.acts |= {"a": slow, "b": fast, "c": iter([BROKEN, 1])}
+    both = parallel("p", do("a", outputs=["x"]), do("b", outputs=["x"]))
+    result = world.run(agent(both, do("c")))
+    assert result.outputs == {"x": "slow"}
+    again = world.resume(result.run_id)
+    assert again.success
+    assert again.outputs == {"x": "slow"}
+    assert world.resume(result.run_id).outputs == {"x": "slow"}
