@@ -274,12 +274,12 @@ class LiveRun:
             with contextlib.suppress(Exception):  # a record that cannot be kept stops no run
                 self.services.record_outcome(one, success=success)
 
-    async def prepared(self, one: ReadyStep, key: str, task: str) -> Prepared:
-        """What the step is handed: what it was handed before, if it was."""
+    async def prepared(self, one: ReadyStep, key: str, text: str) -> Prepared:
+        """What the step, which asks `text`, is handed: what it was handed before, if it was."""
         kept = self.ledger.records[key].input
         if isinstance(kept, dict) and "refused" not in kept:
             return Prepared(kept["text"], kept, tuple(kept.get("providers") or ()))
-        prepared = self.services.prepare(self.profile, one.step, task)
+        prepared = self.services.prepare(self.profile, one.step, text, self.run.task)
         refused = {"refused": prepared.failure.code} if prepared.failure is not None else {}
         await self.ledger.keep_input(key, {**prepared.record, **refused, "text": prepared.text})
         self.tell("step.prepared", key, **prepared.record)

@@ -34,8 +34,11 @@ class Services(Protocol):
         """The profile of an agent, if there is one."""
         ...
 
-    def prepare(self, agent: AgentProfile, step: WorkflowStep, task: str) -> Prepared:
-        """What the step needs: abilities and skills, chosen by the rules."""
+    def prepare(self, agent: AgentProfile, step: WorkflowStep, text: str, task: str) -> Prepared:
+        """What the step needs: abilities and skills, chosen by the rules.
+
+        `text` is what the step asks, `task` that of the run.
+        """
         ...
 
     def model(self, name: str) -> Model:
