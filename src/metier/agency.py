@@ -20,7 +20,7 @@ from metier.run.store import FILE_NAME, RunStore
 from metier.run.tool import Tool, ToolContext
 from metier.run.toolbox import connected, toolbox
 from metier.run.tools import ToolExecutor
-from metier.run.workflow import allowed_tools, delegates
+from metier.run.workflow import delegates, named_tools
 from metier.select.agents import DEFAULT_LIMIT, select_agents
 from metier.step_context import Knowledge, StepPreparing
 from metier.values.agents import AgentMatch, AgentProfile, Execution, WorkflowStep
@@ -186,8 +186,8 @@ class Agency:
         return found
 
     def _servers(self, profile: AgentProfile) -> contextlib.AbstractAsyncContextManager[None]:
-        """The MCP servers whose tools the agent, or one that it delegates to, lists."""
-        wanted = {name for one in self.involved(profile) for name in allowed_tools(one)}
+        """The MCP servers whose tools the agent, or one that it delegates to, names."""
+        wanted = {name for one in self.involved(profile) for name in named_tools(one)}
         workspace = self._catalog.workspace
         servers = [
             one._replace(folder=os.path.join(workspace, one.folder or ""))

@@ -207,6 +207,8 @@ def print_run(
     if run.failure:
         step = f", step {run.failure.step}" if run.failure.step else ""
         _print_wrapped("error", f"{run.failure.message} ({run.failure.code}{step})", "red")
+        if run.failure.hint:
+            _print_wrapped("hint", run.failure.hint)
     print_steps(session, steps)
     _print_section("warnings", [line for one in steps for line in _warnings(one)])
     _print_section("handed over", [line for one in steps for line in _handed(one)])

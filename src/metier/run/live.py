@@ -10,8 +10,18 @@ from metier.core.templates import OverdueError, TemplateError
 from metier.errors import MetierError, StoreError
 from metier.run.delegation import DelegationChain
 from metier.run.ledger import Ledger
+from metier.run.missing_tools import missing_tools
+from metier.run.remembered import remembered
 from metier.run.restored import restore
-from metier.run.services import Look, Prepared, RunStoppedError, Services, StepFailedError
+from metier.run.services import (
+    Look,
+    Prepared,
+    RunStoppedError,
+    Services,
+    StepFailedError,
+    record_outcome,
+)
+from metier.run.stopping import Running, stop
 from metier.run.store import RunStore, Write, ended
 from metier.run.time_limits import stopped, time_limit
 from metier.run.undo import roll_back
@@ -29,7 +39,6 @@ from metier.values.runs import (
 
 Attempt = Callable[["LiveRun", ReadyStep, dict[str, Any], str, int], Any]
 """Does the work of one kind of step; raises `StepFailedError`."""
-Running = dict["asyncio.Task[Failure | None]", ReadyStep]
 
 
 class LiveRun:
@@ -64,6 +73,7 @@ class LiveRun:
         self.tools = plan.tools
         """The tools that the agent may call."""
         self._kinds = kinds
+        self._limit: asyncio.Timeout | None = None
         self.scopes: dict[str, dict[str, Any]] = {}
         """The names that a step in a loop sees, by its full id: what undoes it needs them."""
 
@@ -90,9 +100,10 @@ class LiveRun:
         said = above if self.run.parent_run else {}
         self.tell("run.started", agent=self.run.agent_id, task=self.run.task, **said)
         seconds = self.ledger.limits.seconds
+        missing = missing_tools(self.profile, self.plan, self.services)
         try:
-            async with time_limit(seconds):
-                failure = await self.group(self.plan, self.names(), "")
+            async with time_limit(seconds) as self._limit:
+                failure = missing or await self.group(self.plan, self.names(), "")
         except TimeoutError:
             failure = Failure("RUN_TIMEOUT", f"the run took over {seconds:g} seconds")
         except RunStoppedError as error:
@@ -100,7 +111,10 @@ class LiveRun:
         except asyncio.CancelledError:
             return self._cancelled("cancelled")
         state: RunState = "failed" if failure else "succeeded"
-        if failure is not None and self.plan.strategy == "rollback":
+        if missing is not None:
+            never = [one for one in self.plan.steps if one.id not in self.ledger.records]
+            self._mark_rest(never, set(), "")
+        elif failure is not None and self.plan.strategy == "rollback":
             self.ledger.has_undone = True
             try:
                 complete = await roll_back(self, self.plan)
@@ -166,7 +180,11 @@ class LiveRun:
                 self._mark(one.id + suffix, "blocked")
                 bad.add(one.id)
                 continue
-            failure = await self.step(one, names, suffix)
+            try:
+                failure = await self.step(one, names, suffix)
+            except (RunStoppedError, asyncio.CancelledError) as error:
+                self._mark_unbegun(group.steps[place + 1 :], bad, suffix, error)
+                raise
             if failure is None:
                 continue
             failures.append(failure)
@@ -200,10 +218,15 @@ class LiveRun:
                     failures += [failure] if failure else []
                 if failures and group.strategy != "continueOnError":
                     break
+        except (RunStoppedError, asyncio.CancelledError) as error:
+            bad |= {one.id for one, _ in await stop(running)}
+            self._mark_unbegun(waiting, bad, suffix, error)
+            raise
         finally:
-            await _stop(running)
+            late = await stop(running)
+        bad |= {one.id for one, _ in late}
         self._mark_rest(waiting, bad, suffix)
-        return failures
+        return [*failures, *(failure for _, failure in late)]
 
     def _mark_blocked(self, waiting: list[ReadyStep], bad: set[str], suffix: str) -> None:
         """Take out of `waiting` what depends on a failure, near or far."""
@@ -219,6 +242,14 @@ class LiveRun:
         self._mark_blocked(rest, bad, suffix)
         for one in rest:
             self._mark(one.id + suffix, "cancelled")
+
+    def _mark_unbegun(
+        self, steps: Sequence[ReadyStep], bad: set[str], suffix: str, error: BaseException
+    ) -> None:
+        """The same when a limit stops the run; who cancels a run finds these steps as they were."""
+        is_overdue = self._limit is not None and self._limit.expired()
+        if is_overdue or isinstance(error, RunStoppedError):
+            self._mark_rest(steps, bad, suffix)
 
     def _mark(self, key: str, state: StepState) -> None:
         if self.ledger.done(key) is None:
@@ -237,8 +268,12 @@ class LiveRun:
         if known is not None:
             restore(self, one, known, names, suffix)
             return None
-        ledger.count()
-        started = time.time()
+        try:
+            ledger.count()
+        except RunStoppedError:
+            self._mark(key, "cancelled")
+            raise
+        started = ledger.start(key)
         try:
             if one.condition is not None and not one.condition(names):
                 await self._end(one, StepRecord(key, "skipped", started=started))
@@ -257,22 +292,8 @@ class LiveRun:
         self.tell("step.started", key, type=one.kind)
         failure_or_none = await self._attempts(one, names, suffix)
         if one.kind == "prompt" or one.step.requires:
-            self._record_outcome(key, success=failure_or_none is None)
+            record_outcome(self.services, ledger.records[key].input, success=not failure_or_none)
         return failure_or_none
-
-    def _record_outcome(self, key: str, *, success: bool) -> None:
-        """Add how the step ended to the history of those whose text it was handed.
-
-        What the agent requires for every step is no work of theirs in a step that reads no text.
-        """
-        handed = self.ledger.records[key].input
-        handed = handed if isinstance(handed, dict) else {}
-        left_out = handed.get("providersLeftOut") or ()
-        for one in handed.get("providers") or ():
-            if one in left_out:
-                continue
-            with contextlib.suppress(Exception):  # a record that cannot be kept stops no run
-                self.services.record_outcome(one, success=success)
 
     async def prepared(self, one: ReadyStep, key: str, text: str) -> Prepared:
         """What the step, which asks `text`, is handed: what it was handed before, if it was."""
@@ -291,7 +312,7 @@ class LiveRun:
         key, policy = one.id + suffix, one.step.retry
         attempt = 1
         while (failure := await self._attempt(one, names, suffix, attempt)) is not None:
-            if attempt >= policy.max_attempts or not _may_retry(failure, policy.retry_on):
+            if attempt >= policy.max_attempts or not failure.may_retry(policy.retry_on):
                 break
             wait = policy.backoff_ms / 1e3 * policy.backoff_multiplier ** (attempt - 1)
             self.tell("step.retried", key, attempt=attempt, wait=wait, error=failure.to_json())
@@ -321,7 +342,7 @@ class LiveRun:
         except RunStoppedError as error:
             record = self.ledger.records[key]
             stopped = record.ended("failed", attempt, failure=error.failure)
-            self.ledger.note(stopped._replace(finished=time.time()))
+            self.ledger.note(self.ledger.timed(stopped))
             self.tell("step.failed", key, durationMs=None, error=error.failure.to_json())
             raise
         except StoreError:
@@ -347,8 +368,8 @@ class LiveRun:
             except OverdueError:
                 return await stopped()
         except asyncio.CancelledError:
-            record = self.ledger.records[key]
-            self.ledger.note(record._replace(state="cancelled", finished=time.time()))
+            record = self.ledger.timed(self.ledger.records[key])
+            self.ledger.note(record._replace(state="cancelled"))
             self.tell("step.cancelled", key)
             raise
 
@@ -364,17 +385,7 @@ class LiveRun:
 
     def remember(self, one: ReadyStep, output: Any) -> None:
         """Keep what the step gives under the names that it is told to."""
-        names = one.step.outputs
-        found: dict[str, Any] = {}
-        for name in names:
-            if isinstance(output, dict) and name in output:
-                found[name] = output[name]
-            elif len(names) == 1:
-                found[name] = output
-            else:
-                message = f"its output has no '{name}'"
-                raise StepFailedError(Failure("STEP_OUTPUT_MISSING", message))
-        self.ledger.memory.update(found)
+        self.ledger.memory.update(remembered(one, output))
 
     def names_of_turn(
         self, one: ReadyStep, names: dict[str, Any], turn: int, items: Any = None
@@ -385,14 +396,3 @@ class LiveRun:
             given = one.over(names) if items is None else items
             inner["item"] = inner[one.step.config.get("as") or "item"] = given[turn]
         return inner
-
-
-async def _stop(running: Mapping["asyncio.Task[Failure | None]", ReadyStep]) -> None:
-    for task in running:
-        task.cancel()
-    if running:
-        await asyncio.gather(*running, return_exceptions=True)
-
-
-def _may_retry(failure: Failure, retry_on: Sequence[str]) -> bool:
-    return failure.kind in retry_on if retry_on else failure.retryable

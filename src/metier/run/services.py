@@ -1,6 +1,7 @@
 """What a run needs of the other stages: handed in, so that this one imports none of them."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
 from metier.run.tools import ToolExecutor
@@ -48,6 +49,19 @@ class Services(Protocol):
     def record_outcome(self, provider: str, *, success: bool) -> None:
         """Add to the history of a provider."""
         ...
+
+
+def record_outcome(services: Services, handed: Any, *, success: bool) -> None:
+    """Add how a step ended to the history of those whose text it was handed.
+
+    What the agent requires for every step is no work of theirs in a step that reads no text.
+    """
+    record = handed if isinstance(handed, dict) else {}
+    left_out = record.get("providersLeftOut") or ()
+    for one in record.get("providers") or ():
+        if one not in left_out:
+            with suppress(Exception):  # a record that cannot be kept stops no run
+                services.record_outcome(one, success=success)
 
 
 Look = Callable[[Event], None]
