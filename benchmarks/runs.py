@@ -114,8 +114,8 @@ class _Services:
     def profile(self, agent_id: str) -> AgentProfile | None:
         raise KeyError(agent_id)
 
-    def prepare(self, agent: AgentProfile, step: WorkflowStep, task: str) -> Prepared:
-        raise ValueError((agent, step, task))
+    def prepare(self, agent: AgentProfile, step: WorkflowStep, text: str, task: str) -> Prepared:
+        raise ValueError((agent, step, text, task))
 
     def model(self, name: str) -> Model:
         raise KeyError(name)

@@ -20,6 +20,11 @@ MEANINGS = {
     "folders.abilities": "where abilities are",
     "folders.cards": "where cards are",
     "folders.agents": "where agent profiles are",
+    "abilities.minSignal": (
+        "what an ability must score, without its priority, against the task of a run and the text"
+        " of a step together to be handed to that step; one tag gives 10. Core abilities are always"
+        " handed over"
+    ),
     "lint.select": "only these codes or beginnings of codes",
     "lint.ignore": "all but these",
     "lint.per-file-ignores": (

@@ -22,7 +22,7 @@ STAGES = {
 }  # fmt: skip
 CONDUCTORS = {
     "scan", "read", "refreshed", "reread", "load", "boundary", "consent", "prepare", "cards",
-    "resolver", "agency", "catalog", "adopt",
+    "resolver", "step_context", "agency", "catalog", "adopt",
 }  # fmt: skip
 """Only these know the order of the stages."""
 

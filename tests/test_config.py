@@ -198,6 +198,11 @@ def test_an_unknown_key_is_refused_even_where_a_stronger_file_counts(place: Plac
         ('[lint]\nper-file-ignores = ["a"]', "lint.per-file-ignores"),
         ('[lint.per-file-ignores]\n"a/*" = "FM101"', "lint.per-file-ignores"),
         ('mounts = "x"', "mounts"),
+        ("[abilities]\nminSignal = -1", "abilities.minSignal"),
+        ("[abilities]\nminSignal = nan", "abilities.minSignal"),
+        ("[abilities]\nminSignal = inf", "abilities.minSignal"),
+        ("[abilities]\nminSignal = true", "abilities.minSignal"),
+        ('[abilities]\nminSignal = "10"', "abilities.minSignal"),
     ],
 )
 def test_a_value_of_the_wrong_type_is_refused(place: Place, text: str, key: str) -> None:

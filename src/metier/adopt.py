@@ -33,23 +33,25 @@ _COLUMNS = {
     "blob": ("key", "data"),
     "run": (
         "key", "id", "agent", "task", "state", "created", "finished", "request", "profile",
-        "parent", "parent_step", "forked_from", "failure", "usage", "output",
+        "parent", "parent_step", "forked_from", "failure", "usage", "output", "undoing",
     ),
     "step": (
         "run", "id", "seq", "state", "attempts", "input", "output", "failure", "usage", "started",
-        "finished", "step_index", "memory",
+        "finished", "step_index", "memory", "generation",
     ),
     "checkpoint": (
         "run", "seq", "name", "step_index", "completed", "context", "memory", "created",
         "expires", "outputs",
     ),
 }  # fmt: skip
+_NEW_IN_VERSION_2 = {"undoing": "NULL", "generation": "0"}
+"""Columns that an older record does not have, and what stands for them there."""
 _STATES = get_args(RunState)
 _RUN_ID = re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}-[0-9a-f]{4}\Z")
-_JSON = {"data", "failure", "usage", "output", "input"}
+_JSON = {"data", "failure", "usage", "output", "input", "undoing"}
 _NUMBERS = {
     "key", "created", "finished", "request", "profile", "run", "seq", "attempts", "started",
-    "step_index", "memory", "context", "expires", "outputs",
+    "step_index", "memory", "context", "expires", "outputs", "generation",
 }  # fmt: skip
 
 
@@ -164,14 +166,17 @@ def _runs_of(room: Room) -> _Tables:
 def _read(path: str) -> _Tables:
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA trusted_schema = OFF")
-        if connection.execute("PRAGMA user_version").fetchone()[0] != 1:
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if not 1 <= version <= len(RunStore.migrations):
             raise ValueError("it has another version")
+        missing = _NEW_IN_VERSION_2 if version < 2 else {}
         kinds = dict(connection.execute("SELECT name, type FROM sqlite_schema").fetchall())
         if any(kinds.get(table) != "table" for table in _COLUMNS):
             raise ValueError("it is no record of runs")
         tables: _Tables = {}
         for table, columns in _COLUMNS.items():
-            sql = f"SELECT {', '.join(columns)} FROM {table} LIMIT {MOST_ROWS}"
+            names = ", ".join(missing.get(one, one) for one in columns)
+            sql = f"SELECT {names} FROM {table} LIMIT {MOST_ROWS}"
             tables[table] = [
                 dict(zip(columns, row, strict=True))
                 for row in connection.execute(sql)

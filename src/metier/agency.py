@@ -1,23 +1,17 @@
 """The last third of the flow: select an agent → prepare each step → run → record the outcome."""
 
 import contextlib
-import math
 import os
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 from metier.boundary import powers_of
-from metier.config import Config
 from metier.consent import check_agent, check_files, consented
-from metier.core.budget import CountTokens, fit
 from metier.core.nearest import nearest
-from metier.core.render import BETWEEN_REFERENCES, REFERENCE_PREAMBLE, as_reference
-from metier.errors import MetierError, NotFoundError, UsageError
+from metier.errors import NotFoundError, UsageError
 from metier.index.agents import stored_agents
-from metier.index.store import Store
-from metier.inject.sanitize import sanitize_capability_content
 from metier.run.checkpoints import CheckpointStore
 from metier.run.models import model_for
 from metier.run.runner import Runner, cancel
@@ -26,63 +20,12 @@ from metier.run.store import FILE_NAME, RunStore
 from metier.run.tool import Tool, ToolContext
 from metier.run.toolbox import connected, toolbox
 from metier.run.tools import ToolExecutor
-from metier.run.workflow import allowed_tools, delegates
+from metier.run.workflow import delegates, named_tools
 from metier.select.agents import DEFAULT_LIMIT, select_agents
-from metier.storage.room import Room
+from metier.step_context import Knowledge, StepPreparing
 from metier.values.agents import AgentMatch, AgentProfile, Execution, WorkflowStep
-from metier.values.documents import Document
-from metier.values.files import Kind
 from metier.values.models import Model
-from metier.values.rows import Row
-from metier.values.runs import Failure, RunResult
-from metier.values.selection import Injection
-from metier.values.trust import Trust
-
-if TYPE_CHECKING:
-    from metier.resolve import Resolution
-
-_BETWEEN = "\n\n"
-LEAST_SIGNAL = 10.0
-"""What an ability must say to a task to be handed to an agent at work: as much as one tag does."""
-
-
-class Knowledge(Protocol):
-    """What a catalogue is asked while agents run."""
-
-    workspace: str
-    config: Config
-    store: Store
-    trust: Trust
-    room: Room | None
-
-    def require_trust(self, what: str) -> None: ...
-    @property
-    def is_kept(self) -> bool: ...
-    @property
-    def count_tokens(self) -> CountTokens: ...
-    def resolve(
-        self,
-        requires: Sequence[str],
-        query: str,
-        *,
-        policy: Mapping[str, str],
-        only: Collection[str] | None,
-    ) -> "Resolution": ...
-    def keep_report(self, resolution: "Resolution") -> str: ...
-    def record_outcome(self, candidate: str, *, success: bool) -> object: ...
-    def inject(
-        self,
-        messages: str,
-        *,
-        agent: str | None,
-        core: Sequence[str],
-        budget: int,
-        min_signal: float,
-        include_untrusted: bool,
-    ) -> Injection: ...
-    def row(self, kind: Kind, wanted: str) -> Row: ...
-    def document(self, row: Row) -> Document: ...
-    def left_out(self, kind: Kind, wanted: str) -> str: ...
+from metier.values.runs import RunResult
 
 
 class Agency:
@@ -91,7 +34,7 @@ class Agency:
     def __init__(self, catalog: Knowledge, secret: Callable[[], bytes]) -> None:
         """`secret` makes the marks around what is handed over."""
         self._catalog = catalog
-        self._secret = secret
+        self._preparing = StepPreparing(catalog, secret)
         self.consent: set[str] = set()
         """Names of the tools that were allowed for this one time."""
         self._is_reviewed = True
@@ -243,8 +186,8 @@ class Agency:
         return found
 
     def _servers(self, profile: AgentProfile) -> contextlib.AbstractAsyncContextManager[None]:
-        """The MCP servers whose tools the agent, or one that it delegates to, lists."""
-        wanted = {name for one in self.involved(profile) for name in allowed_tools(one)}
+        """The MCP servers whose tools the agent, or one that it delegates to, names."""
+        wanted = {name for one in self.involved(profile) for name in named_tools(one)}
         workspace = self._catalog.workspace
         servers = [
             one._replace(folder=os.path.join(workspace, one.folder or ""))
@@ -281,85 +224,6 @@ class Agency:
         with contextlib.suppress(NotFoundError):
             self._catalog.record_outcome(provider, success=success)
 
-    def prepare(self, agent: AgentProfile, step: WorkflowStep, task: str) -> Prepared:
-        """Providers of what the step requires, within the agent's budget, then its abilities."""
-        requires = tuple(dict.fromkeys((*agent.requires, *step.requires)))
-        record: dict[str, Any] = {}
-        count = self._catalog.count_tokens
-        skills = ""
-        providers: Sequence[str] = ()
-        if requires:
-            policy = {"selection-mode": "cover"} if len(requires) > 1 else {}
-            resolution = self._catalog.resolve(requires, task, policy=policy, only=agent.skills)
-            self._catalog.keep_report(resolution)
-            record["report"] = resolution.facts.run_id
-            if resolution.unresolved or not resolution.selected:
-                lacking = ", ".join(resolution.unresolved or requires)
-                message = f"nobody provides {lacking} (report {resolution.facts.run_id})"
-                failure = Failure("CAPABILITY_UNRESOLVED", message)
-                return Prepared(record=record, failure=failure)
-            providers = resolution.selected
-            room = agent.ability_tokens - self._core_tokens(agent, task)
-            skills, left = self._bodies(providers, max(0, room), count)
-            record |= {"providers": list(providers), "providersLeftOut": left}
-        if step.type != "prompt":
-            return Prepared(record=record, providers=providers)
-        injection = self._catalog.inject(
-            task,
-            agent=agent.agent_id if agent.path else None,
-            core=agent.core_abilities,
-            budget=max(0, agent.ability_tokens - (count(_BETWEEN + skills) if skills else 0)),
-            min_signal=LEAST_SIGNAL,
-            include_untrusted=False,
-        )
-        if injection.failed:
-            first = next(one for one in injection.issues if one.is_error)
-            return Prepared(record=record, failure=Failure(first.code, first.message))
-        if injection.injected_abilities or injection.injected_cards or injection.skipped:
-            record["abilities"] = list(injection.injected_abilities)
-            record["cards"] = [one.item.id for one in injection.injected_cards]
-            record["skipped"] = [one.to_json() for one in injection.skipped]
-        text = _BETWEEN.join(part for part in (injection.text, skills) if part)
-        if text:
-            record["tokens"] = count(text)
-        return Prepared(text, record, providers)
-
-    def _core_tokens(self, agent: AgentProfile, task: str) -> int:
-        """What the core abilities take: they come before everything else."""
-        if not agent.core_abilities:
-            return 0
-        alone = self._catalog.inject(
-            task,
-            agent=agent.agent_id,
-            core=agent.core_abilities,
-            budget=agent.ability_tokens,
-            min_signal=math.inf,
-            include_untrusted=False,
-        )
-        return self._catalog.count_tokens(alone.text + _BETWEEN) if alone.text else 0
-
-    def _bodies(
-        self, providers: Sequence[str], limit: int, count: CountTokens
-    ) -> tuple[str, list[str]]:
-        """The texts of skills between marks, and those that were not handed over."""
-        parts: dict[str, str] = {}
-        for provider in providers:
-            with contextlib.suppress(MetierError):
-                row = self._catalog.row("skill", provider)
-                clean = sanitize_capability_content(self._catalog.document(row).body, row.path)
-                if not clean.rejected:
-                    parts[provider] = as_reference(
-                        clean.text, kind="skill", id=row.name, source=row.path,
-                        sha256=row.sha256, secret=self._secret(),
-                    )  # fmt: skip
-        fitted = fit(
-            list(parts.values()),
-            limit,
-            separator=BETWEEN_REFERENCES,
-            count=count,
-            overflow="skip",
-            start=REFERENCE_PREAMBLE,
-        )
-        names = list(parts)
-        taken = {names[place] for place in fitted.taken}
-        return fitted.text, [one for one in providers if one not in taken]
+    def prepare(self, agent: AgentProfile, step: WorkflowStep, text: str, task: str) -> Prepared:
+        """What the step is handed: skills that provide what it requires, abilities and cards."""
+        return self._preparing.prepare(agent, step, text, task)

@@ -202,12 +202,23 @@ def test_a_command_runs_only_with_consent_and_the_warning_comes_first(agents: Ag
     assert "warning" not in allowed.stderr
 
 
-def test_a_tool_that_the_settings_do_not_have_is_told_before_the_run(agents: Agents) -> None:
+def test_a_tool_that_nobody_provides_fails_the_run_with_one_clear_error(agents: Agents) -> None:
     agents.agent("leaf", prompt("p"), tools=["read_dif", "count", "server__tool"])
-    agents.agent("top", delegate("b", "leaf"))
-    lines = agents.metier("run", "top", "x").stderr.splitlines()
-    warning = lines.index("warning: the settings do not have these tools: read_dif, server__tool")
-    assert "started, top" in lines[warning + 2]
+    agents.agent("top", tool("a"), delegate("b", "leaf"))
+    finished = agents.metier("run", "top", "x")
+    assert (finished.returncode, agents.calls()) == (1, [])
+    assert finished.stderr.splitlines()[-2:] == [
+        "error: agent 'leaf' names the tools 'read_dif' and 'server__tool', which nobody provides"
+        " (TOOL_NOT_FOUND)",
+        "hint: set it up as [tools.read_dif] in metier.toml, or register such a function",
+    ]
+    shown = agents.runs("show", "last")
+    follows("run", shown)
+    assert shown["error"]["code"] == "TOOL_NOT_FOUND"
+    told = agents.metier("runs", "show", "last").stdout
+    assert "hint: set it up as [tools.read_dif]" in told
+    for line in agents.metier("run", "top", "x", "--events").stdout.splitlines():
+        follows("event", json.loads(line))
 
 
 def test_consent_to_a_tool_that_is_not_there_is_wrong_usage(plain: Agents) -> None:

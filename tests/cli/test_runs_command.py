@@ -364,3 +364,29 @@ def test_runs_of_a_newer_program_are_left_alone(family: Agents, tmp_path: Path) 
     finished = family.metier("runs")
     assert finished.returncode == 1
     assert "(STORE_NEWER)" in finished.stderr.splitlines()[0]
+
+
+def test_show_tells_warnings_of_preparation_and_the_cut_of_abilities(agents: Agents) -> None:
+    agents.write("abilities/style.md", "---\nenabled: false\n---\nWrite plainly.\n")
+    agents.agent("writer", prompt("write"), abilities={"core": ["style"]})
+    run_id = run_id_of(agents, "writer", "ann")
+    lines = agents.metier("runs", "show", run_id).stdout.splitlines()
+    assert "least signal: 10 (abilities.minSignal)" in lines
+    warning = lines[lines.index("warnings") + 1]
+    assert warning.startswith("write: ")
+    assert "'style'" in warning
+    assert warning.endswith("(ABILITY_CORE_KEPT)")
+    shown = agents.runs("show", run_id)
+    follows("run", shown)
+    (step,) = shown["steps"]
+    assert step["input"]["minSignal"] == 10
+    assert [one["code"] for one in step["input"]["warnings"]] == ["ABILITY_CORE_KEPT"]
+
+
+def test_a_run_prints_warnings_of_preparation_while_it_works(agents: Agents) -> None:
+    agents.write("abilities/style.md", "---\nenabled: false\n---\nWrite plainly.\n")
+    agents.agent("writer", prompt("write"), abilities={"core": ["style"]})
+    told = agents.metier("run", "writer", "ann").stderr
+    assert [line for line in told.splitlines() if line.endswith("(ABILITY_CORE_KEPT)")] != []
+    for line in agents.metier("run", "writer", "ann", "--events").stdout.splitlines():
+        follows("event", json.loads(line))

@@ -157,6 +157,13 @@ def test_five_delegations_may_follow_each_other_and_the_sixth_is_refused(
 
 
 @pytest.mark.invariant(id="INV-DT-001")
+def test_depth_is_tested_before_the_list_of_those_who_may_be_delegated_to() -> None:
+    world = World(agent(do("k"), agent_id="kid"))
+    result = world.run(agent(delegate("d", "kid"), delegation={"maxDepth": 0, "to": ["other"]}))
+    assert result.run.failure is not None
+    assert result.run.failure.code == "DELEGATION_MAX_DEPTH_EXCEEDED"
+
+
 @pytest.mark.parametrize(("max_depth", "runs"), [(0, 1), (1, 2), (2, 3), (10, 4)])
 def test_the_limit_of_the_root_governs(max_depth: int, runs: int) -> None:
     world = World(*chain(4, delegation={"maxDepth": max_depth}))

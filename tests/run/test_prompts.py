@@ -113,8 +113,8 @@ def test_the_model_calls_the_agent_s_tools_and_sees_what_they_gave() -> None:
     assert (user.role, assistant.role) == ("user", "assistant")
     assert [one.name for one in assistant.tool_calls] == ["do", "do"]
     assert (one.role, one.call_id, one.tool_name) == ("tool", "call-0", "do")
-    assert json.loads(one.text)["output"] == {"got": 1}
-    assert json.loads(two.text)["errorCode"] == "TOOL_EXECUTION_ERROR"
+    assert json.loads(one.text) == {"got": 1}
+    assert json.loads(two.text)["error"]["code"] == "TOOL_EXECUTION_ERROR"
     assert (result.usage.requests, result.usage.tool_calls) == (2, 2)
 
 
@@ -130,7 +130,8 @@ async def nothing(_args: Data) -> None:
         ([], ["read", "write"], []),
         (None, None, []),
         (None, [], []),
-        (["read"], ["gone"], []),
+        (["read"], ["write"], []),
+        (["read"], None, ["read"]),
     ],
 )
 def test_only_tools_of_the_agent_that_the_step_names_are_offered(
@@ -149,6 +150,7 @@ def test_only_tools_of_the_agent_that_the_step_names_are_offered(
 def test_a_tool_that_the_agent_may_not_call_is_refused_as_a_value() -> None:
     model = ScriptedModel([calls({}), "said"])
     world = World(model=model)
+    world.tools.register(schema_tool("other", {}, nothing))
     result = world.run(agent(prompt("p"), tools=["other"]))
     assert (result.output, world.calls) == ("said", [])
     assert "TOOL_PERMISSION_DENIED" in model.requests[1].messages[-1].text

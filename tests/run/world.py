@@ -42,8 +42,10 @@ class World:
         that it raises, an async function of arguments and context, or an iterator of these."""
         self.profiles = {one.agent_id: one for one in profiles}
         self.prepared: Callable[[AgentProfile, WorkflowStep, str], Prepared] = (
-            lambda _agent, _step, _task: Prepared()
+            lambda _agent, _step, _text: Prepared()
         )
+        self.tasks: list[str] = []
+        """The tasks of the runs whose steps were prepared."""
         self.outcomes: list[tuple[str, bool]] = []
         self.models: list[str] = []
         """The names under which models were asked for."""
@@ -71,8 +73,9 @@ class World:
     def profile(self, agent_id: str) -> AgentProfile | None:
         return self.profiles.get(agent_id)
 
-    def prepare(self, agent: AgentProfile, step: WorkflowStep, task: str) -> Prepared:
-        return self.prepared(agent, step, task)
+    def prepare(self, agent: AgentProfile, step: WorkflowStep, text: str, task: str) -> Prepared:
+        self.tasks.append(task)
+        return self.prepared(agent, step, text)
 
     def model(self, name: str) -> Model:
         self.models.append(name)

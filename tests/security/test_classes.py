@@ -91,6 +91,20 @@ def test_of_two_values_the_stricter_one_holds_for_the_untrusted(
     assert place.load().capabilities == config.capabilities
 
 
+@pytest.mark.parametrize(
+    ("users", "own", "wanted"),
+    [("20", "5", 20), ("20", "30", 30), ("", "5", 10), ("", "11.5", 11.5)],
+)
+def test_an_untrusted_workspace_can_only_raise_the_cut_of_abilities(
+    users: str, own: str, wanted: float, place: Place
+) -> None:
+    place.user(f"[abilities]\nminSignal = {users}\n" if users else "")
+    place.own(f"[abilities]\nminSignal = {own}\n")
+    assert place.load().ability_signal == wanted
+    assert place.load(is_trusted=True).ability_signal == float(own)
+    assert place.load().ignored == ()
+
+
 def test_no_power_of_an_untrusted_workspace_reaches_the_settings(place: Place) -> None:
     place.own(
         'host-folders = false\ntokenizer = "x"\ndisabled = ["mine"]\n'

@@ -177,9 +177,6 @@ def consent(
     if missing := without_consent(catalog, profile):
         session.note("warning: steps that call these tools will fail without your consent")
         session.note(f"hint:{allowing(missing)}")
-    if unknown := _unknown_tools(catalog, profile):
-        session.note(f"warning: the settings do not have these tools: {', '.join(unknown)}")
-        session.note("hint: [tools.NAME] in metier.toml; metier explain TOOL_NOT_FOUND")
 
 
 def without_consent(catalog: Catalog, profile: AgentProfile) -> list[str]:
@@ -198,21 +195,6 @@ def without_consent(catalog: Catalog, profile: AgentProfile) -> list[str]:
 
 def allowing(names: Iterable[str]) -> str:
     return "".join(f" --allow-tool {shlex.quote(name)}" for name in names)
-
-
-def _unknown_tools(catalog: Catalog, profile: AgentProfile) -> list[str]:
-    commands = _commands(catalog)
-    return [
-        name
-        for name in _tools(catalog, profile)
-        if name not in commands and not _is_of_server(catalog, name)
-    ]
-
-
-def _tools(catalog: Catalog, profile: AgentProfile) -> list[str]:
-    """The tools of the agent, and of those that it may delegate to."""
-    involved = catalog.agency.involved(profile)
-    return list(dict.fromkeys(name for one in involved for name in allowed_tools(one)))
 
 
 def _commands(catalog: Catalog) -> list[str]:
@@ -322,11 +304,14 @@ class Attended(NamedTuple):
         missing = without_consent(self.catalog, AgentProfile.of(result.run.profile))
         asked_for = failure.message if failure else ""
         more = allowing(name for name in missing if f"--allow-tool {name}" in asked_for)
+        again = self._command("resume", result.run_id)
         return MetierError(
             failure.message if failure else f"the run is {state_in_words(result.state)}",
             code=failure.code if failure else None,
             where=f"step {failure.step}" if failure and failure.step else "",
-            hint=f"to go on: {self._command('resume', result.run_id)}{more}" if goes_on else "",
+            hint=(failure.hint if failure else "")
+            or (goes_on and f"to go on: {again}{more}")
+            or "",
         )
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from metier.cli.layout import one_line
-from metier.cli.run_view import COLOURS, duration
+from metier.cli.run_view import COLOURS, duration, warning_in_words
 from metier.cli.session import Session, counted
 from metier.core.text import printable
 from metier.values.runs import Event
@@ -47,7 +47,7 @@ class Told(NamedTuple):
 
     label: str
     state: str
-    """How it ended; `retried` or `started` when it did not."""
+    """How it ended; `retried`, `started` or `warning` when it did not."""
     words: str
     is_echo: bool = False
     """Whether it only repeats what was told, or will be."""
@@ -90,6 +90,9 @@ class Board:
         label = self._label(*key)
         if what == "started":
             self.at_work[key] = AtWork(label, event.at)
+        elif what == "prepared" and event.data.get("warnings"):
+            said = "; ".join(map(warning_in_words, event.data["warnings"]))
+            return Told(label, "warning", one_line(said))
         elif what == "retried":
             one = self.at_work.setdefault(key, AtWork(label, event.at))
             one.attempt, one.text = event.data["attempt"] + 1, ""

@@ -201,13 +201,16 @@ def print_run(
 ) -> None:
     """Facts, error, steps, what they were handed, delegated runs, checkpoints."""
     run = family.run
-    for name, value in _facts(run):
+    for name, value in [*_facts(run), *_least_signal(steps)]:
         _print_wrapped(name, value)
     click.echo(f"{click.style('state:', bold=True)} {styled(run.state)}")
     if run.failure:
         step = f", step {run.failure.step}" if run.failure.step else ""
         _print_wrapped("error", f"{run.failure.message} ({run.failure.code}{step})", "red")
+        if run.failure.hint:
+            _print_wrapped("hint", run.failure.hint)
     print_steps(session, steps)
+    _print_section("warnings", [line for one in steps for line in _warnings(one)])
     _print_section("handed over", [line for one in steps for line in _handed(one)])
     _print_section("delegated", [line for one in family.children for line in _tree(one)])
     _print_section("checkpoints", [_checkpoint(one) for one in checkpoints])
@@ -227,6 +230,13 @@ def _facts(run: RunRecord) -> list[tuple[str, str]]:
         facts.append(("forked from", run.forked_from))
     used = usage_in_words(run.usage)
     return [*facts, ("used", used)] if used else facts
+
+
+def _least_signal(steps: Sequence[StepRecord]) -> list[tuple[str, str]]:
+    """What abilities had to score, if any were looked for."""
+    found = {_input(one)["minSignal"] for one in steps if "minSignal" in _input(one)}
+    told = ", ".join(f"{least:g}" for least in sorted(found))
+    return [("least signal", f"{told} (abilities.minSignal)")] if told else []
 
 
 def usage_in_words(usage: Usage) -> str:
@@ -293,20 +303,34 @@ def _print_section(title: str, lines: Sequence[str]) -> None:
             click.echo(line)
 
 
+def _input(step: StepRecord) -> Mapping[str, Any]:
+    """What was prepared for a step, if anything was."""
+    return step.input if isinstance(step.input, Mapping) else {}
+
+
+def _warnings(step: StepRecord) -> list[str]:
+    """What preparing a step had to say: `number: core ability 'x' is off … (ABILITY_CORE_KEPT)`."""
+    found = _input(step).get("warnings") or ()
+    return [line for one in found for line in _lines(f"{step.id}: {warning_in_words(one)}")]
+
+
+def warning_in_words(warning: Mapping[str, Any]) -> str:
+    return f"{warning['message']} ({warning['code']})"
+
+
 def _handed(step: StepRecord) -> list[str]:
     """What was prepared for a step: `number: abilities a, b; providers x; report 2026…`."""
-    if not isinstance(step.input, Mapping):
-        return []
+    handed = _input(step)
     facts = []
     for key in ("abilities", "cards", "providers"):
-        if step.input.get(key):
-            facts.append(f"{key} {', '.join(map(str, step.input[key]))}")
-    for key, words in (("providersLeftOut", "too long:"), ("report", "report")):
-        value = step.input.get(key)
+        if handed.get(key):
+            facts.append(f"{key} {', '.join(map(str, handed[key]))}")
+    for key, words in (("providersLeftOut", "left out:"), ("report", "report")):
+        value = handed.get(key)
         if value:
             facts.append(f"{words} {', '.join(value) if isinstance(value, list) else value}")
-    if step.input.get("tokens"):
-        facts.append(counted(step.input["tokens"], "token"))
+    if handed.get("tokens"):
+        facts.append(counted(handed["tokens"], "token"))
     return _lines(f"{step.id}: {'; '.join(facts)}") if facts else []
 
 

@@ -15,7 +15,7 @@ from metier.config.merging import merged_values, narrowed_values
 from metier.values.capabilities import CapabilitiesConfig
 from metier.values.files import Kind
 from metier.values.running import ModelSettings, ServerSetting, ToolSettings
-from metier.values.settings import LintSettings
+from metier.values.settings import DEFAULT_MIN_SIGNAL, LintSettings
 from metier.values.settings import Mount as Mount
 from metier.values.settings import ProbeSetting as ProbeSetting
 from metier.workspace import SETTINGS_FILE
@@ -37,6 +37,8 @@ class Config(NamedTuple):
     abilities: tuple[str, ...] = ("abilities",)
     cards: tuple[str, ...] = ("docs/capabilities",)
     agents: tuple[str, ...] = ("agents", ".claude/agents")
+    ability_signal: float = DEFAULT_MIN_SIGNAL
+    """What an ability must say to the task of a run and to a step to be handed over."""
     lint_select: tuple[str, ...] = ()
     lint_ignore: tuple[str, ...] = ()
     per_file_ignores: Mapping[str, tuple[str, ...]] = MappingProxyType({})

@@ -1,5 +1,6 @@
 """Values of settings: raw from a file → as `Config` has them. Raises `ConfigError`."""
 
+import math
 import os
 from typing import Any
 
@@ -16,6 +17,8 @@ def checked(key: str, value: Any, source: str) -> Any:
         if not isinstance(value, str):
             raise _wrong(key, "a text", source)
         return value
+    if key == "abilities.minSignal":
+        return _signal(key, value, source)
     if key == "mounts":
         return _mounts(value, source)
     if key == "probes":
@@ -31,6 +34,13 @@ def checked(key: str, value: Any, source: str) -> Any:
     if key == "lint.per-file-ignores":
         return _per_file(value, source)
     return _texts(key, value, source)
+
+
+def _signal(key: str, value: Any, source: str) -> float:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not 0 <= value < math.inf:
+        raise _wrong(key, "a number from 0 on", source)
+    return float(value)
 
 
 def _texts(key: str, value: Any, source: str) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ CLASSES: dict[str, SettingClass] = {
     "folders.abilities": "comfort",
     "folders.cards": "comfort",
     "folders.agents": "comfort",
+    "abilities.minSignal": "narrowed",
     "lint.select": "comfort",
     "lint.ignore": "comfort",
     "lint.per-file-ignores": "comfort",

@@ -22,6 +22,7 @@ KEYS: dict[str, str] = {
     "folders.abilities": "abilities",
     "folders.cards": "cards",
     "folders.agents": "agents",
+    "abilities.minSignal": "ability_signal",
     "lint.select": "lint_select",
     "lint.ignore": "lint_ignore",
     "lint.per-file-ignores": "per_file_ignores",
@@ -35,7 +36,7 @@ KEYS: dict[str, str] = {
     "safe-directories": "safe_directories",
 }
 """Each setting as files spell it → its field of `Config`."""
-_TABLES = {"folders", "lint", "state"}
+_TABLES = {"abilities", "folders", "lint", "state"}
 _VARIABLES_OF = {
     "METIER_DISABLED": "disabled",
     "METIER_HOST_FOLDERS": "host-folders",

@@ -10,6 +10,7 @@ from metier.config.layers import Layer
 from metier.core.paths import is_inside
 from metier.values.capabilities import CapabilitiesConfig
 from metier.values.files import Kind
+from metier.values.settings import DEFAULT_MIN_SIGNAL
 
 _FOLDERS: dict[str, Kind] = {
     "folders.abilities": "ability",
@@ -70,6 +71,9 @@ def narrowed_values(
                 values.setdefault(key, value)
             elif key == "disabled":
                 values.setdefault("own_disabled", checked(key, raw, layer.where(key)))
+            elif key == "abilities.minSignal":
+                least = users.get(key, DEFAULT_MIN_SIGNAL)
+                values.setdefault(key, max(least, checked(key, raw, layer.where(key))))
         ignored.update(
             dict.fromkeys(key for key, _ in entries(layer.values) if class_of(key) == "power")
         )

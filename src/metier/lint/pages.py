@@ -108,6 +108,11 @@ ERROR_PAGES: dict[str, str] = {
         "below it are left out. Raise the limit, shorten it, or read it in pages with "
         "'metier show ability ID --page 1 --max-tokens N'."
     ),
+    "SKILL_TRUNCATED": (
+        "A skill that provides what a step requires did not fit into what was left of the agent's "
+        "token limit, so the step runs without its text. Raise abilities.maxTokens in the profile, "
+        "or shorten the skill."
+    ),
     "ABILITY_CORE_KEPT": (
         "A core ability is disabled, or not meant for this agent, and is used all the same: what "
         "is core cannot be filtered. Enable it, or take it out of the core abilities."

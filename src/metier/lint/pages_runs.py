@@ -123,8 +123,9 @@ RUN_PAGES: dict[str, str] = {
         "Raise it, up to 20, or offer fewer tools."
     ),
     "TOOL_NOT_FOUND": (
-        "There is no tool of that name. The message gives the nearest one; tools are Python "
-        "functions, entries under [tools] in metier.toml, or those of an MCP server named there."
+        "There is no tool of that name. A run whose agent, or one that it delegates to, names such "
+        "a tool fails before anything is sent. Tools are Python functions, entries under [tools] "
+        "in metier.toml, or those of an MCP server named there."
     ),
     "TOOL_VALIDATION_ERROR": (
         "The arguments do not fit the schema of the tool, so it was not called. "

@@ -28,7 +28,8 @@ async def prompt(
     asked = one.body(names)
     prepared = await live.prepared(one, key, asked)
     wanted = one.step.config.get("tools")
-    offered = live.services.tools.specs(live.tools if wanted is None else _both(wanted, live.tools))
+    may_call = live.plan.offered if wanted is None else _both(wanted, live.tools)
+    offered = live.services.tools.specs(may_call)
     names_offered = [tool.name for tool in offered]
     calls = itertools.count(1)
     return await ask_model(
@@ -194,7 +195,8 @@ async def _call(
     live.ledger.add_usage(key, _ONE_TOOL_CALL)
     if live.look is not None:
         said = {"error": result.error, "errorCode": result.error_code} if result.error else {}
-        live.tell("tool.returned", key, tool=name, success=result.success, **said)
+        took = result.duration_ms
+        live.tell("tool.returned", key, tool=name, success=result.success, durationMs=took, **said)
     return result
 
 

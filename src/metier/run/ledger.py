@@ -66,6 +66,8 @@ class Ledger:
         self.limits = limits
         self.has_undone = False
         """Whether the whole run was taken back."""
+        self._started: dict[str, float] = {}
+        """When steps at work began, by a clock that nobody can set."""
         self._undone_with: dict[str, StepRecord] = {}
         self._order = order
         self._settings = settings
@@ -102,6 +104,16 @@ class Ledger:
     def in_order(self) -> list[StepRecord]:
         """All records: those that ended first, in the order in which they did."""
         return sorted(self.records.values(), key=lambda one: (one.seq == 0, one.seq, one.started))
+
+    def timed(self, record: StepRecord, seq: int = 0) -> StepRecord:
+        """The record of a step that ends now, as long after its beginning as it took.
+
+        The clock may have been set since, so the beginning is told by the other one.
+        """
+        now = time.time()
+        began = self._started.pop(record.id, None)
+        took = now - record.started if began is None else time.monotonic() - began
+        return record.at(seq or record.seq, now - max(0.0, took), now)
 
     def count(self) -> None:
         """Count a step that begins. Raises when the run may do no more."""
@@ -144,6 +156,7 @@ class Ledger:
         Of an earlier try it keeps its place, what it was handed and what it has used.
         """
         now = time.time()
+        self._started[key] = time.monotonic()
         before = self.records.get(key)
         if before is None:
             return StepRecord(key, state, started=now)
@@ -200,7 +213,7 @@ class Ledger:
         Its record, and whether a checkpoint was written with it.
         """
         self._seq += 1
-        record = record.at(self._seq, time.time())
+        record = self.timed(record, self._seq)
         self.records[record.id] = record
         self.show(one.id, record)
         if record.state == "succeeded":

@@ -10,7 +10,10 @@ from metier.core.templates import OverdueError, TemplateError
 from metier.errors import RunLostError, StoreError
 from metier.run.delegation import DelegationChain
 from metier.run.failures import failure_of
+from metier.run.groups import mark_rest, run_group
 from metier.run.ledger import Ledger
+from metier.run.missing_tools import missing_tools
+from metier.run.remembered import remembered
 from metier.run.restored import restore, restore_all
 from metier.run.services import (
     Look,
@@ -18,7 +21,7 @@ from metier.run.services import (
     RunStoppedError,
     Services,
     StepFailedError,
-    providers_used,
+    record_outcome,
 )
 from metier.run.store import RunStore
 from metier.run.time_limits import stopped, time_limit
@@ -38,7 +41,6 @@ from metier.values.runs import (
 
 Attempt = Callable[["LiveRun", ReadyStep, dict[str, Any], str, int], Any]
 """Does the work of one kind of step; raises `StepFailedError`."""
-Running = dict["asyncio.Task[Failure | None]", ReadyStep]
 
 
 class LiveRun:
@@ -76,6 +78,7 @@ class LiveRun:
         self.tools = plan.tools
         """The tools that the agent may call."""
         self._kinds = kinds
+        self._limit: asyncio.Timeout | None = None
         self.scopes: dict[str, dict[str, Any]] = {}
         """The names that a step in a loop sees, by its full id: what undoes it needs them."""
 
@@ -102,6 +105,9 @@ class LiveRun:
         said = above if self.run.parent_run else {}
         self.tell("run.started", agent=self.run.agent_id, task=self.run.task, **said)
         restore_all(self)
+        missing = missing_tools(self.profile, self.plan, self.services)
+        if missing is not None and self.run.undoing is None:
+            return await self._refused(missing)
         try:
             failure = self.run.undoing or await self._go_forward()
         except asyncio.CancelledError:
@@ -112,6 +118,15 @@ class LiveRun:
                 state = await self._roll_back(failure)
             except asyncio.CancelledError:
                 return self._cancelled("rollback_incomplete")
+        return await self._end_run(state, failure)
+
+    async def _refused(self, failure: Failure) -> RunResult:
+        """End a run before anything is sent; what earlier tries have done stays."""
+        never = [one for one in self.plan.steps if one.id not in self.ledger.records]
+        mark_rest(self, never, set(), "")
+        return await self._end_run("failed", failure)
+
+    async def _end_run(self, state: RunState, failure: Failure | None) -> RunResult:
         await self.ledger.store.save(self._ending(state, failure))
         self._tell_end()
         return self.result()
@@ -120,7 +135,7 @@ class LiveRun:
         """Run all steps; why the run failed, or None."""
         seconds = self.ledger.limits.seconds
         try:
-            async with time_limit(seconds):
+            async with time_limit(seconds) as self._limit:
                 return await self.group(self.plan, self.names(), "")
         except TimeoutError:
             return Failure("RUN_TIMEOUT", f"the run took over {seconds:g} seconds")
@@ -183,73 +198,14 @@ class LiveRun:
 
     async def group(self, group: Group, names: dict[str, Any], suffix: str) -> Failure | None:
         """Run sibling steps; the first failure among them."""
-        run = self._in_parallel if group.is_parallel else self._in_order
-        failures = await run(group, names, suffix)
-        return failures[0] if failures else None
+        return await run_group(self, group, names, suffix)
 
-    async def _in_order(self, group: Group, names: dict[str, Any], suffix: str) -> list[Failure]:
-        failures: list[Failure] = []
-        bad: set[str] = set()
-        for place, one in enumerate(group.steps):
-            if bad and not bad.isdisjoint(one.depends):
-                self._mark(one.id + suffix, "blocked")
-                bad.add(one.id)
-                continue
-            failure = await self.step(one, names, suffix)
-            if failure is None:
-                continue
-            failures.append(failure)
-            bad.add(one.id)
-            if group.strategy != "continueOnError":
-                self._mark_rest(group.steps[place + 1 :], bad, suffix)
-                break
-        return failures
+    def is_overdue(self) -> bool:
+        """Whether the time of the run is over."""
+        return self._limit is not None and self._limit.expired()
 
-    async def _in_parallel(self, group: Group, names: dict[str, Any], suffix: str) -> list[Failure]:
-        """Each step starts when what it depends on is done, at most `limit` at a time."""
-        failures: list[Failure] = []
-        done: set[str] = set()
-        bad: set[str] = set()
-        waiting = list(group.steps)
-        running: Running = {}
-        try:
-            while waiting or running:
-                self._mark_blocked(waiting, bad, suffix)
-                for one in [one for one in waiting if done.issuperset(one.depends)]:
-                    if len(running) < group.limit:
-                        waiting.remove(one)
-                        running[asyncio.create_task(self.step(one, names, suffix))] = one
-                if not running:
-                    break
-                await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-                for task in [one for one in running if one.done()]:
-                    one = running.pop(task)
-                    failure = task.result()
-                    (bad if failure else done).add(one.id)
-                    failures += [failure] if failure else []
-                if failures and group.strategy != "continueOnError":
-                    break
-        finally:
-            await _stop(running)
-        self._mark_rest(waiting, bad, suffix)
-        return failures
-
-    def _mark_blocked(self, waiting: list[ReadyStep], bad: set[str], suffix: str) -> None:
-        """Take out of `waiting` what depends on a failure, near or far."""
-        while blocked := [one for one in waiting if not bad.isdisjoint(one.depends)]:
-            for one in blocked:
-                waiting.remove(one)
-                bad.add(one.id)
-                self._mark(one.id + suffix, "blocked")
-
-    def _mark_rest(self, steps: Sequence[ReadyStep], bad: set[str], suffix: str) -> None:
-        """What depends on a failure is blocked, everything else cancelled."""
-        rest = list(steps)
-        self._mark_blocked(rest, bad, suffix)
-        for one in rest:
-            self._mark(one.id + suffix, "cancelled")
-
-    def _mark(self, key: str, state: StepState) -> None:
+    def mark(self, key: str, state: StepState) -> None:
+        """Keep the state of a step that does not begin, unless it is done already."""
         if self.ledger.done(key) is None:
             self.ledger.note(self.ledger.fresh(key, state))
             self.tell(f"step.{state}", key)
@@ -265,7 +221,11 @@ class LiveRun:
         if ledger.done(key) is not None:
             restore(self, one, names, suffix)
             return None
-        ledger.count()
+        try:
+            ledger.count()
+        except RunStoppedError:
+            self.mark(key, "cancelled")
+            raise
         fresh = ledger.fresh(key, "running")
         try:
             if one.condition is not None and not one.condition(names):
@@ -281,24 +241,15 @@ class LiveRun:
         self.tell("step.started", key, type=one.kind)
         failure_or_none = await self._attempts(one, names, suffix)
         if one.kind == "prompt" or one.step.requires:
-            self._record_outcome(key, success=failure_or_none is None)
+            record_outcome(self.services, ledger.records[key].input, success=not failure_or_none)
         return failure_or_none
 
-    def _record_outcome(self, key: str, *, success: bool) -> None:
-        """Add how the step ended to the history of those whose text it was handed.
-
-        What the agent requires for every step is no work of theirs in a step that reads no text.
-        """
-        for one in providers_used(self.ledger.records[key].input):
-            with contextlib.suppress(Exception):  # a record that cannot be kept stops no run
-                self.services.record_outcome(one, success=success)
-
-    async def prepared(self, one: ReadyStep, key: str, task: str) -> Prepared:
-        """What the step is handed: what it was handed before, if it was."""
+    async def prepared(self, one: ReadyStep, key: str, text: str) -> Prepared:
+        """What the step, which asks `text`, is handed: what it was handed before, if it was."""
         kept = self.ledger.records[key].input
         if isinstance(kept, dict) and "text" in kept and "refused" not in kept:
             return Prepared(kept["text"], kept, tuple(kept.get("providers") or ()))
-        prepared = self.services.prepare(self.profile, one.step, task)
+        prepared = self.services.prepare(self.profile, one.step, text, self.run.task)
         refused = {"refused": prepared.failure.code} if prepared.failure is not None else {}
         await self.ledger.keep_input(key, {**prepared.record, **refused, "text": prepared.text})
         self.tell("step.prepared", key, **prepared.record)
@@ -310,7 +261,7 @@ class LiveRun:
         key, policy = one.id + suffix, one.step.retry
         attempt = 1
         while (failure := await self._attempt(one, names, suffix, attempt)) is not None:
-            if attempt >= policy.max_attempts or not _may_retry(failure, policy.retry_on):
+            if attempt >= policy.max_attempts or not failure.may_retry(policy.retry_on):
                 break
             wait = policy.backoff_ms / 1e3 * policy.backoff_multiplier ** (attempt - 1)
             self.tell("step.retried", key, attempt=attempt, wait=wait, error=failure.to_json())
@@ -339,7 +290,7 @@ class LiveRun:
         except RunStoppedError as error:
             record = self.ledger.records[key]
             stopped = record.ended("failed", attempt, failure=error.failure)
-            self.ledger.note(stopped._replace(finished=time.time()))
+            self.ledger.note(self.ledger.timed(stopped))
             self.tell("step.failed", key, durationMs=None, error=error.failure.to_json())
             raise
         except StoreError:
@@ -357,8 +308,8 @@ class LiveRun:
             except OverdueError:
                 return await stopped()
         except asyncio.CancelledError:
-            record = self.ledger.records[key]
-            self.ledger.note(record._replace(state="cancelled", finished=time.time()))
+            record = self.ledger.timed(self.ledger.records[key])
+            self.ledger.note(record._replace(state="cancelled"))
             self.tell("step.cancelled", key)
             raise
 
@@ -374,17 +325,7 @@ class LiveRun:
 
     def remember(self, one: ReadyStep, output: Any) -> None:
         """Keep what the step gives under the names that it is told to."""
-        names = one.step.outputs
-        found: dict[str, Any] = {}
-        for name in names:
-            if isinstance(output, dict) and name in output:
-                found[name] = output[name]
-            elif len(names) == 1:
-                found[name] = output
-            else:
-                message = f"its output has no '{name}'"
-                raise StepFailedError(Failure("STEP_OUTPUT_MISSING", message))
-        self.ledger.memory.update(found)
+        self.ledger.memory.update(remembered(one, output))
 
     def names_of_turn(
         self, one: ReadyStep, names: dict[str, Any], turn: int, items: Any = None
@@ -395,14 +336,3 @@ class LiveRun:
             given = one.over(names) if items is None else items
             inner["item"] = inner[one.step.config.get("as") or "item"] = given[turn]
         return inner
-
-
-async def _stop(running: Mapping["asyncio.Task[Failure | None]", ReadyStep]) -> None:
-    for task in running:
-        task.cancel()
-    if running:
-        await asyncio.gather(*running, return_exceptions=True)
-
-
-def _may_retry(failure: Failure, retry_on: Sequence[str]) -> bool:
-    return failure.kind in retry_on if retry_on else failure.retryable

@@ -49,7 +49,7 @@ async def ask_model(
         messages.append(Message("assistant", reply.text, tool_calls=reply.tool_calls))
         for one in reply.tool_calls:
             result = await call(one.name, one.args)
-            said = json.dumps(result.to_json(), ensure_ascii=False)
+            said = _seen_by_model(result)
             messages.append(Message("tool", said, call_id=one.id, tool_name=one.name))
     message = f"the model called tools in more than {rounds} rounds"
     raise StepFailedError(Failure("MODEL_TOOL_ROUNDS_EXCEEDED", message))
@@ -65,6 +65,14 @@ async def _reply(model: Model, request: ModelRequest, tell: Callable[..., None])
         raise StepFailedError(failure) from error
     tell("model.answered", model=model.name, usage=reply.usage.to_json())
     return reply
+
+
+def _seen_by_model(result: ToolResult) -> str:
+    """The output, a text as it is and anything else as JSON; or the error."""
+    if result.success and isinstance(result.output, str):
+        return result.output
+    error = {"error": {"code": result.error_code, "message": result.error}}
+    return json.dumps(result.output if result.success else error, ensure_ascii=False)
 
 
 def _value(reply: ModelReply, schema: Mapping[str, Any]) -> Any:

@@ -306,12 +306,12 @@ class Runner:
     ) -> DelegationResult:
         """Hand a task to another agent, in a run of its own that belongs to the step."""
         settings, chain = live.profile.delegation, live.chain
-        if settings.to is not None and target not in settings.to:
-            message = f"'{live.profile.agent_id}' may not delegate to '{target}'"
-            return refused(target, "DELEGATION_NOT_ALLOWED", message, chain)
         check = chain.can_delegate(target)
         if not check.allowed:
             return refused(target, check.code, check.message, chain)
+        if settings.to is not None and target not in settings.to:
+            message = f"'{live.profile.agent_id}' may not delegate to '{target}'"
+            return refused(target, "DELEGATION_NOT_ALLOWED", message, chain)
         profile = self._services.profile(target)
         if profile is None or not profile.enabled:
             message = f"there is no agent '{target}'"

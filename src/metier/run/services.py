@@ -1,6 +1,7 @@
 """What a run needs of the other stages: handed in, so that this one imports none of them."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
 from metier.run.tools import ToolExecutor
@@ -34,8 +35,11 @@ class Services(Protocol):
         """The profile of an agent, if there is one."""
         ...
 
-    def prepare(self, agent: AgentProfile, step: WorkflowStep, task: str) -> Prepared:
-        """What the step needs: abilities and skills, chosen by the rules."""
+    def prepare(self, agent: AgentProfile, step: WorkflowStep, text: str, task: str) -> Prepared:
+        """What the step needs: abilities and skills, chosen by the rules.
+
+        `text` is what the step asks, `task` that of the run.
+        """
         ...
 
     def model(self, name: str) -> Model:
@@ -45,6 +49,19 @@ class Services(Protocol):
     def record_outcome(self, provider: str, *, success: bool) -> None:
         """Add to the history of a provider."""
         ...
+
+
+def record_outcome(services: Services, handed: Any, *, success: bool) -> None:
+    """Add how a step ended to the history of those whose text it was handed.
+
+    What the agent requires for every step is no work of theirs in a step that reads no text.
+    """
+    record = handed if isinstance(handed, dict) else {}
+    left_out = record.get("providersLeftOut") or ()
+    for one in record.get("providers") or ():
+        if one not in left_out:
+            with suppress(Exception):  # a record that cannot be kept stops no run
+                services.record_outcome(one, success=success)
 
 
 Look = Callable[[Event], None]
@@ -65,11 +82,3 @@ class RunStoppedError(Exception):
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.message)
         self.failure = failure
-
-
-def providers_used(handed: Any) -> list[str]:
-    """The providers whose text a step was handed, as its record tells."""
-    if not isinstance(handed, dict):
-        return []
-    left_out = handed.get("providersLeftOut") or ()
-    return [one for one in handed.get("providers") or () if one not in left_out]

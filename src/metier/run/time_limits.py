@@ -12,14 +12,14 @@ _GRACE_SECONDS = 1.0
 
 
 @asynccontextmanager
-async def time_limit(seconds: float | None) -> AsyncIterator[None]:
+async def time_limit(seconds: float | None) -> AsyncIterator[asyncio.Timeout | None]:
     """Stop what is done in the block after so many seconds, with `TimeoutError`."""
     if seconds is None:
-        yield
+        yield None
         return
     with until(time.monotonic() + seconds):
-        async with asyncio.timeout(seconds):
-            yield
+        async with asyncio.timeout(seconds) as limit:
+            yield limit
 
 
 async def stopped() -> Any:

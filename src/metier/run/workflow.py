@@ -1,6 +1,6 @@
 """Workflows made ready to run: every template and condition read once."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from metier.core.templates import (
@@ -109,6 +109,11 @@ class Workflow(Group):
         limit = profile.max_concurrency if execution == "parallel" else 1
         super().__init__(profile.workflow, execution, limit, profile.failure_strategy)
         self.tools = allowed_tools(profile)
+        """What the agent may call."""
+        self.offered = offered_tools(profile)
+        """What prompt steps without a list of their own are offered."""
+        self.named = named_tools(profile)
+        self.delegates = sorted(delegates(profile))
 
 
 def ready(profile: AgentProfile, execution: Execution | None = None) -> Workflow:
@@ -124,9 +129,26 @@ def ready(profile: AgentProfile, execution: Execution | None = None) -> Workflow
 
 def allowed_tools(profile: AgentProfile) -> Collection[str]:
     """The tools that the profile lists; without a list, those that its own steps name."""
+    return named_tools(profile) if profile.data.get("tools") is None else profile.tools
+
+
+def offered_tools(profile: AgentProfile) -> Collection[str]:
+    """The tools that the profile lists; without a list, those of its tool steps.
+
+    What one prompt step lists is for that step alone.
+    """
     if profile.data.get("tools") is not None:
         return profile.tools
-    return _named_tools(profile.data.get("workflow") or ())
+    return [one["config"]["tool"] for one in _all_steps(profile) if one["type"] == "tool"]
+
+
+def named_tools(profile: AgentProfile) -> list[str]:
+    """Every tool that the profile or one of its steps names, once."""
+    names = list(profile.tools)
+    for step in _all_steps(profile):
+        config = step["config"]
+        names += [config["tool"]] if step["type"] == "tool" else config.get("tools") or ()
+    return list(dict.fromkeys(names))
 
 
 def delegates(profile: AgentProfile) -> set[str]:
@@ -142,12 +164,11 @@ def _walk(step: WorkflowStep) -> Iterable[WorkflowStep]:
         yield from _walk(one)
 
 
-def _named_tools(steps: Any) -> list[str]:
-    found: list[str] = []
-    for step in steps:
-        config = step["config"]
-        found += [config["tool"]] if step["type"] == "tool" else []
+def _all_steps(profile: AgentProfile) -> Iterator[Mapping[str, Any]]:
+    """The steps of a profile as they are written, with all inside them."""
+    waiting = list(profile.data.get("workflow") or ())
+    for step in waiting:
+        yield step
         for key in ("then", "else", "steps"):
-            found += _named_tools(config.get(key) or ())
-        found += _named_tools([step["compensate"]] if step.get("compensate") else ())
-    return found
+            waiting += step["config"].get(key) or ()
+        waiting += [step["compensate"]] if step.get("compensate") else []

@@ -106,6 +106,7 @@ OUTCOME_CODES: dict[str, Code] = {
     "ABILITY_DEPENDENCY_MISSING": Code("warning", "ability requires one that is not there"),
     "ABILITY_TOKEN_LIMIT_EXCEEDED": Code("error", "core abilities exceed the token limit"),
     "ABILITY_TRUNCATED": Code("warning", "abilities were left out for their size"),
+    "SKILL_TRUNCATED": Code("warning", "skill was left out for its size"),
     "CARD_REJECTED": Code("warning", "card must not be handed over"),
     "CARD_SCORER_FAILED": Code("warning", "scorer failed for a card"),
     "CARD_INJECTION_FAILED": Code("warning", "cards cannot be handed over"),

@@ -42,10 +42,16 @@ class Failure(NamedTuple):
     retryable: bool = False
     step: str = ""
     """Of a run: the step that failed first."""
+    hint: str = ""
+    """What to do about it, if that is known."""
+
+    def may_retry(self, kinds: Sequence[str]) -> bool:
+        """Whether to try again: after these kinds of failures, or after what may pass by itself."""
+        return self.kind in kinds if kinds else self.retryable
 
     def to_json(self) -> dict[str, Any]:
         said = {"code": self.code, "message": self.message, "retryable": self.retryable}
-        more = {"kind": self.kind, "step": self.step}
+        more = {"kind": self.kind, "step": self.step, "hint": self.hint}
         return {**said, **{key: value for key, value in more.items() if value}}
 
     @classmethod
@@ -56,6 +62,7 @@ class Failure(NamedTuple):
             data.get("kind", ""),
             data.get("retryable", False),
             data.get("step", ""),
+            data.get("hint", ""),
         )
 
 
@@ -111,11 +118,11 @@ class StepRecord(NamedTuple):
             self.started, self.finished, self.generation,
         )  # fmt: skip
 
-    def at(self, seq: int, finished: float) -> "StepRecord":
-        """This record with its place among those that ended, and when it did."""
+    def at(self, seq: int, started: float, finished: float) -> "StepRecord":
+        """This record with its place among those that ended, and when it began and ended."""
         return StepRecord(
             self.id, self.state, seq, self.attempts, self.input, self.output, self.failure,
-            self.usage, self.started, finished, self.generation,
+            self.usage, started, finished, self.generation,
         )  # fmt: skip
 
     @property

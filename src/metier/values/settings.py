@@ -4,6 +4,9 @@ from typing import NamedTuple
 
 from metier.values.files import Origin
 
+DEFAULT_MIN_SIGNAL = 10.0
+"""As much as one tag says."""
+
 
 class Mount(NamedTuple):
     """A folder outside the workspace whose skills are wanted."""
