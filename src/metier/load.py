@@ -124,7 +124,7 @@ def _subject(entry: Entry, document: Document) -> Subject:
         group=entry.handle,
         path=entry.found.path,
         sha256=entry.sha256,
-        description=document.description,
+        description=document.routing_text if isinstance(document, Skill) else document.description,
         provides=entry.capabilities,
         needs=_needs(document),
     )

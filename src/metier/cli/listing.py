@@ -31,7 +31,9 @@ def _complete(_ctx: Any, _parameter: Any, incomplete: str) -> list[CompletionIte
     metavar="[KIND]",
     shell_complete=_complete,
 )
-@click.option("--search", metavar="TEXT", help="Only those with TEXT in name or description.")
+@click.option(
+    "--search", metavar="TEXT", help="Only those with TEXT in name, description or when_to_use."
+)
 @click.option("--capability", metavar="CAPABILITY", help="Only skills that provide it.")
 @click.option(
     "--agent",
@@ -80,7 +82,7 @@ def command(
             return
         session.print_table(
             ["name", "path", "description"],
-            [[_label(row), row.path, row.description] for row in rows],
+            [[_label(row), row.path, row.routing_text] for row in rows],
         )
 
 
@@ -114,4 +116,6 @@ def _print_abilities(session: Session, rows: list[Row]) -> None:
 
 
 def _label(row: Row) -> str:
-    return f"{row.handle} (shadowed)" if row.state == "shadowed" else row.handle
+    marks = ["shadowed"] if row.state == "shadowed" else []
+    marks += ["started by you only"] if row.is_manual else []
+    return f"{row.handle} ({', '.join(marks)})" if marks else row.handle

@@ -13,6 +13,9 @@ _COLUMNS = (
     " json_array_length(issues) + (twin != ''), capabilities, data, origin"
 )
 
+SEARCHED = "name || char(10) || description || char(10) || when_to_use"
+"""What `search` looks into."""
+
 
 def list_documents(
     store: Store,
@@ -24,8 +27,8 @@ def list_documents(
 ) -> list[Row]:
     """Active documents by name; `shadowed` adds those that another one hides.
 
-    `search` is looked for in name and description, whatever the case; `capability` must be
-    equal to the last letter.
+    `search` is looked for in name, description and `when_to_use`, whatever the case; `capability`
+    must be equal to the last letter.
     """
     state = "state IN ('active', 'shadowed')" if shadowed else "state = 'active'"
     tables, where, parameters = filtered(store, search, capability)
@@ -44,7 +47,7 @@ def filtered(
         parameters.append(capability)
     if search:
         store.connection.create_function("folded", 1, str.casefold, deterministic=True)
-        where.append("instr(folded(name || char(10) || description), ?) > 0")
+        where.append(f"instr(folded({SEARCHED}), ?) > 0")
         parameters.append(search.casefold())
     return tables, where, parameters
 

@@ -138,4 +138,12 @@ MIGRATIONS: tuple[Migration, ...] = (
             "DELETE FROM setting",  # not built any more: all is read again
         ),
     ),
+    Migration(
+        "when to use a skill, and who may start it",
+        (
+            "ALTER TABLE document ADD COLUMN when_to_use TEXT NOT NULL DEFAULT ''",
+            "ALTER TABLE document ADD COLUMN manual INTEGER NOT NULL DEFAULT 0",
+            "DELETE FROM setting",  # not built any more: all is read again
+        ),
+    ),
 )

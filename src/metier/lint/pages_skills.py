@@ -250,6 +250,18 @@ SKILLS = {
         bad=_skill(_NAME, _ABOUT, "effort: maximum"),
         good=_skill(_NAME, _ABOUT, "effort: max"),
     ),
+    "SK317": Page(
+        "The skill says disable-model-invocation: true, so that only you start it. A host that "
+        "reads this folder ignores the key and offers the skill to the model. Codex has a switch "
+        "of its own, in a file beside SKILL.md.",
+        bad=".agents/skills/example/SKILL.md    disable-model-invocation: true\n",
+        good=(
+            ".claude/skills/example/SKILL.md    disable-model-invocation: true\n\n"
+            ".codex/skills/example/SKILL.md     disable-model-invocation: true\n"
+            ".codex/skills/example/agents/openai.yaml\n"
+            "    policy:\n      allow_implicit_invocation: false\n"
+        ),
+    ),
 }
 
 _MANY = ",".join("abcdefghijklmnopqrstu")

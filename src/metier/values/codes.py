@@ -57,6 +57,7 @@ CODES: dict[str, Code] = {
     "SK314": Code("warning", "description holds a tag"),
     "SK315": Code("warning", "file is not called SKILL.md"),
     "SK316": Code("info", "value is none that a host is known to take"),
+    "SK317": Code("warning", "host ignores that only the user starts the skill"),
     "DC401": Code("warning", "contract cannot be used"),
     "DC402": Code("info", "contract has doubtful parts"),
     "DC403": Code("error", "alias table cannot be used"),

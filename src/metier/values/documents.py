@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from metier.core.coerce import integer_of, text_of, texts_of
+from metier.core.coerce import integer_of, is_manual, scalar_text_of, text_of, texts_of
 from metier.core.names import canonical_id
-from metier.core.text import words
+from metier.core.text import routing_text, words
 from metier.values.agents import AgentProfile
 from metier.values.contracts import Contract
 
@@ -31,6 +31,20 @@ class Skill:
     data: Mapping[str, Any] = field(default_factory=dict)
     """The whole front matter, unknown keys included."""
     body: str = ""
+
+    @property
+    def when_to_use(self) -> str:
+        return scalar_text_of(self.data.get("when_to_use"))
+
+    @property
+    def routing_text(self) -> str:
+        """The text by which it is found."""
+        return routing_text(self.description, self.when_to_use)
+
+    @property
+    def is_manual(self) -> bool:
+        """Whether only the user starts it: hosts do not offer it to the model."""
+        return is_manual(self.data)
 
     @property
     def folder(self) -> str:
