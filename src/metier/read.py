@@ -58,7 +58,9 @@ def _handed(document: Document | None) -> str:
 
 def read_text(found: Found, raw: bytes) -> Parsed:
     """The document that `raw`, the bytes of `found`, holds."""
-    return parse_document(found.kind, raw, found.path, folder_of(found), file=found.file)
+    return parse_document(
+        found.kind, raw, found.path, folder_of(found), file=found.file, plugin=found.plugin
+    )
 
 
 def folder_of(found: Found) -> str:

@@ -33,7 +33,10 @@ def read_again(row: Row) -> Entry:
         raise _gone(row, error.strerror or "") from None
     if os.path.realpath(row.file) != row.file:
         raise _gone(row, "a link has taken its place")
-    found = Found(row.kind, row.path, 0, info.st_size, 0, "", row.file, row.source, info.st_ino)
+    found = Found(
+        row.kind, row.path, 0, info.st_size, 0, "", row.file, row.source, info.st_ino,
+        plugin=row.plugin,
+    )  # fmt: skip
     return read_documents([]).read(found)
 
 

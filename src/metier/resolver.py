@@ -12,7 +12,7 @@ from metier.config import ALIAS_FILE, Config
 from metier.core.collector import without_garbage_collection
 from metier.core.escapes import escaped_json
 from metier.core.invocation import honours_the_switch
-from metier.core.nearest import nearest
+from metier.core.nearest import nearest, nearest_name
 from metier.errors import NotFoundError, UsageError
 from metier.index.documents import find_documents, names_of
 from metier.index.stems import LABEL, PROSE, catch_up, is_caught_up, stem_postings
@@ -234,7 +234,7 @@ class Resolver:
         for row in find_documents(self._store, "skill", wanted):
             if row.id in pool.places:
                 return pool.candidates[pool.places[row.id]]
-        near = nearest(wanted, names_of(self._store, "skill"))
+        near = nearest_name(wanted, names_of(self._store, "skill"))
         raise NotFoundError(
             f"no skill is called '{wanted}'",
             where=self._workspace,

@@ -10,7 +10,7 @@ from metier.values.rows import Row
 
 _COLUMNS = (
     "kind, handle, name, description, path, source, state, reason, twin, file, sha256,"
-    " json_array_length(issues) + (twin != ''), capabilities, data, origin"
+    " json_array_length(issues) + (twin != ''), capabilities, data, origin, plugin"
 )
 
 SEARCHED = "name || char(10) || description || char(10) || when_to_use"
@@ -180,6 +180,7 @@ def select_rows(
             capabilities=tuple(json.loads(row[12])) if row[12] != "[]" else (),
             data_json=row[13],
             origin=row[14],
+            plugin=row[15],
         )
         for row in rows
     ]

@@ -1,6 +1,6 @@
 """Why a document that was asked for is not there."""
 
-from metier.core.nearest import nearest
+from metier.core.nearest import nearest_name
 from metier.errors import NotFoundError
 from metier.index.documents import document_issues, left_out, names_of
 from metier.index.store import Store
@@ -19,7 +19,7 @@ def no_such_document(store: Store, kind: Kind, wanted: str, workspace: str) -> N
             where=path,
             hint="metier lint says what to change",
         )
-    near = nearest(wanted, names_of(store, kind))
+    near = nearest_name(wanted, names_of(store, kind))
     return NotFoundError(
         f"no {kind} is called '{wanted}'",
         code=code,

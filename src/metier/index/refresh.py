@@ -28,8 +28,8 @@ _BATCH = 250
 _INSERT = """
     INSERT OR REPLACE INTO document (
         key, kind, path, rank, state, reason, source, file, sha256,
-        handle, name, description, capabilities, data, issues, origin, when_to_use, manual
-    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        handle, name, description, capabilities, data, issues, origin, plugin, when_to_use, manual
+    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _IN_COLUMNS_OF_THEIR_OWN = frozenset({"name", "description"})
 _LINE_END = "\0"
@@ -89,13 +89,14 @@ def _refresh(
 def _lines(found: Sequence[Found]) -> list[str]:
     """All that tells one state of a file from another, in one line that ends with its path."""
     return [
-        f"{one.kind} {one.rank} {one.size} {one.mtime_ns} {one.ctime_ns} {one.refused} {one.path}"
+        f"{one.kind} {one.rank} {one.size} {one.mtime_ns} {one.ctime_ns} {one.refused}"
+        f" {one.plugin} {one.path}"
         for one in found
     ]
 
 
 def _at_of(line: str) -> _At:
-    kind, *_, path = line.split(" ", 6)
+    kind, *_, path = line.split(" ", 7)
     return kind, path
 
 
@@ -238,7 +239,7 @@ class _Update:
             self._unsteady.add(_at(found))
         issues = _dump_issues(entry.issues) if entry.issues else "[]"
         if document is None:
-            return (*settled, "", "", "", "[]", "{}", issues, found.origin, "", False)
+            return (*settled, "", "", "", "[]", "{}", issues, found.origin, "", "", False)
         capabilities = entry.capabilities
         self._capabilities += [(capability, key) for capability in capabilities]
         self._postings.add(key, entry.words)
@@ -257,6 +258,7 @@ class _Update:
             _dump(data) if data else "{}",
             issues,
             found.origin,
+            found.plugin,
             *_of_skill(document),
         )
 

@@ -91,7 +91,7 @@ class _Findings:
 
 
 def _check_name(skill: Skill, found: _Findings) -> None:
-    name = skill.name
+    name = skill.own_name
     folder = skill.folder_name
     if not is_capability_name(name):
         problem = (

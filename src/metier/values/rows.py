@@ -4,7 +4,7 @@ import json
 from typing import Any, NamedTuple
 
 from metier.core.coerce import is_manual, scalar_text_of
-from metier.core.names import canonical_id
+from metier.core.names import canonical_id, name_in_plugin
 from metier.core.text import routing_text
 from metier.values.files import Kind, Origin
 
@@ -33,6 +33,13 @@ class Row(NamedTuple):
     data_json: str
     origin: Origin = "workspace"
     """Whose document it is."""
+    plugin: str = ""
+    """The plugin that a skill belongs to."""
+
+    @property
+    def own_name(self) -> str:
+        """Its name without its plugin's, as its file has it."""
+        return name_in_plugin(self.name, self.plugin)
 
     @property
     def id(self) -> str:
@@ -74,6 +81,8 @@ class Row(NamedTuple):
         }
         if self.kind == "skill":
             out["capabilities"] = list(self.capabilities)
+        if self.plugin:
+            out["plugin"] = self.plugin
         if self.twin:
             out["twin"] = self.twin
         if self.reason:
