@@ -1,7 +1,7 @@
 """The whole flow, written once: the object that users hold."""
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -372,21 +372,25 @@ class Catalog:
             self.config.own_capabilities,
         )
 
-    def issues(self) -> list[Issue]:
-        """Every finding of the last refresh, by path."""
+    def files(self) -> dict[str, str]:
+        """The file of every path that documents and findings have here."""
+        return dict(self.store.rows("SELECT path, file FROM document"))
+
+    def issues(self, shown: Callable[[str], str] = str) -> list[Issue]:
+        """Every finding of the last refresh, by path; `shown` writes paths in messages."""
         issues = [*self._source_issues, *documents.stored_issues(self.store)]
-        issues += [hidden(row) for row in documents.hidden_documents(self.store)]
+        issues += [hidden(row, shown) for row in documents.hidden_documents(self.store)]
         return sorted(issues, key=lambda issue: (issue.path, issue.line, issue.column, issue.code))
 
-    def issues_of(self, row: Row) -> list[Issue]:
-        """The findings of one document."""
+    def issues_of(self, row: Row, shown: Callable[[str], str] = str) -> list[Issue]:
+        """The findings of one document; `shown` writes paths in messages."""
         own = documents.document_issues(self.store, row.kind, row.path)
-        return [*own, hidden(row)] if row.twin else own
+        return [*own, hidden(row, shown)] if row.twin else own
 
-    def excluded(self) -> list[Exclusion]:
-        """Every file that was met and left out, with the reason."""
+    def excluded(self, shown: Callable[[str], str] = str) -> list[Exclusion]:
+        """Every file that was met and left out, with the reason; `shown` writes paths."""
         return [
-            Exclusion.of(row.path, row.reason, self.issues_of(row), row.twin)
+            Exclusion.of(shown(row.path), row.reason, self.issues_of(row), shown(row.twin))
             for row in documents.excluded_documents(self.store)
         ]
 

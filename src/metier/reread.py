@@ -59,6 +59,6 @@ def _gone(row: Row, detail: str) -> NotFoundError:
     return NotFoundError(
         f"the file of {row.kind} '{row.name}' cannot be read: {detail}",
         code="ABILITY_LOAD_FAILED" if row.kind == "ability" else None,
-        where=row.path,
+        where=row.file,
         hint="metier refresh",
     )

@@ -2,6 +2,7 @@
 
 from metier.catalog import Catalog, Refreshed
 from metier.cli.session import Session, counted, metier_command
+from metier.cli.shown import ShownPaths
 from metier.hooks.journal import STATE
 from metier.storage.places import state_room, user_room
 from metier.values.files import KINDS, PLURAL
@@ -23,7 +24,12 @@ def command(session: Session) -> None:
 
             prepare_hooks(session)
         if session.as_json:
-            session.print_json(refreshed.to_json())
+            shown = ShownPaths(catalog)
+            found = {
+                "exclusions": [one.to_json() for one in catalog.excluded(shown)],
+                "issues": [shown.issue(one) for one in catalog.issues(shown)],
+            }
+            session.print_json({**refreshed.to_json(), **found})
             return
         session.note(f"{'built' if is_new else 'refreshed'} {catalog.store.path}")
         for line in summary(refreshed):

@@ -17,6 +17,7 @@ from click.shell_completion import CompletionItem
 from metier.boundary import NONE, RECORD, VARIABLE, Boundary, check_digest, read_boundary
 from metier.catalog import Catalog, Refreshed, workspace_of
 from metier.cli.layout import wrapped
+from metier.cli.shown import shown_file
 from metier.config import Config, Settings, read_settings
 from metier.core.escapes import escaped_json
 from metier.core.nearest import nearest
@@ -167,6 +168,10 @@ class Session:
                 bars[0].update(done - bars[0].pos)
 
             yield advance
+
+    def shown(self, file: str) -> str:
+        """A file as it can be opened from the current folder."""
+        return shown_file(file, self.workspace())
 
     def note(self, text: str) -> None:
         """A line for people, on standard error."""

@@ -16,7 +16,7 @@ def no_such_document(store: Store, kind: Kind, wanted: str, workspace: str) -> N
         return NotFoundError(
             f"{kind} '{wanted}' was left out: {_why(store, kind, path)}",
             code=code,
-            where=path,
+            where=_file(store, kind, path),
             hint="metier lint says what to change",
         )
     near = nearest_name(wanted, names_of(store, kind))
@@ -26,6 +26,11 @@ def no_such_document(store: Store, kind: Kind, wanted: str, workspace: str) -> N
         where=workspace,
         hint=f"did you mean '{near}'?" if near else f"metier list {PLURAL[kind]}",
     )
+
+
+def _file(store: Store, kind: Kind, path: str) -> str:
+    rows = store.rows("SELECT file FROM document WHERE kind = ? AND path = ?", (kind, path))
+    return str(rows[0][0])
 
 
 def _why(store: Store, kind: Kind, path: str) -> str:

@@ -32,6 +32,12 @@ class Subject(NamedTuple):
     provides: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     """What its contract requires or expects."""
+    shown: str = ""
+    """How findings of other documents write its path."""
+
+    @property
+    def place(self) -> str:
+        return self.shown or self.path
 
 
 def lint_collisions(subjects: Iterable[Subject]) -> list[Issue]:
@@ -45,13 +51,13 @@ def lint_collisions(subjects: Iterable[Subject]) -> list[Issue]:
         content = (subject.group, subject.sha256)
         if subject.kind != "skill":
             if first is not subject:
-                issues.append(same_id(subject.group, subject.path, first.path))
+                issues.append(same_id(subject.group, subject.path, first.place))
         elif (original := first_with_content.setdefault(content, subject)) is not subject:
-            issues.append(exact_copy(subject.path, original.path))
+            issues.append(exact_copy(subject.path, original.place))
         else:
             distinct.append(subject)
             if first is not subject:
-                issues.append(same_name(subject.group, subject.path, first.path))
+                issues.append(same_name(subject.group, subject.path, first.place))
     issues.extend(_near_duplicates(distinct))
     issues.extend(_unprovided(distinct))
     issues.extend(_not_named(distinct))
@@ -81,7 +87,7 @@ def _near_duplicates(skills: list[Subject]) -> Iterator[Issue]:
     bags = [_bag(skill.description) for skill in skills]
     for later, earlier, share in near_pairs(bags, [skill.group for skill in skills]):
         message = (
-            f"the description shares {share:.0%} of its words with that of {skills[earlier].path}"
+            f"the description shares {share:.0%} of its words with that of {skills[earlier].place}"
         )
         hint = "say in each when to use this one and not the other"
         yield Issue("XF904", message, skills[later].path, 1, 1, hint)
