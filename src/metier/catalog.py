@@ -65,7 +65,8 @@ class Catalog:
         self.room = room
         self._home = home or user_home(os.environ)
         self._skills = SkillRepository(store, read_skills)
-        self._source_issues: list[Issue] = []
+        self.source_issues: list[Issue] = []
+        """What no refresh can read: sources of cards, patterns that no folder matches."""
 
     @classmethod
     def open(
@@ -135,7 +136,7 @@ class Catalog:
         return Refreshed(changes, self.issues, self.excluded)
 
     def _read(self) -> Reading:
-        roots, self._source_issues = self._roots()
+        roots, self.source_issues = self._roots()
         off, own_off = self.config.disabled, self.config.own_disabled
         return read_documents(roots, disabled=off, own_disabled=own_off, ordered=False)
 
@@ -372,13 +373,9 @@ class Catalog:
             self.config.own_capabilities,
         )
 
-    def files(self) -> dict[str, str]:
-        """The file of every path that documents and findings have here."""
-        return dict(self.store.rows("SELECT path, file FROM document"))
-
     def issues(self, shown: Callable[[str], str] = str) -> list[Issue]:
         """Every finding of the last refresh, by path; `shown` writes paths in messages."""
-        issues = [*self._source_issues, *documents.stored_issues(self.store)]
+        issues = [*self.source_issues, *documents.stored_issues(self.store)]
         issues += [hidden(row, shown) for row in documents.hidden_documents(self.store)]
         return sorted(issues, key=lambda issue: (issue.path, issue.line, issue.column, issue.code))
 

@@ -35,7 +35,8 @@ def command(session: Session) -> None:
         for line in summary(refreshed):
             session.tell(line)
         for issue in failed_sources(catalog):
-            session.tell(f"warning: source {issue.path}: {issue.message} ({issue.code})")
+            source = f"source {issue.path}: " if issue.code == "SRC901" else ""
+            session.tell(f"warning: {source}{issue.message} ({issue.code})")
 
 
 def _is_hook_used(workspace: str) -> bool:
@@ -60,7 +61,5 @@ def summary(refreshed: Refreshed) -> list[str]:
 
 
 def failed_sources(catalog: Catalog) -> list[Issue]:
-    """The sources of cards that the last refresh could not read."""
-    if not catalog.config.capabilities.sources:
-        return []
-    return [issue for issue in catalog.issues() if issue.code == "SRC901"]
+    """What the last refresh could not read: sources of cards, and patterns that match nothing."""
+    return catalog.source_issues

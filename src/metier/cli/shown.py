@@ -6,6 +6,7 @@ from typing import Any
 
 from metier.catalog import Catalog
 from metier.core.paths import is_inside
+from metier.index.documents import files_by_path
 from metier.values.outcomes import Issue
 from metier.values.rows import Row
 
@@ -30,7 +31,7 @@ class ShownPaths:
 
     def __init__(self, catalog: Catalog) -> None:
         self._workspace = catalog.workspace
-        self._files: Mapping[str, str] = catalog.files()
+        self._files: Mapping[str, str] = files_by_path(catalog.store)
 
     def __call__(self, path: str) -> str:
         """The file that a path of the catalogue stands for; an empty one stands for none."""

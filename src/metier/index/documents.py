@@ -139,6 +139,11 @@ def document_issues(store: Store, kind: Kind, path: str) -> list[Issue]:
     ]
 
 
+def files_by_path(store: Store) -> dict[str, str]:
+    """The file of every path that documents and findings have."""
+    return dict(store.rows("SELECT path, file FROM document"))
+
+
 def providers(store: Store, capability: str) -> list[str]:
     """The names of the active skills that declare `capability`, in ascending order."""
     rows = store.rows(

@@ -154,6 +154,12 @@ FILES = {
         bad="skills/example/SKILL.md\nskills/example/skill.md\n",
         good="skills/example/SKILL.md\n",
     ),
+    "IO207": Page(
+        "Nothing is read for it, so the documents that you meant are not there. Often a part of "
+        "the path is misspelt, or the pattern matches files and no folder.",
+        bad='[folders]\nagents = ["team/*/agents"]      # the folder is called teams\n',
+        good='[folders]\nagents = ["teams/*/agents"]\n',
+    ),
 }
 
 SKILLS = {
