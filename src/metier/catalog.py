@@ -1,7 +1,7 @@
 """The whole flow, written once: the object that users hold."""
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -65,7 +65,8 @@ class Catalog:
         self.room = room
         self._home = home or user_home(os.environ)
         self._skills = SkillRepository(store, read_skills)
-        self._source_issues: list[Issue] = []
+        self.source_issues: list[Issue] = []
+        """What no refresh can read: sources of cards, patterns that no folder matches."""
 
     @classmethod
     def open(
@@ -135,7 +136,7 @@ class Catalog:
         return Refreshed(changes, self.issues, self.excluded)
 
     def _read(self) -> Reading:
-        roots, self._source_issues = self._roots()
+        roots, self.source_issues = self._roots()
         off, own_off = self.config.disabled, self.config.own_disabled
         return read_documents(roots, disabled=off, own_disabled=own_off, ordered=False)
 
@@ -372,21 +373,21 @@ class Catalog:
             self.config.own_capabilities,
         )
 
-    def issues(self) -> list[Issue]:
-        """Every finding of the last refresh, by path."""
-        issues = [*self._source_issues, *documents.stored_issues(self.store)]
-        issues += [hidden(row) for row in documents.hidden_documents(self.store)]
+    def issues(self, shown: Callable[[str], str] = str) -> list[Issue]:
+        """Every finding of the last refresh, by path; `shown` writes paths in messages."""
+        issues = [*self.source_issues, *documents.stored_issues(self.store)]
+        issues += [hidden(row, shown) for row in documents.hidden_documents(self.store)]
         return sorted(issues, key=lambda issue: (issue.path, issue.line, issue.column, issue.code))
 
-    def issues_of(self, row: Row) -> list[Issue]:
-        """The findings of one document."""
+    def issues_of(self, row: Row, shown: Callable[[str], str] = str) -> list[Issue]:
+        """The findings of one document; `shown` writes paths in messages."""
         own = documents.document_issues(self.store, row.kind, row.path)
-        return [*own, hidden(row)] if row.twin else own
+        return [*own, hidden(row, shown)] if row.twin else own
 
-    def excluded(self) -> list[Exclusion]:
-        """Every file that was met and left out, with the reason."""
+    def excluded(self, shown: Callable[[str], str] = str) -> list[Exclusion]:
+        """Every file that was met and left out, with the reason; `shown` writes paths."""
         return [
-            Exclusion.of(row.path, row.reason, self.issues_of(row), row.twin)
+            Exclusion.of(shown(row.path), row.reason, self.issues_of(row), shown(row.twin))
             for row in documents.excluded_documents(self.store)
         ]
 

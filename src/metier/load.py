@@ -98,8 +98,15 @@ class Linted:
         return replace(self, files=self.files + files, issues=[*self.issues, *issues])
 
 
-def lint_files(reading: Reading, on_progress: Callable[[int, int], None] | None = None) -> Linted:
-    """Read every file of `reading`; findings in each, and among them."""
+def lint_files(
+    reading: Reading,
+    on_progress: Callable[[int, int], None] | None = None,
+    shown: Callable[[str], str] = str,
+) -> Linted:
+    """Read every file of `reading`; findings in each, and among them.
+
+    `shown` writes paths in messages.
+    """
     issues: list[Issue] = []
     left_out: list[Exclusion] = []
     subjects: list[Subject] = []
@@ -109,7 +116,8 @@ def lint_files(reading: Reading, on_progress: Callable[[int, int], None] | None 
         if entry.reason:
             left_out.append(Exclusion.of(found.path, entry.reason, entry.issues))
         elif entry.document is not None:
-            subjects.append(_subject(entry, entry.document))
+            subject = _subject(entry, entry.document)
+            subjects.append(subject._replace(shown=shown(subject.path)))
         if on_progress is not None and number % 100 == 0:
             on_progress(number, len(reading.found))
     among = lint_collisions(subjects)
@@ -124,7 +132,7 @@ def _subject(entry: Entry, document: Document) -> Subject:
         group=entry.handle,
         path=entry.found.path,
         sha256=entry.sha256,
-        description=document.description,
+        description=document.routing_text if isinstance(document, Skill) else document.description,
         provides=entry.capabilities,
         needs=_needs(document),
     )

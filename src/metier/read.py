@@ -2,17 +2,22 @@
 
 import hashlib
 import os
+import re
 import stat
 from collections.abc import Sequence
 
+from metier.core.invocation import IGNORE_THE_SWITCH, hosts_that_ignore_the_switch
 from metier.discover import LARGEST
 from metier.lint import lint_document
+from metier.lint.skills import lint_switch
 from metier.parse.kinds import parse_document
+from metier.storage.room import read_regular
 from metier.values.documents import Card, Document, Skill
 from metier.values.files import Entry, Found, Kind, Parsed
 from metier.values.outcomes import Issue, has_errors
 
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
+_OFF_IN_CODEX = re.compile(r"\ballow_implicit_invocation[ \t]*:[ \t]*false\b")
 _IO_HINTS = {
     "IO201": "check that it exists and that you may read it",
     "IO202": "copy it here, or name its folder under 'mounts' in metier.toml",
@@ -32,7 +37,7 @@ def read_entry(found: Found, *, disabled: frozenset[str], strict: bool = False) 
     except OSError as error:
         return _refused(found, "unreadable", "IO201", f"cannot be read: {error.strerror}")
     parsed = read_text(found, raw)
-    issues = [*parsed.issues, *lint_document(parsed)]
+    issues = [*parsed.issues, *lint_document(parsed), *_lint_switch(found, parsed)]
     reason = _reason(found.kind, parsed.document, issues, disabled, strict=strict)
     return Entry(
         found=found,
@@ -53,7 +58,9 @@ def _handed(document: Document | None) -> str:
 
 def read_text(found: Found, raw: bytes) -> Parsed:
     """The document that `raw`, the bytes of `found`, holds."""
-    return parse_document(found.kind, raw, found.path, folder_of(found), file=found.file)
+    return parse_document(
+        found.kind, raw, found.path, folder_of(found), file=found.file, plugin=found.plugin
+    )
 
 
 def folder_of(found: Found) -> str:
@@ -77,6 +84,29 @@ def _reason(
         if off or (disabled and (document.name in disabled or document.id in disabled)):
             return "disabled"
     return ""
+
+
+def _lint_switch(found: Found, parsed: Parsed) -> list[Issue]:
+    """What is wrong with the switch that leaves a skill to the user."""
+    skill, matter = parsed.document, parsed.matter
+    if not isinstance(skill, Skill) or matter is None or not skill.is_manual:
+        return []
+    hosts = [
+        IGNORE_THE_SWITCH[host]
+        for host in hosts_that_ignore_the_switch(found.file)
+        if host != "codex" or not _is_off_in_codex(found.file)
+    ]
+    return lint_switch(skill, matter, hosts)
+
+
+def _is_off_in_codex(file: str) -> bool:
+    """Whether Codex is told by its own file beside the skill that only the user starts it."""
+    try:
+        own = os.path.join(os.path.dirname(file), "agents", "openai.yaml")
+        text = read_regular(own, LARGEST["skill"], links=False).decode(errors="replace")
+    except OSError:
+        return False
+    return _OFF_IN_CODEX.search(text) is not None
 
 
 def read_bytes(found: Found) -> bytes:

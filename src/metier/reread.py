@@ -33,7 +33,10 @@ def read_again(row: Row) -> Entry:
         raise _gone(row, error.strerror or "") from None
     if os.path.realpath(row.file) != row.file:
         raise _gone(row, "a link has taken its place")
-    found = Found(row.kind, row.path, 0, info.st_size, 0, "", row.file, row.source, info.st_ino)
+    found = Found(
+        row.kind, row.path, 0, info.st_size, 0, "", row.file, row.source, info.st_ino,
+        plugin=row.plugin,
+    )  # fmt: skip
     return read_documents([]).read(found)
 
 
@@ -56,6 +59,6 @@ def _gone(row: Row, detail: str) -> NotFoundError:
     return NotFoundError(
         f"the file of {row.kind} '{row.name}' cannot be read: {detail}",
         code="ABILITY_LOAD_FAILED" if row.kind == "ability" else None,
-        where=row.path,
+        where=row.file,
         hint="metier refresh",
     )

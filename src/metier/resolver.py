@@ -6,12 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 from metier.config import ALIAS_FILE, Config
 from metier.core.collector import without_garbage_collection
 from metier.core.escapes import escaped_json
-from metier.core.nearest import nearest
+from metier.core.invocation import honours_the_switch
+from metier.core.nearest import nearest, nearest_name
 from metier.errors import NotFoundError, UsageError
 from metier.index.documents import find_documents, names_of
 from metier.index.stems import LABEL, PROSE, catch_up, is_caught_up, stem_postings
@@ -48,6 +49,16 @@ def _nothing_to_check(_argv: Sequence[str], _folder: str) -> None:
     """For probes that are all the user's own."""
 
 
+class _Known(NamedTuple):
+    """What the catalogue knows of one skill."""
+
+    candidate: Candidate
+    is_manual: bool
+    """Whether only the user starts it."""
+    sizes: Sequence[int]
+    """Its key, and how many stems it has."""
+
+
 class Resolver:
     """Resolves requirements against what one catalogue knows."""
 
@@ -71,7 +82,10 @@ class Resolver:
         self._reliability = Reliability(workspace, is_kept=config.is_trusted)
         self._pool: Pool | None = None
         self._version: tuple[int, int] | None = None
-        self._discovery: tuple[list[SourceCount], dict[str, int]] = [], {}
+        self._known: list[_Known] = []
+        self._offered: Pool | None = None
+        self._discovery: dict[bool, tuple[list[SourceCount], dict[str, int]]] = {}
+        """What was counted, with and without the skills that only the user starts."""
 
     def resolve(
         self,
@@ -94,8 +108,10 @@ class Resolver:
         history = self._reliability.history()
 
         def run(pool: Pool) -> Resolution:
+            is_left_to_the_model = only is None and honours_the_switch(host)
+            offered = self._offered_pool() if is_left_to_the_model else pool
             return resolve(
-                pool if only is None else _among(pool, only),
+                offered if only is None else self._named_pool(only),
                 requires,
                 query,
                 consumer=self._candidate(consumer, pool) if consumer is not None else None,
@@ -109,7 +125,7 @@ class Resolver:
                 decide=decide,
                 divergence=divergence,
                 depth=depth,
-                facts=self._facts(history, issues),
+                facts=self._facts(history, issues, offered),
             )
 
         with self._store.snapshot():
@@ -119,9 +135,12 @@ class Resolver:
         with self._store.snapshot():
             return run(self.pool())
 
-    def _facts(self, history: History, issues: Sequence[Issue]) -> RunFacts:
+    def _facts(self, history: History, issues: Sequence[Issue], offered: Pool) -> RunFacts:
         moment = moment_now()
-        sources, excluded = self._discovery
+        is_whole = offered is self._pool
+        if is_whole not in self._discovery:
+            self._discovery[is_whole] = self._counts(offered)
+        sources, excluded = self._discovery[is_whole]
         warnings = [f"{one.path}:{one.line}: {one.message}" for one in issues]
         return RunFacts(
             run_id=new_id(moment),
@@ -143,25 +162,50 @@ class Resolver:
         version = self._store.version()
         if self._pool is None or self._version != version:
             with without_garbage_collection():
-                self._pool = self._read_pool()
-            self._discovery = self._counts(self._pool)
+                self._known = self._read_known()
+                self._pool = self._pool_of(self._known)
+            self._offered = None
+            self._discovery = {}
             is_complete = is_caught_up(self._store)  # else somebody has just added a skill
             self._version = version if is_complete else None
         return self._pool
 
-    def _read_pool(self) -> Pool:
+    def _read_known(self) -> "list[_Known]":
         rows = self._store.rows(
-            "SELECT name, path, source, data, key, prose, prose_distinct, label_distinct"
+            "SELECT name, path, source, data, manual, key, prose, prose_distinct, label_distinct"
             " FROM document JOIN skill_size USING (key)"
             " WHERE +kind = 'skill' AND state IN ('active', 'shadowed')"  # most rows: no index
         )
-        candidates = [
-            candidate_of(name, path.rpartition("/")[0] or ".", source, _data(data))
-            for name, path, source, data, *_ in rows
+        return [
+            _Known(
+                candidate_of(name, path.rpartition("/")[0] or ".", source, _data(data)),
+                bool(manual),
+                sizes,
+            )
+            for name, path, source, data, manual, *sizes in rows
         ]
-        return Pool(candidates, lambda pool: self._words([rows[one][4:] for one in pool.given]))
 
-    def _words(self, sizes: Sequence[tuple[int, ...]]) -> PoolWords:
+    def _pool_of(self, known: "Sequence[_Known]") -> Pool:
+        return Pool(
+            (one.candidate for one in known),
+            lambda pool: self._words([known[one].sizes for one in pool.given]),
+        )
+
+    def _offered_pool(self) -> Pool:
+        """The pool without the skills that only the user starts."""
+        if self._offered is None:
+            offered = [one for one in self._known if not one.is_manual]
+            is_whole = len(offered) == len(self._known)
+            self._offered = self.pool() if is_whole else self._pool_of(offered)
+        return self._offered
+
+    def _named_pool(self, names: Collection[str]) -> Pool:
+        """The candidates that have one of these names or ids."""
+        return self._pool_of(
+            [one for one in self._known if {one.candidate.name, one.candidate.id} & set(names)]
+        )
+
+    def _words(self, sizes: Sequence[Sequence[int]]) -> PoolWords:
         """The stems of the skills of these sizes, looked up in the catalogue when needed."""
         columns = zip(*sizes, strict=True) if sizes else [()] * 4
         keys, prose, prose_distinct, label_distinct = columns
@@ -190,18 +234,21 @@ class Resolver:
         for row in find_documents(self._store, "skill", wanted):
             if row.id in pool.places:
                 return pool.candidates[pool.places[row.id]]
-        near = nearest(wanted, names_of(self._store, "skill"))
+        near = nearest_name(wanted, names_of(self._store, "skill"))
         raise NotFoundError(
             f"no skill is called '{wanted}'",
             where=self._workspace,
             hint=f"did you mean '{near}'?" if near else "metier list skills",
         )
 
-    def _counts(self, pool: Pool) -> tuple[list[SourceCount], dict[str, int]]:
+    def _counts(self, offered: Pool) -> tuple[list[SourceCount], dict[str, int]]:
         """How many skills were met where, and how many were left out for which reason."""
-        included = Counter(one.source for one in pool.candidates)
-        discovered = Counter(included)
+        everyone = self.pool()
+        included = Counter(one.source for one in offered.candidates)
+        discovered = Counter(one.source for one in everyone.candidates)
         reasons: Counter[str] = Counter()
+        if len(offered) < len(everyone):
+            reasons["disabled"] = len(everyone) - len(offered)
         for source, reason, count in self._store.rows(
             "SELECT source, reason, count(*) FROM document"
             " WHERE kind = 'skill' AND state = 'excluded' GROUP BY 1, 2"
@@ -314,11 +361,6 @@ class Resolver:
         if self._reports is not None:
             self._reports.write(f"{run_id}.json", _bytes(text))
         return report
-
-
-def _among(pool: Pool, names: Collection[str]) -> Pool:
-    """The candidates that have one of these names or ids."""
-    return Pool(one for one in pool.candidates if one.name in names or one.id in names)
 
 
 def _bytes(text: str) -> bytes:

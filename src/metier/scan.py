@@ -9,12 +9,19 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
 from metier.config import Config
-from metier.discover import discover, roots_for, roots_of_user, skill_root, source_root
+from metier.discover import (
+    discover,
+    roots_for,
+    roots_of_user,
+    skill_root,
+    source_root,
+    unmatched_patterns,
+)
 from metier.storage.room import Room
 from metier.values.files import Entry, Found, Origin, Reading, Root
 from metier.values.outcomes import Issue
 
-READER_VERSION = "9"
+READER_VERSION = "10"
 """Raised whenever the same bytes would give another entry: every file is then read again."""
 
 
@@ -26,18 +33,42 @@ def workspace_roots(
     Without a room there are no such cards. Sources that fail become findings.
     """
     roots = roots_for(workspace, config, home)
-    more, issues = _source_roots(workspace, config, room)
-    return [*roots, *more], issues
+    more, issues = _source_roots(workspace, config, room, _card_roots(roots))
+    return [*roots, *more], [*_unmatched(workspace, config), *issues]
+
+
+def _card_roots(roots: Sequence[Root]) -> int:
+    return sum(root.kind == "card" for root in roots)
+
+
+def _unmatched(workspace: str, config: Config) -> list[Issue]:
+    """A finding for every pattern in the settings that no folder matches."""
+    hint = "check the spelling, or take it out"
+    return [
+        Issue("IO207", f"no folder matches '{one}' ({key})", *_place(one, config), hint=hint)
+        for key, one in unmatched_patterns(workspace, config)
+    ]
+
+
+def _place(pattern: str, config: Config) -> tuple[str, int]:
+    """The settings file and the line that name a pattern."""
+    for file in config.sources:
+        with open(file, encoding="utf-8", errors="replace") as text:
+            for number, line in enumerate(text, start=1):
+                if pattern in line:
+                    return file, number
+    return "", 1
 
 
 def user_roots(config: Config, home: str, room: Room | None) -> tuple[list[Root], list[Issue]]:
     """The same for the user's own documents, whatever the workspace."""
-    more, issues = _source_roots(home, config, room)
-    return [*roots_of_user(config, home), *more], issues
+    roots = roots_of_user(config, home)
+    more, issues = _source_roots(home, config, room, _card_roots(roots))
+    return [*roots, *more], issues
 
 
 def _source_roots(
-    workspace: str, config: Config, room: Room | None
+    workspace: str, config: Config, room: Room | None, first_rank: int
 ) -> tuple[list[Root], list[Issue]]:
     settings = config.capabilities.sources
     if room is None or not (settings or os.path.lexists(room.file("cards"))):
@@ -48,7 +79,7 @@ def _source_roots(
     folders = source_folders(settings, room)
     roots = [
         source_root(path, label=setting.type, rank=rank)
-        for rank, (setting, path) in enumerate(folders, start=len(config.cards))
+        for rank, (setting, path) in enumerate(folders, start=first_rank)
         if os.path.isdir(path)
     ]
     origin: Origin = "workspace" if config.is_trusted else "user"

@@ -44,8 +44,11 @@ Metier = Callable[..., Printed]
 
 
 @pytest.fixture
-def metier(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> Metier:
-    """Run a command on the workspace, which its user has looked at."""
+def metier(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Metier:
+    """Run a command in the workspace, which its user has looked at."""
+    monkeypatch.chdir(workspace.root)
 
     def call(*arguments: str) -> Printed:
         looked_at(workspace.root)

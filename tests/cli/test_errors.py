@@ -235,7 +235,7 @@ def test_a_skill_that_is_left_out_is_told_with_the_reason(one: Workspace, wanted
         1,
         f"error: skill '{wanted}' was left out: the file has {size} bytes, the limit is {limit}"
         " (NOT_FOUND)",
-        "  skills/huge/SKILL.md",
+        f"  {one.root}/skills/huge/SKILL.md",
         "hint: metier lint says what to change",
     )
 

@@ -28,15 +28,17 @@ def everywhere(
 
 
 def test_skills_of_hosts_and_mounts_are_checked_too(
-    everywhere: Workspace, capsys: pytest.CaptureFixture[str]
+    everywhere: Workspace, empty_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["lint", "--select", "FM104"]) == 1
     paths = [line.split(":")[0] for line in capsys.readouterr().out.splitlines()[::2]]
-    assert paths == [
-        "claude-user/hosted/SKILL.md",
-        "skills/own/SKILL.md",
-        "team/mounted/SKILL.md",
-    ]
+    assert sorted(paths) == sorted(
+        [
+            f"{empty_home}/.claude/skills/hosted/SKILL.md",
+            "skills/own/SKILL.md",
+            f"{tmp_path}/team/mounted/SKILL.md",
+        ]
+    )
 
 
 def test_only_files_of_the_workspace_are_repaired(
@@ -108,7 +110,7 @@ def test_cards_of_sources_are_checked_and_a_source_that_fails_is_one_line(
     assert run(["lint", "--select", "SRC,SZ"]) == 1
     out, err = capsys.readouterr()
     card, hint, source = out.splitlines()
-    assert card.startswith("cards/database-")
+    assert card.startswith(f"{sourced.state}/cards/database-")
     assert "far.md:7:1: SZ801" in card
     assert "hint" in hint
     assert source == "gone:1:1: SRC901 cannot be read: No such file or directory"

@@ -117,6 +117,14 @@ def lower_case_name(workspace: Path) -> Kind:
     return "skill"
 
 
+def left_to_the_user(workspace: Path) -> Kind:
+    folder = workspace / ".agents/skills/example"
+    folder.mkdir(parents=True)
+    about = "description: Draws a chart from a table of numbers."
+    (folder / "SKILL.md").write_bytes(skill(about, "disable-model-invocation: true"))
+    return "skill"
+
+
 FOLDERS: dict[str, Callable[[Path], Kind]] = {
     "IO201": dangling_link,
     "IO202": link_to_the_outside,
@@ -124,6 +132,7 @@ FOLDERS: dict[str, Callable[[Path], Kind]] = {
     "IO204": folder_named_as_a_skill,
     "IO205": name_in_latin_1,
     "SK315": lower_case_name,
+    "SK317": left_to_the_user,
 }
 """Codes that are about where a file is or what it is called."""
 

@@ -105,6 +105,34 @@ def test_a_description_has_20_to_1024_characters(size: int, expected: list[str])
     assert codes("name: charts", f"description: {'d' * size}") == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("画图", ["SK306"]), ("根据数字表格绘制图表。", []), ("表からグラフを描く", ["SK306"])],
+)
+def test_a_character_of_chinese_japanese_or_korean_says_as_much_as_two(
+    text: str, expected: list[str]
+) -> None:
+    assert codes("name: charts", f"description: {text}") == expected
+
+
+def test_the_limit_of_hosts_counts_each_character_once() -> None:
+    assert codes("name: charts", f"description: {'图' * 1024}") == []
+    assert codes("name: charts", f"description: {'图' * 1025}") == ["SK305"]
+
+
+def test_when_to_use_makes_up_for_a_short_description() -> None:
+    front = ("name: charts", "description: Charts.", "when_to_use: Numbers are to be drawn.")
+    assert codes(*front) == []
+
+
+@pytest.mark.parametrize(("size", "expected"), [(515, []), (516, ["SK305"])])
+def test_description_and_when_to_use_together_fit_the_listing_of_claude_code(
+    size: int, expected: list[str]
+) -> None:
+    front = ("name: charts", f"description: {'d' * 1018}", f"when_to_use: {'w' * size}")
+    assert codes(*front) == expected
+
+
 @pytest.mark.parametrize("tag", ["<chart>", "</chart>", "<br/>", '<a href="x">', "<my-tag>"])
 def test_a_tag_in_the_description_is_found(tag: str) -> None:
     front = ("name: charts", f"description: 'Draws a {tag} from a table.'")

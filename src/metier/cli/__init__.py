@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import click
 
 from metier import __version__
+from metier.cli.options import shared_options
 from metier.cli.usage import usage_message
 from metier.core.nearest import nearest
 from metier.core.paths import is_utf8
@@ -101,7 +102,8 @@ class _LazyGroup(click.Group):
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="metier")
-def group() -> None:
+@click.pass_context
+def group(context: click.Context, /, **given: Any) -> None:
     """Know which skills, abilities, cards and agents exist in your folders, decide by written rules
     which of them a task needs, hand over just that much text within a token budget, run the agents
     so that a crash loses nothing, and prove every decision afterwards.
@@ -109,7 +111,19 @@ def group() -> None:
     Data goes to standard output, everything else to standard error. Exit codes: 0 done;
     1 findings, unresolved, or a failed run; 2 wrong usage or configuration; 3 a decision is
     pending; 130 cancelled.
+
+    The options below stand before the command or after it; what stands after it wins.
     """
+    name = context.invoked_subcommand or ""
+    command = group.get_command(context, name)
+    known = {parameter.name for parameter in command.params} if command is not None else set()
+    for option in shared_options():
+        if given[option.name or ""] and option.name not in known:
+            context.fail(f"'{name}' takes no {option.opts[-1]}")
+    context.default_map = {name: {key: value for key, value in given.items() if value}}
+
+
+group.params += shared_options()
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -179,7 +193,7 @@ def _report(error: Exception, arguments: Sequence[str]) -> int:
         _print_error(error.message, error.code, error.where, error.hint)
         return error.exit_code
     if isinstance(error, click.ClickException):
-        named = arguments[:1] if arguments and arguments[0] in COMMANDS else ()
+        named = [one for one in arguments if one in COMMANDS][:1]
         hint = " ".join(("metier", *named, "--help"))
         _print_error(usage_message(error), "USAGE", "", hint)
         return 2

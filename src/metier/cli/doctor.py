@@ -19,6 +19,7 @@ from metier.cli.layout import flowed, words
 from metier.cli.lint_settings import settings_findings
 from metier.cli.refresh import failed_sources
 from metier.cli.session import Session, counted, metier_command
+from metier.cli.shown import ShownPaths
 from metier.config.git import is_tracked
 from metier.discover.hosts import HOSTS
 from metier.errors import MetierError
@@ -114,7 +115,7 @@ def _catalogue(session: Session, catalog: Catalog) -> Iterator[Check]:
     yield _hosts(catalog)
     yield from _left_out(catalog)
     for issue in _wrong_settings(catalog):
-        detail = f"{issue.path}:{issue.line}: {issue.message}"
+        detail = f"{ShownPaths(catalog)(issue.path)}:{issue.line}: {issue.message}"
         yield Check(issue.code, "warning", detail, issue.hint)
     yield _findings(catalog)
     if catalog.room is not None and catalog.room.info(FILE_NAME) is not None:
@@ -180,7 +181,7 @@ def _host_folder(catalog: Catalog, folder: str) -> str:
 
 
 def _left_out(catalog: Catalog) -> Iterator[Check]:
-    excluded = catalog.excluded()
+    excluded = catalog.excluded(ShownPaths(catalog))
     if not excluded:
         yield Check("left out", "ok", "nothing")
         return

@@ -166,9 +166,9 @@ class _Checked(NamedTuple):
 def _checked(
     session: Session, reading: Reading, places: Places, wants: Callable[[Issue], bool]
 ) -> _Checked:
-    places.note_users(reading)
+    places.note(reading)
     with session.progress("checking") as on_progress:
-        linted = lint_files(reading, on_progress)
+        linted = lint_files(reading, on_progress, places.shown)
     repairs = plan_repairs(_repairable(reading, places), linted.issues, wants)
     return _Checked(reading, linted, repairs)
 

@@ -2,6 +2,7 @@
 
 import os
 
+from metier.cli.shown import shown_file
 from metier.core.paths import is_inside
 from metier.values.files import Reading
 
@@ -13,9 +14,11 @@ class Places:
         self._workspace = workspace
         self._named = named
         self._users: set[str] = set()
+        self._files: dict[str, str] = {}
 
-    def note_users(self, reading: Reading) -> None:
-        """Remember which documents are the user's own, and not the workspace's."""
+    def note(self, reading: Reading) -> None:
+        """Remember the files, and which of them are the user's own and not the workspace's."""
+        self._files = {found.path: found.file for found in reading.found}
         self._users = {found.path for found in reading.found if found.origin == "user"}
 
     def is_own(self, path: str) -> bool:
@@ -32,9 +35,8 @@ class Places:
         return self._named or is_inside(file, self._workspace)
 
     def shown(self, path: str) -> str:
-        """A path of a finding relative to the current folder, so that it can be opened."""
-        file = os.path.join(self._workspace, path)
-        here = os.path.realpath(os.getcwd()) == self._workspace
-        if self._named or here or not os.path.lexists(file):
+        """A path of a finding as it can be opened; what was named stays as it was written."""
+        file = self._files.get(path) or os.path.join(self._workspace, path)
+        if self._named or not path or not os.path.lexists(file):
             return path
-        return os.path.relpath(file).replace(os.sep, "/")
+        return shown_file(file, self._workspace)

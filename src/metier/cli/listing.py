@@ -9,6 +9,7 @@ from click.shell_completion import CompletionItem
 
 from metier.catalog import Catalog
 from metier.cli.session import Session, complete_names, metier_command
+from metier.cli.shown import row_json
 from metier.errors import UsageError
 from metier.values.agents import STANDARD
 from metier.values.documents import Ability
@@ -31,7 +32,9 @@ def _complete(_ctx: Any, _parameter: Any, incomplete: str) -> list[CompletionIte
     metavar="[KIND]",
     shell_complete=_complete,
 )
-@click.option("--search", metavar="TEXT", help="Only those with TEXT in name or description.")
+@click.option(
+    "--search", metavar="TEXT", help="Only those with TEXT in name, description or when_to_use."
+)
 @click.option("--capability", metavar="CAPABILITY", help="Only skills that provide it.")
 @click.option(
     "--agent",
@@ -67,7 +70,7 @@ def command(
             session.note_unknown_agent(catalog, agent)
             rows = _by_priority(catalog, rows, agent, tags)
         if session.as_json:
-            session.print_json([row.to_json() for row in rows])
+            session.print_json([row_json(row) for row in rows])
             return
         if not rows:
             asked = bool(search is not None or capability is not None or agent or tags)
@@ -80,7 +83,7 @@ def command(
             return
         session.print_table(
             ["name", "path", "description"],
-            [[_label(row), row.path, row.description] for row in rows],
+            [[_label(row), session.shown(row.file), row.routing_text] for row in rows],
         )
 
 
@@ -106,7 +109,7 @@ def _print_abilities(session: Session, rows: list[Row]) -> None:
     for row in rows:
         ability = Ability.of(row.data, content="")
         label = _label(row) if ability.enabled else f"{_label(row)} (disabled)"
-        path = [] if is_narrow else [row.path]
+        path = [] if is_narrow else [session.shown(row.file)]
         tags = ", ".join(ability.tags)
         table.append([label, str(ability.priority), tags, *path, row.description])
     path = [] if is_narrow else ["path"]
@@ -114,4 +117,6 @@ def _print_abilities(session: Session, rows: list[Row]) -> None:
 
 
 def _label(row: Row) -> str:
-    return f"{row.handle} (shadowed)" if row.state == "shadowed" else row.handle
+    marks = ["shadowed"] if row.state == "shadowed" else []
+    marks += ["started by you only"] if row.is_manual else []
+    return f"{row.handle} ({', '.join(marks)})" if marks else row.handle

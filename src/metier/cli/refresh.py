@@ -2,6 +2,7 @@
 
 from metier.catalog import Catalog, Refreshed
 from metier.cli.session import Session, counted, metier_command
+from metier.cli.shown import ShownPaths
 from metier.hooks.journal import STATE
 from metier.storage.places import state_room, user_room
 from metier.values.files import KINDS, PLURAL
@@ -23,13 +24,19 @@ def command(session: Session) -> None:
 
             prepare_hooks(session)
         if session.as_json:
-            session.print_json(refreshed.to_json())
+            shown = ShownPaths(catalog)
+            found = {
+                "exclusions": [one.to_json() for one in catalog.excluded(shown)],
+                "issues": [shown.issue(one) for one in catalog.issues(shown)],
+            }
+            session.print_json({**refreshed.to_json(), **found})
             return
         session.note(f"{'built' if is_new else 'refreshed'} {catalog.store.path}")
         for line in summary(refreshed):
             session.tell(line)
         for issue in failed_sources(catalog):
-            session.tell(f"warning: source {issue.path}: {issue.message} ({issue.code})")
+            source = f"source {issue.path}: " if issue.code == "SRC901" else ""
+            session.tell(f"warning: {source}{issue.message} ({issue.code})")
 
 
 def _is_hook_used(workspace: str) -> bool:
@@ -54,7 +61,5 @@ def summary(refreshed: Refreshed) -> list[str]:
 
 
 def failed_sources(catalog: Catalog) -> list[Issue]:
-    """The sources of cards that the last refresh could not read."""
-    if not catalog.config.capabilities.sources:
-        return []
-    return [issue for issue in catalog.issues() if issue.code == "SRC901"]
+    """What the last refresh could not read: sources of cards, and patterns that match nothing."""
+    return catalog.source_issues

@@ -17,6 +17,8 @@ from click.shell_completion import CompletionItem
 from metier.boundary import NONE, RECORD, VARIABLE, Boundary, check_digest, read_boundary
 from metier.catalog import Catalog, Refreshed, workspace_of
 from metier.cli.layout import wrapped
+from metier.cli.options import shared_options
+from metier.cli.shown import shown_file
 from metier.config import Config, Settings, read_settings
 from metier.core.escapes import escaped_json
 from metier.core.nearest import nearest
@@ -168,6 +170,10 @@ class Session:
 
             yield advance
 
+    def shown(self, file: str) -> str:
+        """A file as it can be opened from the current folder."""
+        return shown_file(file, self.workspace())
+
     def note(self, text: str) -> None:
         """A line for people, on standard error."""
         if not self.quiet:
@@ -217,7 +223,7 @@ def names_from_catalog(
     context: click.Context, ask: Callable[[Catalog], list[str]], incomplete: str
 ) -> list[CompletionItem]:
     """Names that complete what was typed; nothing when there is no catalogue to ask."""
-    root = context.params.get("root")
+    root = context.params.get("root") or context.find_root().params.get("root")
     try:
         if not state_room(workspace_of(root)).exists():
             return []
@@ -293,9 +299,8 @@ def metier_command(
 
 
 def _common_options(*, catalog: bool, for_host: bool) -> list[click.Parameter]:
-    options: list[click.Parameter] = [
-        click.Option(["--json", "as_json"], is_flag=True, help="Print JSON.")
-    ]
+    as_json, *others = shared_options()
+    options: list[click.Parameter] = [as_json]
     if catalog:
         options.append(
             click.Option(["--no-refresh"], is_flag=True, help="Do not look for changes first.")
@@ -303,23 +308,7 @@ def _common_options(*, catalog: bool, for_host: bool) -> list[click.Parameter]:
     if not for_host:
         text = "Review what the workspace may do, and trust it for this command only."
         options.append(click.Option(["--trust-once"], is_flag=True, help=text))
-    return [
-        *options,
-        click.Option(
-            ["--root"],
-            metavar="DIR",
-            type=click.Path(file_okay=False),
-            help="The workspace (default: this folder).",
-        ),
-        click.Option(
-            ["--config", "config_file"],
-            metavar="FILE",
-            type=click.Path(),
-            help="Settings to use.",
-        ),
-        click.Option(["-q", "--quiet"], is_flag=True, help="Print data only."),
-        click.Option(["-v", "--verbose"], is_flag=True, help="Show tracebacks."),
-    ]
+    return [*options, *others]
 
 
 def run_called(catalog: Catalog, wanted: str) -> str:

@@ -10,6 +10,7 @@ from click.shell_completion import CompletionItem
 
 from metier.catalog import Catalog
 from metier.cli.session import Session, counted, metier_command, names_from_catalog
+from metier.cli.shown import ShownPaths, row_json
 from metier.core.budget import pages
 from metier.core.text import printable
 from metier.errors import NotFoundError, UsageError
@@ -94,16 +95,17 @@ def _show_document(
 ) -> None:
     row = _row(catalog, kind, wanted)
     others = [other.id for other in catalog.find(kind, wanted) if other != row]
-    issues = catalog.issues_of(row)
+    shown = ShownPaths(catalog)
+    issues = catalog.issues_of(row, shown)
     body = catalog.document(row).body
     which: dict[str, int] = {}
     if page is not None:
         body, which = _page(page, pages(body, max_tokens, catalog.count_tokens))
     if session.as_json:
-        details = {"body": body, "findings": [issue.to_json() for issue in issues]}
-        session.print_json({**row.to_json(), **details, "others": others, **which})
+        details = {"body": body, "findings": [shown.issue(issue) for issue in issues]}
+        session.print_json({**row_json(row), **details, "others": others, **which})
         return
-    facts = _facts(row)
+    facts = _facts(row, shown)
     facts += [("page", f"{which['page']} of {which['pages']}")] if which else []
     facts += [("finding", f"{issue.code} {issue.message}") for issue in issues]
     facts += [("also", other) for other in others]
@@ -129,16 +131,16 @@ def _page(number: int, pages: Sequence[str]) -> tuple[str, dict[str, int]]:
     return pages[number - 1], {"page": number, "pages": len(pages)}
 
 
-def _facts(row: Row) -> list[tuple[str, str]]:
+def _facts(row: Row, shown: ShownPaths) -> list[tuple[str, str]]:
     facts = [("id", row.id)]
     if row.name != row.handle or row.kind == "skill":
         facts.append(("name", row.name))
     facts += [("description", row.description)]
-    facts += [("file", row.path), ("source", row.source), ("state", row.state)]
+    facts += [("file", shown(row.path)), ("source", row.source), ("state", row.state)]
     if row.reason:
         facts.append(("reason", row.reason))
     if row.twin:
-        facts.append(("shadowed by", row.twin))
+        facts.append(("shadowed by", shown(row.twin)))
     if row.capabilities:
         facts.append(("provides", ", ".join(row.capabilities)))
     for key, value in row.data.items():

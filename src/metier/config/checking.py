@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 from typing import Any
 
 from metier.errors import ConfigError
@@ -87,14 +88,21 @@ def _mounts(value: Any, source: str) -> tuple[Mount, ...]:
         if set(entry) - {"path", "label"}:
             raise _wrong("mounts", wanted, source)
         path = os.path.expanduser(entry["path"])
-        label = entry.get("label", os.path.basename(path.rstrip("/")))
+        label = entry.get("label", _label(path))
         if not isinstance(label, str) or not label or "/" in label:
-            raise _wrong("mounts", "labels without '/'", source)
+            raise _wrong("mounts", "given a label without '/'", source)
         mounts.append(Mount(path=path, label=label))
     labels = [mount.label for mount in mounts]
     if len(set(labels)) < len(labels):
         raise ConfigError("two mounts have one label", where=source, hint="give each a 'label'")
     return tuple(mounts)
+
+
+def _label(path: str) -> str:
+    """What a mount is called: after its folder, or the one above all that its pattern matches."""
+    first, *others = re.split(r"/(?=[^/]*[*?\[])", path.rstrip("/"), maxsplit=1)
+    label = os.path.basename(first)
+    return "" if others and label in (".", "..") else label
 
 
 def _wrong(key: str, wanted: str, source: str) -> ConfigError:

@@ -1,5 +1,6 @@
 """Raw values as typed ones; what has another type becomes the default."""
 
+from collections.abc import Mapping
 from typing import Any
 
 
@@ -25,6 +26,11 @@ def integer_of(value: Any, default: int) -> int:
 
 def number_of(value: Any, default: float) -> float:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else default
+
+
+def is_manual(data: Mapping[str, Any]) -> bool:
+    """Whether the front matter of a skill says that only the user starts it."""
+    return str(data.get("disable-model-invocation")).lower() == "true"
 
 
 def mapping_of(value: Any) -> dict[str, Any]:

@@ -41,6 +41,16 @@ def canonical_id(name: str, folder: str) -> str:
     return f"{name}::{folder}"
 
 
+def plugin_name(plugin: str, name: str) -> str:
+    """What a skill is called that a plugin brings along: `plugin:name`."""
+    return f"{plugin}:{name}" if plugin and not name.startswith(f"{plugin}:") else name
+
+
+def name_in_plugin(name: str, plugin: str) -> str:
+    """The name of a skill without that of its plugin."""
+    return name.removeprefix(f"{plugin}:") if plugin else name
+
+
 def stable_hash(candidate_id: str) -> str:
     """What decides between candidates that are equal in all else: SHA-256, in hexadecimal."""
     return hashlib.sha256(candidate_id.lower().encode()).hexdigest()

@@ -16,6 +16,13 @@ def nearest(wanted: str, known: Iterable[str], *, likeness: float = 0.6) -> str:
     return next(iter(get_close_matches(wanted, list(known), n=1, cutoff=likeness)), "")
 
 
+def nearest_name(wanted: str, names: Iterable[str]) -> str:
+    """The same for names of documents; a skill of a plugin, `plugin:name`, is near its `name`."""
+    known = list(names)
+    in_plugin = next((one for one in known if one.endswith(f":{wanted}")), "")
+    return in_plugin or nearest(wanted, known)
+
+
 class Nearest:
     """The same for the first of many words: to look for all of them would take too long."""
 

@@ -28,9 +28,9 @@ def stems(text: str) -> list[str]:
     return list(filter(None, stemmed))
 
 
-def prose_stems(name: str, description: str) -> list[str]:
+def prose_stems(name: str, routing_text: str) -> list[str]:
     """The stems by which a skill is found in words."""
-    return stems(f"{name} {description}")
+    return stems(f"{name} {routing_text}")
 
 
 def label_stems(name: str, folder: str) -> list[str]:

@@ -71,6 +71,27 @@ _HIDDEN = frozenset(
 """Direction, zero-width and line characters; not U+200D, which joins emoji."""
 
 
+def is_cjk(char: str) -> bool:
+    """Whether it is a character of Chinese, Japanese or Korean, which need no spaces for words."""
+    return char >= "\u3040" and any(first <= char <= last for first, last in _CJK)
+
+
+_CJK = (
+    ("\u3040", "\u30ff"),  # Hiragana, Katakana
+    ("\u31f0", "\u31ff"),
+    ("\u3400", "\u4dbf"),  # ideographs
+    ("\u4e00", "\u9fff"),
+    ("\uac00", "\ud7a3"),  # Hangul
+    ("\uf900", "\ufaff"),
+    ("\U00020000", "\U0003fffd"),
+)
+
+
+def routing_text(description: str, when_to_use: str) -> str:
+    """What a skill is found by, joined as Claude Code joins it."""
+    return f"{description} - {when_to_use}" if when_to_use else description
+
+
 def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
     """Shared elements over all elements; 0.0 when both are empty."""
     union = len(left | right)

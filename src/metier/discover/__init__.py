@@ -6,6 +6,7 @@ from metier.discover.roots import (
     roots_of_user,
     skill_root,
     source_root,
+    unmatched_patterns,
 )
 from metier.discover.walk import LARGEST, discover
 
@@ -17,4 +18,5 @@ __all__ = [
     "roots_of_user",
     "skill_root",
     "source_root",
+    "unmatched_patterns",
 ]

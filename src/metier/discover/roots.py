@@ -3,12 +3,13 @@
 import os
 from collections.abc import Sequence
 
-from metier.config import Config
+from metier.config import Config, Mount
 from metier.core.paths import is_inside
 from metier.discover.hosts import FIRST_MOUNT_RANK, HOSTS
+from metier.discover.patterns import fixed_part, is_pattern, matching
 from metier.discover.walk import SKILL_NAMES
 from metier.errors import UsageError
-from metier.values.files import KINDS, Kind, Origin, Root
+from metier.values.files import KINDS, PLURAL, Kind, Origin, Root
 
 FIRST_USER_RANK = 5_000
 """After the folders of the workspace, before untrusted ones."""
@@ -38,16 +39,30 @@ def roots_of_user(config: Config, home: str) -> list[Root]:
 def _mounted(config: Config, workspace: str) -> list[Root]:
     roots = []
     for rank, mount in enumerate(config.mounts, start=FIRST_MOUNT_RANK):
-        path = os.path.realpath(os.path.join(workspace, mount.path))
-        root = skill_root(path, label=mount.label, rank=rank)
-        roots.append(root._replace(origin=mount.origin))
+        for path, prefix in _folders_of_mount(mount, workspace):
+            root = skill_root(path, label=mount.label, rank=rank, prefix=prefix)
+            roots.append(root._replace(origin=mount.origin))
     return roots
+
+
+def _folders_of_mount(mount: Mount, workspace: str) -> list[tuple[str, str | None]]:
+    """The folders of a mount; each that matches a pattern, with what stands before its paths."""
+    folders = [os.path.join(workspace, one) for one in matching([mount.path], workspace)]
+    if not is_pattern(mount.path, workspace):
+        return [(os.path.realpath(one), None) for one in folders]
+    above = os.path.join(workspace, fixed_part(mount.path))
+    return [
+        (os.path.realpath(one), f"{mount.label}/{os.path.relpath(one, above)}/") for one in folders
+    ]
 
 
 def _user_roots(config: Config) -> list[Root]:
     """The folders outside every workspace that the user's own settings name."""
     roots = []
-    for rank, (kind, folder) in enumerate(config.user_folders, start=FIRST_USER_RANK):
+    folders = [
+        (kind, one) for kind, folder in config.user_folders for one in matching([folder], "/")
+    ]
+    for rank, (kind, folder) in enumerate(folders, start=FIRST_USER_RANK):
         path = os.path.realpath(folder)
         label = os.path.basename(path)
         roots.append(Root(kind, path, path, label, rank, f"{label}/", origin="user"))
@@ -56,7 +71,7 @@ def _user_roots(config: Config) -> list[Root]:
 
 def _kind_roots(kind: Kind, folders: Sequence[str], workspace: str, origin: Origin) -> list[Root]:
     roots = []
-    for rank, folder in enumerate(folders):
+    for rank, folder in enumerate(matching(folders, workspace)):
         path = os.path.realpath(os.path.join(workspace, folder))
         inside = is_inside(path, workspace)
         is_confined = kind == "card" or origin == "untrusted"
@@ -74,6 +89,24 @@ def _kind_roots(kind: Kind, folders: Sequence[str], workspace: str, origin: Orig
             )
         )
     return roots
+
+
+def unmatched_patterns(workspace: str, config: Config) -> list[tuple[str, str]]:
+    """The settings that name folders by a pattern that none matches: key and pattern."""
+    named = [
+        *(("mounts", mount.path, workspace) for mount in config.mounts),
+        *((f"folders.{PLURAL[kind]}", one, "/") for kind, one in config.user_folders),
+        *(
+            (f"folders.{PLURAL[kind]}", one, workspace)
+            for kind, folders in _folders(config).items()
+            for one in folders
+        ),
+    ]
+    return [
+        (key, folder)
+        for key, folder, base in named
+        if is_pattern(folder, base) and not matching([folder], base)
+    ]
 
 
 def _prefix(folder: str) -> str:
@@ -141,7 +174,7 @@ def _of_folder(
         return [_root(known, real, path, rank)]
     roots = [_root("skill", real, path, rank)]
     for other, folders in _folders(config).items():
-        for folder in folders:
+        for folder in matching(folders, real):
             below = os.path.join(real, folder)
             if kind is None and not os.path.isabs(folder) and os.path.isdir(below):
                 shown = os.path.join(path, folder)
@@ -175,7 +208,7 @@ def _kind_of_file(folder: str, name: str, workspace: str, config: Config) -> Kin
 
 def _kind_by_folder(real: str, workspace: str, config: Config) -> Kind | None:
     for kind, folders in _folders(config).items():
-        for folder in folders:
+        for folder in matching(folders, workspace):
             if is_inside(real, os.path.realpath(os.path.join(workspace, folder))):
                 return kind
     return None

@@ -14,6 +14,7 @@ from operator import itemgetter
 
 from metier.core.paths import is_inside, is_markdown, is_utf8, without_md
 from metier.discover.hosts import PROJECT_HOSTS, USER_HOSTS
+from metier.discover.plugins import PLUGIN_FOLDER, Plugins
 from metier.values.files import UNTRUSTED_RANK, Found, Kind, Origin, Root
 from metier.workspace import MARKS, is_root
 
@@ -36,7 +37,7 @@ NOT_ENTERED = frozenset(
     }
 )  # fmt: skip
 _VENV_MARK = "pyvenv.cfg"
-_TELLING = frozenset({*SKILL_NAMES, *MARKS, _VENV_MARK})
+_TELLING = frozenset({*SKILL_NAMES, *MARKS, _VENV_MARK, PLUGIN_FOLDER})
 """Names that say what a folder is."""
 _OTHER_SEPARATOR = os.sep != "/"
 _LARGEST = 1 << 20
@@ -103,6 +104,7 @@ class _Walk:
         self._visited: list[str] = []
         self._bounds = [root.boundary]
         """What links may lead to: the boundary, and the linked folders that are the user's."""
+        self._plugins = Plugins(root)
 
     def run(self) -> list[Found]:
         is_deep = self._root.kind == "skill" and not self._root.only
@@ -113,7 +115,7 @@ class _Walk:
         self._descend(self._root.path)
         while self._linked_folders:
             self._follow(sorted(self._linked_folders))
-        return self._one_of_a_folder()
+        return self._plugins.named(self._one_of_a_folder())
 
     def _one_of_a_folder(self) -> list[Found]:
         """Refuse `skill.md`, and every other spelling, where one stands beside it that counts."""
@@ -189,6 +191,8 @@ class _Walk:
                     return []
                 if name in MARKS:
                     is_marked = True
+                elif name == PLUGIN_FOLDER:
+                    self._meet_plugin(entry, top, shown_as)
                 else:
                     documents.append(entry)
             elif entry.is_dir(follow_symlinks=False):
@@ -202,6 +206,12 @@ class _Walk:
             path = entry.path
             self._meet(entry, path if shown_as is None else shown_as + path[len(top) :])
         return folders
+
+    def _meet_plugin(self, marker: "os.DirEntry[str]", top: str, shown_as: str | None) -> None:
+        if marker.is_dir(follow_symlinks=False):
+            folder = self._visited[-1]
+            shown = folder if shown_as is None else shown_as + folder[len(top) :]
+            self._plugins.meet(marker.path, shown)
 
     def _is_another_root(self, folder: str) -> bool:
         """Whether a folder of the workspace is the root of another one: trust ends there."""

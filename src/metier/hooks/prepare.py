@@ -12,6 +12,7 @@ from metier.config import Config, read_settings, user_settings, users_config
 from metier.config.capabilities import to_json
 from metier.config.owners import main_worktree
 from metier.config.record import TrustRecord
+from metier.discover.patterns import watched
 from metier.errors import ConfigError
 from metier.hooks.journal import STATE, Journal
 from metier.hooks.verdict import allow, forbid, stamps_of
@@ -116,7 +117,8 @@ def depended_on(boundary: Boundary) -> list[str]:
     """Every file that the user's trust in a workspace depends on, whether it is there or not."""
     workspace = boundary.workspace
     names = [SETTINGS_FILE, "pyproject.toml", *([".git"] if main_worktree(workspace) else [])]
-    named = [*names, *boundary.config.agents, *boundary.trust.files, *boundary.trust.agents]
+    folders = watched(boundary.config.agents, workspace)
+    named = [*names, *folders, *boundary.trust.files, *boundary.trust.agents]
     return [
         TrustRecord(workspace=workspace).path,
         user_settings(),
@@ -129,7 +131,10 @@ def _always(catalog: Catalog) -> list[str]:
     workspace = catalog.workspace
     settings = [os.path.join(workspace, name) for name in (SETTINGS_FILE, "pyproject.toml")]
     cards = [row[0] for row in catalog.store.rows("SELECT file FROM document WHERE kind = 'card'")]
-    return [*settings, user_settings(), *catalog.folders(), *cards[:MOST_FOLDERS]]
+    config = catalog.config
+    named = watched([*config.abilities, *config.cards, *config.agents], workspace)
+    above = [os.path.join(workspace, one) for one in named]
+    return [*settings, user_settings(), *catalog.folders(), *above, *cards[:MOST_FOLDERS]]
 
 
 def keep_settings(catalog: Catalog) -> None:
@@ -146,8 +151,8 @@ def _write_watched(room: Room, always: Sequence[str], documents: Iterable[str]) 
     above = Counter(os.path.dirname(os.path.dirname(file)) for file in documents)
     above.update(os.path.dirname(file) for file in documents if not file.endswith("SKILL.md"))
     folders = [path for path, _ in sorted(above.most_common(MOST_FOLDERS))]
-    watched = dict.fromkeys([*always, *folders])
-    lines = [_line(path) for path in watched if "\n" not in path]
+    paths = dict.fromkeys([*always, *folders])
+    lines = [_line(path) for path in paths if "\n" not in path]
     room.write(STATE, "\n".join(lines).encode(errors="surrogateescape"))
 
 

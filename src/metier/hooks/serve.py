@@ -173,7 +173,7 @@ class _Answer:
         suggestions = self.settings["skillSuggestions"]
         if suggestions and self._asked.prompt:
             threshold = self.settings["skillThreshold"]
-            self._skills = suggest(self._catalogue, messages, suggestions, threshold)
+            self._skills = suggest(self._catalogue, messages, suggestions, threshold, self._host)
         text = self._composed()
         if not self._is_silent():
             return text

@@ -1,4 +1,4 @@
-"""The skills that fit a prompt best: BM25 over name and description, from stored postings. Light.
+"""The skills that fit a prompt best: BM25 over name and routing text, from stored postings. Light.
 
 A long prompt costs no more than a short one: only its rarest words count, and only so many
 postings are read. What that costs in hits is measured in `benchmarks/hooks.py`.
@@ -9,7 +9,9 @@ from __future__ import annotations
 import sys
 
 from metier.core.bm25 import K1, B, idf
+from metier.core.invocation import honours_the_switch
 from metier.core.stems import stems
+from metier.core.text import routing_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,11 +48,16 @@ class Suggestion:
 
 
 def suggest(
-    catalogue: ReadOnlyCatalogue, messages: Sequence[str], most: int, threshold: float
+    catalogue: ReadOnlyCatalogue,
+    messages: Sequence[str],
+    most: int,
+    threshold: float,
+    host: str | None = None,
 ) -> list[Suggestion]:
     """The skills that fit the prompt, the last of `messages`; those above the threshold first.
 
-    A score of 1 is what one word says that a single skill has; words in a name count more.
+    A score of 1 is what one word says that a single skill has; words in a name count more. Skills
+    that only the user starts are left out, unless `host` starts them all the same.
     """
     counted = catalogue.setting("stems")
     if not counted or not messages:
@@ -62,16 +69,23 @@ def suggest(
     scores = _scores(catalogue, terms, total, length / total)
     unit = idf(total, 1) * max(1.0, len(terms) / FEW_TERMS) ** 0.5
     best = sorted(scores, key=lambda key: (-scores[key], key))[: max(_LOOKED_AT, 4 * most)]
+    offered = "NOT manual" if honours_the_switch(host) else "1"
     rows = catalogue.rows_for(
-        "SELECT key, name, description, path, iif(source = 'workspace', '', file)"
+        "SELECT key, name, description, when_to_use, path, iif(source = 'workspace', '', file)"
         " FROM document JOIN skill_size USING (key)"
-        " WHERE state = 'active' AND origin != 'untrusted' AND safe AND key",
+        f" WHERE state = 'active' AND origin != 'untrusted' AND safe AND {offered} AND key",
         best,
     )
     weights = {stem: idf(total, found) for stem, found in terms}
     suggestions = [
-        Suggestion(name, text, path, file, round(scores[key] / unit + _bonus(name, weights), 6))
-        for key, name, text, path, file in rows
+        Suggestion(
+            name,
+            routing_text(about, when),
+            path,
+            file,
+            round(scores[key] / unit + _bonus(name, weights), 6),
+        )
+        for key, name, about, when, path, file in rows
     ]
     suggestions.sort(key=lambda one: (-one.score, one.path))
     return _judged(suggestions[: most + 1], most, threshold)

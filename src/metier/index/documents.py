@@ -10,8 +10,11 @@ from metier.values.rows import Row
 
 _COLUMNS = (
     "kind, handle, name, description, path, source, state, reason, twin, file, sha256,"
-    " json_array_length(issues) + (twin != ''), capabilities, data, origin"
+    " json_array_length(issues) + (twin != ''), capabilities, data, origin, plugin"
 )
+
+SEARCHED = "name || char(10) || description || char(10) || when_to_use"
+"""What `search` looks into."""
 
 
 def list_documents(
@@ -24,8 +27,8 @@ def list_documents(
 ) -> list[Row]:
     """Active documents by name; `shadowed` adds those that another one hides.
 
-    `search` is looked for in name and description, whatever the case; `capability` must be
-    equal to the last letter.
+    `search` is looked for in name, description and `when_to_use`, whatever the case; `capability`
+    must be equal to the last letter.
     """
     state = "state IN ('active', 'shadowed')" if shadowed else "state = 'active'"
     tables, where, parameters = filtered(store, search, capability)
@@ -44,7 +47,7 @@ def filtered(
         parameters.append(capability)
     if search:
         store.connection.create_function("folded", 1, str.casefold, deterministic=True)
-        where.append("instr(folded(name || char(10) || description), ?) > 0")
+        where.append(f"instr(folded({SEARCHED}), ?) > 0")
         parameters.append(search.casefold())
     return tables, where, parameters
 
@@ -136,6 +139,11 @@ def document_issues(store: Store, kind: Kind, path: str) -> list[Issue]:
     ]
 
 
+def files_by_path(store: Store) -> dict[str, str]:
+    """The file of every path that documents and findings have."""
+    return dict(store.rows("SELECT path, file FROM document"))
+
+
 def providers(store: Store, capability: str) -> list[str]:
     """The names of the active skills that declare `capability`, in ascending order."""
     rows = store.rows(
@@ -177,6 +185,7 @@ def select_rows(
             capabilities=tuple(json.loads(row[12])) if row[12] != "[]" else (),
             data_json=row[13],
             origin=row[14],
+            plugin=row[15],
         )
         for row in rows
     ]

@@ -138,4 +138,14 @@ MIGRATIONS: tuple[Migration, ...] = (
             "DELETE FROM setting",  # not built any more: all is read again
         ),
     ),
+    Migration(
+        "when to use a skill, who may start it, and whose plugin it is in",
+        (
+            "ALTER TABLE document ADD COLUMN plugin TEXT NOT NULL DEFAULT ''",
+            "CREATE INDEX document_by_plugin ON document (plugin) WHERE plugin != ''",
+            "ALTER TABLE document ADD COLUMN when_to_use TEXT NOT NULL DEFAULT ''",
+            "ALTER TABLE document ADD COLUMN manual INTEGER NOT NULL DEFAULT 0",
+            "DELETE FROM setting",  # not built any more: all is read again
+        ),
+    ),
 )

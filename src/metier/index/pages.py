@@ -4,7 +4,7 @@ from bisect import bisect_right
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
-from metier.index.documents import filtered, select_rows
+from metier.index.documents import SEARCHED, filtered, select_rows
 from metier.index.store import Store
 from metier.values.files import Kind
 from metier.values.rows import Row
@@ -47,7 +47,7 @@ def page_of_documents(
 
 
 def _page_of_found(store: Store, kind: Kind, wanted: str, after: str, limit: int) -> Page:
-    """The page of those that have a text in name or description."""
+    """The page of those that have a text in what is searched."""
     with store.snapshot():
         found = [handle for handle, text in _texts(store, kind) if wanted in text]
         first = bisect_right(found, after)
@@ -69,7 +69,7 @@ def _texts(store: Store, kind: Kind) -> list[tuple[str, str]]:
         known = {}
         _TEXTS[store] = store.version(), known
     if kind not in known:
-        texts = "SELECT handle, name || char(10) || description FROM document"
+        texts = f"SELECT handle, {SEARCHED} FROM document"
         rows = store.rows(f"{texts} WHERE kind = ? AND state = 'active' ORDER BY handle", (kind,))
         known[kind] = [(handle, text.casefold()) for handle, text in rows]
     return known[kind]

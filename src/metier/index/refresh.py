@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from metier.core.collector import without_garbage_collection
+from metier.core.text import routing_text
 from metier.index.cards import CardRows
 from metier.index.postings import Postings
 from metier.index.settle import settle
@@ -15,7 +16,7 @@ from metier.values.files import KINDS, Entry, Found, Kind, Reading
 from metier.values.outcomes import Changes, Issue
 
 if TYPE_CHECKING:
-    from metier.values.documents import Card
+    from metier.values.documents import Card, Document
 
 OnProgress = Callable[[int, int], None]
 """Called with files read and files to read."""
@@ -27,8 +28,8 @@ _BATCH = 250
 _INSERT = """
     INSERT OR REPLACE INTO document (
         key, kind, path, rank, state, reason, source, file, sha256,
-        handle, name, description, capabilities, data, issues, origin
-    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        handle, name, description, capabilities, data, issues, origin, plugin, when_to_use, manual
+    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _IN_COLUMNS_OF_THEIR_OWN = frozenset({"name", "description"})
 _LINE_END = "\0"
@@ -88,13 +89,14 @@ def _refresh(
 def _lines(found: Sequence[Found]) -> list[str]:
     """All that tells one state of a file from another, in one line that ends with its path."""
     return [
-        f"{one.kind} {one.rank} {one.size} {one.mtime_ns} {one.ctime_ns} {one.refused} {one.path}"
+        f"{one.kind} {one.rank} {one.size} {one.mtime_ns} {one.ctime_ns} {one.refused}"
+        f" {one.plugin} {one.path}"
         for one in found
     ]
 
 
 def _at_of(line: str) -> _At:
-    kind, *_, path = line.split(" ", 6)
+    kind, *_, path = line.split(" ", 7)
     return kind, path
 
 
@@ -205,20 +207,20 @@ class _Update:
         """Note the rows whose file has changed; remove the rows of files that are gone."""
         for at in stale:
             row = self._connection.execute(
-                "SELECT key, handle, sha256, name, description FROM document"
+                "SELECT key, handle, sha256, name, description, when_to_use FROM document"
                 " WHERE kind = ? AND path = ?",
                 at,
             ).fetchone()
             if row is None:
                 continue
-            key, handle, sha256, name, description = row
+            key, handle, sha256, name, description, when_to_use = row
             self._groups.add((cast(Kind, at[0]), handle))
             if at[0] == "ability":
                 self._postings.remove(key)
             elif at[0] == "card":
                 self._cards.remove(key)
             elif at[0] == "skill":
-                self._stems.remove(key, name, description, at[1])
+                self._stems.remove(key, name, routing_text(description, when_to_use), at[1])
             if at in changed:
                 self._outdated[at] = key, sha256
             else:
@@ -237,7 +239,7 @@ class _Update:
             self._unsteady.add(_at(found))
         issues = _dump_issues(entry.issues) if entry.issues else "[]"
         if document is None:
-            return (*settled, "", "", "", "[]", "{}", issues, found.origin)
+            return (*settled, "", "", "", "[]", "{}", issues, found.origin, "", "", False)
         capabilities = entry.capabilities
         self._capabilities += [(capability, key) for capability in capabilities]
         self._postings.add(key, entry.words)
@@ -256,6 +258,8 @@ class _Update:
             _dump(data) if data else "{}",
             issues,
             found.origin,
+            found.plugin,
+            *_of_skill(document),
         )
 
     def _compete(self, handle: tuple[Kind, str]) -> None:
@@ -280,6 +284,13 @@ class _Update:
         self.added += 1
         self._next_key += 1
         return self._next_key - 1
+
+
+def _of_skill(document: "Document") -> tuple[str, bool]:
+    """When to use a skill, and whether only the user starts it."""
+    when_to_use: str = getattr(document, "when_to_use", "")
+    is_manual: bool = getattr(document, "is_manual", False)
+    return when_to_use, is_manual
 
 
 def _at(found: Found) -> _At:

@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from typing import NamedTuple, TypeAlias
 
 from metier.core.stems import label_stems, prose_stems
+from metier.core.text import routing_text
 from metier.index.store import Store
 
 Postings: TypeAlias = "array[int]"
@@ -32,7 +33,7 @@ class Size(NamedTuple):
     prose_distinct: int
     label_distinct: int
     safe: bool
-    """Whether a hook may name it: nothing in its name and description overrides instructions."""
+    """Whether a hook may name it: nothing in its name and routing text overrides instructions."""
 
 
 class StemPostings:
@@ -49,8 +50,8 @@ class StemPostings:
         self._removed: defaultdict[_At, set[int]] = defaultdict(set)
         self._sizes: list[Size] = []
 
-    def add(self, key: int, name: str, description: str, path: str) -> None:
-        found = prose_stems(name, description)
+    def add(self, key: int, name: str, routing_text: str, path: str) -> None:
+        found = prose_stems(name, routing_text)
         prose = Counter(found)
         labels = set(label_stems(name, _folder(path)))
         added = self._added[PROSE]
@@ -59,7 +60,7 @@ class StemPostings:
         added = self._added[LABEL]
         for stem in labels:
             added[stem] += (key, 1, len(labels))
-        safe = _is_safe(f"{name} {description} {path}")
+        safe = _is_safe(f"{name} {routing_text} {path}")
         self._sizes.append(Size(key, len(found), len(prose), len(labels), safe))
 
     def remove_all(self) -> None:
@@ -67,12 +68,12 @@ class StemPostings:
         self._connection.execute("DELETE FROM skill_size")
         self._is_new = True
 
-    def remove(self, key: int, name: str, description: str, path: str) -> None:
+    def remove(self, key: int, name: str, routing_text: str, path: str) -> None:
         """Forget a skill that was added, if it was, with just these texts."""
         if self._is_new:
             return
         self._connection.execute("DELETE FROM skill_size WHERE key = ?", (key,))
-        for stem in prose_stems(name, description):
+        for stem in prose_stems(name, routing_text):
             self._removed[PROSE, stem].add(key)
         for stem in label_stems(name, _folder(path)):
             self._removed[LABEL, stem].add(key)
@@ -88,8 +89,8 @@ class StemPostings:
     def write_missing(self) -> int:
         """Add the stems of all skills that have none, and write; how many there were."""
         missing = self._connection.execute(_MISSING).fetchall()
-        for key, name, description, path in missing:
-            self.add(key, name, description, path)
+        for key, name, description, when_to_use, path in missing:
+            self.add(key, name, routing_text(description, when_to_use), path)
         self.write(complete=True)
         return len(missing)
 
@@ -172,7 +173,7 @@ def _is_safe(text: str) -> bool:
 
 
 _MISSING = """
-    SELECT key, name, description, path FROM document LEFT JOIN skill_size USING (key)
+    SELECT key, name, description, when_to_use, path FROM document LEFT JOIN skill_size USING (key)
     WHERE kind = 'skill' AND handle != '' AND prose IS NULL ORDER BY key
 """
 

@@ -9,7 +9,7 @@ from math import ceil
 from typing import NamedTuple
 
 from metier.core.disguise import find_overrides
-from metier.core.text import jaccard, words
+from metier.core.text import is_cjk, jaccard, words
 from metier.values.files import Kind
 from metier.values.outcomes import Issue
 from metier.values.twins import exact_copy, same_id, same_name
@@ -28,9 +28,16 @@ class Subject(NamedTuple):
     path: str
     sha256: str = ""
     description: str = ""
+    """With what else a skill is found by."""
     provides: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     """What its contract requires or expects."""
+    shown: str = ""
+    """How findings of other documents write its path."""
+
+    @property
+    def place(self) -> str:
+        return self.shown or self.path
 
 
 def lint_collisions(subjects: Iterable[Subject]) -> list[Issue]:
@@ -44,13 +51,13 @@ def lint_collisions(subjects: Iterable[Subject]) -> list[Issue]:
         content = (subject.group, subject.sha256)
         if subject.kind != "skill":
             if first is not subject:
-                issues.append(same_id(subject.group, subject.path, first.path))
+                issues.append(same_id(subject.group, subject.path, first.place))
         elif (original := first_with_content.setdefault(content, subject)) is not subject:
-            issues.append(exact_copy(subject.path, original.path))
+            issues.append(exact_copy(subject.path, original.place))
         else:
             distinct.append(subject)
             if first is not subject:
-                issues.append(same_name(subject.group, subject.path, first.path))
+                issues.append(same_name(subject.group, subject.path, first.place))
     issues.extend(_near_duplicates(distinct))
     issues.extend(_unprovided(distinct))
     issues.extend(_not_named(distinct))
@@ -77,10 +84,10 @@ def _unprovided(skills: list[Subject]) -> Iterator[Issue]:
 
 
 def _near_duplicates(skills: list[Subject]) -> Iterator[Issue]:
-    bags = [frozenset(words(skill.description)) for skill in skills]
+    bags = [_bag(skill.description) for skill in skills]
     for later, earlier, share in near_pairs(bags, [skill.group for skill in skills]):
         message = (
-            f"the description shares {share:.0%} of its words with that of {skills[earlier].path}"
+            f"the description shares {share:.0%} of its words with that of {skills[earlier].place}"
         )
         hint = "say in each when to use this one and not the other"
         yield Issue("XF904", message, skills[later].path, 1, 1, hint)
@@ -97,7 +104,7 @@ def near_pairs(
     frequency = Counter(word for bag in bags for word in bag)
     by_word: dict[str, list[int]] = {}
     for number, bag in enumerate(bags):
-        if len(bag) < FEWEST_WORDS:
+        if _word_count(bag) < FEWEST_WORDS:
             continue
         rarest = sorted(bag, key=lambda word: (frequency[word], word))
         prefix = rarest[: len(bag) - ceil(NEARLY_THE_SAME * len(bag)) + 1]
@@ -109,6 +116,19 @@ def near_pairs(
                 break
         for word in prefix:
             by_word.setdefault(word, []).append(number)
+
+
+def _bag(text: str) -> frozenset[str]:
+    """The words of a text; of Chinese, Japanese and Korean each character."""
+    if not text.isascii():
+        text = "".join(f" {char} " if is_cjk(char) else char for char in text)
+    return frozenset(words(text))
+
+
+def _word_count(bag: frozenset[str]) -> float:
+    """How many words there are; a Chinese, Japanese or Korean character is a third of one."""
+    characters = sum(len(word) == 1 and is_cjk(word) for word in bag)
+    return len(bag) - characters + characters / 3
 
 
 def _share(bag: frozenset[str], other: frozenset[str]) -> float:

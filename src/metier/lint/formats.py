@@ -85,6 +85,10 @@ def _sarif_rule(code: str) -> dict[str, Any]:
     }
 
 
+def _uri(path: str) -> str:
+    return f"file://{quote(path)}" if path.startswith("/") else quote(path)
+
+
 def _sarif_result(issue: Issue, rule: int) -> dict[str, Any]:
     text = f"{issue.message}; {issue.hint}" if issue.hint else issue.message
     region = {"startLine": issue.line, "startColumn": issue.column}
@@ -96,7 +100,7 @@ def _sarif_result(issue: Issue, rule: int) -> dict[str, Any]:
         "locations": [
             {
                 "physicalLocation": {
-                    "artifactLocation": {"uri": quote(issue.path)},
+                    "artifactLocation": {"uri": _uri(issue.path)},
                     "region": region,
                 }
             }

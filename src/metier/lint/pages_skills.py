@@ -154,6 +154,12 @@ FILES = {
         bad="skills/example/SKILL.md\nskills/example/skill.md\n",
         good="skills/example/SKILL.md\n",
     ),
+    "IO207": Page(
+        "Nothing is read for it, so the documents that you meant are not there. Often a part of "
+        "the path is misspelt, or the pattern matches files and no folder.",
+        bad='[folders]\nagents = ["team/*/agents"]      # the folder is called teams\n',
+        good='[folders]\nagents = ["teams/*/agents"]\n',
+    ),
 }
 
 SKILLS = {
@@ -249,6 +255,18 @@ SKILLS = {
         "not in force. If your host knows it, leave it.",
         bad=_skill(_NAME, _ABOUT, "effort: maximum"),
         good=_skill(_NAME, _ABOUT, "effort: max"),
+    ),
+    "SK317": Page(
+        "The skill says disable-model-invocation: true, so that only you start it. A host that "
+        "reads this folder ignores the key and offers the skill to the model. Codex has a switch "
+        "of its own, in a file beside SKILL.md.",
+        bad=".agents/skills/example/SKILL.md    disable-model-invocation: true\n",
+        good=(
+            ".claude/skills/example/SKILL.md    disable-model-invocation: true\n\n"
+            ".codex/skills/example/SKILL.md     disable-model-invocation: true\n"
+            ".codex/skills/example/agents/openai.yaml\n"
+            "    policy:\n      allow_implicit_invocation: false\n"
+        ),
     ),
 }
 

@@ -1,11 +1,13 @@
 """Rules for SKILL.md: the Agent Skills format, and what makes a skill hard to find."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from metier.core.coerce import scalar_text_of
 from metier.core.names import LONGEST_NAME, is_capability_name, slug
 from metier.core.nearest import nearest
+from metier.core.text import is_cjk
 from metier.lint.contracts import contract_findings
 from metier.values.documents import Skill
 from metier.values.fields import SKILL, Field, FieldType
@@ -13,7 +15,10 @@ from metier.values.files import KeyPath, Matter
 from metier.values.outcomes import Issue
 
 LONGEST_DESCRIPTION = 1024
+LONGEST_ROUTING_TEXT = 1536
+"""Characters of description and when_to_use that Claude Code shows (August 2026)."""
 SHORTEST_USEFUL_DESCRIPTION = 20
+"""Characters of about three words; a Chinese, Japanese or Korean one says as much as two."""
 LONGEST_COMPATIBILITY = 500
 LONGEST_BODY_LINES = 500
 _TAG = re.compile(r"</?[A-Za-z][\w-]*(?:\s[^<>]*)?/?>")
@@ -38,7 +43,7 @@ def lint_skill(skill: Skill, matter: Matter) -> list[Issue]:
     found = _Findings(skill.path, matter)
     _check_name(skill, found)
     if scalar_text_of(matter.data.get("description")):
-        _check_description(skill.description, found)
+        _check_description(skill, found)
     _check_types(matter, found)
     _check_keys(matter.data, found)
     _check_body(skill, matter, found)
@@ -53,6 +58,21 @@ def lint_skill(skill: Skill, matter: Matter) -> list[Issue]:
     if skill.contract is not None:
         for code, message, hint in contract_findings(skill.contract):
             found.add(code, message, ("metadata", "contract"), hint)
+    return found.issues
+
+
+def lint_switch(skill: Skill, matter: Matter, hosts: Sequence[str]) -> list[Issue]:
+    """The finding that these hosts ignore the switch that leaves a skill to the user."""
+    if not hosts or not skill.is_manual:
+        return []
+    found = _Findings(skill.path, matter)
+    named = " and ".join(filter(None, [", ".join(hosts[:-1]), hosts[-1]]))
+    verb = "ignores" if len(hosts) == 1 else "ignore"
+    hint = "keep it where only hosts look that honour it, such as .claude/skills"
+    if "Codex" in hosts:
+        hint += "; for Codex write agents/openai.yaml beside it: metier explain SK317"
+    message = f"{named} {verb} 'disable-model-invocation': the model may start this skill there"
+    found.add("SK317", message, ("disable-model-invocation",), hint)
     return found.issues
 
 
@@ -71,7 +91,7 @@ class _Findings:
 
 
 def _check_name(skill: Skill, found: _Findings) -> None:
-    name = skill.name
+    name = skill.own_name
     folder = skill.folder_name
     if not is_capability_name(name):
         problem = (
@@ -97,17 +117,27 @@ def _shortened(name: str) -> str:
     return name[: LONGEST_NAME + 1].rpartition("-")[0] or name[:LONGEST_NAME]
 
 
-def _check_description(description: str, found: _Findings) -> None:
+def _check_description(skill: Skill, found: _Findings) -> None:
+    description = skill.description
     size = len(description)
     if size > LONGEST_DESCRIPTION:
         message = f"the description has {size} characters, the limit is {LONGEST_DESCRIPTION}"
         found.add("SK305", message, ("description",), "hosts cut or drop it: keep what and when")
-    elif size < SHORTEST_USEFUL_DESCRIPTION:
+    elif _useful_size(skill.routing_text) < SHORTEST_USEFUL_DESCRIPTION:
         message = f"the description has only {size} characters"
         found.add("SK306", message, ("description",), "say what the skill does and when to use it")
+    together = len(skill.routing_text)
+    if skill.when_to_use and together > LONGEST_ROUTING_TEXT:
+        message = f"description and when_to_use have {together} characters together"
+        hint = f"Claude Code shows the first {LONGEST_ROUTING_TEXT}: keep what and when"
+        found.add("SK305", message, ("when_to_use",), hint)
     if "<" in description and (tag := _TAG.search(description)):
         message = f"the description holds the tag '{tag[0][:40]}'"
         found.add("SK314", message, ("description",), "some hosts refuse it: write it in words")
+
+
+def _useful_size(text: str) -> int:
+    return len(text) if text.isascii() else sum(2 if is_cjk(char) else 1 for char in text)
 
 
 def _check_types(matter: Matter, found: _Findings) -> None:

@@ -119,7 +119,7 @@ def _named_well(store: Store, after: str) -> Iterator[Row]:
     """The skills after one that may have an entry by their name; no file is opened for it."""
     while True:
         page = page_of_documents(store, "skill", limit=_ROWS_AT_ONCE, after=after)
-        yield from (row for row in page.rows if is_capability_name(row.name))
+        yield from (row for row in page.rows if is_capability_name(row.own_name))
         if not page.last:
             return
         after = page.last
@@ -177,7 +177,7 @@ def _front_matter(row: Row, raw: bytes) -> dict[str, Any]:
         raise _no_entry(row, flaws[0] if flaws else "it has no front matter")
     data = taken.matter.data
     name, description = data.get("name"), data.get("description")
-    if name != row.name or not is_capability_name(row.name):
+    if name != row.own_name or not is_capability_name(row.own_name):
         raise _no_entry(row, "its name breaks the name rule, or has changed")
     if not isinstance(description, str) or not description.strip():
         raise _no_entry(row, "it has no description")

@@ -110,7 +110,10 @@ READING: tuple[ServedTool, ...] = (
         "Lists the skills of this workspace by name, one page at a time: name, description, what"
         " they provide, and the address (uri) of the resource that holds their text.",
         takes={
-            "search": {**_TEXT, "description": "Only those with this text in name or description."},
+            "search": {
+                **_TEXT,
+                "description": "Only those with this text in name, description or when_to_use.",
+            },
             "capability": {**_NAME, "description": "Only those that provide this capability."},
             "limit": _LIMIT,
             "cursor": _CURSOR,

@@ -27,11 +27,12 @@ _UNMARKED = {mark: text for text, mark in _MARKED.items()}
 def skill_root(row: Row) -> list[str]:
     """The segments of a skill's own address: the folders above it, then its name.
 
-    The name stands for the skill's folder, whatever that is called.
+    The name stands for the skill's folder, whatever that is called. That of its plugin is no part
+    of it: the folders tell plugins apart.
     """
     folder = row.path.rpartition("/")[0]
     above = folder.rpartition("/")[0]
-    return [*(part for part in above.split("/") if part not in ("", ".")), row.name]
+    return [*(part for part in above.split("/") if part not in ("", ".")), row.own_name]
 
 
 def skill_uri(row: Row, file: str = MAIN_FILE) -> str:
@@ -87,12 +88,18 @@ def find_folder(store: Store, uri: str) -> tuple[Row, list[str]]:
 
 
 def _innermost(store: Store, segments: list[str], most: int, uri: str) -> tuple[Row, list[str]]:
-    wanted = "kind = 'skill' AND handle = ? AND +state = 'active'"  # the handle is looked up
     for end in range(most, 0, -1):
-        for row in select_rows(store, wanted, [segments[end - 1]]):
+        name = segments[end - 1]
+        for row in select_rows(store, _CALLED, [name, name]):
             if skill_root(row) == segments[:end]:
                 return row, segments[end:]
     raise unknown(uri)
+
+
+_CALLED = (
+    "kind = 'skill' AND +state = 'active'"  # the handle is looked up
+    " AND handle IN (SELECT ? UNION SELECT plugin || ':' || ? FROM document WHERE plugin != '')"
+)
 
 
 def unknown(uri: str) -> NotFoundError:

@@ -15,14 +15,15 @@ PARSERS: dict[Kind, Callable[[bytes, str], Parsed]] = {
 
 
 def parse_document(
-    kind: Kind, raw: bytes, path: str, folder: str = "", *, file: str = ""
+    kind: Kind, raw: bytes, path: str, folder: str = "", *, file: str = "", plugin: str = ""
 ) -> Parsed:
     """The document of `kind` that the bytes of the file at `path` hold. Never raises.
 
-    `folder` names the file's folder, and `file` the whole place, where the path does not.
+    `folder` names the file's folder, and `file` the whole place, where the path does not. `plugin`
+    brings a skill along.
     """
     if kind == "skill":
-        return parse_skill(raw, path, folder=folder)
+        return parse_skill(raw, path, folder=folder, plugin=plugin)
     if kind == "agent":
         return parse_agent(raw, path, file=file)
     return PARSERS[kind](raw, path)

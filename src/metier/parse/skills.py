@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from metier.core.coerce import capability_names, mapping_of, scalar_text_of
-from metier.core.names import loose_key
+from metier.core.names import loose_key, plugin_name
 from metier.core.paragraph import first_paragraph
 from metier.errors import ContractError
 from metier.parse.contract import parse_contract
@@ -24,10 +24,12 @@ _CODE_FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
 _LATE_FRONT_MATTER = re.compile(r"\n---[ \t]*\r?\n(?:name|description)[ \t]*:")
 
 
-def parse_skill(raw: bytes, path: str, *, strict: bool = False, folder: str = "") -> Parsed:
+def parse_skill(
+    raw: bytes, path: str, *, strict: bool = False, folder: str = "", plugin: str = ""
+) -> Parsed:
     """The skill in `raw`; `strict` refuses what `metier lint` calls an error.
 
-    `folder` names the file's folder where the path does not.
+    `folder` names the file's folder where the path does not; `plugin` brings the skill along.
     """
     folder = folder or path.rpartition("/")[0].rpartition("/")[2]
     taken = read_matter(raw, path, lenient=not strict)
@@ -48,9 +50,10 @@ def parse_skill(raw: bytes, path: str, *, strict: bool = False, folder: str = ""
     listed = _listed_capabilities(matter, path, issues)
     contract = _contract(matter, path, raw, issues)
     skill = Skill(
-        name=name,
+        name=plugin_name(plugin, name),
         description=description,
         path=path,
+        plugin=plugin,
         folder_name=folder,
         capabilities=_together(listed, contract),
         contract=contract,

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from metier.core.coerce import integer_of, text_of, texts_of
-from metier.core.names import canonical_id
-from metier.core.text import words
+from metier.core.coerce import integer_of, is_manual, scalar_text_of, text_of, texts_of
+from metier.core.names import canonical_id, name_in_plugin
+from metier.core.text import routing_text, words
 from metier.values.agents import AgentProfile
 from metier.values.contracts import Contract
 
@@ -22,6 +22,8 @@ class Skill:
     description: str
     path: str
     """The file, as it is shown to people."""
+    plugin: str = ""
+    """The plugin that it belongs to, which is a part of its name."""
     folder_name: str = ""
     """The name of its folder; empty at the root of a workspace."""
     capabilities: tuple[str, ...] = ()
@@ -31,6 +33,25 @@ class Skill:
     data: Mapping[str, Any] = field(default_factory=dict)
     """The whole front matter, unknown keys included."""
     body: str = ""
+
+    @property
+    def own_name(self) -> str:
+        """Its name without its plugin's."""
+        return name_in_plugin(self.name, self.plugin)
+
+    @property
+    def when_to_use(self) -> str:
+        return scalar_text_of(self.data.get("when_to_use"))
+
+    @property
+    def routing_text(self) -> str:
+        """The text by which it is found."""
+        return routing_text(self.description, self.when_to_use)
+
+    @property
+    def is_manual(self) -> bool:
+        """Whether only the user starts it: hosts do not offer it to the model."""
+        return is_manual(self.data)
 
     @property
     def folder(self) -> str:

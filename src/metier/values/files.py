@@ -55,7 +55,7 @@ class Root(NamedTuple):
 class Found(NamedTuple):
     """One file that discovery met, before anything is read.
 
-    A file is read again when one of the first six fields, or `ctime_ns`, has changed.
+    A file is read again when one of the first six fields, `ctime_ns` or `plugin` has changed.
     """
 
     kind: Kind
@@ -76,6 +76,8 @@ class Found(NamedTuple):
     ctime_ns: int = 0
     """Changes with every write, also with one that keeps size and time."""
     origin: Origin = "workspace"
+    plugin: str = ""
+    """The plugin that a skill belongs to; its name is `plugin:name`."""
 
 
 class Matter(NamedTuple):

@@ -3,7 +3,9 @@
 import json
 from typing import Any, NamedTuple
 
-from metier.core.names import canonical_id
+from metier.core.coerce import is_manual, scalar_text_of
+from metier.core.names import canonical_id, name_in_plugin
+from metier.core.text import routing_text
 from metier.values.files import Kind, Origin
 
 
@@ -31,6 +33,13 @@ class Row(NamedTuple):
     data_json: str
     origin: Origin = "workspace"
     """Whose document it is."""
+    plugin: str = ""
+    """The plugin that a skill belongs to."""
+
+    @property
+    def own_name(self) -> str:
+        """Its name without its plugin's, as its file has it."""
+        return name_in_plugin(self.name, self.plugin)
 
     @property
     def id(self) -> str:
@@ -44,6 +53,17 @@ class Row(NamedTuple):
         """Its front matter beyond name and description, unknown keys included."""
         data: dict[str, Any] = json.loads(self.data_json)
         return data
+
+    @property
+    def routing_text(self) -> str:
+        """The text by which a skill is found; the description of any other document."""
+        when = scalar_text_of(self.data.get("when_to_use")) if self.kind == "skill" else ""
+        return routing_text(self.description, when)
+
+    @property
+    def is_manual(self) -> bool:
+        """Whether it is a skill that only the user starts."""
+        return self.kind == "skill" and is_manual(self.data)
 
     def to_json(self) -> dict[str, Any]:
         out: dict[str, Any] = {
@@ -61,6 +81,8 @@ class Row(NamedTuple):
         }
         if self.kind == "skill":
             out["capabilities"] = list(self.capabilities)
+        if self.plugin:
+            out["plugin"] = self.plugin
         if self.twin:
             out["twin"] = self.twin
         if self.reason:

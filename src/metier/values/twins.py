@@ -1,5 +1,7 @@
 """Findings that need two files: made from their paths alone."""
 
+from collections.abc import Callable
+
 from metier.values.outcomes import Issue
 from metier.values.rows import Row
 
@@ -19,10 +21,11 @@ def same_id(document_id: str, path: str, first: str) -> Issue:
     return Issue("XF903", message, path, 1, 1, "give one of the two another id")
 
 
-def hidden(row: Row) -> Issue:
-    """Why another document hides this one."""
+def hidden(row: Row, shown: Callable[[str], str] = str) -> Issue:
+    """Why another document hides this one; `shown` writes the path of that one."""
+    twin = shown(row.twin)
     if row.kind != "skill":
-        return same_id(row.id, row.path, row.twin)
+        return same_id(row.id, row.path, twin)
     if row.state == "excluded":
-        return exact_copy(row.path, row.twin)
-    return same_name(row.name, row.path, row.twin)
+        return exact_copy(row.path, twin)
+    return same_name(row.name, row.path, twin)

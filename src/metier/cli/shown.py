@@ -1,0 +1,49 @@
+"""Paths as commands show them: so that they can be opened from the current folder."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from metier.catalog import Catalog
+from metier.core.paths import is_inside
+from metier.index.documents import files_by_path
+from metier.values.outcomes import Issue
+from metier.values.rows import Row
+
+
+def shown_file(file: str, workspace: str) -> str:
+    """A file as it can be opened: relative to the current folder, or absolute.
+
+    It is relative below the current folder and, for who works inside the workspace, in all of it.
+    """
+    try:
+        here = os.path.realpath(os.getcwd())
+    except OSError:  # somebody has removed it
+        return file
+    near = workspace if is_inside(here, workspace) else here
+    if not is_inside(file, near) and not is_inside(file, here):
+        return file
+    return os.path.relpath(file, here).replace(os.sep, "/")
+
+
+class ShownPaths:
+    """The paths of one catalogue, which say where a document came from, as files to open."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._workspace = catalog.workspace
+        self._files: Mapping[str, str] = files_by_path(catalog.store)
+
+    def __call__(self, path: str) -> str:
+        """The file that a path of the catalogue stands for; an empty one stands for none."""
+        if not path:
+            return ""
+        file = self._files.get(path) or os.path.join(self._workspace, path)
+        return shown_file(file, self._workspace) if os.path.lexists(file) else path
+
+    def issue(self, issue: Issue) -> dict[str, Any]:
+        return issue._replace(path=self(issue.path)).to_json()
+
+
+def row_json(row: Row) -> dict[str, Any]:
+    """A document with the file that it stands in."""
+    return {**row.to_json(), "file": row.file}

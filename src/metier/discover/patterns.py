@@ -1,0 +1,45 @@
+"""Folders as settings name them: one each, or a pattern such as `teams/*/agents`."""
+
+import os
+from collections.abc import Iterable
+
+
+def is_pattern(folder: str, base: str) -> bool:
+    """Whether it stands for other folders; one that is there by that very name does not."""
+    has_magic = any(char in folder for char in "*?[")
+    return has_magic and not os.path.isdir(os.path.join(base, folder))
+
+
+def matching(folders: Iterable[str], base: str) -> list[str]:
+    """The folders that are meant, each once; those that match a pattern in order of their names."""
+    found: list[str] = []
+    for folder in folders:
+        found += _matches(folder, base) if is_pattern(folder, base) else [folder]
+    return list(dict.fromkeys(found))
+
+
+def watched(folders: Iterable[str], base: str) -> list[str]:
+    """The folders that are meant, and for patterns those in which more may come to match."""
+    found: list[str] = []
+    for folder in folders:
+        if not is_pattern(folder, base):
+            found.append(folder)
+            continue
+        parts = folder.split("/")
+        for end in range(1, len(parts) + 1):
+            found += matching(["/".join(parts[:end]) or "/"], base)
+    return list(dict.fromkeys(found))
+
+
+def fixed_part(pattern: str) -> str:
+    """The folder above all that a pattern can match: `../teams` of `../teams/*/skills`."""
+    parts = pattern.split("/")
+    first = next(number for number, part in enumerate(parts) if any(one in part for one in "*?["))
+    return "/".join(parts[:first]) or ("/" if pattern.startswith("/") else ".")
+
+
+def _matches(pattern: str, base: str) -> list[str]:
+    from glob import glob  # most settings have no pattern
+
+    found = (one.rstrip("/") for one in glob(pattern, root_dir=base or None, recursive=True))
+    return sorted(one for one in found if os.path.isdir(os.path.join(base, one)))
