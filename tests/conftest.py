@@ -15,6 +15,7 @@ from metier.config import Config, read_settings
 from metier.config.record import Entry, TrustRecord
 from metier.storage.places import state_room
 from metier.values.trust import Trust
+from soak import EXAMPLES, SOAK
 from surroundings import forget_the_user, restore_signals, workspace_around
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -25,7 +26,11 @@ _NUMBERS = itertools.count()
 forget_the_user(os.environ)
 restore_signals()
 settings.register_profile(
-    "metier", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+    "metier",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=True,
+    max_examples=EXAMPLES,
 )
 settings.load_profile("metier")
 
@@ -37,6 +42,16 @@ def pytest_configure(config: pytest.Config) -> None:
     if mark := workspace_around(folder):
         hint = "remove it, or set TMPDIR to another folder"
         raise pytest.UsageError(f"'{folder}' is inside of a workspace: '{mark}'; {hint}")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what only `make soak` does; have one process read the collection of skills."""
+    left_out = [] if SOAK else [item for item in items if item.get_closest_marker("soak")]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
+    for item in items:
+        if item.get_closest_marker("corpus"):
+            item.add_marker(pytest.mark.xdist_group("corpus"))
 
 
 @pytest.fixture(scope="session")

@@ -1,11 +1,13 @@
 """A workspace whose agents call small commands, and `metier` in processes of its own."""
 
+import io
 import json
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import pytest
 import metier
 from cli.printed import looked_at
 from conftest import Workspace
+from metier.cli import run
 
 SETTINGS = """
 [tools]
@@ -80,18 +83,21 @@ class Agents(Workspace):
         (self.root / "release").touch()
 
     def metier(self, *arguments: str, **environment: str) -> Finished:
-        """What a command of a user who has looked at the workspace did."""
+        """What a command of a user who has looked at the workspace did, run in this process."""
         looked_at(self.root)
-        return subprocess.run(
-            [sys.executable, "-m", "metier", *arguments],
-            cwd=self.root,
-            env={**os.environ, **environment},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
+        out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2))
+        with (
+            open(os.devnull) as nothing,
+            pytest.MonkeyPatch.context() as patch,
+            redirect_stdout(out),
+            redirect_stderr(err),
+        ):
+            patch.chdir(self.root)
+            patch.setattr(sys, "stdin", nothing)
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            code = run(arguments)
+        return Finished(list(arguments), code, _text_of(out), _text_of(err))
 
     def started(self, *arguments: str) -> "subprocess.Popen[str]":
         """The same command, still at work."""
@@ -110,6 +116,11 @@ class Agents(Workspace):
         finished = self.metier("runs", *arguments, "--json")
         assert finished.returncode == 0, finished.stderr
         return json.loads(finished.stdout)
+
+
+def _text_of(stream: io.TextIOWrapper) -> str:
+    stream.seek(0)
+    return stream.read()
 
 
 @pytest.fixture
