@@ -1,13 +1,11 @@
 """A workspace whose agents call small commands, and `metier` in processes of its own."""
 
-import io
 import json
-import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import redirect_stderr, redirect_stdout
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +13,8 @@ import jsonschema
 import pytest
 
 import metier
-from cli.printed import looked_at
+from cli.printed import Finished, looked_at, run_here
 from conftest import Workspace
-from metier.cli import run
 
 SETTINGS = """
 [tools]
@@ -49,7 +46,6 @@ argv = ["sh", "-c", "setsid sleep 20 & echo $METIER_STEP_ID >> calls; wait"]
 argv = ["true"]
 """
 Step = dict[str, Any]
-Finished = subprocess.CompletedProcess[str]
 
 
 def tool(
@@ -85,19 +81,7 @@ class Agents(Workspace):
     def metier(self, *arguments: str, **environment: str) -> Finished:
         """What a command of a user who has looked at the workspace did, run in this process."""
         looked_at(self.root)
-        out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2))
-        with (
-            open(os.devnull) as nothing,
-            pytest.MonkeyPatch.context() as patch,
-            redirect_stdout(out),
-            redirect_stderr(err),
-        ):
-            patch.chdir(self.root)
-            patch.setattr(sys, "stdin", nothing)
-            for name, value in environment.items():
-                patch.setenv(name, value)
-            code = run(arguments)
-        return Finished(list(arguments), code, _text_of(out), _text_of(err))
+        return run_here(self.root, *arguments, **environment)
 
     def started(self, *arguments: str) -> "subprocess.Popen[str]":
         """The same command, still at work."""
@@ -116,11 +100,6 @@ class Agents(Workspace):
         finished = self.metier("runs", *arguments, "--json")
         assert finished.returncode == 0, finished.stderr
         return json.loads(finished.stdout)
-
-
-def _text_of(stream: io.TextIOWrapper) -> str:
-    stream.seek(0)
-    return stream.read()
 
 
 @pytest.fixture
@@ -142,5 +121,10 @@ def eventually(condition: Callable[[], bool], seconds: float = 30.0) -> None:
 
 def follows(name: str, value: Any) -> None:
     """Fail unless `value` follows the schema of that name."""
+    _validator(name).validate(value)
+
+
+@cache
+def _validator(name: str) -> jsonschema.Draft202012Validator:
     file = Path(metier.__file__).parent / "schemas" / f"{name}.v1.schema.json"
-    jsonschema.validate(value, json.loads(file.read_text()))
+    return jsonschema.Draft202012Validator(json.loads(file.read_text()))
