@@ -13,13 +13,13 @@ test: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist loadgroup
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n 2 -m "not slow and not corpus"
+	$(BIN)/pytest -n 2 --dist loadgroup -m "not slow and not corpus"
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
@@ -32,7 +32,7 @@ bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks
 
 soak: $(VENV)/.installed-dev
-	METIER_SOAK=1 $(BIN)/pytest -n 2
+	METIER_SOAK=1 $(BIN)/pytest -n 2 --dist loadgroup
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "error: Python 3.11 or newer is needed; try make PYTHON=python3.12")'

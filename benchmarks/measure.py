@@ -1,6 +1,7 @@
 """Measuring: CPU seconds of calls and of processes, and bars as ratios in one run."""
 
 import gc
+import math
 import os
 import resource
 import statistics
@@ -26,6 +27,14 @@ class Bar(NamedTuple):
     def holds(self) -> bool:
         return self.figure >= self.limit if self.at_least else self.figure <= self.limit
 
+    @property
+    def margin(self) -> float:
+        """By what share the figure may get worse until the bar fails; negative when it does."""
+        better, worse = (self.figure, self.limit) if self.at_least else (self.limit, self.figure)
+        if worse == 0:
+            return 0.0 if better == 0 else math.inf
+        return better / worse - 1
+
 
 def cpu(call: Callable[[], object]) -> float:
     """CPU seconds of one call in this process."""
@@ -49,6 +58,11 @@ def cpu_of_process(command: Sequence[str], **environment: str) -> float:
 def alternate(rounds: int, *calls: Callable[[], float]) -> list[tuple[float, ...]]:
     """The results of `rounds` rounds; within a round all calls see the same machine."""
     return [tuple(call() for call in calls) for _ in range(rounds)]
+
+
+def least(rounds: Iterable[tuple[float, ...]]) -> list[float]:
+    """The least that each call of `alternate` took: what it costs when nothing disturbs it."""
+    return [min(column) for column in zip(*rounds, strict=True)]
 
 
 def median(values: Iterable[float]) -> float:

@@ -9,16 +9,17 @@ from pathlib import Path
 from benchmarks import floor
 from benchmarks.corpus import unpack
 from benchmarks.folders import trust
-from benchmarks.measure import Bar, alternate, cpu, cpu_of_process, median, peak_megabytes
+from benchmarks.measure import Bar, alternate, cpu, cpu_of_process, least, peak_megabytes
 from metier import Catalog
 from metier.storage.places import state_room
 
 PYTHON = sys.executable
 METIER = str(Path(PYTHON).with_name("metier"))
-COLD_BAR, IDLE_BAR, ONE_FILE_BAR, MEMORY_BAR = 1.6, 1.5, 1.2, 200.0
+COLD_BAR, IDLE_BAR, ONE_FILE_BAR, MEMORY_BAR = 1.6, 1.5, 1.2, 2.0
 _COLD_IN_A_PROCESS = (
     "import sys; from metier import Catalog; Catalog.open(sys.argv[1], home='/nowhere').refresh()"
 )
+_FLOOR_IN_A_PROCESS = "import sys; from benchmarks import floor; floor.cold_load(*sys.argv[1:])"
 
 
 def bars(scratch: Path) -> Iterator[Bar]:
@@ -26,7 +27,7 @@ def bars(scratch: Path) -> Iterator[Bar]:
     workspace = str(root)
     trust(workspace)
     yield _cold(workspace, scratch, what)
-    yield _memory(workspace)
+    yield _memory(workspace, scratch)
     with Catalog.open(workspace, home="/nowhere") as catalog:
         catalog.refresh()
         yield from _idle_and_one_file(catalog, root, what)
@@ -45,10 +46,9 @@ def _cold(workspace: str, scratch: Path, what: str) -> Bar:
             return cpu(catalog.refresh)
 
     rounds = alternate(7, floor_once, ours_once)
-    least, ours = (median(column) for column in zip(*rounds, strict=True))
-    ratio = median(one[1] / one[0] for one in rounds)
-    detail = f"{ours:.2f} s against {least:.2f} s CPU; {what}"
-    return Bar("cold refresh", ratio, COLD_BAR, "× walk + read + YAML + insert", detail)
+    bare, ours = least(rounds)
+    detail = f"{ours:.2f} s against {bare:.2f} s CPU; {what}"
+    return Bar("cold refresh", ours / bare, COLD_BAR, "× walk + read + YAML + insert", detail)
 
 
 def _forget(workspace: str) -> None:
@@ -56,10 +56,13 @@ def _forget(workspace: str) -> None:
     shutil.rmtree(state_room(workspace).path, ignore_errors=True)
 
 
-def _memory(workspace: str) -> Bar:
+def _memory(workspace: str, scratch: Path) -> Bar:
     _forget(workspace)
-    peak = peak_megabytes(_COLD_IN_A_PROCESS, workspace)
-    return Bar("cold refresh, peak memory", peak, MEMORY_BAR, "MB", "resident set of the process")
+    ours = peak_megabytes(_COLD_IN_A_PROCESS, workspace)
+    bare = peak_megabytes(_FLOOR_IN_A_PROCESS, workspace, str(scratch / "floor-memory.db"))
+    detail = f"resident set of {ours:.0f} MB against {bare:.0f} MB"
+    unit = "× walk + read + YAML + insert"
+    return Bar("cold refresh, peak memory", ours / bare, MEMORY_BAR, unit, detail)
 
 
 def _idle_and_one_file(catalog: Catalog, root: Path, what: str) -> Iterator[Bar]:
@@ -83,13 +86,13 @@ def _idle_and_one_file(catalog: Catalog, root: Path, what: str) -> Iterator[Bar]
     file.write_bytes(before[0])
     os.utime(file, ns=(before[1].st_atime_ns, before[1].st_mtime_ns))
     catalog.refresh()
-    walk, idle, changed = (median(column) for column in zip(*rounds, strict=True))
-    ratio = median(one[1] / one[0] for one in rounds)
+    walk, idle, changed = least(rounds)
     detail = f"{idle * 1000:.0f} ms against {walk * 1000:.0f} ms CPU; {what}"
-    yield Bar("refresh, nothing changed", ratio, IDLE_BAR, "× bare walk + stat", detail)
-    ratio = median(one[2] / one[1] for one in rounds)
+    yield Bar("refresh, nothing changed", idle / walk, IDLE_BAR, "× bare walk + stat", detail)
     detail = f"{changed * 1000:.0f} ms against {idle * 1000:.0f} ms CPU"
-    yield Bar("refresh, one file changed", ratio, ONE_FILE_BAR, "× nothing changed", detail)
+    yield Bar(
+        "refresh, one file changed", changed / idle, ONE_FILE_BAR, "× nothing changed", detail
+    )
 
 
 def _command(workspace: str, what: str) -> Bar:
@@ -99,8 +102,8 @@ def _command(workspace: str, what: str) -> Bar:
         lambda: cpu_of_process([METIER, "--help"]),
         lambda: cpu_of_process([METIER, "refresh", "--root", workspace], HOME="/nowhere"),
     )
-    walk, help_text, command = (median(column) for column in zip(*rounds, strict=True))
-    ratio = median(one[2] / (one[1] + IDLE_BAR * one[0]) for one in rounds)
+    walk, help_text, command = least(rounds)
+    ratio = command / (help_text + IDLE_BAR * walk)
     detail = (
         f"{command * 1000:.0f} ms; --help {help_text * 1000:.0f} ms, "
         f"walk {walk * 1000:.0f} ms CPU; {what}"

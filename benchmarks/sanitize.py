@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from benchmarks.corpus import REPOSITORY
-from benchmarks.measure import Bar, alternate, cpu, median
+from benchmarks.measure import Bar, alternate, cpu, least
 from metier.inject.sanitize import sanitize_capability_content
 
 REJECTED_BAR, CODE_BAR, ATTACKS_BAR, LINEAR_BAR = 0.5, 0.0, 1.0, 3.0
@@ -108,8 +108,8 @@ def _linearity() -> Bar:
 def _growth(flood: str) -> tuple[float, float, float]:
     """The ratio, and seconds a character of a small and of a large text."""
     rounds = alternate(ROUNDS, _cost(flood, SMALL), _cost(flood, LARGE))
-    small, large = (median(column) for column in zip(*rounds, strict=True))
-    return median(one[1] / one[0] for one in rounds), small, large
+    small, large = least(rounds)
+    return large / small, small, large
 
 
 def _cost(flood: str, characters: int) -> Callable[[], float]:

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.measure import Bar, alternate, cpu_of_process, median
+from benchmarks.measure import Bar, alternate, cpu_of_process, least
 
 PYTHON = sys.executable
 METIER = str(Path(PYTHON).with_name("metier"))
@@ -18,7 +18,7 @@ def bars(_scratch: Path) -> Iterator[Bar]:
         lambda: cpu_of_process([PYTHON, "-c", "import metier"]),
         lambda: cpu_of_process([METIER, "--help"]),
     )
-    bare, imported, helped = (median(column) for column in zip(*rounds, strict=True))
+    bare, imported, helped = least(rounds)
     unit = "× bare Python of the same environment"
     base = f"against {bare * 1000:.0f} ms CPU"
     yield Bar(

@@ -1,7 +1,9 @@
 """What all tests share: an empty home, a workspace to write into, a real collection if any."""
 
+import itertools
 import os
 import tarfile
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -13,28 +15,61 @@ from metier.config import Config, read_settings
 from metier.config.record import Entry, TrustRecord
 from metier.storage.places import state_room
 from metier.values.trust import Trust
+from soak import EXAMPLES, SOAK
+from surroundings import forget_the_user, restore_signals, workspace_around
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SIBLING_CORPUS = REPOSITORY.parent / "shared" / "corpora" / "skills-10k.tar.gz"
 
-KEPT = ("METIER_CORPUS", "METIER_SOAK", "METIER_WRITE_DOCS")
+_NUMBERS = itertools.count()
 
+forget_the_user(os.environ)
+restore_signals()
 settings.register_profile(
-    "metier", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+    "metier",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=True,
+    max_examples=EXAMPLES,
 )
 settings.load_profile("metier")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse to run where every temporary folder would be inside of a workspace."""
+    given = config.getoption("basetemp") or os.environ.get("PYTEST_DEBUG_TEMPROOT")
+    folder = Path(given or tempfile.gettempdir())
+    if mark := workspace_around(folder):
+        hint = "remove it, or set TMPDIR to another folder"
+        raise pytest.UsageError(f"'{folder}' is inside of a workspace: '{mark}'; {hint}")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what only `make soak` does; have one process read the collection of skills."""
+    left_out = [] if SOAK else [item for item in items if item.get_closest_marker("soak")]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
+    for item in items:
+        if item.get_closest_marker("corpus"):
+            item.add_marker(pytest.mark.xdist_group("corpus"))
+
+
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Room for the homes of all tests, and the home of what lives longer than a test."""
+    folder = tmp_path_factory.mktemp("homes")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(folder / "shared"))
+        (folder / "shared").mkdir()
+        yield folder
+
+
 @pytest.fixture(autouse=True)
-def empty_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """No test reads the settings or skills of the person who runs it."""
-    home = tmp_path_factory.mktemp("home")
+def empty_home(homes: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No test reads the settings or skills of the person who runs it, or of another test."""
+    home = homes / str(next(_NUMBERS))
+    home.mkdir()
     monkeypatch.setenv("HOME", str(home))
-    for name in list(os.environ):
-        if name.startswith("METIER_") and name not in KEPT:
-            monkeypatch.delenv(name)
-    for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME"):
-        monkeypatch.delenv(name, raising=False)
     return home
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import Workspace, boundary_of, state_of, trust
@@ -28,6 +28,7 @@ from metier.values.capabilities import CapabilitiesConfig
 from metier.values.documents import Card
 from metier.values.outcomes import Issue
 from metier.values.selection import Injection
+from soak import examples
 
 FOLDER = "docs/capabilities"
 LARGEST = 50 * 1024
@@ -916,7 +917,7 @@ def told(catalog: Catalog) -> list[tuple[str, str]]:
 
 
 @pytest.mark.invariant(id="CARD-REG-009")
-@settings(max_examples=300 if os.environ.get("METIER_SOAK") else 40)
+@examples(40)
 @given(EDITS)
 def test_after_any_edits_a_refreshed_catalogue_is_like_a_new_one(
     edits: list[tuple[str, str, str]],

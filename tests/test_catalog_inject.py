@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import REPOSITORY, Workspace
@@ -19,6 +19,7 @@ from metier.load import load_abilities, load_folder
 from metier.select.abilities import abilities_for_task
 from metier.values.outcomes import Issue
 from metier.values.selection import AbilitySelection, Injection
+from soak import examples
 
 EXAMPLE = REPOSITORY / "examples" / "workspace"
 AGENT = "agentId: {id}\ndisplayName: The {id}\nversion: 1.0.0\ndescription: Does it.\n{extra}"
@@ -91,7 +92,7 @@ CORES = st.lists(st.sampled_from([*(one.id for one in KNOWN), "no-such"]), max_s
 BUDGETS = st.none() | st.integers(0, 2000)
 
 
-@settings(max_examples=1500 if os.environ.get("METIER_SOAK") else 150)
+@examples(150)
 @given(TASKS, CORES, BUDGETS, st.booleans(), st.fixed_dictionaries(OPTIONS))
 def test_inject_gives_what_the_pure_functions_give_for_the_loaded_files(
     example: Catalog,

@@ -1,8 +1,12 @@
 """What a command printed, for all tests that run one in this process."""
 
+import io
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,11 +18,35 @@ from metier.decisions.log import FILE
 from metier.errors import ConfigError
 from test_decisions import text_of
 
+Finished = subprocess.CompletedProcess[str]
+
 
 def looked_at(root: Path | str) -> None:
     """Trust a workspace as it is now, as far as its settings can be read."""
     with suppress(ConfigError):
         trust(root)
+
+
+def run_here(root: Path, *arguments: str, **environment: str) -> Finished:
+    """What a command did in `root`: as in a process of its own, but run in this one."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2))
+    with (
+        open(os.devnull) as nothing,
+        pytest.MonkeyPatch.context() as patch,
+        redirect_stdout(out),
+        redirect_stderr(err),
+    ):
+        patch.chdir(root)
+        patch.setattr(sys, "stdin", nothing)
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        code = run(arguments)
+    return Finished(list(arguments), code, _text_of(out), _text_of(err))
+
+
+def _text_of(stream: io.TextIOWrapper) -> str:
+    stream.seek(0)
+    return stream.read()
 
 
 def write_log(root: Path, *lines: Any, name: str = FILE) -> Path:

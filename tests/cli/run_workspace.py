@@ -1,11 +1,11 @@
 """A workspace whose agents call small commands, and `metier` in processes of its own."""
 
 import json
-import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 
 import metier
-from cli.printed import looked_at
+from cli.printed import Finished, looked_at, run_here
 from conftest import Workspace
 
 SETTINGS = """
@@ -46,7 +46,6 @@ argv = ["sh", "-c", "setsid sleep 20 & echo $METIER_STEP_ID >> calls; wait"]
 argv = ["true"]
 """
 Step = dict[str, Any]
-Finished = subprocess.CompletedProcess[str]
 
 
 def tool(
@@ -80,18 +79,9 @@ class Agents(Workspace):
         (self.root / "release").touch()
 
     def metier(self, *arguments: str, **environment: str) -> Finished:
-        """What a command of a user who has looked at the workspace did."""
+        """What a command of a user who has looked at the workspace did, run in this process."""
         looked_at(self.root)
-        return subprocess.run(
-            [sys.executable, "-m", "metier", *arguments],
-            cwd=self.root,
-            env={**os.environ, **environment},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
+        return run_here(self.root, *arguments, **environment)
 
     def started(self, *arguments: str) -> "subprocess.Popen[str]":
         """The same command, still at work."""
@@ -131,5 +121,10 @@ def eventually(condition: Callable[[], bool], seconds: float = 30.0) -> None:
 
 def follows(name: str, value: Any) -> None:
     """Fail unless `value` follows the schema of that name."""
+    _validator(name).validate(value)
+
+
+@cache
+def _validator(name: str) -> jsonschema.Draft202012Validator:
     file = Path(metier.__file__).parent / "schemas" / f"{name}.v1.schema.json"
-    jsonschema.validate(value, json.loads(file.read_text()))
+    return jsonschema.Draft202012Validator(json.loads(file.read_text()))

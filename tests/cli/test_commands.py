@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -346,21 +347,32 @@ def test_quiet_prints_data_only(
     assert metier(*command, "--quiet").err == ""
 
 
-def demo(folder: Path) -> subprocess.CompletedProcess[str]:
-    """The demo in a process of its own, which keeps its temporary files in `folder`."""
-    return subprocess.run(
+class Demo(NamedTuple):
+    """What the demo printed, and where it had room for temporary files."""
+
+    finished: subprocess.CompletedProcess[str]
+    folder: Path
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
+    """The demo in a process of its own, for a user who has a skill."""
+    home, folder = tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("demo")
+    Workspace(home).skill("private-matter", folder=".claude/skills/private-matter")
+    finished = subprocess.run(
         [sys.executable, "-m", "metier", "demo", "--fast"],
-        env={**os.environ, "TMPDIR": str(folder)},
+        env={**os.environ, "TMPDIR": str(folder), "HOME": str(home)},
         cwd=folder,
         capture_output=True,
         text=True,
         check=False,
         timeout=60,
     )
+    return Demo(finished, folder)
 
 
-def test_demo_runs_the_commands_that_it_shows_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    shown = demo(tmp_path)
+def test_demo_runs_the_commands_that_it_shows_and_leaves_nothing_behind(demo: Demo) -> None:
+    shown = demo.finished
     assert shown.returncode == 0
     for command in ("refresh", "list skills", "providers web-search", "lint", "explain FM104"):
         assert f"$ metier {command}\n" in shown.stdout
@@ -372,12 +384,11 @@ def test_demo_runs_the_commands_that_it_shows_and_leaves_nothing_behind(tmp_path
     assert "tag: compensated" in shown.stderr
     assert "providers release-notes::skills/release-notes; report " in shown.stdout
     assert "$ python ask.py\n['searx-search::skills/searx-search']\n" in shown.stdout
-    assert list(tmp_path.iterdir()) == []
+    assert list(demo.folder.iterdir()) == []
 
 
-def test_demo_shows_the_example_and_nothing_of_the_user(tmp_path: Path, empty_home: Path) -> None:
-    Workspace(empty_home).skill("private-matter", folder=".claude/skills/private-matter")
-    shown = demo(tmp_path).stdout
+def test_demo_shows_the_example_and_nothing_of_the_user(demo: Demo) -> None:
+    shown = demo.finished.stdout
     assert "incident-review" in shown
     assert "private-matter" not in shown
 

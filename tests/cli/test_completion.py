@@ -3,11 +3,11 @@
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 
 import pytest
 
+from cli.printed import run_here
 from conftest import Workspace
 from metier.cli import COMMANDS, run
 
@@ -17,20 +17,7 @@ Complete = Callable[..., list[str]]
 
 def metier(workspace: Workspace, *arguments: str, **environment: str) -> str:
     """What `metier` prints, as the shell's completion calls it; nothing else may appear."""
-    finished = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "import sys; sys.argv[0] = 'metier'; import metier.__main__ as m; m.main()",
-            *arguments,
-        ],
-        cwd=workspace.root,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    finished = run_here(workspace.root, *arguments, **environment)
     assert (finished.returncode, finished.stderr) == (0, "")
     return finished.stdout
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import pytest
 
-from cli.printed import looked_at
+from cli.printed import Finished, looked_at, run_here
 from conftest import Workspace
 from metier.cli import COMMANDS, group
 from metier.cli.usage import usage_message
@@ -29,15 +29,14 @@ os.execv(sys.executable, [sys.executable, "-m", "metier", *sys.argv[1:]])
 
 INIT = pytest.param(("init",))
 
-Finished = subprocess.CompletedProcess[str]
-
 
 def metier(root: Path, *arguments: str, unprivileged: bool = False, **env: str) -> Finished:
-    """Run `metier` in a process of its own in `root`, which its user has looked at."""
+    """Run `metier` in `root`, which its user has looked at; without root's rights if asked to."""
     looked_at(root)
-    start = ["-c", WITHOUT_PRIVILEGES] if unprivileged and os.geteuid() == 0 else ["-m", "metier"]
+    if not unprivileged or os.geteuid() != 0:
+        return run_here(root, *arguments, **env)
     return subprocess.run(
-        [sys.executable, *start, *arguments],
+        [sys.executable, "-c", WITHOUT_PRIVILEGES, *arguments],
         cwd=root,
         env={**os.environ, **env},
         stdin=subprocess.DEVNULL,

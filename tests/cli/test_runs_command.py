@@ -338,7 +338,7 @@ def test_a_record_that_cannot_be_written_can_be_read_and_nothing_more(family: Ag
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_record_that_another_process_holds_is_one_line(family: Agents) -> None:
     family.metier("run", "fine", "x")
     record = family.state / "runs.db"

@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from rapidfuzz.distance import Jaro, JaroWinkler
 
@@ -11,6 +11,7 @@ from metier.core.fuzzy import PREFIX_SCALE, THRESHOLD, FuzzyNames, similarity
 from metier.core.jaro import MAX_PREFIX
 from metier.core.jaro import exact_similarity as exact
 from metier.core.names import is_capability_name
+from soak import examples
 
 BORDER = Fraction(9, 10)
 
@@ -141,7 +142,7 @@ def test_half_the_crossed_letters_count_as_transpositions_rounded_down() -> None
 
 @pytest.mark.invariant(id="DCI-SCO-012")
 @given(relatives())
-@settings(max_examples=500)
+@examples(125)
 def test_the_fraction_agrees_with_rapidfuzz(pair: tuple[str, str]) -> None:
     left, right = pair
     assume(Jaro.similarity(left, right) > 0.7)  # below, rapidfuzz gives nothing for the prefix
@@ -152,14 +153,14 @@ def test_the_fraction_agrees_with_rapidfuzz(pair: tuple[str, str]) -> None:
 
 
 @given(names, names)
-@settings(max_examples=500)
+@examples(125)
 def test_without_common_prefix_it_is_plain_jaro_for_any_two_names(left: str, right: str) -> None:
     assume(left[0] != right[0])
     assert float(exact(left, right)) == pytest.approx(Jaro.similarity(left, right), abs=1e-9)
 
 
 @given(relatives())
-@settings(max_examples=500)
+@examples(125)
 def test_a_similarity_lies_between_0_and_1_and_is_1_for_equal_names_only(
     pair: tuple[str, str],
 ) -> None:
@@ -173,7 +174,7 @@ def test_a_similarity_lies_between_0_and_1_and_is_1_for_equal_names_only(
 
 @pytest.mark.invariant(id="DCI-SCO-011")
 @given(st.lists(relatives(), min_size=1, max_size=12))
-@settings(max_examples=300)
+@examples(75)
 @example([("evaluation", "evalu"), ("evaluator", "evaluate")])
 def test_the_names_found_are_those_of_brute_force(pairs: list[tuple[str, str]]) -> None:
     pool = sorted({other for _, other in pairs} | {name for name, _ in pairs})
@@ -184,14 +185,14 @@ def test_the_names_found_are_those_of_brute_force(pairs: list[tuple[str, str]]) 
 
 @pytest.mark.invariant(id="DCI-SCO-011")
 @given(st.lists(names, unique=True, max_size=15), names)
-@settings(max_examples=300)
+@examples(75)
 def test_random_names_are_judged_like_brute_force(pool: list[str], name: str) -> None:
     assert found(pool, name) == brute_force(pool, name)
 
 
 @pytest.mark.invariant(id="DCI-SCO-011")
 @given(relatives())
-@settings(max_examples=500)
+@examples(125)
 def test_no_name_that_reaches_the_border_is_lost_by_the_bound(pair: tuple[str, str]) -> None:
     left, right = pair
     if left != right and exact(left, right) >= BORDER:
@@ -199,7 +200,7 @@ def test_no_name_that_reaches_the_border_is_lost_by_the_bound(pair: tuple[str, s
 
 
 @given(relatives())
-@settings(max_examples=300)
+@examples(75)
 def test_being_alike_is_symmetric(pair: tuple[str, str]) -> None:
     left, right = pair
     assert found([left], right) == found([right], left)

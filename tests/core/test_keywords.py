@@ -1,11 +1,12 @@
 """Many keywords in one pass: never another count than one by one."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from metier.core.keywords import KeywordFinder
 from metier.core.relevance import occurrences
+from soak import examples
 
 FILLERS = [f"filler-{number}" for number in range(31)]
 """So many that they are not looked for one by one."""
@@ -24,7 +25,7 @@ def counts(keywords: list[str], text: str, match: str) -> dict[int, int]:
 
 
 @pytest.mark.invariant(id="CARD-SCO-006")
-@settings(max_examples=300)
+@examples(75)
 @given(SOME, TEXTS)
 def test_counts_are_those_of_str_count_for_few_and_for_many_keywords(
     some: list[str], text: str
@@ -34,7 +35,7 @@ def test_counts_are_those_of_str_count_for_few_and_for_many_keywords(
     assert KeywordFinder([*some, *FILLERS]).count(text) == expected
 
 
-@settings(max_examples=300)
+@examples(75)
 @given(SOME, TEXTS)
 def test_words_are_counted_alike_for_few_and_for_many_keywords(some: list[str], text: str) -> None:
     expected = counts(some, text, "word")

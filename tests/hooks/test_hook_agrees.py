@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from hooks.test_serve import Hooks
@@ -24,6 +24,7 @@ from metier.hooks.store import ReadOnlyCatalogue
 from metier.index.cards import stored_cards
 from metier.select.cards import CardIndex
 from metier.values.capabilities import CapabilitiesConfig, SelectionContext
+from soak import examples
 
 TIMES = ("morning", "afternoon", "evening", "night")
 
@@ -165,7 +166,7 @@ def by_selector(
 
 
 def test_hooks_choose_the_cards_that_the_selector_chooses(tmp_path: Path) -> None:
-    @settings(max_examples=100)
+    @examples(50)
     @given(CARDS, st.lists(CONFIGS, min_size=1, max_size=6), st.data())
     def check(
         cards: list[CardFacts], configs: list[CapabilitiesConfig], data: st.DataObject
@@ -186,7 +187,7 @@ def test_hooks_choose_the_cards_that_the_selector_chooses(tmp_path: Path) -> Non
 
 
 def test_hooks_give_the_cards_that_do_not_pass_the_selectors_reasons(tmp_path: Path) -> None:
-    @settings(max_examples=60)
+    @examples(60)
     @given(CARDS, CONFIGS, st.data())
     def check(cards: list[CardFacts], config: CapabilitiesConfig, data: st.DataObject) -> None:
         hooks = prepared(tmp_path / "workspace")
@@ -312,7 +313,7 @@ def plain_scores(skills: dict[str, str], prompt: str) -> dict[str, float]:
 
 
 def test_skills_are_ranked_as_a_plain_formula_over_all_of_them_does(tmp_path: Path) -> None:
-    @settings(max_examples=40)
+    @examples(40)
     @given(SKILLS, st.lists(PROMPTS, min_size=1, max_size=8), st.integers(1, 5), st.data())
     def check(descriptions: list[str], prompts: list[str], most: int, data: st.DataObject) -> None:
         hooks = prepared(tmp_path / "workspace")

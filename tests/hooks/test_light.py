@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hooks.test_serve import (
@@ -33,6 +33,7 @@ from hooks.test_serve import (
 from metier.hooks.lightjson import dump, parse, quoted_short
 from metier.hooks.store import ReadOnlyCatalogue
 from metier.storage.places import user_room
+from soak import examples
 
 HEAVY = frozenset(
     [
@@ -358,13 +359,13 @@ def has_no_control_character(text: str) -> bool:
 SMALL = st.text('{}[]",:\\ 0123456789eE+-.truefalsnlINy\n\t/bu\x00\ufeffé\u2028', max_size=25)
 
 
-@settings(max_examples=500)
+@examples(125)
 @given(SMALL.filter(has_no_control_character))
 def test_what_json_refuses_is_refused_and_nothing_else(text: str) -> None:
     assert outcome(parse, text) == outcome(json.loads, text)
 
 
-@settings(max_examples=300)
+@examples(75)
 @given(JSON, st.integers(0, 200), st.integers(0, 5), SMALL.filter(has_no_control_character))
 def test_damaged_json_is_refused_where_json_refuses_it(
     value: Any, at: int, gone: int, put: str

@@ -13,7 +13,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hooks.test_serve import (
@@ -30,6 +30,7 @@ from hooks.test_serve import (
 from metier.hooks.journal import Journal
 from metier.hooks.store import ReadOnlyCatalogue
 from metier.index.migrations import MIGRATIONS
+from soak import examples
 
 AS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 DROP_FROM_BOUNDS, MAY_WRITE_ANYWHERE, MAY_READ_ANYWHERE = 24, 1, 2
@@ -216,7 +217,7 @@ def asking(hooks: Hooks) -> st.SearchStrategy[dict[str, Any]]:
 
 
 def test_a_request_with_anything_in_any_field_gets_one_object_or_nothing(shared: Hooks) -> None:
-    @settings(max_examples=400)
+    @examples(100)
     @given(asking(shared), st.sampled_from(HOSTS))
     def check(request: dict[str, Any], host: str) -> None:
         references(context_in(host, shared.served(host, request)))
@@ -228,7 +229,7 @@ def test_a_transcript_of_anything_gets_one_object_or_nothing(shared: Hooks) -> N
     file = shared.home / "transcript"
     lines = st.lists(ANY_JSON.map(json.dumps).map(str.encode) | st.binary(max_size=40), max_size=6)
 
-    @settings(max_examples=200)
+    @examples(50)
     @given(lines)
     def check(content: list[bytes]) -> None:
         file.write_bytes(b"\n".join(content))
@@ -243,7 +244,7 @@ def test_bytes_of_any_kind_get_one_object_or_nothing(shared: Hooks) -> None:
     cut = st.tuples(st.integers(0, len(valid)), st.integers(0, len(valid)), st.binary(max_size=5))
     changed = cut.map(lambda one: valid[: min(one[:2])] + one[2] + valid[max(one[:2]) :])
 
-    @settings(max_examples=400)
+    @examples(100)
     @given(st.binary(max_size=60) | changed)
     def check(raw: bytes) -> None:
         references(context_in("claude-code", shared.served("claude-code", raw)))
@@ -252,7 +253,7 @@ def test_bytes_of_any_kind_get_one_object_or_nothing(shared: Hooks) -> None:
 
 
 def test_a_process_that_is_asked_anything_ends_well(shared: Hooks) -> None:
-    @settings(max_examples=25)
+    @examples(25)
     @given(asking(shared).map(as_bytes) | st.binary(max_size=60), st.sampled_from(HOSTS))
     def check(raw: bytes, host: str) -> None:
         context_in(host, shared.run(host, raw))

@@ -1,6 +1,5 @@
 """Several processes at one catalogue, and processes that die in the middle of a refresh."""
 
-import os
 import random
 import subprocess
 import sys
@@ -18,10 +17,11 @@ from metier.index.skills import Roots, SkillRepository
 from metier.index.store import Store
 from metier.load import read_skills
 from metier.values.files import Reading
+from soak import SOAK
 
 PROCESSES = 4
 SKILLS = 400
-KILLS = 60 if os.environ.get("METIER_SOAK") else 10
+KILLS = 60 if SOAK else 6
 PATIENCE = 120
 """Seconds after which a child is taken for stuck."""
 

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import Workspace
@@ -26,6 +26,7 @@ from metier.index.postings import keys_by_word
 from metier.index.skills import SkillRepository
 from metier.index.store import Store
 from metier.scan import read_skills
+from soak import examples
 
 _CLOCK = count(1)
 REFRESH = """
@@ -360,7 +361,7 @@ def expected(files: dict[str, File]) -> dict[str, int]:
     return {id: number for id, number in counts.items() if number}
 
 
-@settings(max_examples=1000 if os.environ.get("METIER_SOAK") else 60)
+@examples(60)
 @given(st.lists(CHANGES, min_size=1, max_size=6))
 def test_whatever_happened_the_counts_are_those_of_the_files(
     rounds: list[dict[str, File | None]],

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import Workspace
@@ -19,6 +19,7 @@ from metier.boundary import Boundary
 from metier.catalog import Catalog
 from metier.config import Config, Mount
 from metier.values.outcomes import Changes
+from soak import examples
 
 BATCHES = 600
 """Files enough for a refresh to visit the database three times."""
@@ -295,7 +296,7 @@ STEPS: st.SearchStrategy[Step] = st.one_of(
 ROUNDS = st.lists(st.lists(STEPS, min_size=1, max_size=4), min_size=2, max_size=10)
 
 
-@settings(max_examples=1000 if os.environ.get("METIER_SOAK") else 40)
+@examples(40)
 @given(ROUNDS)
 def test_whatever_happened_an_incremental_refresh_equals_a_cold_build(
     rounds: list[list[Step]],

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import metier
@@ -29,6 +29,7 @@ from metier.index.store import Store
 from metier.load import read_skills
 from metier.values.files import Entry, Found, Reading
 from metier.values.trust import Trust
+from soak import examples
 
 HOSTILE = (
     *("100%", "100x", "%", "%%", "_", "web_search", "webXsearch", "read", "READ", "Read", "rea"),
@@ -193,7 +194,7 @@ DECLARED = st.dictionaries(NAMES, st.lists(st.text(max_size=4), max_size=4), min
 
 
 @pytest.mark.invariant(id="INV-IDX-7")
-@settings(max_examples=60)
+@examples(60)
 @given(DECLARED, DECLARED, st.lists(st.text(max_size=4), max_size=3))
 def test_index_and_sql_agree_after_every_load(
     first: dict[str, list[str]], second: dict[str, list[str]], unknown: list[str]

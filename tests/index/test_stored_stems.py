@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import Workspace
@@ -11,6 +11,7 @@ from metier import Catalog
 from metier.config import Config
 from metier.core.stems import label_stems, prose_stems
 from metier.index.stems import LABEL, PROSE, catch_up, stem_postings
+from soak import examples
 
 
 def stored(catalog: Catalog) -> dict[tuple[str, str], dict[str, tuple[int, int]]]:
@@ -70,7 +71,7 @@ CHANGES = st.lists(
 )
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(changes=CHANGES)
 def test_whatever_came_before_the_stems_are_those_of_the_skills(
     changes: list[tuple[str, str, str]], tmp_path_factory: Any

@@ -3,12 +3,13 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from metier.core.text import jaccard
 from metier.lint.collisions import Subject, lint_collisions, near_pairs
 from metier.load import lint_files, read_skills
+from soak import examples
 
 TEN = "alpha bravo charlie delta echo foxtrot golf hotel india juliet"
 
@@ -147,7 +148,7 @@ def test_a_near_duplicate_of_another_name_is_told_beside_one_of_the_same_name() 
     assert ("XF904", "3") in found(*subjects)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(75)
 @given(bags_of_words(), st.data())
 def test_near_pairs_are_those_that_comparing_all_with_all_gives(
     bags: list[frozenset[str]], data: st.DataObject

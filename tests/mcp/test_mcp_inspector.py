@@ -20,9 +20,17 @@ NEW_AS_OLD = ("inspector-2", "clients/launcher/build/index.js", ("--protocol-era
 ERAS = [
     pytest.param(OLD, id="1.0.3"),
     pytest.param(NEW, id="2 modern"),
-    pytest.param(NEW_AS_OLD, id="2 legacy"),
+    pytest.param(NEW_AS_OLD, id="2 legacy", marks=pytest.mark.soak),
+]
+NEWEST = [
+    pytest.param(OLD, id="1.0.3", marks=pytest.mark.soak),
+    pytest.param(NEW, id="2 modern"),
+    pytest.param(NEW_AS_OLD, id="2 legacy", marks=pytest.mark.soak),
 ]
 UNKNOWN_TOOL = 5
+
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -67,7 +75,7 @@ def test_it_lists_the_tools(which: Any, target: list[str], tmp_path: Path) -> No
     ]
 
 
-@pytest.mark.parametrize("which", ERAS)
+@pytest.mark.parametrize("which", NEWEST)
 def test_it_calls_a_tool_and_reads_a_skill(which: Any, target: list[str], tmp_path: Path) -> None:
     home = tmp_path / "home"
     call = ("--method", "tools/call", "--tool-name", "skill_list")
@@ -80,6 +88,7 @@ def test_it_calls_a_tool_and_reads_a_skill(which: Any, target: list[str], tmp_pa
     assert contents[0]["text"].startswith("---\nname: brave-search")
 
 
+@pytest.mark.soak
 def test_the_old_one_gets_an_unknown_tool_as_an_error_result(
     target: list[str], tmp_path: Path
 ) -> None:
@@ -90,12 +99,14 @@ def test_the_old_one_gets_an_unknown_tool_as_an_error_result(
     assert "Traceback" not in said
 
 
+@pytest.mark.soak
 def test_the_new_one_knows_an_unknown_tool_by_itself(target: list[str], tmp_path: Path) -> None:
     call = ("--method", "tools/call", "--tool-name", "nothing")
     done = inspected(NEW, target, tmp_path / "home", *call)
     assert done.returncode == UNKNOWN_TOOL, done.stdout + done.stderr
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("which", ERAS)
 def test_it_lists_and_gets_prompts(which: Any, target: list[str], tmp_path: Path) -> None:
     home = tmp_path / "home"
@@ -107,6 +118,7 @@ def test_it_lists_and_gets_prompts(which: Any, target: list[str], tmp_path: Path
     )
 
 
+@pytest.mark.soak
 def test_it_finds_no_schema_that_other_clients_could_not_use(
     target: list[str], tmp_path: Path
 ) -> None:
@@ -167,6 +179,7 @@ def test_odd_skills_and_files_are_verified_too(workspace: Workspace, tmp_path: P
     assert {one["outcome"] for one in found.values()} == {"verified"}
 
 
+@pytest.mark.soak
 def test_the_largest_file_arrives_and_a_larger_one_does_not_end_the_connection(
     workspace: Workspace, tmp_path: Path
 ) -> None:
@@ -186,6 +199,7 @@ def test_the_largest_file_arrives_and_a_larger_one_does_not_end_the_connection(
     assert f"{len(largest) + 1} bytes" in done.stdout + done.stderr
 
 
+@pytest.mark.soak
 def test_it_verifies_over_http_with_a_token(tmp_path: Path) -> None:
     with over_http(example(tmp_path), token="the-token") as server:
         target = ["--server-url", server.url, "--transport", "http"]

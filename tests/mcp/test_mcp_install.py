@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from cli.printed import run_here
 from mcp_served import ENOUGH, METIER, environment
 from metier.errors import UsageError
 from metier.hooks.changes import BACKUP, Plan, apply
@@ -256,14 +257,7 @@ def test_hook_and_server_in_one_file_do_not_disturb_each_other(machine: Machine)
 
 
 def metier(root: Path, *arguments: str, **env: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [METIER, "mcp", *arguments, "--root", str(root)],
-        capture_output=True,
-        text=True,
-        timeout=ENOUGH,
-        env=environment(**env),
-        check=False,
-    )
+    return run_here(root, "mcp", *arguments, "--root", str(root), **env)
 
 
 def test_the_command_shows_the_diff_and_writes_nothing_when_dry(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import json
 import signal
 import socket
 import subprocess
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -115,28 +116,25 @@ def test_what_was_asked_before_the_input_ended_is_answered(tmp_path: Path) -> No
     assert done.returncode == 0
 
 
-@pytest.mark.parametrize(
-    ("line", "number", "code"),
-    [
-        ("garbage", None, -32700),
-        ("\ufeff{}", None, -32700),
-        ('{"jsonrpc":"2.0","id":5,"method":"tools/list","params":{"a":"\\ud83d"}}', 5, -32700),
-        ('{"jsonrpc":"2.0","id":"\\ud83d","method":"tools/list"}', None, -32700),
-        ("[" * 100_000, None, -32700),
-        ("[]", None, -32600),
-        ('{"jsonrpc":"2.0","id":3,"method":"tools/list","params":[]}', None, -32600),
-    ],
-    ids=range(7),
-)
-def test_a_line_that_is_no_message_is_answered_too(
-    workspace: Workspace, line: str, number: int | None, code: int
-) -> None:
-    done = spoken(workspace.root, line, request(1, "skill_list"))
-    told, answer = sorted(
-        map(json.loads, done.stdout.splitlines()), key=lambda one: "result" in one
-    )
-    assert (told["id"], told["error"]["code"]) == (number, code)
-    assert answer["id"] == 1
+NO_MESSAGES: list[tuple[str, int | None, int]] = [
+    ("garbage", None, -32700),
+    ("\ufeff{}", None, -32700),
+    ('{"jsonrpc":"2.0","id":5,"method":"tools/list","params":{"a":"\\ud83d"}}', 5, -32700),
+    ('{"jsonrpc":"2.0","id":"\\ud83d","method":"tools/list"}', None, -32700),
+    ("[" * 100_000, None, -32700),
+    ("[]", None, -32600),
+    ('{"jsonrpc":"2.0","id":3,"method":"tools/list","params":[]}', None, -32600),
+]
+"""Lines, and the id and the code of the error that each is answered with."""
+
+
+def test_a_line_that_is_no_message_is_answered_too(workspace: Workspace) -> None:
+    lines = [line for line, _, _ in NO_MESSAGES]
+    done = spoken(workspace.root, *lines, request(1, "skill_list"))
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    told = Counter((one["id"], one["error"]["code"]) for one in answers if "error" in one)
+    assert told == Counter((number, code) for _, number, code in NO_MESSAGES)
+    assert [one["id"] for one in answers if "result" in one] == [1]
 
 
 def message(**fields: Any) -> Any:

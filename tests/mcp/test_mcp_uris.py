@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from mcp import Client
 from mcp.types import INVALID_PARAMS
@@ -28,6 +28,7 @@ from metier.index.documents import list_documents
 from metier.mcp.answers import refusal
 from metier.mcp.files import SkillFolder
 from metier.mcp.uris import LONGEST, address, find_skill, segments_of, skill_uri
+from soak import examples
 
 ODD = [
     "/",
@@ -92,7 +93,7 @@ def test_an_address_of_more_than_the_bound_is_not_looked_at() -> None:
             segments_of(uri)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.lists(st.tuples(NAMES, st.lists(FOLDERS, min_size=1, max_size=3)), max_size=4))
 def test_whatever_skills_there_are_each_has_an_address_of_its_own(
     skills: list[tuple[str, list[str]]],

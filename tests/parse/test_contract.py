@@ -3,13 +3,14 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from metier.core.names import is_capability_name
 from metier.errors import ContractError
 from metier.parse.contract import parse_contract, serialize_contract
 from metier.values.contracts import Contract, Mode
+from soak import examples
 
 
 def error(text: str, mode: Mode | None = None) -> ContractError:
@@ -362,7 +363,7 @@ def _contracts(names: st.SearchStrategy[str], values: st.SearchStrategy[str]) ->
 
 
 @given(_contracts(_names, _values))
-@settings(max_examples=300)
+@examples(75)
 def test_parsing_undoes_serializing(contract: Contract) -> None:
     text = serialize_contract(contract)
     parsed = parse_contract(text, "strict")
@@ -375,7 +376,7 @@ _any_token = st.text(min_size=1, max_size=8).filter(lambda text: text == text.st
 
 
 @given(_contracts(_any_token, _values))
-@settings(max_examples=300)
+@examples(75)
 def test_parsing_undoes_serializing_even_of_illegal_capabilities(contract: Contract) -> None:
     assert parse_contract(serialize_contract(contract)) == contract
 
@@ -395,7 +396,7 @@ _modes = st.sampled_from([None, "strict", "best-effort"])
 
 
 @given(st.one_of(st.text(), st.lists(_signs, max_size=20).map("".join)), _modes)
-@settings(max_examples=500)
+@examples(125)
 def test_any_text_is_a_contract_or_a_contract_error(text: str, mode: Mode | None) -> None:
     raised = error_if_any(text, mode)
     if raised is not None:
@@ -404,7 +405,7 @@ def test_any_text_is_a_contract_or_a_contract_error(text: str, mode: Mode | None
 
 
 @given(st.lists(_signs, max_size=20).map(lambda signs: "DCI/1 P(a) " + "".join(signs)))
-@settings(max_examples=500)
+@examples(125)
 def test_what_strict_accepts_best_effort_accepts_alike(text: str) -> None:
     if error_if_any(text, "strict") is None:
         strict = parse_contract(text, "strict")

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from metier.core.names import is_capability_name
@@ -13,6 +13,7 @@ from metier.parse.contract import parse_contract, serialize_contract
 from metier.resolve import resolve
 from metier.values.candidates import Candidate
 from metier.values.contracts import Contract, Mode
+from soak import examples
 
 MODES: tuple[Mode, ...] = ("strict", "best-effort")
 ILLEGAL = ["Web-Search", "web_search", "café", "a/b", "-a", "a-", "a--b", "x" * 65, "web search"]
@@ -201,7 +202,7 @@ def contracts(
 
 @pytest.mark.invariant(id="DCI-GRM-018")
 @given(contracts(legal))
-@settings(max_examples=300)
+@examples(75)
 def test_what_is_serialized_parses_to_an_equal_contract_in_every_mode(contract: Contract) -> None:
     text = serialize_contract(contract)
     for mode in (None, *MODES):
@@ -213,7 +214,7 @@ def test_what_is_serialized_parses_to_an_equal_contract_in_every_mode(contract: 
 
 @pytest.mark.invariant(id="DCI-GRM-018")
 @given(contracts(odd, odd))
-@settings(max_examples=300)
+@examples(75)
 def test_even_odd_tokens_and_values_survive_the_way_there_and_back(contract: Contract) -> None:
     assert parse_contract(serialize_contract(contract), "best-effort") == contract
 
@@ -239,7 +240,7 @@ def contract_or_none(text: str, mode: Mode | None) -> Contract | None:
 
 
 @given(st.one_of(st.text(), noise, noise.map(lambda text: f"DCI/1 P(a) {text}")))
-@settings(max_examples=600)
+@examples(150)
 def test_any_text_gives_a_contract_or_a_contract_error(text: str) -> None:
     lenient = contract_or_none(text, "best-effort")
     strict = contract_or_none(text, "strict")
@@ -252,7 +253,7 @@ def test_any_text_gives_a_contract_or_a_contract_error(text: str) -> None:
 
 
 @given(noise.map(lambda text: f"DCI/1 P(a) {text}"))
-@settings(max_examples=300)
+@examples(75)
 def test_the_canonical_text_of_whatever_was_read_is_a_fixed_point(text: str) -> None:
     contract = contract_or_none(text, "best-effort")
     if contract is not None:

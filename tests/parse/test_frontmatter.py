@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from metier.parse.frontmatter import (
@@ -15,6 +15,7 @@ from metier.parse.frontmatter import (
 )
 from metier.values.files import Matter
 from metier.values.outcomes import Issue
+from soak import examples
 
 
 def take(text: str, *, lenient: bool = False) -> Taken:
@@ -314,7 +315,7 @@ _simple = st.dictionaries(
 @given(data=_simple, body=_bodies, lenient=st.booleans(), end=st.sampled_from(["\n", "\r\n"]))
 @example(data={}, body="", lenient=False, end="\n")
 @example(data={"a": "Bc"}, body="---\n", lenient=True, end="\n")
-@settings(max_examples=400)
+@examples(100)
 def test_the_body_is_never_lost(data: dict[str, str], body: str, lenient: bool, end: str) -> None:
     head = ["---", *(f"{key}: {value}" for key, value in data.items()), "---", ""]
     text = end.join(head) + body
@@ -327,7 +328,7 @@ def test_the_body_is_never_lost(data: dict[str, str], body: str, lenient: bool, 
 
 
 @given(body=_bodies, lenient=st.booleans())
-@settings(max_examples=200)
+@examples(50)
 def test_the_body_behind_broken_front_matter_is_never_lost(body: str, lenient: bool) -> None:
     taken = take(f"---\nname: x\ndescription: a: b\n---\n{body}", lenient=lenient)
     if lenient:
@@ -341,21 +342,21 @@ def test_the_body_behind_broken_front_matter_is_never_lost(body: str, lenient: b
 
 
 @given(raw=st.binary(max_size=400), lenient=st.booleans())
-@settings(max_examples=300)
+@examples(75)
 def test_any_bytes_are_taken_apart_without_raising(raw: bytes, lenient: bool) -> None:
     taken = read_matter(raw, "a.md", lenient=lenient)
     assert taken.matter is not None or taken.issues
 
 
 @given(text=st.text(max_size=400), lenient=st.booleans())
-@settings(max_examples=300)
+@examples(75)
 def test_any_text_is_taken_apart_without_raising(text: str, lenient: bool) -> None:
     taken = take(text, lenient=lenient)
     assert taken.matter is not None or taken.issues
 
 
 @given(yaml=st.one_of(st.text(), st.binary()), lenient=st.booleans())
-@settings(max_examples=300)
+@examples(75)
 def test_anything_between_fences_is_taken_apart_without_raising(
     yaml: str | bytes, lenient: bool
 ) -> None:
@@ -366,7 +367,7 @@ def test_anything_between_fences_is_taken_apart_without_raising(
 
 
 @given(st.one_of(st.binary(max_size=200), st.text(max_size=200).map(str.encode)))
-@settings(max_examples=200)
+@examples(50)
 def test_any_bytes_are_read_as_yaml_without_raising(raw: bytes) -> None:
     taken = read_yaml(raw, "a.yaml")
     assert taken.matter is not None or taken.issues

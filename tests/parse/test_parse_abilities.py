@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from metier.load import load_abilities
@@ -12,6 +12,7 @@ from metier.parse.abilities import parse_ability
 from metier.values.documents import Ability
 from metier.values.files import Parsed
 from metier.values.outcomes import Issue
+from soak import examples
 
 
 def parse(text: str, path: str = "abilities/clean-code.md") -> Parsed:
@@ -340,7 +341,7 @@ def test_an_unknown_key_is_a_note_and_no_more(tmp_path: Path) -> None:
 
 
 @given(st.one_of(st.binary(max_size=300), st.text(max_size=300).map(str.encode)))
-@settings(max_examples=200)
+@examples(50)
 def test_any_bytes_give_an_ability_or_an_error(raw: bytes) -> None:
     parsed = parse_ability(raw, "abilities/a.md")
     assert parsed.document is not None or any(issue.is_error for issue in parsed.issues)

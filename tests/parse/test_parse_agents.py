@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from metier.index.agents import AgentRegistry
@@ -15,6 +15,7 @@ from metier.values.agents import AgentProfile
 from metier.values.codes import CODES
 from metier.values.files import Parsed
 from metier.values.outcomes import Issue
+from soak import examples
 
 
 def parse(text: str, path: str = "agents/reviewer.yaml") -> Parsed:
@@ -506,7 +507,7 @@ _raw = st.one_of(
 
 
 @given(raw=_raw, suffix=st.sampled_from(["yaml", "json", "md"]))
-@settings(max_examples=400)
+@examples(100)
 def test_any_bytes_give_a_profile_or_an_error_and_can_be_linted(raw: bytes, suffix: str) -> None:
     parsed = parse_agent(raw, f"agents/a.{suffix}")
     assert parsed.document is not None or any(issue.is_error for issue in parsed.issues)

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from metier.parse.cards import parse_card
 from metier.values.documents import Card
 from metier.values.files import Parsed
 from metier.values.outcomes import Issue
+from soak import examples
 
 PATH = "docs/capabilities/search.md"
 SMALL = "id: search\nname: Search\ndescription: d\ntriggers: {keywords: [find]}"
@@ -176,7 +177,7 @@ def test_a_card_is_read_strictly(raw: bytes, code: str) -> None:
 
 
 @given(st.one_of(st.binary(max_size=300), st.text(max_size=300).map(str.encode)))
-@settings(max_examples=200)
+@examples(50)
 def test_any_bytes_give_a_card_or_an_error(raw: bytes) -> None:
     parsed = parse_card(raw, PATH)
     assert parsed.document is not None or any(issue.is_error for issue in parsed.issues)

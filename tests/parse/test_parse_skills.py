@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from metier.parse.skills import parse_skill
 from metier.values.documents import Skill
 from metier.values.files import Parsed
 from metier.values.outcomes import Issue
+from soak import examples
 
 PATH = "skills/charts/SKILL.md"
 
@@ -288,7 +289,7 @@ def test_metadata_that_is_no_mapping_is_passed_over(metadata: str) -> None:
 
 
 @given(st.one_of(st.binary(max_size=300), st.text(max_size=300).map(str.encode)))
-@settings(max_examples=200)
+@examples(50)
 def test_any_bytes_give_a_skill_or_an_error(raw: bytes) -> None:
     parsed = parse_skill(raw, PATH)
     assert parsed.document is not None or any(issue.is_error for issue in parsed.issues)
@@ -304,7 +305,7 @@ _keys = st.sampled_from(
 
 
 @given(st.lists(st.tuples(_keys, _values), max_size=8), st.booleans())
-@settings(max_examples=300)
+@examples(75)
 def test_any_front_matter_gives_a_skill_or_an_error(
     rows: list[tuple[str, str]], strict: bool
 ) -> None:

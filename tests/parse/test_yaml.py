@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from metier.parse.yaml import DEEPEST, Places, Problem, YamlRejectedError, load_yaml
+from soak import examples
 
 SOURCE = Path(__file__).parents[2] / "src"
 
@@ -444,7 +445,7 @@ def test_the_place_of_a_forbidden_character_is_counted_in_characters() -> None:
 
 
 @given(st.text())
-@settings(max_examples=300)
+@examples(75)
 def test_any_text_is_read_or_refused_and_nothing_else(text: str) -> None:
     problem = refusal_if_any(text)
     assert problem is None or (problem.line >= 0 and problem.column >= 0)
@@ -459,7 +460,7 @@ def test_any_text_is_read_or_refused_and_nothing_else(text: str) -> None:
         max_size=30,
     ).map("".join)
 )  # fmt: skip
-@settings(max_examples=300)
+@examples(75)
 def test_any_heap_of_yaml_signs_is_read_or_refused_and_nothing_else(text: str) -> None:
     problem = refusal_if_any(text)
     assert problem is None or problem.code in {"FM103", "FM104", "FM106", "FM107"}

@@ -6,7 +6,7 @@ from importlib import resources
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -18,6 +18,7 @@ from metier.resolve.engine import resolve
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
 from metier.values.outcomes import Issue
+from soak import examples
 
 SCHEMA = json.loads(
     (resources.files("metier") / "schemas" / "aliases.v1.schema.json").read_text(encoding="utf-8")
@@ -286,7 +287,7 @@ files = st.fixed_dictionaries(
 
 @pytest.mark.invariant(id="DCI-ALS-008")
 @given(st.one_of(files, files.map(lambda data: {**GOOD, **data}), odd))
-@settings(max_examples=400)
+@examples(100)
 def test_the_shipped_schema_and_the_reader_agree_on_every_file(data: Any) -> None:
     is_valid = Draft202012Validator(SCHEMA).is_valid(data)
     found, _ = parse_alias_table(json.dumps(data), "workspace", PATH)

@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from metier.resolve import Resolution, resolve
 from metier.values.candidates import Candidate
 from metier.values.contracts import Contract, Mode
 from metier.values.policy import STRICTNESS, OnMissing, Policy
+from soak import examples
 
 SHARES = ("min-total-score", "min-contract-score", "min-required-coverage")
 KEYS = (*SHARES, "max-candidates", "max-providers", "selection-mode", "on-missing-required")
@@ -58,7 +59,7 @@ def names(run: Resolution) -> list[str]:
 
 @pytest.mark.invariant(id="DCI-POL-013")
 @given(policies, hints)
-@settings(max_examples=300)
+@examples(75)
 def test_no_hint_ever_loosens_a_policy(policy: Policy, asked: dict[str, str]) -> None:
     tight = policy.tightened(asked)
     assert tight.min_total_score >= policy.min_total_score

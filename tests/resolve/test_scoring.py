@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from metier.core.stems import stems
@@ -16,6 +16,7 @@ from metier.resolve.scoring import composite, history_multiplier, rounded, skill
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
 from resolution_scores import aliases_of, candidate, provider, row_of
+from soak import examples
 
 Row = dict[str, Any]
 COMPONENTS = ("S_contract", "S_desc", "S_namepath", "S_runtime")
@@ -355,7 +356,7 @@ def test_scores_are_rounded_so_that_borders_are_met_exactly() -> None:
 @pytest.mark.invariant(id="DCI-SCO-025")
 @pytest.mark.invariant(id="DCI-SCO-026")
 @pytest.mark.invariant(id="DCI-SCO-027")
-@settings(max_examples=150)
+@examples(50)
 @given(pools(), requirements, queries, shares, st.sampled_from(["strict", "best-effort"]))
 def test_all_scores_lie_between_0_and_1_and_add_up_as_the_spec_says(
     pool: list[Candidate], requires: list[str], query: str, rate: float, mode: Mode

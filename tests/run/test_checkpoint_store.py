@@ -1,6 +1,9 @@
 """The store of checkpoints: what is saved is loaded, whole or not at all."""
 
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -154,3 +157,16 @@ def test_looking_at_the_checkpoints_of_one_run_does_not_go_through_those_of_othe
     for one in questions:
         plan = [row[3] for row in world.store.rows(f"EXPLAIN QUERY PLAN {one}")]
         assert not any(step.startswith("SCAN step") for step in plan), (one, plan)
+
+
+def test_a_record_that_another_process_holds_is_named_in_the_error(tmp_path: Path) -> None:
+    file = tmp_path / "runs.db"
+    with (
+        closing(RunStore.open(str(file), busy_seconds=0.05)) as store,
+        closing(sqlite3.connect(file, isolation_level=None)) as holder,
+    ):
+        holder.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError, match="another process holds the record of runs") as caught:
+            store.recover(0.0)
+    assert caught.value.code == "STORE_LOCKED"
+    assert caught.value.hint == "try again when it has finished"

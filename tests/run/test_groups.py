@@ -4,12 +4,13 @@ import asyncio
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from metier.run.tool import ToolContext
 from metier.values.runs import RunResult
 from run.world import BROKEN, Data, World, agent, choose, do, loop, outputs, parallel, states
+from soak import examples
 
 
 class Counter:
@@ -94,7 +95,7 @@ def workflows(draw: st.DrawFn) -> list[Data]:
 
 
 @pytest.mark.invariant(id="INV-PE-002")
-@settings(max_examples=50)
+@examples(50)
 @given(workflows(), st.integers(1, 4))
 def test_a_step_starts_only_when_everything_it_depends_on_has_ended(
     steps: list[Data], limit: int

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,9 @@ from metier.values.runs import DONE
 from run.killed import KID, profiles
 from run.random_plans import digest, facts
 from run.world import World
+from soak import SOAK
 
-ROUNDS = 200 if os.environ.get("METIER_SOAK") else 20
+ROUNDS = 200 if SOAK else 6
 MOST_LIVES = 20
 LONGEST = 120.0
 
@@ -35,7 +37,8 @@ class Victim:
     def live(self, words: int | None) -> bool:
         """One life, killed after so many words of it; whether it ended by itself."""
         before = self._size()
-        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "tests")}
+        path = os.pathsep.join([str(REPOSITORY / "tests"), *sys.path])
+        environment = {**os.environ, "PYTHONPATH": path}
         command = [sys.executable, "-m", "run.killed", str(self.folder), str(self.seed)]
         process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE)
         try:
@@ -51,9 +54,12 @@ class Victim:
     def _has_said(self, process: "subprocess.Popen[bytes]", size: int) -> bool:
         """Wait until it has; whether it still lives."""
         deadline = time.monotonic() + LONGEST
-        while self._size() < size and process.poll() is None:
+        while self._size() < size:
             assert time.monotonic() < deadline
-        return process.poll() is None
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(0.001)
+                return False
+        return True
 
     def _size(self) -> int:
         side = self.folder / "side.txt"

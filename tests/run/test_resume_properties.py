@@ -1,7 +1,6 @@
 """A run that crashed anywhere, once or often, and was resumed ends like one that did not crash."""
 
 import asyncio
-import os
 import random
 import time
 from collections.abc import Sequence
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from metier.run.checkpoints import CheckpointStore, resume_context
@@ -27,8 +26,8 @@ from run.random_plans import (
     facts,
 )
 from run.world import Act, Data, World, agent, choose, do, loop, parallel
+from soak import examples
 
-MORE = 10 if os.environ.get("METIER_SOAK") else 1
 SEEDS = st.randoms(use_true_random=False)
 CRASHES = st.lists(st.integers(1, 12), min_size=1, max_size=3)
 
@@ -122,7 +121,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.invariant(id="INV-CP-002")
-@settings(max_examples=60 * MORE)
+@examples(30)
 @given(SEEDS, CRASHES, st.booleans(), st.booleans(), st.booleans())
 def test_a_resumed_run_ends_like_an_uninterrupted_one_and_repeats_nothing(
     folder: Path, by: random.Random, crashes: list[int], at_once: bool, failing: bool, inner: bool
@@ -132,7 +131,7 @@ def test_a_resumed_run_ends_like_an_uninterrupted_one_and_repeats_nothing(
     assert trial.crashed(crashes, at_once=at_once) == expected
 
 
-@settings(max_examples=40 * MORE)
+@examples(20)
 @given(SEEDS, CRASHES)
 def test_a_resumed_run_remembers_what_the_last_step_to_end_gave(
     folder: Path, by: random.Random, crashes: list[int]
@@ -149,7 +148,7 @@ def test_a_resumed_run_remembers_what_the_last_step_to_end_gave(
 
 
 @pytest.mark.invariant(id="INV-CP-002")
-@settings(max_examples=30 * MORE)
+@examples(15)
 @given(SEEDS, st.integers(0, 20))
 def test_a_fork_from_any_checkpoint_goes_on_after_it_and_ends_the_same(
     by: random.Random, which: int
@@ -171,7 +170,7 @@ def test_a_fork_from_any_checkpoint_goes_on_after_it_and_ends_the_same(
     assert going_on.resume_from_step == len(top) or top[going_on.resume_from_step] not in done
 
 
-@settings(max_examples=25 * MORE)
+@examples(15)
 @given(SEEDS, st.integers(1, 10), st.integers(2, 4))
 def test_runs_that_were_saved_together_crash_and_go_on_together(
     folder: Path, by: random.Random, most: int, count: int
@@ -208,7 +207,7 @@ def test_runs_that_were_saved_together_crash_and_go_on_together(
     after.store.close()
 
 
-@settings(max_examples=60 * MORE)
+@examples(30)
 @given(SEEDS, st.integers(0, 60), st.booleans())
 def test_whenever_a_run_is_cancelled_it_can_go_on_to_the_same_end(
     by: random.Random, turns: int, beside_another: bool
@@ -288,7 +287,7 @@ def rollbacks(draw: st.DrawFn) -> AgentProfile:
     return agent(*steps, failureStrategy="rollback")
 
 
-@settings(max_examples=40 * MORE)
+@examples(20)
 @given(rollbacks(), CRASHES, st.booleans())
 def test_wherever_a_run_crashes_that_is_to_be_undone_all_of_it_is_undone_in_the_end(
     folder: Path, profile: AgentProfile, crashes: list[int], at_once: bool

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from metier.errors import UsageError
@@ -25,6 +25,7 @@ from run.world import (
     parallel,
     states,
 )
+from soak import examples
 
 
 def undone(step_id: str, *depends: str, **more: Any) -> Data:
@@ -253,7 +254,7 @@ def test_compensations_write_no_checkpoints() -> None:
     assert {one.completed_step_id for one in records} == {"a"}
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.lists(st.booleans(), min_size=1, max_size=5), st.integers(0, 4))
 def test_every_succeeded_step_is_undone_exactly_once_whatever_fails(
     have_undo: list[bool], fails_at: int

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import Workspace
 from metier.core import template_work
 from metier.core.template_work import LONGEST, MOST_WORK
 from metier.core.templates import TemplateError, compiled_text
+from soak import examples
 
 FILLS = Path(__file__).with_name("fill_templates.py")
 SECONDS = 3.0
@@ -372,7 +373,7 @@ def outcome(template: str) -> str:
 
 
 @given(st.recursive(STATEMENTS, in_loops, max_leaves=4))
-@settings(max_examples=100)
+@examples(50)
 def test_no_template_goes_on_for_long(template: str) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(template_work, "MOST_WORK", LITTLE_WORK)

@@ -11,6 +11,7 @@ import click
 
 from metier import __version__
 from metier.cli.options import shared_options
+from metier.cli.pipes import discard_output
 from metier.cli.usage import usage_message
 from metier.core.nearest import nearest
 from metier.core.paths import is_utf8
@@ -183,7 +184,7 @@ def _is_verbose(arguments: Sequence[str]) -> bool:
 
 
 def _leave_closed_pipe() -> int:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    discard_output()
     return PIPE_CLOSED
 
 

@@ -14,6 +14,7 @@ import click
 
 from metier.boundary import untrusted_error
 from metier.catalog import Catalog
+from metier.cli.pipes import discard_output
 from metier.cli.review import offered
 from metier.cli.run_live import TURNS, Progress, progress
 from metier.cli.run_view import not_taken_back, print_output, state_in_words, summary
@@ -261,6 +262,7 @@ class Attended(NamedTuple):
         try:
             click.echo(escaped_json(json.dumps(event, ensure_ascii=False)))
         except BrokenPipeError:
+            discard_output()
             stop()
 
     # What came of it

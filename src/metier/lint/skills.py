@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from metier.core.coerce import scalar_text_of
@@ -163,7 +164,7 @@ def _has_type(value: Any, field: Field) -> bool:
 def _check_keys(data: dict[str, Any], found: _Findings) -> None:
     unknown = [key for key in data if key not in SKILL]
     for key in unknown[:_MOST_COMPARED]:
-        meant = nearest(key, SKILL, likeness=_NEAR_MISS)
+        meant = _meant_by(key)
         if meant and meant not in data:
             found.add("SK309", f"unknown key '{key[:40]}'", (key,), f"did you mean '{meant}'?")
             unknown.remove(key)
@@ -179,6 +180,12 @@ def _check_keys(data: dict[str, Any], found: _Findings) -> None:
             f"the limit is {LONGEST_COMPATIBILITY}"
         )
         found.add("SK308", message, ("compatibility",), "name the hosts, explain in the body")
+
+
+@lru_cache(maxsize=4096)
+def _meant_by(key: str) -> str:
+    """The known key that an unknown one is a slip of; skills of one author share theirs."""
+    return nearest(key, SKILL, likeness=_NEAR_MISS)
 
 
 def _check_body(skill: Skill, matter: Matter, found: _Findings) -> None:
