@@ -406,6 +406,20 @@ def test_the_agent_that_is_built_in_is_named_and_has_no_file(
     assert "Ours." in metier("show", "agent", "standard").out
 
 
+def test_a_disabled_standard_agent_is_told_wherever_findings_are(
+    workspace: Workspace, metier: Metier
+) -> None:
+    workspace.write(
+        "agents/standard.yaml", "agentId: standard\ndescription: Mine.\nenabled: false\n"
+    )
+    listed = metier("list", "agents")
+    assert "standard (disabled)" in listed.out
+    assert "'standard' is built in" in listed.err
+    assert "AG708" in metier("lint").out
+    assert "AG708" in metier("refresh", "--json").out
+    assert "0 errors, 1 warning" in metier("doctor").out
+
+
 def test_every_command_of_the_list_exists() -> None:
     for name in COMMANDS:
         assert run([name, "--help"]) == 0

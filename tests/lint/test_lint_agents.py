@@ -248,3 +248,21 @@ def test_in_markdown_the_body_is_the_system_prompt_and_has_its_limit() -> None:
 def test_in_json_findings_have_their_line_too() -> None:
     (issue,) = lint('{"agentId": "a",\n "description": "b",\n "priority": 0}', "agents/a.json")
     assert (issue.code, issue.line) == ("AG702", 3)
+
+
+def test_a_disabled_standard_is_a_warning_where_it_is_disabled() -> None:
+    (issue,) = lint("agentId: standard\ndescription: d\nenabled: false\n", "agents/standard.yaml")
+    assert (issue.code, issue.severity, issue.line) == ("AG708", "warning", 3)
+    assert "the built-in one is used" in issue.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "agentId: standard\ndescription: d\n",
+        "agentId: standard\ndescription: d\nenabled: true\n",
+        "agentId: other\ndescription: d\nenabled: false\n",
+    ],
+)
+def test_other_profiles_may_be_disabled_and_standard_enabled(text: str) -> None:
+    assert lint(text) == []

@@ -76,7 +76,7 @@ def command(
             asked = bool(search is not None or capability is not None or agent or tags)
             where = "are like that" if asked else f"found below {catalog.workspace}"
             session.note(f"no {PLURAL[wanted]} {where}")
-        if wanted == "agent" and all(row.handle != STANDARD for row in catalog.documents("agent")):
+        if wanted == "agent" and all(map(_is_not_standard, catalog.documents("agent"))):
             session.note(f"besides, '{STANDARD}' is built in: metier run {STANDARD} TASK")
         if wanted == "ability":
             _print_abilities(session, rows)
@@ -116,7 +116,14 @@ def _print_abilities(session: Session, rows: list[Row]) -> None:
     session.print_table(["name", "priority", "tags", *path, "description"], table)
 
 
+def _is_not_standard(row: Row) -> bool:
+    """Whether the row does not take the place of the built-in agent."""
+    return row.handle != STANDARD or row.data.get("enabled") is False
+
+
 def _label(row: Row) -> str:
+    is_disabled = row.kind == "agent" and row.data.get("enabled") is False
     marks = ["shadowed"] if row.state == "shadowed" else []
+    marks += ["disabled"] if is_disabled else []
     marks += ["started by you only"] if row.is_manual else []
     return f"{row.handle} ({', '.join(marks)})" if marks else row.handle

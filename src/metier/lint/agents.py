@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from metier.values.agents import AgentProfile
+from metier.values.agents import STANDARD, AgentProfile
 from metier.values.files import Matter
 from metier.values.outcomes import Issue
 from metier.values.profiles import profile_flaws
@@ -27,7 +27,14 @@ def lint_agent(profile: AgentProfile, matter: Matter) -> list[Issue]:
         issues.append(
             Issue(_CODES[flaw.problem], flaw.message, profile.path, line, column, flaw.hint)
         )
+    if profile.agent_id == STANDARD and matter.data.get("enabled") is False:
+        issues.append(_disabled_standard(profile.path, *matter.position(("enabled",))))
     return issues
+
+
+def _disabled_standard(path: str, line: int, column: int) -> Issue:
+    message = f"'{STANDARD}' cannot be disabled: the built-in one is used in place of this file"
+    return Issue("AG708", message, path, line, column, "enable it, or remove the file")
 
 
 def validate_agent(data: Mapping[str, Any]) -> list[Issue]:

@@ -226,6 +226,12 @@ AGENTS = {
             '    config: {prompt: "Read {{ input.change }}."}\n'
         ),
     ),
+    "AG708": Page(
+        "'standard' is the agent for tasks that no other fits, so there always is one. A disabled "
+        "profile of that name has no effect: the built-in agent is used in its place.",
+        bad="agentId: standard\ndescription: Helps with anything.\nenabled: false\n",
+        good="agentId: standard\ndescription: Helps with anything.\n",
+    ),
 }
 
 HANDED_OVER = {

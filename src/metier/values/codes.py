@@ -88,6 +88,7 @@ CODES: dict[str, Code] = {
     "AG705": Code("error", "step depends on an unknown step"),
     "AG706": Code("error", "steps depend on each other in a circle"),
     "AG707": Code("error", "template or condition cannot be used"),
+    "AG708": Code("warning", "agent 'standard' cannot be disabled"),
     "SZ801": Code("error", "text holds a phrase that overrides instructions"),
     "SZ802": Code("error", "text holds invisible characters"),
     "SZ803": Code("warning", "role marker or chat token was defused"),
