@@ -152,7 +152,7 @@ def written(**fields: Any) -> str:
 def test_the_end_waits_for_each_request_until_it_is_answered_or_cancelled() -> None:
     async def talk() -> list[bool]:
         requests = OpenRequests()
-        cancelled = {"method": "notifications/cancelled", "params": {"requestId": 2}}
+        cancelled = {"method": "notifications/cancelled", "params": {"requestId": "2"}}
         seen = []
         steps: list[Callable[[], None]] = [
             lambda: requests.asked(message(id='a"b', method="tools/list")),
@@ -170,6 +170,18 @@ def test_the_end_waits_for_each_request_until_it_is_answered_or_cancelled() -> N
         return seen
 
     assert asyncio.run(talk()) == [False, False, False, False, True, False, False, True]
+
+
+@pytest.mark.parametrize("wrong", [[], [1], {}, {"a": 1}, None, True, 1.5, "other"], ids=repr)
+def test_a_cancellation_of_what_nobody_asked_stops_nothing(
+    workspace: Workspace, wrong: object
+) -> None:
+    params = {"requestId": wrong}
+    cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
+    done = spoken(workspace.root, json.dumps(cancelled), request(1, "skill_list"))
+    (answer,) = map(json.loads, done.stdout.splitlines())
+    assert (answer["id"], done.returncode) == (1, 0)
+    assert b"Traceback" not in done.stderr
 
 
 def test_a_request_that_gets_no_answer_does_not_hold_the_end_forever(
