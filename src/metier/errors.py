@@ -9,7 +9,8 @@
     ├── ContractError             a DCI contract that cannot be used           exit 1
     ├── SourceError               a source of cards cannot be read             exit 1
     ├── ModelError                a model did not answer                       exit 1
-    └── StoreError                the catalogue file cannot be used            exit 1
+    └── StoreError                a file of state cannot be used               exit 1
+        └── DamagedError          it is damaged                                exit 1
 
 Problems in *data* are not raised: they travel as `Issue` values. Every error has a stable
 `code`; `metier explain CODE` prints its page.
@@ -63,6 +64,12 @@ class SourceError(MetierError):
 
 class StoreError(MetierError):
     default_code = "STORE_FAILED"
+
+
+class DamagedError(StoreError):
+    """A database is not what metier wrote. A catalogue is then built again."""
+
+    default_code = "STORE_CORRUPT"
 
 
 class ModelError(MetierError):

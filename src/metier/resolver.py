@@ -70,7 +70,7 @@ class Resolver:
         self._reports = room.below(REPORTS) if room is not None else None
         self._reliability = Reliability(workspace, is_kept=config.is_trusted)
         self._pool: Pool | None = None
-        self._version: tuple[int, int] | None = None
+        self._version: tuple[int, ...] | None = None
         self._discovery: tuple[list[SourceCount], dict[str, int]] = [], {}
 
     def resolve(
@@ -155,10 +155,11 @@ class Resolver:
             " FROM document JOIN skill_size USING (key)"
             " WHERE +kind = 'skill' AND state IN ('active', 'shadowed')"  # most rows: no index
         )
-        candidates = [
-            candidate_of(name, path.rpartition("/")[0] or ".", source, _data(data))
-            for name, path, source, data, *_ in rows
-        ]
+        with self._store.checked():
+            candidates = [
+                candidate_of(name, path.rpartition("/")[0] or ".", source, _data(data))
+                for name, path, source, data, *_ in rows
+            ]
         return Pool(candidates, lambda pool: self._words([rows[one][4:] for one in pool.given]))
 
     def _words(self, sizes: Sequence[tuple[int, ...]]) -> PoolWords:

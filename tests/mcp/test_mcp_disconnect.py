@@ -13,6 +13,7 @@ import pytest
 
 from conftest import Workspace
 from mcp_served import ENOUGH, refreshed
+from metier.catalog import Catalog
 from metier.mcp.http import Guard, serve_http
 from metier.mcp.keeper import Keeper
 from metier.mcp.place import Place
@@ -157,9 +158,13 @@ def test_a_question_of_a_client_that_has_left_is_never_asked(
         ask = keeper.ask
 
         async def noted(question: Any) -> Any:
+            def told(catalog: Catalog) -> Any:
+                asked.append("it")
+                return question(catalog)
+
             waiting.set()
             try:
-                return await ask(lambda catalog: (asked.append("it"), question(catalog))[1])
+                return await ask(told)
             except asyncio.CancelledError:
                 given_up.set()
                 raise

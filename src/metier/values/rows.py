@@ -4,6 +4,7 @@ import json
 from typing import Any, NamedTuple
 
 from metier.core.names import canonical_id
+from metier.errors import DamagedError
 from metier.values.files import Kind, Origin
 
 
@@ -42,7 +43,10 @@ class Row(NamedTuple):
     @property
     def data(self) -> dict[str, Any]:
         """Its front matter beyond name and description, unknown keys included."""
-        data: dict[str, Any] = json.loads(self.data_json)
+        try:
+            data: dict[str, Any] = json.loads(self.data_json)
+        except ValueError:
+            raise DamagedError("the catalogue is damaged", hint="metier refresh") from None
         return data
 
     def to_json(self) -> dict[str, Any]:
