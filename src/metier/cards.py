@@ -34,7 +34,7 @@ class Cards:
         self._own = own
         self._untrusted: frozenset[str] = frozenset()
         self._index: CardIndex | None = None
-        self._version: tuple[int, int] | None = None
+        self._version: tuple[int, ...] | None = None
 
     def index(self) -> CardIndex:
         """The cards as they are now; read again when anybody has written."""

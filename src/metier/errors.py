@@ -9,7 +9,8 @@
     ├── ContractError             a DCI contract that cannot be used           exit 1
     ├── SourceError               a source of cards cannot be read             exit 1
     ├── ModelError                a model did not answer                       exit 1
-    └── StoreError                the catalogue file cannot be used            exit 1
+    └── StoreError                a file of state cannot be used               exit 1
+        ├── DamagedError          it is damaged                                exit 1
         └── RunLostError          another process has taken the run over       exit 1
 
 Problems in *data* are not raised: they travel as `Issue` values. Every error has a stable
@@ -75,6 +76,12 @@ class RunLostError(StoreError):
         super().__init__(
             "another process has taken the run over", hint="metier runs list shows how it goes on"
         )
+
+
+class DamagedError(StoreError):
+    """A database is not what metier wrote. A catalogue is then built again."""
+
+    default_code = "STORE_CORRUPT"
 
 
 class ModelError(MetierError):

@@ -81,7 +81,7 @@ class Resolver:
         self._reports = room.below(REPORTS) if room is not None else None
         self._reliability = Reliability(workspace, is_kept=config.is_trusted)
         self._pool: Pool | None = None
-        self._version: tuple[int, int] | None = None
+        self._version: tuple[int, ...] | None = None
         self._known: list[_Known] = []
         self._offered: Pool | None = None
         self._discovery: dict[bool, tuple[list[SourceCount], dict[str, int]]] = {}
@@ -176,14 +176,15 @@ class Resolver:
             " FROM document JOIN skill_size USING (key)"
             " WHERE +kind = 'skill' AND state IN ('active', 'shadowed')"  # most rows: no index
         )
-        return [
-            _Known(
-                candidate_of(name, path.rpartition("/")[0] or ".", source, _data(data)),
-                bool(manual),
-                sizes,
-            )
-            for name, path, source, data, manual, *sizes in rows
-        ]
+        with self._store.checked():
+            return [
+                _Known(
+                    candidate_of(name, path.rpartition("/")[0] or ".", source, _data(data)),
+                    bool(manual),
+                    sizes,
+                )
+                for name, path, source, data, manual, *sizes in rows
+            ]
 
     def _pool_of(self, known: "Sequence[_Known]") -> Pool:
         return Pool(

@@ -13,7 +13,7 @@ import pytest
 
 from conftest import Workspace
 from metier.catalog import Catalog
-from metier.errors import StoreError
+from metier.errors import DamagedError, StoreError
 from metier.index.migrations import MIGRATIONS
 from metier.index.store import Store
 from metier.storage.database import Migration
@@ -167,20 +167,16 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("damage", list(DAMAGES))
-def test_a_damaged_file_is_named_as_such(filled: Path, workspace: Workspace, damage: str) -> None:
+def test_a_damaged_file_is_built_again(filled: Path, workspace: Workspace, damage: str) -> None:
     filled.write_bytes(DAMAGES[damage](filled.read_bytes()))
-    with pytest.raises(StoreError) as caught:
-        use(workspace.root)
-    assert caught.value.code == "STORE_CORRUPT"
-    assert caught.value.where == str(filled)
-    assert "remove the file" in caught.value.hint
-    filled.unlink()
     assert len(use(workspace.root)) == 40
+    with closing(Store.open(str(filled))) as store:
+        assert store.damage() == ""
 
 
 @pytest.mark.parametrize("table", ["document", "skill_capability", "setting"])
 @pytest.mark.parametrize("filling", [b"\xff", b"\0"])
-def test_a_damaged_page_is_named_as_such(
+def test_a_damaged_page_is_named_or_built_again(
     filled: Path, workspace: Workspace, table: str, filling: bytes
 ) -> None:
     with closing(sqlite3.connect(filled)) as connection:
@@ -190,9 +186,59 @@ def test_a_damaged_page_is_named_as_such(
     content = bytearray(filled.read_bytes())
     content[(page - 1) * 4096 : page * 4096] = filling * 4096
     filled.write_bytes(content)
-    with pytest.raises(StoreError) as caught:
+    with suppress(DamagedError):
         use(workspace.root)
-    assert caught.value.code == "STORE_CORRUPT"
+    assert len(use(workspace.root)) == 40
+
+
+@pytest.mark.parametrize("table", ["document", "skill_capability", "listing", "setting", "card"])
+def test_a_table_that_is_missing_is_damage(filled: Path, workspace: Workspace, table: str) -> None:
+    with closing(sqlite3.connect(filled)) as connection:
+        connection.execute(f"DROP TABLE {table}")
+        connection.commit()
+    with suppress(StoreError):
+        use(workspace.root)
+    assert len(use(workspace.root)) == 40
+
+
+def test_a_refresh_after_an_error_builds_a_damaged_catalogue_again(
+    filled: Path, workspace: Workspace
+) -> None:
+    with Catalog.open(workspace.root) as catalog:
+        with closing(sqlite3.connect(filled)) as connection:
+            connection.execute("UPDATE document SET capabilities = '[' WHERE name = 's07'")
+            connection.commit()
+        with pytest.raises(StoreError):
+            catalog.skills()
+        catalog.refresh()
+        assert len(catalog.skills()) == 40
+
+
+def test_a_damaged_catalogue_that_another_process_has_replaced_is_left_alone(
+    filled: Path, workspace: Workspace
+) -> None:
+    damaged = Store.open(str(filled))
+    filled.rename(filled.with_suffix(".old"))
+    assert len(use(workspace.root)) == 40
+    before = filled.stat().st_ino
+    damaged.start_over()
+    assert filled.stat().st_ino == before
+    assert damaged.setting("counts")
+    damaged.close()
+
+
+def test_opening_a_catalogue_twice_keeps_the_locks_of_the_first(filled: Path) -> None:
+    """POSIX ends all locks of a process on a file when it closes any descriptor of it."""
+    write = f"""
+import sqlite3
+connection = sqlite3.connect({str(filled)!r}, timeout=0, isolation_level=None)
+connection.execute("BEGIN IMMEDIATE")
+"""
+    with closing(Store.open(str(filled))) as store, store.transaction():
+        Store.open(str(filled)).close()
+        command = [sys.executable, "-c", write]
+        child = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "database is locked" in child.stderr
 
 
 def test_the_check_of_a_sound_file_finds_nothing(filled: Path) -> None:

@@ -150,7 +150,7 @@ def written(**fields: Any) -> str:
 def test_the_end_waits_for_each_request_until_it_is_answered_or_cancelled() -> None:
     async def talk() -> list[bool]:
         requests = OpenRequests()
-        cancelled = {"method": "notifications/cancelled", "params": {"requestId": 2}}
+        cancelled = {"method": "notifications/cancelled", "params": {"requestId": "2"}}
         seen = []
         steps: list[Callable[[], None]] = [
             lambda: requests.asked(message(id='a"b', method="tools/list")),
@@ -168,6 +168,18 @@ def test_the_end_waits_for_each_request_until_it_is_answered_or_cancelled() -> N
         return seen
 
     assert asyncio.run(talk()) == [False, False, False, False, True, False, False, True]
+
+
+@pytest.mark.parametrize("wrong", [[], [1], {}, {"a": 1}, None, True, 1.5, "other"], ids=repr)
+def test_a_cancellation_of_what_nobody_asked_stops_nothing(
+    workspace: Workspace, wrong: object
+) -> None:
+    params = {"requestId": wrong}
+    cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
+    done = spoken(workspace.root, json.dumps(cancelled), request(1, "skill_list"))
+    (answer,) = map(json.loads, done.stdout.splitlines())
+    assert (answer["id"], done.returncode) == (1, 0)
+    assert b"Traceback" not in done.stderr
 
 
 def test_a_request_that_gets_no_answer_does_not_hold_the_end_forever(
@@ -286,12 +298,14 @@ def test_what_a_workspace_calls_a_catalogue_is_not_opened(workspace: Workspace) 
 def test_a_catalogue_that_cannot_be_used_is_one_line_and_no_traceback(
     workspace: Workspace,
 ) -> None:
-    workspace.state.mkdir(parents=True)
-    (workspace.state / "restricted.db").write_text(
-        "no database, but long enough to be taken for one"
-    )
+    (workspace.state / "restricted.db").mkdir(parents=True)
     done = spoken(workspace.root, json.dumps(HELLO))
-    assert done.returncode == 1
-    assert done.stdout == b""
-    assert b"STORE_CORRUPT" in done.stderr
     assert b"Traceback" not in done.stderr
+    assert b"is not a regular file" in done.stderr
+
+
+def test_a_damaged_catalogue_is_built_again(workspace: Workspace) -> None:
+    workspace.skill("one")
+    workspace.state.mkdir(parents=True)
+    (workspace.state / "restricted.db").write_text("no database, but as long as one " * 99)
+    assert data_of(called(over_stdio(workspace.root), "skill_list"))["total"] == 1

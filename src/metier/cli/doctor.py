@@ -102,7 +102,7 @@ def _tokenizer(name: str) -> Check:
 
 def _catalogue(session: Session, catalog: Catalog) -> Iterator[Check]:
     if damage := catalog.store.damage():
-        hint = "remove the file: the next refresh builds it again"
+        hint = "the next refresh builds it again"
         yield Check("catalogue", "error", f"{catalog.store.path}: {damage}", hint)
         return
     changes = session.refresh(catalog).changes

@@ -23,8 +23,9 @@ from metier.config import Config, Settings, read_settings
 from metier.core.escapes import escaped_json
 from metier.core.nearest import nearest
 from metier.core.text import printable
-from metier.errors import MetierError, NotFoundError, StoreError
+from metier.errors import DamagedError, MetierError, NotFoundError, StoreError
 from metier.index.refresh import OnProgress
+from metier.storage.database import MEANINGLESS
 from metier.storage.places import ignored_folders, state_room
 from metier.values.files import Kind
 
@@ -126,7 +127,7 @@ class Session:
                 raise
             self.note(f"warning: {error.message}; reading everything anew, keeping nothing")
             catalog = self._current(Catalog.in_memory(self.boundary))
-        with catalog:
+        with catalog, _damage_named(catalog):
             yield catalog
 
     def open_catalog(self) -> Catalog:
@@ -217,6 +218,23 @@ class Session:
         from metier.cli.terminal import print_table  # rich costs more than most commands
 
         print_table(columns, [[_one_line(cell) for cell in row] for row in rows])
+
+
+@contextmanager
+def _damage_named(catalog: Catalog) -> Iterator[None]:
+    """Say that a catalogue turned out to be damaged: the next command builds it again."""
+    try:
+        yield
+    except (DamagedError, *MEANINGLESS) as error:
+        is_damaged = isinstance(error, DamagedError) or bool(catalog.store.damage())
+        if not is_damaged or getattr(error, "where", "") not in ("", catalog.store.path):
+            raise
+        catalog.store.is_damaged = True
+        raise DamagedError(
+            "the catalogue was damaged",
+            where=catalog.store.path,
+            hint="the next command builds it again: try once more",
+        ) from error
 
 
 def names_from_catalog(

@@ -109,7 +109,8 @@ def prepare(catalog: Catalog) -> int:
     keep_settings(catalog)
     files = [row[0] for row in catalog.store.rows("SELECT file FROM document")]
     if catalog.room is not None:
-        _write_watched(catalog.room, _always(catalog), files)
+        with catalog.store.checked():
+            _write_watched(catalog.room, _always(catalog), files)
     return read
 
 

@@ -5,6 +5,7 @@ from builtins import list as list_of
 from collections import Counter
 from collections.abc import Collection, Iterable
 from itertools import chain
+from typing import Any
 
 from metier.core.registry import Registry
 from metier.index.postings import keys_by_word
@@ -54,16 +55,20 @@ class StoredAbilities:
         self.untrusted: set[str] = set()
         """Ids of those that come from a workspace that is not trusted."""
         self._ids: dict[int, str] = {}
-        for key, path, description, data, origin in store.rows(
+        rows = store.rows(
             "SELECT key, path, description, data, origin FROM document"
             " WHERE kind = 'ability' AND state = 'active' ORDER BY rank, path"
-        ):
-            fields = {**json.loads(data), "description": description}
-            ability = Ability.of(fields, content="", path=path)
-            self.registry.register(ability)
-            self._ids[key] = ability.id
-            if origin == "untrusted":
-                self.untrusted.add(ability.id)
+        )
+        with store.checked():
+            for key, path, description, data, origin in rows:
+                self._add(key, path, {**json.loads(data), "description": description}, origin)
+
+    def _add(self, key: int, path: str, fields: dict[str, Any], origin: str) -> None:
+        ability = Ability.of(fields, content="", path=path)
+        self.registry.register(ability)
+        self._ids[key] = ability.id
+        if origin == "untrusted":
+            self.untrusted.add(ability.id)
 
     def count_words(self, words: Collection[str]) -> dict[str, int]:
         """How many of `words` the content of each ability holds; those with none are left out."""

@@ -94,36 +94,46 @@ def _in_one_line(keyword: str) -> str:
 
 def stored_cards(store: Store) -> "list[Card]":
     """The cards that count, by id, without their text."""
-    from metier.values.documents import Card
-
-    cards = []
-    for key, path, sha256, description, priority, threshold, facts_json, data_json in store.rows(
+    rows = store.rows(
         "SELECT id, path, sha256, description, priority, threshold, facts, data"
         " FROM card JOIN document USING (key) WHERE state = 'active' ORDER BY id"
-    ):
-        facts, data = json.loads(facts_json), json.loads(data_json)
-        cards.append(
-            Card(
-                id=key,
-                name=facts["name"],
-                description=description,
-                keywords=tuple(data["triggers"]["keywords"]),
-                estimated_tokens=data.get("estimatedTokens", 0),
-                session_types=tuple(facts["sessionTypes"]),
-                time_of_day=tuple(facts["timeOfDay"]),
-                user_tier=tuple(facts["userTier"]),
-                environment_type=tuple(facts["environmentType"]),
-                match=facts["match"],
-                confidence_threshold=threshold,
-                priority=priority,
-                version=facts["version"],
-                enabled=data.get("enabled") is not False,
-                path=path,
-                sha256=sha256,
-                data=data,
-            )
-        )
-    return cards
+    )
+    with store.checked():
+        return [_card(*row) for row in rows]
+
+
+def _card(
+    id: str,
+    path: str,
+    sha256: str,
+    description: str,
+    priority: int,
+    threshold: float,
+    facts_json: str,
+    data_json: str,
+) -> "Card":
+    from metier.values.documents import Card
+
+    facts, data = json.loads(facts_json), json.loads(data_json)
+    return Card(
+        id=id,
+        name=facts["name"],
+        description=description,
+        keywords=tuple(data["triggers"]["keywords"]),
+        estimated_tokens=data.get("estimatedTokens", 0),
+        session_types=tuple(facts["sessionTypes"]),
+        time_of_day=tuple(facts["timeOfDay"]),
+        user_tier=tuple(facts["userTier"]),
+        environment_type=tuple(facts["environmentType"]),
+        match=facts["match"],
+        confidence_threshold=threshold,
+        priority=priority,
+        version=facts["version"],
+        enabled=data.get("enabled") is not False,
+        path=path,
+        sha256=sha256,
+        data=data,
+    )
 
 
 def untrusted_cards(store: Store) -> frozenset[str]:

@@ -1,6 +1,7 @@
 """Questions about the documents in the catalogue."""
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from metier.index.store import Store
@@ -121,22 +122,23 @@ def names_of(store: Store, kind: Kind) -> list[str]:
 
 def stored_issues(store: Store) -> list[Issue]:
     """Every finding of the last reading of every file, by path."""
-    return [
-        Issue(code, message, path, line, column, hint)
-        for path, issues in store.rows(
-            "SELECT path, issues FROM document WHERE issues != '[]' ORDER BY path"
-        )
-        for code, message, line, column, hint in json.loads(issues)
-    ]
+    rows = store.rows("SELECT path, issues FROM document WHERE issues != '[]' ORDER BY path")
+    return _issues(store, rows)
 
 
 def document_issues(store: Store, kind: Kind, path: str) -> list[Issue]:
     """The findings of one file."""
-    rows = store.rows("SELECT issues FROM document WHERE kind = ? AND path = ?", (kind, path))
-    return [
-        Issue(code, message, path, line, column, hint)
-        for code, message, line, column, hint in (json.loads(rows[0][0]) if rows else [])
-    ]
+    rows = store.rows("SELECT path, issues FROM document WHERE kind = ? AND path = ?", (kind, path))
+    return _issues(store, rows)
+
+
+def _issues(store: Store, rows: Iterable[tuple[str, str]]) -> list[Issue]:
+    with store.checked():
+        return [
+            Issue(code, message, path, line, column, hint)
+            for path, issues in rows
+            for code, message, line, column, hint in json.loads(issues)
+        ]
 
 
 def files_by_path(store: Store) -> dict[str, str]:
@@ -168,24 +170,32 @@ def select_rows(
 ) -> list[Row]:
     """The rows for a condition and its values."""
     rows = store.rows(f"SELECT {_COLUMNS} FROM {tables} WHERE {where}", tuple(parameters))
-    return [
-        Row(
-            kind=row[0],
-            handle=row[1],
-            name=row[2],
-            description=row[3],
-            path=row[4],
-            source=row[5],
-            state=row[6],
-            reason=row[7],
-            twin=row[8],
-            file=row[9],
-            sha256=row[10],
-            issues=row[11],
-            capabilities=tuple(json.loads(row[12])) if row[12] != "[]" else (),
-            data_json=row[13],
-            origin=row[14],
-            plugin=row[15],
-        )
-        for row in rows
-    ]
+    with store.checked():
+        return [_row(row) for row in rows]
+
+
+_TYPES = [*[str] * 11, int, *[str] * 4]
+"""What each of `_COLUMNS` holds."""
+
+
+def _row(row: tuple[Any, ...]) -> Row:
+    if list(map(type, row)) != _TYPES:
+        raise TypeError("a column holds a value of another type")
+    return Row(
+        kind=row[0],
+        handle=row[1],
+        name=row[2],
+        description=row[3],
+        path=row[4],
+        source=row[5],
+        state=row[6],
+        reason=row[7],
+        twin=row[8],
+        file=row[9],
+        sha256=row[10],
+        issues=row[11],
+        capabilities=tuple(json.loads(row[12])) if row[12] != "[]" else (),
+        data_json=row[13],
+        origin=row[14],
+        plugin=row[15],
+    )

@@ -56,7 +56,8 @@ class Postings:
 
 def keys_by_word(store: Store, words: Iterable[str]) -> Mapping[str, _Keys]:
     """The keys of the abilities that hold each of `words`; a word that none holds is left out."""
-    return _keys_of(store.connection, words)
+    with store.checked():
+        return _keys_of(store.connection, words)
 
 
 _AT_ONCE = 500

@@ -4,14 +4,17 @@ import json
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 from metier.core.collector import without_garbage_collection
 from metier.core.text import routing_text
+from metier.errors import DamagedError
 from metier.index.cards import CardRows
 from metier.index.postings import Postings
 from metier.index.settle import settle
 from metier.index.store import Store
+from metier.storage.database import MEANINGLESS
 from metier.values.files import KINDS, Entry, Found, Kind, Reading
 from metier.values.outcomes import Changes, Issue
 
@@ -48,9 +51,13 @@ def refresh_documents(
     """Bring the catalogue up to what is on disk, in one transaction or not at all.
 
     Nothing is written when nothing has changed. `read` lists the disk again if another
-    process has written in between.
+    process has written in between. A damaged catalogue is built anew.
     """
     with without_garbage_collection():
+        if not store.is_damaged:
+            with suppress(DamagedError, *MEANINGLESS):
+                return _refresh(store, read, kinds, on_progress)
+        store.start_over()
         return _refresh(store, read, kinds, on_progress)
 
 

@@ -187,13 +187,14 @@ def catch_up(store: Store) -> int:
     """Add the stems of all skills that have come since the last time; how many there were."""
     if is_caught_up(store):
         return 0
-    with store.transaction() as connection:
+    with store.transaction() as connection, store.checked():
         return StemPostings(connection).write_missing()
 
 
 def stem_postings(store: Store, field: str, stem: str) -> Postings | None:
     """Who has `stem`, and how often."""
-    return _row(store.connection, field, stem)
+    with store.checked():
+        return _row(store.connection, field, stem)
 
 
 def _entries(postings: Postings) -> list[tuple[int, int, int]]:

@@ -1,16 +1,25 @@
 """The catalogue file."""
 
-from typing import ClassVar
+import os
+import sqlite3
+from contextlib import suppress
+from typing import ClassVar, Self
 
+from metier.errors import DamagedError
 from metier.index.migrations import MIGRATIONS
-from metier.storage.database import Database
+from metier.storage.database import BUSY_SECONDS, IN_MEMORY, Database
+from metier.storage.room import Room
 
 
 class Store(Database):
-    """One open catalogue. Not shared between threads; any number of processes may have it."""
+    """One open catalogue. Not shared between threads; any number of processes may have it.
+
+    It holds nothing that the documents do not: one that is damaged is made anew.
+    """
 
     called = "the catalogue"
     rebuilt_by = "remove the file: the next refresh builds it again"
+    if_damaged = "the next refresh builds it again"
     migrations = MIGRATIONS
     pragmas: ClassVar[tuple[str, ...]] = (
         "PRAGMA foreign_keys = ON",
@@ -19,9 +28,36 @@ class Store(Database):
         "PRAGMA cache_size = -32768",
     )
 
-    def version(self) -> tuple[int, int]:
+    def __init__(self, connection: sqlite3.Connection, path: str) -> None:
+        super().__init__(connection, path)
+        self._mark = _mark(path)
+
+    @classmethod
+    def open(cls, path: str, *, busy_seconds: float = BUSY_SECONDS) -> Self:
+        """Open the file at `path`, making it if it is missing or damaged. Raises `StoreError`."""
+        mark = _mark(path)
+        try:
+            return super().open(path, busy_seconds=busy_seconds)
+        except DamagedError:
+            _remove(path, mark)
+            return super().open(path, busy_seconds=busy_seconds)
+
+    def close(self) -> None:
+        """Close the file; a damaged one is removed, so that the next refresh builds it again."""
+        super().close()
+        if self.is_damaged and self.path != IN_MEMORY:
+            _remove(self.path, self._mark)
+
+    def start_over(self) -> None:
+        """Replace a damaged file by an empty catalogue."""
+        self.is_damaged = True
+        self.close()
+        fresh = self.in_memory() if self.path == IN_MEMORY else self.open(self.path)
+        self.__dict__.update(fresh.__dict__)
+
+    def version(self) -> tuple[int, ...]:
         """Changes with everything that is written, here or by another process."""
-        return self.data_version(), self.connection.total_changes
+        return *self._mark, self.data_version(), self.connection.total_changes
 
     def setting(self, name: str) -> str:
         found = self.rows("SELECT value FROM setting WHERE name = ?", (name,))
@@ -32,3 +68,27 @@ class Store(Database):
         if self.setting(name) != value:
             with self.transaction() as connection:
                 connection.execute("INSERT OR REPLACE INTO setting VALUES (?, ?)", (name, value))
+
+
+def _mark(path: str) -> tuple[int, ...]:
+    """Which file has that name; empty when there is none."""
+    try:
+        info = os.stat(path)
+    except OSError:
+        return ()
+    return info.st_dev, info.st_ino
+
+
+def _remove(path: str, mark: tuple[int, ...]) -> None:
+    """Remove a damaged catalogue, unless another process has already put one in its place."""
+    folder, name = os.path.split(path)
+    room = Room(folder)
+    lock = room.lock(f"{name}.lock")
+    try:
+        if _mark(path) != mark:
+            return
+        for ending in ("-shm", "-wal", "-journal", ""):
+            with suppress(FileNotFoundError):
+                room.remove(f"{name}{ending}")
+    finally:
+        os.close(lock)

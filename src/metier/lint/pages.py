@@ -165,8 +165,9 @@ ERROR_PAGES: dict[str, str] = {
         "it and whether the disk is mounted read-only. METIER_STATE_DIR names another folder."
     ),
     "STORE_CORRUPT": (
-        "The file of the catalogue is damaged or is no database. "
-        "Remove the file that is named: the next refresh builds it again from your documents."
+        "A database of metier's state is damaged or is no database. A catalogue is built again "
+        "from your documents by the next command. A record of runs is not: move the file "
+        "away that is named, or bring back a copy of it; the runs in it are lost."
     ),
     "STORE_NEWER": (
         "A newer metier has written the catalogue, and this one cannot read it. "

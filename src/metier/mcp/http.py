@@ -2,17 +2,17 @@
 
 import asyncio
 import hmac
-import logging
 import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import anyio
 import uvicorn
 from mcp.server.lowlevel import Server
 from mcp.server.transport_security import TransportSecuritySettings
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -74,16 +74,50 @@ async def _orderly(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> 
         await send(message)
 
     try:
-        await app(scope, receive, sent)
+        await _while_connected(app, scope, receive, sent)
     except asyncio.CancelledError:
         if scope["type"] != "http" or has_begun:
             raise
         await PlainTextResponse("the server is ending", 503)(scope, receive, send)
 
 
-def _is_worth_a_word(record: logging.LogRecord) -> bool:
-    """Not that a client has gone, or was given up, before it had asked."""
-    return not (record.exc_info and isinstance(record.exc_info[1], ClientDisconnect))
+async def _while_connected(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+    """Have `app` answer, and cancel it when the client disconnects before that."""
+    listeners: list[asyncio.Task[None]] = []
+    is_answered = False
+
+    async def listen() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        if not is_answered:
+            working.cancel()
+
+    async def received() -> Message:
+        if listeners:
+            await asyncio.wait(listeners)  # only the end of the connection can follow the body
+            return {"type": "http.disconnect"}
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            working.cancel()
+            await anyio.sleep_forever()
+        if not message.get("more_body"):
+            listeners.append(asyncio.ensure_future(listen()))
+        return message
+
+    async def sent(message: Message) -> None:
+        nonlocal is_answered
+        is_answered = message["type"] == "http.response.body" and not message.get("more_body")
+        await send(message)
+
+    if scope["type"] != "http":
+        await app(scope, receive, send)
+        return
+    with anyio.CancelScope() as working:
+        try:
+            await app(scope, received, sent)
+        finally:
+            for one in listeners:
+                one.cancel()
 
 
 def app(server: Server[Any], place: Place) -> ASGIApp:
@@ -122,7 +156,6 @@ async def serve_http(
 
     `ready` is told the address. Requests that are not whole within `limits` are given up.
     """
-    logging.getLogger("mcp.server.streamable_http").addFilter(_is_worth_a_word)
     place = place._replace(port=bound.getsockname()[1])
     config = uvicorn.Config(
         app(server, place),

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, ExitStack, suppress
 from typing import TypeVar
 
 from metier.catalog import Catalog
+from metier.errors import DamagedError
 
 T = TypeVar("T")
 
@@ -45,12 +46,23 @@ class Keeper:
     async def ask(self, question: Callable[[Catalog], T]) -> T:
         """What `question` gives. Raises what it raises."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, lambda: question(self._current()))
+        return await loop.run_in_executor(self._thread, lambda: self._answer(question))
 
     def close(self) -> None:
         """Close the catalogue once all that was asked is answered; the thread ends."""
         self._thread.submit(self._leave).result()
         self._thread.shutdown()
+
+    def _answer(self, question: Callable[[Catalog], T]) -> T:
+        catalog = self._current()
+        try:
+            return question(catalog)
+        except DamagedError as error:
+            if error.where not in ("", catalog.store.path):
+                raise
+            catalog.store.is_damaged = True  # it is removed when it is closed
+            self._leave()
+            return question(self._current())
 
     def _current(self) -> Catalog:
         if self._catalog is not None and self._is_outdated(self._catalog):

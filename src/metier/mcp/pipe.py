@@ -11,6 +11,7 @@ from typing import Any, Self, TextIO, cast
 
 import anyio
 from mcp.server.stdio import stdio_server
+from mcp.shared.dispatcher import as_request_id, coerce_request_id
 from mcp.shared.message import SessionMessage
 from mcp.types import (
     INVALID_REQUEST,
@@ -46,20 +47,21 @@ class OpenRequests:
 
     def asked(self, message: Any) -> None:
         if isinstance(message, JSONRPCRequest):
-            self._ids.add(message.id)
+            self._ids.add(coerce_request_id(message.id))
             self._settled.clear()
         elif (
             isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled"
         ):
-            self._forget((message.params or {}).get("requestId"))
+            self._forget(as_request_id((message.params or {}).get("requestId")))
 
     def told(self, line: str) -> None:
         """`line` is a message as it was written."""
         if answer := _ANSWER.match(line):
             self._forget(json.loads(answer[1]))
 
-    def _forget(self, request: Any) -> None:
-        self._ids.discard(request)
+    def _forget(self, request: RequestId | None) -> None:
+        if request is not None:
+            self._ids.discard(coerce_request_id(request))
         if self.none:
             self._settled.set()
 

@@ -66,7 +66,7 @@ class RunStore(Database):
     """All runs of a workspace. One object serves one event loop; any process may have the file."""
 
     called = "the record of runs"
-    rebuilt_by = "move the file away; the runs in it are lost"
+    rebuilt_by = if_damaged = "move the file away; the runs in it are lost"
     migrations = (TABLES, EPOCHS)
     pragmas: ClassVar[tuple[str, ...]] = (
         "PRAGMA synchronous = FULL",
@@ -284,10 +284,8 @@ class RunStore(Database):
 
     def _read(self, read: Callable[[tuple[Any, ...]], R], row: tuple[Any, ...]) -> R:
         """What a row holds. Raises `StoreError` when that makes no sense."""
-        try:
+        with self.checked():
             return read(row)
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise self._named(sqlite3.SQLITE_CORRUPT, self.path, error) from error
 
 
 def _write(connection: sqlite3.Connection, statement: str, rows: list[tuple[Any, ...]]) -> None:

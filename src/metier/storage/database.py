@@ -7,12 +7,26 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from metier.errors import StoreError
+from metier.errors import DamagedError, StoreError
 from metier.storage.room import Room
 
 IN_MEMORY = ":memory:"
 BUSY_SECONDS = 30.0
 D = TypeVar("D", bound="Database")
+MEANINGLESS = (
+    ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError
+)  # fmt: skip
+"""What is raised by code that reads a value which metier did not write so."""
+_SIGNS_OF_DAMAGE = (
+    "malformed", "Could not decode", "no such table", "no such column", "no such index",
+    "has no column", "already exists", "duplicate column",
+)  # fmt: skip
+"""Parts of what SQLite says when tables, or what is in them, are not ours."""
+_DAMAGE = (
+    sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_CONSTRAINT,
+    sqlite3.SQLITE_MISMATCH,
+)  # fmt: skip
+"""Codes of SQLite that only a damaged file can cause: our statements respect every constraint."""
 
 
 class Migration(NamedTuple):
@@ -27,6 +41,8 @@ class Database:
 
     called: ClassVar[str] = "the database"
     rebuilt_by: ClassVar[str] = "remove the file"
+    """How to be rid of a file that cannot be used."""
+    if_damaged: ClassVar[str] = "remove the file"
     """What to do about a damaged file."""
     migrations: ClassVar[Sequence[Migration]] = ()
     pragmas: ClassVar[Sequence[str]] = ()
@@ -34,6 +50,8 @@ class Database:
     def __init__(self, connection: sqlite3.Connection, path: str) -> None:
         self.connection = connection
         self.path = path
+        self.is_damaged = False
+        """Whether anything was read here that metier did not write."""
 
     @classmethod
     def open(cls: type[D], path: str, *, busy_seconds: float = BUSY_SECONDS) -> D:
@@ -65,18 +83,41 @@ class Database:
         self.connection.close()
 
     def rows(self, sql: str, parameters: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-        with self._named_errors(self.path):
+        with self._watched(of_system=True):
             return self.connection.execute(sql, parameters).fetchall()
+
+    @contextmanager
+    def checked(self) -> Iterator[None]:
+        """Raise `DamagedError` if what was read from the file makes no sense to the block."""
+        with self._watched():
+            try:
+                yield
+            except MEANINGLESS as error:
+                raise self._named(sqlite3.SQLITE_CORRUPT, self.path, error) from error
+
+    @contextmanager
+    def _watched(self, *, of_system: bool = False) -> Iterator[None]:
+        """Name what SQLite says, and remember that the file is damaged."""
+        try:
+            with self._named_errors(self.path, of_system=of_system):
+                yield
+        except DamagedError:
+            self.is_damaged = True
+            raise
 
     def damage(self) -> str:
         """What SQLite finds wrong with the file; empty when it is sound."""
-        verdict = str(self.rows("PRAGMA quick_check(1)")[0][0])
-        return "" if verdict == "ok" else verdict
+        try:
+            verdict = str(self.rows("PRAGMA quick_check(1)")[0][0])
+        except DamagedError as error:
+            return error.message
+        self.is_damaged = verdict != "ok"
+        return verdict if self.is_damaged else ""
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """All of the block, or nothing of it; waits for other writers."""
-        with self._named_errors(self.path, of_system=False):
+        with self._watched():
             self.connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self.connection
@@ -89,12 +130,13 @@ class Database:
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """One state of the file for all questions of the block, whoever writes meanwhile."""
-        with self._named_errors(self.path, of_system=False):
+        with self._watched():
             self.connection.execute("BEGIN")
             try:
                 yield
             finally:
-                self.connection.execute("COMMIT")
+                if self.connection.in_transaction:
+                    self.connection.execute("COMMIT")
 
     def data_version(self) -> int:
         """Changes when another process has written."""
@@ -164,8 +206,9 @@ class Database:
             yield
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-            is_damaged = "malformed" in str(error)
-            raise cls._named(sqlite3.SQLITE_CORRUPT if is_damaged else code, path, error) from error
+            if code in _DAMAGE or any(part in str(error) for part in _SIGNS_OF_DAMAGE):
+                code = sqlite3.SQLITE_CORRUPT
+            raise cls._named(code, path, error) from error
         except UnicodeDecodeError as error:
             raise cls._named(sqlite3.SQLITE_CORRUPT, path, error) from error
         except OSError as error:
@@ -184,22 +227,27 @@ class Database:
         if named is None:
             return StoreError(str(error), where=path, hint="see metier doctor")
         name, message, hint = named
-        return StoreError(
+        kind = DamagedError if name == DamagedError.default_code else StoreError
+        return kind(
             message.format(it=cls.called),
             code=name,
             where=path,
-            hint=hint.format(rebuilt_by=cls.rebuilt_by),
+            hint=hint.format(if_damaged=cls.if_damaged),
         )
 
 
 def _make_way(path: str) -> None:
-    """Make the folder and the file, so that SQLite opens nothing but a file of this user."""
+    """Make the folder and the file, so that SQLite opens nothing but a file of this user.
+
+    A file that is there is not opened: closing it again would end the locks that SQLite holds on
+    it for another connection of this process.
+    """
     folder, name = os.path.split(os.path.abspath(path))
     room = Room(folder)
     room.make()
-    if room.info(name) is None:
+    if not room.has(name):
         os.close(room.open(name, os.O_RDWR | os.O_CREAT))
-    room.vet(f"{name}{ending}" for ending in ("-wal", "-shm", "-journal"))
+    room.vet(f"{name}{ending}" for ending in ("", "-wal", "-shm", "-journal"))
 
 
 def _is_busy(error: sqlite3.Error) -> bool:
@@ -224,8 +272,8 @@ _BY_SQLITE_CODE: dict[int, tuple[str, str, str]] = {
         "{it} cannot be opened",
         "check that the folder exists and that you may write there",
     ),
-    sqlite3.SQLITE_NOTADB: ("STORE_CORRUPT", "{it} is not a database", "{rebuilt_by}"),
-    sqlite3.SQLITE_CORRUPT: ("STORE_CORRUPT", "{it} is damaged", "{rebuilt_by}"),
+    sqlite3.SQLITE_NOTADB: ("STORE_CORRUPT", "{it} is not a database", "{if_damaged}"),
+    sqlite3.SQLITE_CORRUPT: ("STORE_CORRUPT", "{it} is damaged", "{if_damaged}"),
     sqlite3.SQLITE_IOERR: (
         "STORE_FULL",
         "{it} cannot be written",

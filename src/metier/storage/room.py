@@ -87,15 +87,11 @@ class Room:
         return True
 
     def info(self, name: str) -> os.stat_result | None:
-        """What the system knows of a regular file; None for anything else."""
+        """What the system knows of a regular file of this user; None for anything else."""
         try:
-            descriptor = self.open(name, os.O_RDONLY)
+            return self._checked(name)
         except OSError:
             return None
-        try:
-            return os.fstat(descriptor)
-        finally:
-            os.close(descriptor)
 
     def read(self, name: str, largest: int = LARGEST) -> bytes:
         """All of a file. Raises `OSError`, also when it is larger than `largest`."""
@@ -214,9 +210,22 @@ class Room:
         """Raise `OSError` when one of these files is there and is not this user's regular file."""
         for name in names:
             try:
-                os.close(self.open(name, os.O_RDONLY))
+                self._checked(name)
             except FileNotFoundError:
                 continue
+
+    def _checked(self, name: str) -> os.stat_result:
+        """What the system knows of a regular file of this user, which is not opened for that.
+
+        Closing a database again would end the locks that SQLite holds on it in this process.
+        """
+        folder = self._opened()
+        try:
+            info = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        finally:
+            os.close(folder)
+        _check_own_file(info, self.file(name))
+        return info
 
     def _made(self) -> int:
         """A descriptor of the folder, which is made if it does not exist."""
@@ -285,13 +294,21 @@ def _own_folder(descriptor: int) -> int:
 
 
 def _own_file(descriptor: int, path: str) -> int:
-    info = os.fstat(descriptor)
-    if not stat.S_ISREG(info.st_mode) or info.st_uid != os.geteuid():
+    try:
+        _check_own_file(os.fstat(descriptor), path)
+    except OSError:
         os.close(descriptor)
-        is_regular = stat.S_ISREG(info.st_mode)
-        why = "it belongs to another user" if is_regular else "it is not a regular file"
-        raise OSError(None, why, path)
+        raise
     return descriptor
+
+
+def _check_own_file(info: os.stat_result, path: str) -> None:
+    if stat.S_ISLNK(info.st_mode):
+        raise OSError(None, "a link or another file is in its place", path)
+    if not stat.S_ISREG(info.st_mode):
+        raise OSError(None, "it is not a regular file", path)
+    if info.st_uid != os.geteuid():
+        raise OSError(None, "it belongs to another user", path)
 
 
 def _named(error: OSError, path: str) -> OSError:

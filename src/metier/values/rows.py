@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from metier.core.coerce import is_manual, scalar_text_of
 from metier.core.names import canonical_id, name_in_plugin
 from metier.core.text import routing_text
+from metier.errors import DamagedError
 from metier.values.files import Kind, Origin
 
 
@@ -51,7 +52,10 @@ class Row(NamedTuple):
     @property
     def data(self) -> dict[str, Any]:
         """Its front matter beyond name and description, unknown keys included."""
-        data: dict[str, Any] = json.loads(self.data_json)
+        try:
+            data: dict[str, Any] = json.loads(self.data_json)
+        except ValueError:
+            raise DamagedError("the catalogue is damaged", hint="metier refresh") from None
         return data
 
     @property
