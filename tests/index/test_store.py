@@ -1,5 +1,6 @@
 """The catalogue file: its migrations, and what people are told when it cannot be used."""
 
+import gc
 import os
 import random
 import sqlite3
@@ -359,3 +360,12 @@ def test_an_error_of_the_caller_is_not_blamed_on_the_catalogue(file: Path) -> No
 
     with closing(Store.open(str(file))) as store, pytest.raises(BrokenPipeError):
         interrupted()
+
+
+def test_a_store_in_memory_is_closed_when_nobody_has_it_any_more() -> None:
+    store = Store.in_memory()
+    connection = store.connection
+    del store
+    gc.collect()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")

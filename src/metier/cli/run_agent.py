@@ -14,7 +14,6 @@ import click
 
 from metier.boundary import untrusted_error
 from metier.catalog import Catalog
-from metier.cli.pipes import discard_output
 from metier.cli.review import offered
 from metier.cli.run_live import TURNS, Progress, progress
 from metier.cli.run_view import not_taken_back, print_output, state_in_words, summary
@@ -25,6 +24,7 @@ from metier.errors import MetierError, UsageError
 from metier.run.services import Look
 from metier.run.telemetry import spans
 from metier.run.workflow import allowed_tools
+from metier.storage.streams import discard_output
 from metier.values.agents import AgentProfile, Execution
 from metier.values.runs import Event, RunResult
 

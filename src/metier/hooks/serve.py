@@ -48,17 +48,30 @@ def serve(host: str) -> None:
         journal.enter(workspace)
         _warn(journal, workspace)
         asked.check(host)
-        answer = _Answer(host, asked, workspace, journal)
-        text = answer.text()
-        if text:
-            if isinstance(sys.stdout, TextIOWrapper):
-                sys.stdout.reconfigure(encoding="utf-8")  # whatever the locale says
-            sys.stdout.write(envelope(host, asked.event, text))
-            sys.stdout.flush()
-        journal.keep(answer.row(text, (time.perf_counter() - started) * 1e3))
-        journal.refresh_if_stale(answer.fresh_for())
+        with ReadOnlyCatalogue(journal.catalogue) as catalogue:
+            answer = _Answer(host, asked, workspace, journal, catalogue)
+            text = answer.text()
+            if text:
+                if isinstance(sys.stdout, TextIOWrapper):
+                    sys.stdout.reconfigure(encoding="utf-8")  # whatever the locale says
+                sys.stdout.write(envelope(host, asked.event, text))
+                sys.stdout.flush()
+            journal.keep(answer.row(text, (time.perf_counter() - started) * 1e3))
+            journal.refresh_if_stale(answer.fresh_for())
     except BaseException as error:  # a hook that fails must not stand in anybody's way
         journal.fail(host, error, (time.perf_counter() - started) * 1e3)
+        _forget_output()
+
+
+def _forget_output() -> None:
+    """Drop what could not be written: Python would try again at the end, and fail in public."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except (OSError, ValueError):
+        from metier.storage.streams import discard_output  # only what fails pays for it
+
+        discard_output()
 
 
 def _warn(journal: Journal, workspace: str) -> None:
@@ -97,11 +110,18 @@ def envelope(host: str, event: str, text: str) -> str:
 class _Answer:
     """One decision: which cards and skills, and what of them is said."""
 
-    def __init__(self, host: str, asked: Asked, workspace: str, journal: Journal) -> None:
+    def __init__(
+        self,
+        host: str,
+        asked: Asked,
+        workspace: str,
+        journal: Journal,
+        catalogue: ReadOnlyCatalogue,
+    ) -> None:
         self._host = host
         self._asked = asked
         self._journal = journal
-        self._catalogue = ReadOnlyCatalogue(journal.catalogue)
+        self._catalogue = catalogue
         self.settings = _for_agent(self._catalogue.settings(), asked.agent)
         self._mode = self._mode_now()
         self._arm, self._scorer = self._chosen_scorer()

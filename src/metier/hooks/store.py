@@ -40,10 +40,23 @@ class ReadOnlyCatalogue:
         for char in _UNSAFE:
             path = path.replace(char, f"%{ord(char):02x}")
         self._connection = connect(f"file:{path}?{how}", timeout=_WAIT_SECONDS, uri=True)
+        try:
+            self._check()
+        except BaseException:
+            self.close()
+            raise
+
+    def _check(self) -> None:
         self._connection.execute("PRAGMA trusted_schema = OFF")
         version = self.rows("PRAGMA user_version")[0][0]
         if version != CATALOG_VERSION:
             raise ValueError(f"the catalogue has version {version}, not {CATALOG_VERSION}")
+
+    def __enter__(self) -> ReadOnlyCatalogue:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         self._connection.close()

@@ -3,6 +3,7 @@
 import os
 import sqlite3
 import time
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, NamedTuple, TypeVar
@@ -71,7 +72,9 @@ class Database:
     @classmethod
     def in_memory(cls: type[D]) -> D:
         """A database that lives as long as the object."""
-        database = cls(cls._connected(IN_MEMORY, 0), IN_MEMORY)
+        connection = cls._connected(IN_MEMORY, 0)
+        database = cls(connection, IN_MEMORY)
+        weakref.finalize(database, connection.close)
         database._prepare(0)
         return database
 
