@@ -74,6 +74,29 @@ def test_the_manifest_names_the_plugin_else_its_folder(home: Workspace, catalog:
     assert names(catalog) == ["alpha:one", "beta:one", "c:one"]
 
 
+@pytest.mark.parametrize("is_list", [True, False])
+def test_old_versions_that_the_host_has_kept_do_not_count(
+    home: Workspace, catalog: Catalog, is_list: bool
+) -> None:
+    for version in ("1.0.0", "1.1.0"):
+        plugin(home, f"{CACHE}/discord/{version}", "discord", "access", f"new-in-{version[2]}")
+    plugin(home, f"{CACHE}/telegram/0.1.0", "telegram", "access")
+    entry = {"installPath": str(home.root / CACHE / "discord/1.1.0"), "version": "1.1.0"}
+    noted = {"plugins": {"discord@official": [entry] if is_list else entry}}
+    home.write(".claude/plugins/installed_plugins.json", json.dumps(noted))
+    assert names(catalog) == ["discord:access", "discord:new-in-1", "telegram:access"]
+    assert catalog.issues() == []
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '{"plugins": {"a": [{"installPath": "/"}, 3]}}'])
+def test_a_note_of_installed_plugins_that_makes_no_sense_changes_nothing(
+    home: Workspace, catalog: Catalog, text: str
+) -> None:
+    plugin(home, f"{CACHE}/discord/1.0.0", "discord", "access")
+    home.write(".claude/plugins/installed_plugins.json", text)
+    assert names(catalog) == ["discord:access"]
+
+
 def test_a_skill_of_the_user_beside_a_plugin_keeps_its_name(
     home: Workspace, catalog: Catalog
 ) -> None:

@@ -1,18 +1,23 @@
 """Plugins of Claude Code: folders that bring skills along, whose names begin with the plugin's.
 
 A plugin is a folder with `.claude-plugin/plugin.json`. In the folder that Claude Code installs
-into, `MARKETPLACE/PLUGIN/VERSION` is one without that file as well.
+into, `MARKETPLACE/PLUGIN/VERSION` is one without that file as well. There old versions stay: of
+a plugin that `installed_plugins.json` lists, only the versions that it names count.
 """
 
 import json
 import os
+from typing import Any
 
+from metier.core.coerce import mapping_of
 from metier.core.names import is_capability_name, slug
+from metier.core.paths import is_inside
 from metier.storage.room import read_regular
 from metier.values.files import Found, Root
 
 PLUGIN_FOLDER = ".claude-plugin"
 _MANIFEST = "plugin.json"
+_NOTED = "installed_plugins.json"
 _LARGEST_MANIFEST = 1 << 20
 INSTALLED = "claude-plugins"
 """The label of the folder that Claude Code installs plugins into."""
@@ -34,12 +39,25 @@ class Plugins:
             self._names[os.path.relpath(shown, self._root.path)] = _name_in(manifest) or own
 
     def named(self, found: list[Found]) -> list[Found]:
-        """Those found, each with the plugin that it belongs to."""
-        if not self._names and self._root.label != INSTALLED:
+        """Those found, each with the plugin that it belongs to; without outdated versions."""
+        if self._root.label == INSTALLED:
+            found = self._current(found)
+        elif not self._names:
             return found
         return [
             one._replace(plugin=plugin) if (plugin := self._plugin_of(one.path)) else one
             for one in found
+        ]
+
+    def _current(self, found: list[Found]) -> list[Found]:
+        """Without versions that Claude Code has kept beside the one that it loads."""
+        versions = _installed(self._root.path)
+        plugins = {os.path.dirname(version) for version in versions}
+        return [
+            one
+            for one in found
+            if not any(is_inside(one.file, plugin) for plugin in plugins)
+            or any(is_inside(one.file, version) for version in versions)
         ]
 
     def _plugin_of(self, path: str) -> str:
@@ -58,9 +76,26 @@ class Plugins:
 
 def _name_in(manifest: str) -> str:
     """The name that a manifest gives; empty when it gives none that can be used."""
-    try:
-        data = json.loads(read_regular(manifest, _LARGEST_MANIFEST, links=False))
-        name = data.get("name") if isinstance(data, dict) else None
-    except (OSError, ValueError, RecursionError):
-        return ""
+    name = _read(manifest).get("name")
     return name if isinstance(name, str) and is_capability_name(name) else ""
+
+
+def _installed(cache: str) -> set[str]:
+    """The folders of the versions that Claude Code loads, as it notes them beside its cache."""
+    plugins = mapping_of(_read(os.path.join(os.path.dirname(cache), _NOTED)).get("plugins"))
+    entries = [one for value in plugins.values() for one in _entries(value)]
+    paths = [path for one in entries if isinstance(path := one.get("installPath"), str)]
+    return {real for path in paths if is_inside(real := os.path.realpath(path), cache)} - {cache}
+
+
+def _entries(value: Any) -> list[dict[str, Any]]:
+    """One installation, or a list of them: one a scope."""
+    given = value if isinstance(value, list) else [value]
+    return [one for one in given if isinstance(one, dict)]
+
+
+def _read(file: str) -> dict[str, Any]:
+    try:
+        return mapping_of(json.loads(read_regular(file, _LARGEST_MANIFEST, links=False)))
+    except (OSError, ValueError, RecursionError):
+        return {}

@@ -171,8 +171,9 @@ def _check_keys(data: dict[str, Any], found: _Findings) -> None:
     if unknown:
         keys = ", ".join(f"'{key[:40]}'" for key in unknown[:5])
         more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
-        hint = "if it is your own and no host reads it, put it under 'metadata'"
-        found.add("SK309", f"unknown key {keys}{more}", (unknown[0],), hint)
+        hint = "what is your own and no host reads belongs under 'metadata'"
+        word = "key" if len(unknown) == 1 else "keys"
+        found.add("SK309", f"unknown {word} {keys}{more}", (unknown[0],), hint)
     compatibility = data.get("compatibility")
     if isinstance(compatibility, str) and len(compatibility) > LONGEST_COMPATIBILITY:
         message = (
