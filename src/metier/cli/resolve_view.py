@@ -327,6 +327,9 @@ def _tree(node: Row) -> list[str]:
     if node["cycle"]:
         texts.append([f"circle: {' → '.join(name_of(one) for one in node['cycle'])}"])
     texts += [_tree(one) for one in node["dependencies"]]
+    texts += [
+        [f"{name_of(one)}: its requirements stand elsewhere"] for one in node.get("repeated", ())
+    ]
     required = ", ".join(one_line(one) for one in node["requires"])
     lines = [f"{name_of(node['provider'])} requires {required}"]
     for place, (first, *others) in enumerate(texts, start=1):
