@@ -43,12 +43,12 @@ RUNS: dict[str, dict[str, Any]] = {
 }
 EVERY_RUN = pytest.mark.parametrize("name", RUNS)
 DIGESTS = {
-    "plain": "6beea59308cd3b1d968c16572c750e0707aa284047563a007aaf3f889ab848ad",
-    "strict": "c9badbcbfc86e5a58515e642f72935eb2da5ff13b126b0621da72f8bf6d046b2",
-    "cover": "5e6bec541612c17157df65a7ad3544c074726657bdb1b5fa373fdc2e8bf492a6",
-    "host": "791da37f3967ad9132d5a178a8cd5dd3f4d8bebf4682d7b8eb6c9da5ad6436ab",
-    "consumer": "604957ed2d06f4da1debae01aecfe689c79f2ed9cb84918bcc798f8326dc837b",
-    "unchecked": "fc65b96f5b39b4736a8f381af1e46e4acfd666105d2d6379130e9cad6eeaf7be",
+    "plain": "78367d4ea902fb9b8d0ed2f4535bc20a2a97a1d0773021167cc6ef1437a7c9bd",
+    "strict": "a6e6d717e1e0820aeea5c194af93cbe39e164ca988ffbdc628bb22c030927e02",
+    "cover": "4c2770414bbe1010758532b4b4e88cc74b29a91ad61893186f497059f62aa746",
+    "host": "20650e7ea2a846c37ad068c0f5e04ea80a903b2f69bb81fb5b3974a641531b06",
+    "consumer": "ae88bdac1602ed14b53f8957ef47da763ce6e3ca59b1af37f877520810478b4f",
+    "unchecked": "29a7672213993dde8cd9e02d755d0af9e5eb8e0c7cedfb39cb83eed4ad97f891",
 }
 """SHA-256 of each full report: Pythons 3.11, 3.12 and 3.13 that pass write the same bytes."""
 

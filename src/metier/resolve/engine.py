@@ -117,8 +117,8 @@ def _optional(
     first = next((row for row in chooser.ranked(scores, sub, policy) if able[row]), None)
     if first is None:
         return OptionalMatch(capability, None, "none")
-    kind = scores.matches.of(first)[0].kind
-    return OptionalMatch(capability, pool.ids[scores.places[first]], kind)
+    found = scores.matches.of(first)[0]
+    return OptionalMatch(capability, pool.ids[scores.places[first]], found.kind, found.token)
 
 
 def _on_missing(choice: Choice, pool: Pool) -> OnMissing:
@@ -134,8 +134,6 @@ def _on_missing(choice: Choice, pool: Pool) -> OnMissing:
 
 def _is_short(choice: Choice) -> bool:
     """Whether nothing was selected, or a set that covers less than it has to."""
-    if not choice.question.requires:
-        return False
     if not choice.selected:
         return True
     covered = len(choice.question.requires) - len(choice.unresolved)

@@ -64,3 +64,5 @@ class OptionalMatch(NamedTuple):
     capability: str
     provider: str | None
     match: str
+    token: str | None = None
+    """The capability of the provider that matched; None without an explicit match."""
