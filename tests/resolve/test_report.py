@@ -22,7 +22,7 @@ TOP_LEVEL = """schema_version run_id generated_at mode query host_runtime consum
     diagnostics""".split()  # noqa: SIM905  # reads better than 23 quoted words
 ROW = """id name source selected rank S_contract S_desc S_namepath S_runtime S_total penalties
     history_multiplier sample_size S_total_final required_coverage unresolved_required
-    S_specificity S_skill matches contract_inflated limits rejected tie_break""".split()  # noqa: SIM905  # likewise
+    S_specificity S_skill matches contract_inflated limits rejected tie_break basis""".split()  # noqa: SIM905  # likewise
 
 
 def skill(name: str, contract: str = "", description: str = "Plain.", **more: Any) -> Candidate:

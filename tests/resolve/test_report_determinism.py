@@ -43,12 +43,12 @@ RUNS: dict[str, dict[str, Any]] = {
 }
 EVERY_RUN = pytest.mark.parametrize("name", RUNS)
 DIGESTS = {
-    "plain": "78367d4ea902fb9b8d0ed2f4535bc20a2a97a1d0773021167cc6ef1437a7c9bd",
-    "strict": "a6e6d717e1e0820aeea5c194af93cbe39e164ca988ffbdc628bb22c030927e02",
-    "cover": "4c2770414bbe1010758532b4b4e88cc74b29a91ad61893186f497059f62aa746",
-    "host": "20650e7ea2a846c37ad068c0f5e04ea80a903b2f69bb81fb5b3974a641531b06",
-    "consumer": "ae88bdac1602ed14b53f8957ef47da763ce6e3ca59b1af37f877520810478b4f",
-    "unchecked": "29a7672213993dde8cd9e02d755d0af9e5eb8e0c7cedfb39cb83eed4ad97f891",
+    "plain": "9286e64a072dc9219b536de407773502d4e1540d46426d850e49c717b5f8e918",
+    "strict": "7e48b7e0f4b6a720ddb84e84e602fc93de167d1724db2cce389784b32716e067",
+    "cover": "6a9dccdc703bacdd734755995463ce98f481ee5d285e7d75d2bd8e4b82288428",
+    "host": "d45447b69b00c0b5eec0126bf9f3d577f0b9537951759614874d9ce0a89a1af9",
+    "consumer": "4cbd8233f42102000ccf992486087044a2525caf8a960620265ec893a9fdb659",
+    "unchecked": "392784c18e5af049499e75708cfdd6a6ceca227eb0f643d59c623e748e0a03f2",
 }
 """SHA-256 of each full report: Pythons 3.11, 3.12 and 3.13 that pass write the same bytes."""
 

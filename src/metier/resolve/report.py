@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metier.core.escapes import escaped_json
+from metier.resolve.basis import Basis
 from metier.resolve.choice import REASONS, TIE_BREAKS, Verdicts, deciding_step, gates, rank
 from metier.resolve.matching import RESOLVING, Match
 from metier.resolve.missing import Outcome
@@ -144,6 +145,7 @@ class Report(NamedTuple):
 
 def _report(run: Resolution, most: int) -> dict[str, Any]:
     places = _rows_for(run, most)
+    basis = Basis(run.pool, run.question, run.scores, places)
     without_row = np.ones(len(run.pool), dtype=bool)
     without_row[places] = False
     if run.question.consumer is not None:
@@ -168,10 +170,13 @@ def _report(run: Resolution, most: int) -> dict[str, Any]:
         "degraded_mode": run.degraded_mode,
         "emulated_capabilities": list(run.outcome.emulated),
         "history_state": run.facts.history_state,
-        "candidates": [_row(run, place, below) for place, below in _with_next(run, places)],
+        "candidates": [
+            {**_row(run, place, below), "basis": basis.of(place)}
+            for place, below in _with_next(run, places)
+        ],
         "rejected_without_row": run.rejections.first_reasons(without_row),
         "dependencies": [one.to_json() for one in run.dependencies],
-        "diagnostics": _diagnostics(run, places),
+        "diagnostics": _diagnostics(run, places, basis),
     }
 
 
@@ -319,7 +324,7 @@ def _discovery(run: Resolution) -> dict[str, Any]:
     }
 
 
-def _diagnostics(run: Resolution, places: Sequence[int]) -> dict[str, Any]:
+def _diagnostics(run: Resolution, places: Sequence[int], basis: Basis) -> dict[str, Any]:
     divergence = run.scores.divergence
     unknown: Counter[str] = Counter()
     for place in run.pool.restricted:
@@ -331,6 +336,8 @@ def _diagnostics(run: Resolution, places: Sequence[int]) -> dict[str, Any]:
         "probes": [one._asdict() for one in run.probes],
         "unknown_compatibility_tokens": dict(sorted(unknown.items())),
         "alias_tables": run.question.aliases.versions,
+        "texts": basis.of_all(),
+        "p_median": basis.median_of_claims,
         "divergence": {
             "checked": run.question.with_divergence,
             "candidates": int(run.scores.explicit.sum()),
