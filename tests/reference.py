@@ -29,6 +29,7 @@ SCHEMA_OF = {
     "report list": "report-list",
     "report show": "capability-resolution-report",
     "report diff": "report-diff",
+    "report explain": "report-explanation",
     "record": "record",
     "select": "select",
     "run": "run",

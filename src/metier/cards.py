@@ -75,7 +75,9 @@ class Cards:
             if not include_untrusted:
                 selection = _without(selection, self._untrusted)
             whole = [replace(one, item=self._with_text(one.item)) for one in selection.ranked]
-            selection = selection._replace(ranked=whole)
+            selection = _with_threshold(
+                selection._replace(ranked=whole), config.confidence_threshold
+            )
             if self._own is not None and self._untrusted:
                 own = for_agent(self._own, agent)
                 selection = _narrowed(selection, self._untrusted, own, count)
@@ -93,6 +95,20 @@ def _without(selection: CardSelection, ids: Collection[str]) -> CardSelection:
     )
 
 
+def _with_threshold(selection: CardSelection, threshold: float | None) -> CardSelection:
+    """The selection with cards that show the threshold that holds, if the settings have one."""
+    if threshold is None:
+        return selection
+    return selection._replace(
+        ranked=[_showing(one, threshold) for one in selection.ranked],
+        passed_over=[(_showing(one, threshold), why) for one, why in selection.passed_over],
+    )
+
+
+def _showing(one: Scored[Card], threshold: float) -> Scored[Card]:
+    return replace(one, item=replace(one.item, confidence_threshold=threshold))
+
+
 def _narrowed(
     selection: CardSelection, ids: Collection[str], own: CapabilitiesConfig, count: CountTokens
 ) -> CardSelection:
@@ -103,6 +119,9 @@ def _narrowed(
     for one in selection.ranked:
         why = ""
         if one.item.id in ids:
+            if own.confidence_threshold is not None:
+                higher = max(own.confidence_threshold, one.item.confidence_threshold)
+                one = _showing(one, higher)
             size = count(one.item.body)
             why = _refusal(one, own, left - size)
             left -= 0 if why else size

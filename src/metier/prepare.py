@@ -19,7 +19,7 @@ from metier.tokens import token_counter
 from metier.values.capabilities import CapabilitiesConfig
 from metier.values.documents import Ability
 from metier.values.files import Entry
-from metier.values.outcomes import Issue
+from metier.values.outcomes import Issue, has_errors
 from metier.values.rows import Row
 from metier.values.selection import AbilitySelection, Injection
 
@@ -115,7 +115,7 @@ class Preparer:
         made, _ = compose(
             arranged, max_tokens, cards.fitted, shared=one_limit, count=self.count_tokens
         )
-        handed = cards.handed if made.combined_content else NO_CARDS
+        handed = NO_CARDS if has_errors(made.issues) else cards.handed
         return Injection(
             text=made.combined_content,
             tokens=made.token_count,

@@ -354,10 +354,10 @@ class Resolver:
         report["on_missing_required_action"] = on_missing_action(outcome)
         report["degraded_mode"] = outcome.is_degraded
         report["emulated_capabilities"] = list(outcome.emulated)
-        if not outcome.keeps_selection:
-            report["selected"] = []
-            for row in report["candidates"]:
-                row["selected"] = False
+        chosen = report["diagnostics"]["chosen"]
+        report["selected"] = list(chosen) if outcome.keeps_selection else []
+        for row in report["candidates"]:
+            row["selected"] = row["id"] in report["selected"]
         text = escaped_json(json.dumps(report, indent=2, ensure_ascii=False))
         if self._reports is not None:
             self._reports.write(f"{run_id}.json", _bytes(text))

@@ -234,6 +234,35 @@ def test_explain_names_the_cards_that_are_left_out_with_the_reason(
     ]
 
 
+CARD = "---\nid: {}\nname: A\ndescription: B\ntriggers: {{keywords: [sql]}}\n---\n{}\n"
+
+
+def test_a_card_over_the_budget_is_named_once_with_its_score_and_reason(
+    workspace: Workspace, metier: Metier
+) -> None:
+    workspace.write("docs/capabilities/big.md", CARD.format("big", "Long. " * 2_000))
+    made = metier("inject", "--task", "sql", "--explain")
+    assert made.rows[1:] == [["big", "0.703", "0.6", "over-budget"]]
+
+
+def test_a_card_over_the_budget_is_told_on_standard_error(
+    workspace: Workspace, metier: Metier
+) -> None:
+    workspace.write("docs/capabilities/big.md", CARD.format("big", "Long. " * 2_000))
+    made = metier("inject", "--task", "sql")
+    assert "card 'big' is left out: over-budget, 3,0" in made.err
+    assert made.err.count("big") == 1
+
+
+def test_the_threshold_that_is_configured_is_the_one_that_is_shown(
+    workspace: Workspace, metier: Metier
+) -> None:
+    workspace.write("docs/capabilities/some.md", CARD.format("some", "Text."))
+    workspace.write("metier.toml", "[capabilities]\nconfidenceThreshold = 0.9\n")
+    made = metier("inject", "--task", "sql", "--explain")
+    assert made.rows[1:] == [["some", "0.703", "0.9", "below-threshold"]]
+
+
 def test_explain_tells_a_core_ability_that_another_requires_from_a_dependency(
     filled: Workspace, metier: Metier
 ) -> None:

@@ -107,8 +107,8 @@ def test_the_example_names_the_provider_the_kind_of_match_and_the_one_who_overcl
 
 def test_the_example_tells_optional_capabilities(example: Resolve) -> None:
     lines = example("--for", "incident-review").out.splitlines()
-    assert "summarization (optional): summarize" in lines
-    assert "pdf-generation (optional): pdf-report" in lines
+    assert "summarization (optional): summarize (exact)" in lines
+    assert "pdf-generation (optional): pdf-report (alias: pdf-creation)" in lines
 
 
 def test_words_without_a_requirement_are_wrong_usage(example: Resolve) -> None:

@@ -129,7 +129,10 @@ def test_the_verdict_on_anybody_else_names_nothing_more(
     workspace.skill("one", extra=contract("DCI/1 P(one)"))
     workspace.skill("late", extra=contract("DCI/1 P(one,two) R(nowhere)"))
     strict = ("--mode", "strict", "--no-divergence", "--policy", "max-candidates=1")
-    assert metier("resolve", "-r", "one", *strict).verdict("late") == "ranks below 1 that were kept"
+    assert (
+        metier("resolve", "-r", "one", *strict).verdict("late")
+        == "ranks below the 1 that max-candidates keeps"
+    )
 
 
 # What probes see

@@ -103,7 +103,7 @@ def test_no_folder_is_cut_and_only_it_is_wider_than_the_terminal(
 def test_a_table_in_a_pipe_has_the_same_reasons(workspace: Workspace, resolve: Resolve) -> None:
     workspace.skill("prosy", "Draws a bar chart. Use it for a bar chart.")
     row = resolve("-r", "bar-chart").lines[-1].split("\t")
-    assert (row[0], len(row)) == ("prosy::skills/prosy", 8)
+    assert (row[0], len(row)) == ("prosy::skills/prosy", 9)
     assert row[-1] == "S_contract 0.25 is below min-contract-score 0.30"
 
 
@@ -133,7 +133,41 @@ def test_a_limit_that_a_provider_sets_itself_is_told_as_its_own(
     workspace: Workspace, resolve: Resolve
 ) -> None:
     workspace.skill("proud", extra=contract("DCI/1 P(one) Pol(min-total-score=0.99)"))
-    assert "is below the min-total-score that it sets itself" in resolve("-r", "one").out
+    assert "is below the min-total-score 0.99 that it sets itself" in resolve("-r", "one").out
+
+
+def test_a_rank_that_a_provider_asks_for_is_told_with_its_figure(
+    workspace: Workspace, resolve: Resolve
+) -> None:
+    provider(workspace, "best", "one", words="one one")
+    workspace.skill("proud", extra=contract("DCI/1 P(one,two) Pol(max-candidates=1)"))
+    assert "ranks below the max-candidates 1 that it sets itself" in resolve("-r", "one").out
+
+
+def test_who_is_cut_is_told_the_limit(workspace: Workspace, resolve: Resolve) -> None:
+    provider(workspace, "best", "one", words="one one")
+    provider(workspace, "next", "one", words="more words")
+    made = resolve("-r", "one", "--policy", "max-candidates=1")
+    assert "ranks below the 1 that max-candidates keeps" in made.out
+
+
+def test_a_table_in_a_pipe_has_the_history_factor(workspace: Workspace, resolve: Resolve) -> None:
+    provider(workspace, "tried", "one")
+    provider(workspace, "new", "one", words="more words")
+    looked_at(workspace.root)
+    run(["record", "tried", "failure", "--root", str(workspace.root), "-q"])
+    heading, *rows = [line.split("\t") for line in resolve("-r", "one").lines[-3:]]
+    at = heading.index("history")
+    assert {row[0].partition("::")[0]: row[at] for row in rows} == {"tried": "0.70", "new": ""}
+
+
+def test_an_optional_match_names_its_kind(workspace: Workspace, resolve: Resolve) -> None:
+    workspace.skill("asker", extra=contract("DCI/1 R(one) O(web-search,bar-chart)"))
+    provider(workspace, "a", "one")
+    workspace.skill("fetch", "Web searching. Use it.", extra="capabilities: [web-searching]")
+    made = resolve("--for", "asker", "--policy", "min-total-score=0.2")
+    assert "web-search (optional): fetch (fuzzy: web-searching)" in made.lines
+    assert "bar-chart (optional): not provided" in made.lines
 
 
 def test_a_name_with_a_line_end_forges_no_line(workspace: Workspace, on_terminal: Resolve) -> None:

@@ -11,11 +11,9 @@ from metier.errors import UsageError
 from metier.parse.contract import parse_contract
 from metier.resolve import AliasTable, resolve
 from metier.resolve.consumer import MOST_REQUIRED
-from metier.resolve.engine import MOST_FOLLOWED
 from metier.resolve.report import MOST_MATCHES
 from metier.storage.room import LARGEST, Room
 from metier.values.candidates import Candidate
-from metier.values.contracts import Mode
 
 
 def skill(name: str, contract: str) -> Candidate:
@@ -38,34 +36,6 @@ def test_a_consumer_that_asks_for_too_much_is_refused() -> None:
     greedy = skill("greedy", f"DCI/1 R(one) O({','.join(names(MOST_REQUIRED))})")
     with pytest.raises(UsageError, match="capabilities are asked for"):
         resolve([greedy], consumer=greedy)
-
-
-@pytest.mark.parametrize(("mode", "chosen"), [("best-effort", "big"), ("strict", "small")])
-def test_a_provider_that_requires_too_much_is_not_followed(mode: Mode, chosen: str) -> None:
-    required = ",".join(names(MOST_REQUIRED + 1))
-    candidates = [
-        skill("big", f"DCI/1 P(big) R({required})"),
-        skill("small", "DCI/1 P(big,other,more)"),
-    ]
-    made = resolve(candidates, ["big"], mode=mode, divergence=False)
-    assert made.selected == (f"{chosen}::skills/{chosen}",)
-    assert any("too much to follow" in one for one in made.warnings)
-
-
-def test_a_web_of_requirements_is_followed_on_few_ways_only() -> None:
-    wanted = names(80)
-    policy = "Pol(selection-mode=cover,max-providers=80,max-candidates=80,min-required-coverage=0)"
-    web = [
-        skill(name, f"DCI/1 P({name}) R({','.join(one for one in wanted if one != name)}) {policy}")
-        for name in wanted
-    ]
-    made = resolve(web, ["cap-0"], divergence=False, depth=3)
-
-    def size(tree: object) -> int:
-        return 1 + sum(size(one) for one in getattr(tree, "below", ()))
-
-    assert sum(size(one) for one in made.dependencies) <= 80 * (MOST_FOLLOWED + 1)
-    assert any("too much to follow" in one for one in made.warnings)
 
 
 def test_a_report_on_very_many_requirements_has_fewer_rows() -> None:

@@ -190,10 +190,10 @@ def test_in_strict_an_inflated_claim_does_not_serve_a_provider_at_the_last_step_
 
 
 @pytest.mark.invariant(id="DCI-SEL-006")
-def test_a_consumer_s_requirements_follow_the_explicit_ones() -> None:
+def test_explicit_requirements_follow_the_consumer_s_own() -> None:
     asker = skill("asker", "DCI/1 R(one,two,one)")
     made = run([skill("a", "DCI/1 P(one,two,three)")], "three", "two", "three", consumer=asker)
-    assert made.question.requires == ("three", "two", "one")
+    assert made.question.requires == ("one", "two", "three")
     assert made.report.data["consumer"] == "asker::skills/asker"
 
 
@@ -276,18 +276,36 @@ def test_optional_capabilities_are_told_and_never_fatal(mode: Mode) -> None:
     made = run(pool, consumer=asker, mode=mode)
     assert (names(made.selected), made.outcome.name) == (["a"], "not-needed")
     assert made.optional == (
-        OptionalMatch("two", "b::skills/b", "exact"),
+        OptionalMatch("two", "b::skills/b", "exact", "two"),
         OptionalMatch("nowhere", None, "none"),
         OptionalMatch("Not Valid", None, "none"),
     )
 
 
-def test_a_consumer_with_optional_capabilities_alone_needs_nothing() -> None:
+def test_a_consumer_with_optional_capabilities_alone_is_wrong_usage() -> None:
     asker = skill("asker", "DCI/1 O(one)")
-    made = run([asker, skill("a", "DCI/1 P(one)")], consumer=asker)
-    assert (made.selected, made.unresolved, made.outcome.name) == ((), (), "not-needed")
-    assert made.optional == (OptionalMatch("one", "a::skills/a", "exact"),)
-    assert "NaN" not in made.report.to_json()
+    pool = [asker, skill("a", "DCI/1 P(one,two)")]
+    with pytest.raises(UsageError, match="nothing is required"):
+        run(pool, consumer=asker)
+    made = run(pool, "two", consumer=asker)
+    assert (names(made.selected), made.optional) == (
+        ["a"],
+        (OptionalMatch("one", "a::skills/a", "exact", "one"),),
+    )
+
+
+@pytest.mark.parametrize(
+    ("provides", "kind", "token"),
+    [("web-search", "exact", "web-search"), ("web-searching", "fuzzy", "web-searching")],
+)
+def test_an_optional_match_names_its_kind_and_what_matched(
+    provides: str, kind: str, token: str
+) -> None:
+    asker = skill("asker", "DCI/1 R(one) O(web-search)")
+    pool = [skill("a", f"DCI/1 P({provides})"), skill("b", "DCI/1 P(one)")]
+    policy = {"min-total-score": "0"}
+    (found,) = run(pool, consumer=asker, policy=policy).report.data["optional_capabilities"]
+    assert (found["match"], found["token"]) == (kind, token)
 
 
 def test_nobody_is_named_for_an_optional_capability_that_nobody_resolves() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from conftest import REPOSITORY
 from metier.parse.contract import parse_contract
-from metier.resolve import Resolution, engine, resolve
+from metier.resolve import Resolution, chooser, resolve
 from metier.resolve.results import ProbeResult
 from metier.values.candidates import Candidate
 
@@ -135,8 +135,8 @@ def test_the_schema_takes_no_empty_list_of_what_is_open() -> None:
         ("best effort", []),
         ("cover", ["needy"]),
         ("cut", []),
-        ("probe fails", []),
-        ("inflated", []),
+        ("probe fails", ["needy"]),
+        ("inflated", ["needy"]),
     ],
 )
 def test_only_who_is_looked_at_and_lacks_something_is_rejected_for_it(
@@ -144,6 +144,13 @@ def test_only_who_is_looked_at_and_lacks_something_is_rejected_for_it(
 ) -> None:
     rows = made_by(name).full_report().data["candidates"]
     assert [one["name"] for one in rows if REASON in one["rejected"]] == names
+
+
+@pytest.mark.parametrize(
+    ("name", "other"), [("probe fails", "probe-failed"), ("inflated", "contract-inflated")]
+)
+def test_it_stands_beside_the_other_reasons_that_a_closer_look_gives(name: str, other: str) -> None:
+    assert row(made_by(name), "needy")["rejected"] == [other, REASON]
 
 
 # What it costs
@@ -173,7 +180,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         return original(*args, **more)
 
     for name in ("Scores", "select"):
-        monkeypatch.setattr(engine, name, partial(counting, name, getattr(engine, name)))
+        monkeypatch.setattr(chooser, name, partial(counting, name, getattr(chooser, name)))
     return counts
 
 

@@ -109,6 +109,8 @@ def test_over_claiming_costs_by_begun_groups_of_five(
         ([], ["c"] * 21, 0.05),
         ([], ["Bad"] * 21, 0.05),
         (names(21), [], 0.05),
+        (["c"] * 21, [], 0.05),
+        (["c"] * 21, ["c"], 0.0),
         (names(20), names(20), 0.0),
         (names(20), ["other"], 0.05),
     ],

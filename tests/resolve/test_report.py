@@ -22,7 +22,7 @@ TOP_LEVEL = """schema_version run_id generated_at mode query host_runtime consum
     diagnostics""".split()  # noqa: SIM905  # reads better than 23 quoted words
 ROW = """id name source selected rank S_contract S_desc S_namepath S_runtime S_total penalties
     history_multiplier sample_size S_total_final required_coverage unresolved_required
-    S_specificity S_skill matches contract_inflated rejected tie_break""".split()  # noqa: SIM905  # likewise
+    S_specificity S_skill matches contract_inflated limits rejected tie_break basis""".split()  # noqa: SIM905  # likewise
 
 
 def skill(name: str, contract: str = "", description: str = "Plain.", **more: Any) -> Candidate:
@@ -163,9 +163,46 @@ def test_a_row_says_which_step_decided_against_the_next() -> None:
         "by": "S_specificity",
     }
     assert (rows[0]["S_specificity"], rows[0]["S_skill"]) == (1.0, 0.0)
-    assert rows[1]["tie_break"] is None, "the next one below was rejected"
+    assert rows[1]["tie_break"] == {
+        "against": rows[2]["id"],
+        "step": 0,
+        "by": "S_total_final",
+    }, "the last one kept, against the next below"
     assert rows[2]["tie_break"]["by"] == "stable_hash"
     assert rows[3]["tie_break"] is None
+
+
+@pytest.mark.invariant(id="DCI-REP-004")
+def test_the_last_one_kept_names_what_put_it_before_the_first_one_cut() -> None:
+    """Not before one that ranks higher and was rejected."""
+    pool = [
+        skill("best", "DCI/1 P(one)"),
+        skill("wider", "DCI/1 P(one,two)"),
+        skill("widest", "DCI/1 P(one,two,three)"),
+        skill("strict-with-itself", "DCI/1 P(one) Pol(min-total-score=0.99)"),
+    ]
+    made = resolve(pool, ["one"], query="kangaroo", policy={"max-candidates": "2"})
+    rows = {row["name"]: row for row in made.report.data["candidates"]}
+    assert list(rows) == ["best", "wider", "strict-with-itself", "widest"]
+    assert rows["wider"]["tie_break"] == {
+        "against": "widest::skills/widest",
+        "step": 4,
+        "by": "S_specificity",
+    }
+
+
+def test_a_row_has_the_limits_that_hold_for_it() -> None:
+    """Its own hints where they are tighter, the policy's where they are not."""
+    hints = "Pol(min-total-score=0.9,min-contract-score=0.1,max-candidates=2)"
+    made = resolve([skill("a", f"DCI/1 P(one) {hints}"), skill("b", "DCI/1 P(one)")], ["one"])
+    rows = {row["name"]: row["limits"] for row in made.report.data["candidates"]}
+    usual = {
+        "min-contract-score": 0.3,
+        "min-required-coverage": 0.6,
+        "min-total-score": 0.45,
+        "max-candidates": 5,
+    }
+    assert rows == {"a": {**usual, "min-total-score": 0.9, "max-candidates": 2}, "b": usual}
 
 
 @pytest.mark.invariant(id="DCI-REP-005")

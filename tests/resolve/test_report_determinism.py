@@ -43,12 +43,12 @@ RUNS: dict[str, dict[str, Any]] = {
 }
 EVERY_RUN = pytest.mark.parametrize("name", RUNS)
 DIGESTS = {
-    "plain": "6beea59308cd3b1d968c16572c750e0707aa284047563a007aaf3f889ab848ad",
-    "strict": "c9badbcbfc86e5a58515e642f72935eb2da5ff13b126b0621da72f8bf6d046b2",
-    "cover": "5e6bec541612c17157df65a7ad3544c074726657bdb1b5fa373fdc2e8bf492a6",
-    "host": "791da37f3967ad9132d5a178a8cd5dd3f4d8bebf4682d7b8eb6c9da5ad6436ab",
-    "consumer": "604957ed2d06f4da1debae01aecfe689c79f2ed9cb84918bcc798f8326dc837b",
-    "unchecked": "fc65b96f5b39b4736a8f381af1e46e4acfd666105d2d6379130e9cad6eeaf7be",
+    "plain": "9286e64a072dc9219b536de407773502d4e1540d46426d850e49c717b5f8e918",
+    "strict": "7e48b7e0f4b6a720ddb84e84e602fc93de167d1724db2cce389784b32716e067",
+    "cover": "6a9dccdc703bacdd734755995463ce98f481ee5d285e7d75d2bd8e4b82288428",
+    "host": "d45447b69b00c0b5eec0126bf9f3d577f0b9537951759614874d9ce0a89a1af9",
+    "consumer": "4cbd8233f42102000ccf992486087044a2525caf8a960620265ec893a9fdb659",
+    "unchecked": "392784c18e5af049499e75708cfdd6a6ceca227eb0f643d59c623e748e0a03f2",
 }
 """SHA-256 of each full report: Pythons 3.11, 3.12 and 3.13 that pass write the same bytes."""
 

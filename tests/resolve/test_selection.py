@@ -210,7 +210,7 @@ def test_cover_ends_at_the_limit_of_providers(most: int) -> None:
     pool = [skill(name, f"DCI/1 P({name})") for name in needs]
     policy = {"selection-mode": "cover", "max-providers": str(most), "max-candidates": "9"}
     made = run(pool, *needs, policy=policy)
-    assert len(made.selected) == min(most, 4)
+    assert len(made.chosen) == min(most, 4)
     assert len(made.unresolved) == max(0, 4 - most)
 
 
@@ -235,11 +235,21 @@ def test_what_cover_leaves_open_goes_to_the_policy(on_missing: str, outcome: str
     assert (made.unresolved, made.outcome.name) == (("two",), outcome)
 
 
+@pytest.mark.parametrize("least", ["0.5", "0.6"])
+def test_an_undecided_cover_that_falls_short_selects_nothing(least: str) -> None:
+    policy = {"selection-mode": "cover", "min-required-coverage": least}
+    made = run([skill("a", "DCI/1 P(one)")], "one", "two", policy=policy)
+    assert (made.outcome.name, names(made.chosen)) == ("pending-decision", ["a"])
+    assert names(made.selected) == (["a"] if least == "0.5" else [])
+    assert made.report.data["selected"] == list(made.selected)
+    assert [one["selected"] for one in made.report.data["candidates"]] == [bool(made.selected)]
+
+
 @pytest.mark.invariant(id="DCI-SEL-006")
 def test_explicit_and_own_requirements_count_together_and_the_consumer_is_no_candidate() -> None:
     asker = skill("asker", "DCI/1 P(one,two) R(two,one)")
     made = run([asker, skill("a", "DCI/1 P(one,two,three)")], "three", consumer=asker)
-    assert made.question.requires == ("three", "two", "one")
+    assert made.question.requires == ("two", "one", "three")
     assert names(made.selected) == ["a"]
     assert "asker" not in ranking(made)
 

@@ -232,6 +232,27 @@ def test_a_probe_runs_once_for_a_candidate_however_often_it_is_met() -> None:
     assert made.probes == (ProbeResult("a::skills/a", NEED, True),)
 
 
+@pytest.mark.parametrize("works", [True, False])
+def test_one_above_in_a_circle_is_probed_for_what_it_serves_below(works: bool) -> None:
+    """`b` needs the two of `a`, by which it is required itself."""
+    probes = Probes(*["a"] * works)
+    pool = [skill("a", "DCI/1 P(one,two) R(three)"), skill("b", "DCI/1 P(three) R(two)")]
+    made = resolve(pool, ["one"], mode="strict", probes={"two": probes}, divergence=False)
+    assert probes.seen == [("a", "two")]
+    assert names(made.selected) == ["a"] * works
+    assert row(made, "a")["rejected"] == ([] if works else ["dependency-unresolved"])
+
+
+def test_who_moves_up_past_one_that_its_own_hint_drops_is_looked_at_as_well() -> None:
+    pool = [
+        skill("first", "DCI/1 P(one)"),
+        skill("proud", "DCI/1 P(one,a) Pol(max-candidates=1)"),
+        skill("bad", "DCI/1 P(one,a,b) R(nowhere)"),
+    ]
+    made = resolve(pool, ["one"], mode="strict", policy={"max-candidates": "2"}, divergence=False)
+    assert row(made, "bad")["rejected"] == ["dependency-unresolved"]
+
+
 def test_what_probes_gave_is_in_the_report() -> None:
     made = probed(Probes("s2"), RANKED[:2])
     given = made.report.data["diagnostics"]["probes"]

@@ -106,6 +106,7 @@ def command(
         _print_scores(session, injection, left_out)
     _note_issues(session, injection)
     if not explain:
+        _note_cards_left_out(session, injection)
         _print_text(session, injection)
     return 0
 
@@ -130,6 +131,14 @@ def _note_issues(session: Session, injection: Injection) -> None:
     if errors:
         first, message = errors[0], "; ".join(issue.message for issue in errors)
         raise MetierError(message, code=first.code, where=first.path, hint=first.hint)
+
+
+def _note_cards_left_out(session: Session, injection: Injection) -> None:
+    """The cards that were chosen and did not fit."""
+    for one in injection.skipped:
+        if one.kind == "card":
+            size = f", {one.tokens:,} tokens" if one.tokens is not None else ""
+            session.note(f"card '{one.id}' is left out: {one.detail or one.reason}{size}")
 
 
 def _print_scores(session: Session, injection: Injection, left_out: list[list[str]]) -> None:
@@ -167,12 +176,10 @@ def _cards_left_out(catalog: Catalog) -> list[list[str]]:
 
 
 def _print_cards(session: Session, injection: Injection, left_out: list[list[str]]) -> None:
-    left = {one.id: "over budget" for one in injection.skipped if one.kind == "card"}
     rows = [
         [one.item.id, f"{one.score:g}", f"{one.item.confidence_threshold:g}", "handed over"]
         for one in injection.injected_cards
     ]
-    rows += [[key, "", "", note] for key, note in left.items()]
     rows += [
         [one.item.id, f"{one.score:g}", f"{one.item.confidence_threshold:g}", reason]
         for one, reason in injection.cards_passed_over

@@ -8,6 +8,7 @@ from click.shell_completion import CompletionItem
 
 from metier.catalog import Catalog
 from metier.cli.layout import one_line
+from metier.cli.report_explain import explained, lines_of
 from metier.cli.resolve import how_to_go_on, stored_report
 from metier.cli.resolve_hints import Known, notes
 from metier.cli.resolve_view import Report, print_report
@@ -15,7 +16,10 @@ from metier.cli.session import Session, metier_command, names_from_catalog, run_
 from metier.core.escapes import escaped_json
 from metier.errors import MetierError, UsageError
 
-_ACTIONS = ("list", "show", "diff")
+_ACTIONS = {"list": (0, 0), "show": (1, 1), "diff": (2, 2), "explain": (1, 2)}
+"""What can be done, and the fewest and the most words that it takes."""
+WIDTH = 80
+"""Of an explanation; it is the same in a pipe."""
 _NEVER_EQUAL = ("run_id", "generated_at")
 _QUESTION = (
     "mode",
@@ -45,24 +49,28 @@ def _complete(ctx: click.Context, _parameter: Any, incomplete: str) -> list[Comp
 
 @metier_command("report")
 @click.argument(
-    "action", type=click.Choice(_ACTIONS), metavar=f"[{'|'.join(_ACTIONS)}]", default="list"
+    "action", type=click.Choice(list(_ACTIONS)), metavar=f"[{'|'.join(_ACTIONS)}]", default="list"
 )
 @click.argument("runs", metavar="[REPORT]…", nargs=-1, shell_complete=_complete)
 def command(session: Session, action: str, runs: tuple[str, ...]) -> int:
-    """List the reports of resolutions, the newest first, show one, or compare two.
+    """List the reports of resolutions, the newest first, show one, compare two, or explain one.
 
-    REPORT is an id, the beginning of one, or 'last'.
+    REPORT is an id, the beginning of one, or 'last'. 'explain REPORT [CANDIDATE]' computes each
+    score of a candidate again, in words: of those chosen, or of the one with that name or id.
     Exit code 1 when two reports differ in more than their id and time.
     """
-    wanted = _ACTIONS.index(action)
-    if len(runs) != wanted:
-        raise UsageError(
-            f"'report {action}' takes {wanted or 'no'} report{'s' * (wanted != 1)}",
-            hint="metier report list",
-        )
+    fewest, most = _ACTIONS[action]
+    if not fewest <= len(runs) <= most:
+        takes = f"{most or 'no'} report{'s' * (most != 1)}"
+        takes = "a report, and perhaps a candidate" if fewest != most else takes
+        raise UsageError(f"'report {action}' takes {takes}", hint="metier report list")
     with session.catalog() as catalog:
         if action == "list":
             _list(session, _rows(session, catalog))
+            return 0
+        if action == "explain":
+            report = stored_report(catalog, run_called(catalog, runs[0]))
+            _explain(session, report, runs[1] if len(runs) > 1 else None)
             return 0
         reports = [stored_report(catalog, run_called(catalog, one)) for one in runs]
         if action == "show":
@@ -82,6 +90,20 @@ def _show(session: Session, catalog: Catalog, report: Report) -> None:
     print_report(session, report, notes(report, Known.of(catalog)))
     if report["on_missing_required_action"]["outcome"] == "pending-decision":
         session.note(how_to_go_on(session, report["run_id"]))
+
+
+def _explain(session: Session, report: Report, candidate: str | None) -> None:
+    found = explained(report, candidate)
+    if session.as_json:
+        candidates = [one.to_json() for one in found]
+        session.print_json(
+            {"schema_version": "1", "run_id": report["run_id"], "candidates": candidates}
+        )
+        return
+    if not found:
+        session.note("there was no candidate at all")
+    for place, one in enumerate(found):
+        click.echo("\n".join([*[""] * bool(place), *lines_of(one, WIDTH)]))
 
 
 def _rows(session: Session, catalog: Catalog) -> list[dict[str, Any]]:

@@ -126,7 +126,7 @@ def _naming(consumer: str | None) -> Iterator[None]:
             raise
         raise UsageError(
             f"'{consumer}' requires nothing",
-            hint="its contract has no R(…) or O(…); name a capability with -r",
+            hint="its contract has no R(…); name a capability with -r",
         ) from None
 
 

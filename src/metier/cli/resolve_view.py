@@ -18,7 +18,7 @@ Report = dict[str, Any]
 Row = dict[str, Any]
 Found = list[tuple[Row, Row]]
 _PARTS = ("contract", "desc", "namepath", "runtime")
-_COLUMNS = ("candidate", "final", *_PARTS, "penalty", "verdict")
+_COLUMNS = ("candidate", "final", *_PARTS, "penalty", "history", "verdict")
 _GATES = {
     "below-min-contract-score": ("S_contract", "min-contract-score"),
     "below-min-total-score": ("S_total_final", "min-total-score"),
@@ -84,7 +84,9 @@ def headline(report: Report) -> list[str]:
     required = report["required_capabilities"]
     lines = [f"{one_line(one)}: {_answer(one, found.get(one, []), report)}" for one in required]
     for one in report["optional_capabilities"]:
-        provider = name_of(one["provider"]) if one["provider"] else "not provided"
+        provider = "not provided"
+        if one["provider"]:
+            provider = _matched({"name": name_of(one["provider"])}, {"token": None, **one})
         lines.append(f"{one_line(one['capability'])} (optional): {provider}")
     action = report["on_missing_required_action"]
     if action["outcome"] != "not-needed":
@@ -173,6 +175,7 @@ def _cells(row: Row, report: Report) -> list[str]:
         f"{row['S_total_final']:.3f}",
         *(f"{row[f'S_{part}']:.2f}" for part in _PARTS),
         f"{row['penalties']['total']:.2f}" if row["penalties"]["total"] else "",
+        f"{row['history_multiplier']:.2f}" if row["history_multiplier"] != 1 else "",
         f"{'selected: ' if row['selected'] else ''}{reason(row, report)}",
     ]
 
@@ -259,13 +262,17 @@ def _rejection(code: str, row: Row, report: Report) -> str:
     if code in _GATES:
         figure, key = _GATES[code]
         figure = f"{figure}_of_resolved" if report["selection_mode"] == "cover" else figure
-        return f"{figure} {_below(row[figure], key, report)}"
+        return f"{figure} {_below(row[figure], key, row, report)}"
     if code == "below-min-required-coverage":
         count = len(report["required_capabilities"])
         covers = f"covers {count - row['unresolved_required']} of {count}"
-        return f"{covers}, {_below(row['required_coverage'], 'min-required-coverage', report)}"
+        figure = row["required_coverage"]
+        return f"{covers}, {_below(figure, 'min-required-coverage', row, report)}"
     if code == "beyond-max-candidates":
-        return f"ranks below {len(_left(report))} that were kept"
+        return f"ranks below the {len(_left(report))} that max-candidates keeps"
+    if code == "beyond-max-candidates-hint":
+        limit = _limit("max-candidates", row, report)
+        return f"{code}: ranks below the max-candidates {limit} that it sets itself"
     lacking = [one_line(one) for one in row.get("unresolved_dependencies", ())]
     details = {
         "runtime-incompatible": f"it does not list {report['host_runtime']}",
@@ -284,11 +291,18 @@ def _main_rejection(row: Row, report: Report) -> str:
     return _rejection(row["rejected"][0], row, report)
 
 
-def _below(value: float, key: str, report: Report) -> str:
-    if value >= report["policy"][key]:
-        return f"{value:.2f} is below the {key} that it sets itself"
-    mine, limit = _apart(value, report["policy"][key])
-    return f"{mine} is below {key} {limit}"
+def _below(value: float, key: str, row: Row, report: Report) -> str:
+    limit = _limit(key, row, report)
+    mine, shown = _apart(value, limit)
+    if limit > report["policy"][key]:
+        return f"{mine} is below the {key} {shown} that it sets itself"
+    return f"{mine} is below {key} {shown}"
+
+
+def _limit(key: str, row: Row, report: Report) -> Any:
+    """What holds for this candidate; an older report has only what holds for all."""
+    limits = row["limits"] if "limits" in row else report["policy"]
+    return limits[key]
 
 
 def delta(row: Row, report: Report) -> str:
@@ -327,6 +341,9 @@ def _tree(node: Row) -> list[str]:
     if node["cycle"]:
         texts.append([f"circle: {' → '.join(name_of(one) for one in node['cycle'])}"])
     texts += [_tree(one) for one in node["dependencies"]]
+    texts += [
+        [f"{name_of(one)}: its requirements stand elsewhere"] for one in node.get("repeated", ())
+    ]
     required = ", ".join(one_line(one) for one in node["requires"])
     lines = [f"{name_of(node['provider'])} requires {required}"]
     for place, (first, *others) in enumerate(texts, start=1):

@@ -19,9 +19,9 @@ def candidate_of(
     if not data:
         return Candidate(name, description, folder, source)
     nested = mapping_of(data.get("metadata"))
-    listed: dict[str, None] = {}
-    for value in (data.get("capabilities"), nested.get("capabilities")):
-        listed.update((one, None) for one in capability_names(value) if one is not None)
+    listed = [one for one in capability_names(data.get("capabilities")) if one is not None]
+    further = [one for one in capability_names(nested.get("capabilities")) if one is not None]
+    listed += [one for one in further if one not in set(listed)]
     contract, problem = None, ""
     text = nested.get("contract")
     if isinstance(text, str):

@@ -113,19 +113,16 @@ def deciding_step(pool: Pool, scores: Scores, upper: int, lower: int) -> int:
 
 
 def within_hints(
-    order: Sequence[int], scores: Scores, claims: Claims, verdicts: Verdicts
-) -> list[int]:
-    """Without those that rank below the `max-candidates` that they themselves name."""
+    order: Sequence[int], scores: Scores, claims: Claims
+) -> tuple[list[int], list[int]]:
+    """Those that rank within the `max-candidates` that they themselves name, and the others."""
     if not claims.hints.bind:
-        return list(order)
-    kept = []
-    for position, row in enumerate(order, start=1):
-        place = int(scores.places[row])
-        if position > claims.hints.max_candidates[place]:
-            verdicts.reject("beyond-max-candidates-hint", [place])
-        else:
-            kept.append(row)
-    return kept
+        return list(order), []
+    limits = claims.hints.max_candidates[scores.places[order]]
+    is_within = [position <= limit for position, limit in enumerate(limits, start=1)]
+    return [row for row, within in zip(order, is_within, strict=True) if within], [
+        row for row, within in zip(order, is_within, strict=True) if not within
+    ]
 
 
 def cut(
@@ -135,8 +132,9 @@ def cut(
 
     In cover the best candidate of each required capability stays, even if they are more.
     """
-    is_cover = policy.selection_mode == "cover"
-    best = set(_best_of_each(order, scores, question)) if is_cover else set()
+    if policy.selection_mode == "single":
+        return list(order[: policy.max_candidates]), list(order[policy.max_candidates :])
+    best = set(_best_of_each(order, scores, question))
     room = max(policy.max_candidates - len(best), 0)
     others = [row for row in order if row not in best]
     kept = {*best, *others[:room]}

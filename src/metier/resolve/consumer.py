@@ -28,11 +28,14 @@ def contract_of_consumer(consumer: Candidate | None, mode: Mode | None) -> Contr
 def asked_for(
     requires: Sequence[str], contract: Contract | None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What is required, and what is optional. Raises `UsageError` for none or too much."""
+    """What is required, the consumer's own first, and what is optional.
+
+    Raises `UsageError` when nothing is required, or too much.
+    """
     own = contract.requires if contract is not None else ()
-    wanted = tuple(dict.fromkeys([*requires, *own]))
+    wanted = tuple(dict.fromkeys([*own, *requires]))
     optional = contract.optional if contract is not None else ()
-    if not wanted and not optional:
+    if not wanted:
         hint = "name a capability with -r, or --for SKILL; the query only ranks providers"
         raise UsageError("nothing is required", hint=hint)
     count = len(wanted) + len(optional)

@@ -26,6 +26,9 @@ class Outcome(NamedTuple):
     """Only when somebody was asked and answered."""
     emulated: tuple[str, ...] = ()
 
+    is_short: bool = False
+    """Whether too little was selected."""
+
     @property
     def is_degraded(self) -> bool:
         """Whether the resolution goes on without a required capability."""
@@ -33,6 +36,8 @@ class Outcome(NamedTuple):
 
     @property
     def keeps_selection(self) -> bool:
+        if self.name == "pending-decision":
+            return not self.is_short
         return self.name not in ("failed", "aborted")
 
 
@@ -47,6 +52,6 @@ def settle_missing(
     if policy == "auto-emulate":
         return Outcome(policy, "emulated", emulated=tuple(unresolved))
     if decision is None:
-        return Outcome(policy, "pending-decision")
+        return Outcome(policy, "pending-decision", is_short=is_short)
     emulated = tuple(unresolved) if decision == "emulate" else ()
     return Outcome(policy, _AFTER[decision], decision, emulated)

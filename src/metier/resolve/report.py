@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metier.core.escapes import escaped_json
+from metier.resolve.basis import Basis
 from metier.resolve.choice import REASONS, TIE_BREAKS, Verdicts, deciding_step, gates, rank
 from metier.resolve.matching import RESOLVING, Match
 from metier.resolve.missing import Outcome
@@ -20,9 +21,12 @@ from metier.resolve.runtimes import compatibility
 from metier.resolve.scores import Mask, Question, Scores
 from metier.resolve.scoring import MATCH_SCORES
 from metier.resolve.words import distinct
+from metier.values.candidates import Candidate
 from metier.values.policy import Policy
 
 SCHEMA_VERSION = "1"
+LIMITS = ("min-contract-score", "min-required-coverage", "min-total-score", "max-candidates")
+"""What a candidate has to reach, and the rank that it has to have."""
 MOST_ROWS = 200
 """Candidates with an explicit match that get a row of their own."""
 MOST_MATCHES = 20_000
@@ -141,6 +145,7 @@ class Report(NamedTuple):
 
 def _report(run: Resolution, most: int) -> dict[str, Any]:
     places = _rows_for(run, most)
+    basis = Basis(run.pool, run.question, run.scores, places)
     without_row = np.ones(len(run.pool), dtype=bool)
     without_row[places] = False
     if run.question.consumer is not None:
@@ -165,10 +170,13 @@ def _report(run: Resolution, most: int) -> dict[str, Any]:
         "degraded_mode": run.degraded_mode,
         "emulated_capabilities": list(run.outcome.emulated),
         "history_state": run.facts.history_state,
-        "candidates": [_row(run, place, below) for place, below in _with_next(places)],
+        "candidates": [
+            {**_row(run, place, below), "basis": basis.of(place)}
+            for place, below in _with_next(run, places)
+        ],
         "rejected_without_row": run.rejections.first_reasons(without_row),
         "dependencies": [one.to_json() for one in run.dependencies],
-        "diagnostics": _diagnostics(run, places),
+        "diagnostics": _diagnostics(run, places, basis),
     }
 
 
@@ -205,9 +213,24 @@ def _best(run: Resolution, places: NDArray[np.intp], most: int) -> NDArray[np.in
     return np.array(rank(run.pool, run.scores, places)[:most], dtype=np.intp)
 
 
-def _with_next(places: Sequence[int]) -> list[tuple[int, int | None]]:
-    following = [*places[1:], None]
-    return list(zip(places, following, strict=False))
+def _with_next(run: Resolution, places: Sequence[int]) -> list[tuple[int, int | None]]:
+    """Each with the next one below it: for the last one kept that is the first one cut."""
+    count = len(run.ranked)
+    following: list[int | None] = [*places[1:], None][: len(places)]
+    if count:
+        following[count - 1] = _below_the_last(run, places[count:])
+    return list(zip(places, following, strict=True))
+
+
+def _below_the_last(run: Resolution, others: Sequence[int]) -> int | None:
+    """The first of `others` that was cut, else the first that ranks below all that were kept."""
+    for one in others:
+        if run.rejections.of(one) == ["beyond-max-candidates"]:
+            return one
+    for one in others:
+        if rank(run.pool, run.scores, np.array([run.ranked[-1], one]))[1] == one:
+            return one
+    return None
 
 
 def _row(run: Resolution, place: int, below: int | None) -> dict[str, Any]:
@@ -240,6 +263,7 @@ def _row(run: Resolution, place: int, below: int | None) -> dict[str, Any]:
         "S_skill": float(scores.skill[place]),
         "matches": _matches(run, place),
         "contract_inflated": bool(scores.flagged[place]),
+        "limits": _limits(run, candidate),
         "rejected": run.rejections.of(place),
         "tie_break": _tie_break(run, place, below),
     }
@@ -253,6 +277,14 @@ def _row(run: Resolution, place: int, below: int | None) -> dict[str, Any]:
     if problem:
         row["contract_problem"] = problem
     return row
+
+
+def _limits(run: Resolution, candidate: Candidate) -> dict[str, Any]:
+    """What holds for one candidate: the policy, or its own hints where they are tighter."""
+    contract = candidate.contract_in(run.question.mode)
+    policy = run.policy.tightened(contract.policy) if contract is not None else run.policy
+    values = policy.to_json()
+    return {key: values[key] for key in LIMITS}
 
 
 def _matches(run: Resolution, place: int) -> list[dict[str, Any]]:
@@ -273,7 +305,7 @@ def _matches(run: Resolution, place: int) -> list[dict[str, Any]]:
 
 def _tie_break(run: Resolution, place: int, below: int | None) -> dict[str, Any] | None:
     """What puts a candidate before the next one below it."""
-    if below is None or (place in run.ranked) != (below in run.ranked):
+    if below is None:
         return None
     step = deciding_step(run.pool, run.scores, place, below)
     return {"against": run.pool.ids[below], "step": step, "by": TIE_BREAKS[step]}
@@ -292,7 +324,7 @@ def _discovery(run: Resolution) -> dict[str, Any]:
     }
 
 
-def _diagnostics(run: Resolution, places: Sequence[int]) -> dict[str, Any]:
+def _diagnostics(run: Resolution, places: Sequence[int], basis: Basis) -> dict[str, Any]:
     divergence = run.scores.divergence
     unknown: Counter[str] = Counter()
     for place in run.pool.restricted:
@@ -304,6 +336,8 @@ def _diagnostics(run: Resolution, places: Sequence[int]) -> dict[str, Any]:
         "probes": [one._asdict() for one in run.probes],
         "unknown_compatibility_tokens": dict(sorted(unknown.items())),
         "alias_tables": run.question.aliases.versions,
+        "texts": basis.of_all(),
+        "p_median": basis.median_of_claims,
         "divergence": {
             "checked": run.question.with_divergence,
             "candidates": int(run.scores.explicit.sum()),

@@ -36,15 +36,15 @@ class Dependency(NamedTuple):
     beyond_depth: bool = False
     """Whether the providers below have requirements that were not followed."""
     below: tuple["Dependency", ...] = ()
-    open: tuple[str, ...] = ()
-    """What nobody provides: of these requirements, or of those of their providers."""
+    repeated: tuple[str, ...] = ()
+    """Those of the selected whose own requirements are described elsewhere in the tree."""
 
     @property
     def is_resolved(self) -> bool:
         return not self.unresolved and all(one.is_resolved for one in self.below)
 
     def to_json(self) -> dict[str, Any]:
-        return {
+        node: dict[str, Any] = {
             "provider": self.provider,
             "requires": list(self.requires),
             "selected": list(self.selected),
@@ -53,6 +53,9 @@ class Dependency(NamedTuple):
             "beyond_depth": self.beyond_depth,
             "dependencies": [one.to_json() for one in self.below],
         }
+        if self.repeated:
+            node["repeated"] = list(self.repeated)
+        return node
 
 
 class OptionalMatch(NamedTuple):
@@ -61,3 +64,5 @@ class OptionalMatch(NamedTuple):
     capability: str
     provider: str | None
     match: str
+    token: str | None = None
+    """The capability of the provider that matched; None without an explicit match."""

@@ -14,6 +14,7 @@ from metier.resolve.pool import Pool
 from metier.resolve.scoring import (
     INFLATION,
     Divergence,
+    bm25_scores,
     composite,
     description_scores,
     diverging,
@@ -71,8 +72,8 @@ class Scores:
     def look_up(self) -> None:
         """Fetch the words that any score may need, while the catalogue is open."""
         if "namepath" not in self.__dict__:
-            self._pool.prose.look_up(self._query)
-            self._pool.labels.look_up(self._query)
+            self._pool.prose.look_up(self.query_stems)
+            self._pool.labels.look_up(self.query_stems)
         if "deltas" not in self.__dict__ and self._question.with_divergence:
             claimed = [stem for name in self.matches.names for stem in stems_of_capability(name)]
             self._pool.prose.look_up(claimed)
@@ -117,18 +118,26 @@ class Scores:
     # What it says in words, and where it works
 
     @once
-    def desc(self) -> Floats:
+    def bm25(self) -> Floats:
+        """What BM25 gives for every candidate of the pool."""
         consumer = self._question.consumer
-        hits = self._pool.weighted_hits(self._query, consumer)
-        return description_scores(hits, len(self._pool), self.places, consumer)
+        hits = self._pool.weighted_hits(self.query_stems, consumer)
+        return bm25_scores(hits, len(self._pool), consumer)
+
+    @once
+    def desc(self) -> Floats:
+        return description_scores(self.bm25, self.places)
 
     @once
     def namepath(self) -> Floats:
         labels = self._pool.labels
-        return label_scores(labels.hits(self._query), labels.distinct, self._query, self.places)
+        return label_scores(
+            labels.hits(self.query_stems), labels.distinct, self.query_stems, self.places
+        )
 
     @once
-    def _query(self) -> list[str]:
+    def query_stems(self) -> list[str]:
+        """The different stems of the query."""
         return list(dict.fromkeys(stems(self._question.query)))
 
     @once

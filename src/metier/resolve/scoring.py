@@ -63,14 +63,17 @@ def weights_of_stem(
     return rarity * (counts * (BM25["k1"] + 1)) / (counts + norms[places])
 
 
-def description_scores(
-    hits: Hits, total: int, rows: NDArray[np.intp], without: int | None
-) -> Floats:
-    """S_desc of these rows: the weights of the query's stems, over the highest of all texts."""
+def bm25_scores(hits: Hits, total: int, without: int | None) -> Floats:
+    """The weights of the query's stems, added up for each of `total` texts."""
     scores = sums(hits.places, hits.values, total)
     if without is not None:
         scores[without] = 0.0
-    highest = float(scores.max()) if total else 0.0
+    return scores
+
+
+def description_scores(scores: Floats, rows: NDArray[np.intp]) -> Floats:
+    """S_desc of these rows: what BM25 gives, over the highest of all texts."""
+    highest = float(scores.max()) if len(scores) else 0.0
     return rounded(scores[rows] / highest) if highest > 0 else scores[rows]
 
 

@@ -15,7 +15,7 @@ class Candidate(NamedTuple):
     """POSIX, relative to the workspace, or `<label>/…`."""
     source: str = "workspace"
     listed: tuple[str, ...] = ()
-    """Its `capabilities` list, without the contract."""
+    """Its `capabilities` list as written, without the contract."""
     contract: Contract | None = None
     """Its contract, read leniently; None when it has none or an unusable one."""
     contract_problem: str = ""

@@ -1,0 +1,343 @@
+"""`metier report explain`: each figure of a report with the formula that gives it."""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from metier.cli.layout import one_line, wrapped
+from metier.cli.resolve_view import Report, Row, reason
+from metier.core.nearest import nearest
+from metier.errors import NotFoundError, UsageError
+from metier.resolve.choice import TIE_BREAKS
+from metier.resolve.scoring import (
+    HISTORY,
+    INFLATION,
+    INVALID_TOKEN,
+    OVERCLAIM,
+    SKILL_WEIGHTS,
+    UNKNOWN_CLAUSE,
+    WEIGHTS,
+)
+
+
+class Part(NamedTuple):
+    """One figure: its formula with the figures filled in, and where those come from."""
+
+    name: str
+    value: float
+    formula: str
+    notes: Sequence[str] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return {**self._asdict(), "notes": list(self.notes)}
+
+
+class Gate(NamedTuple):
+    """A limit, and whether the candidate keeps it."""
+
+    name: str
+    value: float
+    limit: float
+    passed: bool
+    own: bool
+    """Whether the limit is the candidate's own hint."""
+
+
+class Explanation(NamedTuple):
+    """How one candidate came to its place."""
+
+    row: Row
+    parts: list[Part]
+    gates: list[Gate]
+    tie_break: str
+    verdict: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "id": self.row["id"],
+            "name": self.row["name"],
+            "selected": self.row["selected"],
+            "rank": self.row["rank"],
+            "parts": [one.to_json() for one in self.parts],
+            "gates": [one._asdict() for one in self.gates],
+            "tie_break": self.tie_break or None,
+            "verdict": self.verdict,
+        }
+
+
+def explained(report: Report, wanted: str | None) -> list[Explanation]:
+    """The candidate `wanted`, or all that were chosen, or the best when nobody was.
+
+    Raises `NotFoundError` for a candidate without a row and `UsageError` for a report that an
+    older version has made.
+    """
+    rows = report["candidates"]
+    if any("basis" not in row for row in rows):
+        raise UsageError(
+            f"report '{report['run_id']}' lacks the figures: an older version made it",
+            hint="metier resolve makes a new one",
+        )
+    if wanted is None:
+        chosen = [row for row in rows if row["id"] in report["diagnostics"]["chosen"]]
+        rows = chosen or rows[:1]
+    else:
+        rows = [row for row in rows if wanted in (row["id"], row["name"])]
+    if wanted is not None and not rows:
+        near = nearest(wanted, [row["name"] for row in report["candidates"]])
+        full = "a candidate without a row needs metier resolve --full-report"
+        raise NotFoundError(
+            f"report '{report['run_id']}' has no candidate '{one_line(wanted)}'",
+            hint=f"did you mean '{near}'?" if near else full,
+        )
+    return [_explanation(row, report) for row in rows]
+
+
+def lines_of(one: Explanation, width: int) -> Iterator[str]:
+    """What people read."""
+    rank = f"rank {one.row['rank']}" if one.row["rank"] else "not ranked"
+    state = ", selected" if one.row["selected"] else ""
+    yield from wrapped(f"{one.row['id']}: {rank}{state}", width, "")
+    for part in one.parts:
+        steps = [part.name, *[part.formula] * bool(part.formula), _figure(part.value)]
+        yield from wrapped(" = ".join(steps), width, "  ")
+        for note in part.notes:
+            yield from wrapped(note, width, "    ")
+    yield "  gates"
+    for gate in one.gates:
+        sign, word = (">=", "passed") if gate.passed else ("<", "failed")
+        own = " (its own)" if gate.own else ""
+        figures = f"{_figure(gate.value)} {sign} {_figure(gate.limit)}"
+        yield from wrapped(f"{gate.name}{own}: {figures}, {word}", width, "    ")
+    if one.tie_break:
+        yield from wrapped(f"tie-break: {one.tie_break}", width, "  ")
+    yield from wrapped(f"verdict: {one.verdict}", width, "  ")
+
+
+def _explanation(row: Row, report: Report) -> Explanation:
+    parts = [
+        _contract(row, report),
+        _desc(row, report),
+        _namepath(row, report),
+        _runtime(row, report),
+        _total(row),
+        *_penalties(row, report),
+        _history(row),
+        _final(row),
+        *_of_resolved(row),
+        *_ranking(row, report),
+    ]
+    verdict = f"{'selected: ' if row['selected'] else ''}{reason(row, report)}"
+    return Explanation(row, parts, _gates(row, report), _tie_break(row, report), verdict)
+
+
+# The parts of the score
+
+
+def _contract(row: Row, report: Report) -> Part:
+    points = " + ".join(_figure(one["score"]) for one in row["matches"])
+    notes = [
+        f"{one_line(one['capability'])}: {one['match']} {_figure(one['score'])}"
+        + (f" by {one_line(one['token'])}" if one["token"] else "")
+        for one in row["matches"]
+    ]
+    formula = f"({points}) / {len(report['required_capabilities'])}"
+    return Part("S_contract", row["S_contract"], formula, notes)
+
+
+def _desc(row: Row, report: Report) -> Part:
+    basis, texts = row["basis"], report["diagnostics"]["texts"]
+    notes = [
+        f"BM25 over {texts['documents']} texts of {_figure(texts['average_length'])} stems on"
+        f" average, k1 {texts['k1']}, b {texts['b']}; this text has {basis['text_length']}",
+        *(_term(one, basis, texts) for one in texts["terms"]),
+    ]
+    highest = texts["highest_bm25"]
+    if not highest:
+        return Part("S_desc", row["S_desc"], "", [*notes, "no text has a stem of the query"])
+    notes.append(f"together {_figure(basis['bm25'])}; the highest of all is {_figure(highest)}")
+    return Part("S_desc", row["S_desc"], f"{_figure(basis['bm25'])} / {_figure(highest)}", notes)
+
+
+def _term(term: Row, basis: Row, texts: Row) -> str:
+    """What one stem of the query counts in this text."""
+    total, found, idf = texts["documents"], term["documents"], term["idf"]
+    k1, b, mean = texts["k1"], texts["b"], texts["average_length"] or 1.0
+    rarity = f"ln(1 + ({total} - {found} + 0.5) / ({found} + 0.5)) = {_figure(idf)}"
+    text = f"{one_line(term['term'])}: {found} texts have it, idf {rarity}"
+    often = basis["term_counts"].get(term["term"], 0)
+    if not often:
+        return f"{text}; this one does not"
+    norm = k1 * (1 - b + b * basis["text_length"] / mean)
+    shown = f"{k1} × ({_figure(1 - b)} + {b} × {basis['text_length']} / {_figure(mean)})"
+    weight = f"{_figure(idf)} × {often} × {k1 + 1:g} / ({often} + {shown})"
+    value = _figure(idf * often * (k1 + 1) / (often + norm))
+    return f"{text}; {'once' if often == 1 else f'{often} times'} here: {weight} = {value}"
+
+
+def _namepath(row: Row, report: Report) -> Part:
+    basis, asked = row["basis"], len(report["diagnostics"]["texts"]["terms"])
+    shared = basis["label_terms"]
+    union = asked + basis["label_stems"] - len(shared)
+    note = (
+        f"the query has {asked} stems, name and folder {basis['label_stems']},"
+        f" both {', '.join(shared) or 'none'}"
+    )
+    return Part("S_namepath", row["S_namepath"], f"{len(shared)} / {max(1, union)}", [note])
+
+
+def _runtime(row: Row, report: Report) -> Part:
+    host, runtimes = report["host_runtime"], row["basis"]["runtimes"]
+    if host is None:
+        why = "no host is given"
+    elif not runtimes:
+        why = "it lists no runtime"
+    else:
+        listed = ", ".join(map(one_line, runtimes))
+        why = f"{one_line(host)} is {'' if host in runtimes else 'not '}among {listed}"
+    return Part("S_runtime", row["S_runtime"], "", [why])
+
+
+def _total(row: Row) -> Part:
+    terms = [f"{weight:.2f} × {_figure(row[name])}" for name, weight in WEIGHTS.items()]
+    return Part("S_total", row["S_total"], " + ".join(terms))
+
+
+def _penalties(row: Row, report: Report) -> list[Part]:
+    basis, costs = row["basis"], row["penalties"]
+    median = report["diagnostics"]["p_median"]
+    free = max(OVERCLAIM["free"], OVERCLAIM["medians"] * median)
+    over = math.ceil(max(0.0, basis["p_count"] - free) / OVERCLAIM["step"])
+    claim, limit = basis["claim"], report["diagnostics"]["divergence"]["limit"]
+    notes = [_inflation(row, report)]
+    if claim is not None:
+        against = f", the limit {_figure(limit)}" if limit is not None else ", with no limit"
+        notes.append(
+            f"its claims score {_figure(claim['score'])}; of their {claim['stems']} stems its text"
+            f" has {claim['in_text']}, name and folder {claim['in_labels']}: delta"
+            f" {_figure(claim['delta'])}{against}"
+        )
+    each = [
+        ("invalid_token_penalty", _at_most(INVALID_TOKEN, basis["invalid_tokens"]), []),
+        (
+            "overclaim_penalty",
+            _at_most(OVERCLAIM, over),
+            [
+                f"it names {basis['p_count']}; free are max({OVERCLAIM['free']},"
+                f" {OVERCLAIM['medians']} × median {_figure(median)}) = {_figure(free)}, then each"
+                f" {OVERCLAIM['step']} count"
+            ],
+        ),
+        ("inflation_penalty", "", notes),
+        ("unknown_clause_penalty", _at_most(UNKNOWN_CLAUSE, basis["unknown_clauses"]), []),
+    ]
+    parts = [Part(name, costs[name], formula, texts) for name, formula, texts in each]
+    terms = " + ".join(_figure(costs[name]) for name, *_ in each)
+    return [*parts, Part("penalties", costs["total"], terms)]
+
+
+def _at_most(rule: dict[str, Any], count: int) -> str:
+    return f"min({rule['most']:.2f}, {rule['each']:.2f} × {count})"
+
+
+def _inflation(row: Row, report: Report) -> str:
+    if not row["contract_inflated"]:
+        return "not flagged"
+    if report["mode"] == "strict":
+        return "flagged, which strict rejects"
+    cleared = not row["penalties"]["inflation_penalty"]
+    return "flagged, and cleared by a probe" if cleared else f"flagged, which costs {INFLATION}"
+
+
+def _history(row: Row) -> Part:
+    rate = row["basis"]["success_rate"]
+    if rate is None:
+        return Part("history_multiplier", row["history_multiplier"], "", ["no outcome is recorded"])
+    formula = f"{HISTORY['least']:.2f} + {HISTORY['slope']:.2f} × {_figure(rate)}"
+    return Part("history_multiplier", row["history_multiplier"], formula)
+
+
+def _final(row: Row) -> Part:
+    formula = _left(row["S_total"], row)
+    return Part("S_total_final", row["S_total_final"], formula)
+
+
+def _left(total: float, row: Row) -> str:
+    off, factor = _figure(row["penalties"]["total"]), _figure(row["history_multiplier"])
+    return f"max(0, {_figure(total)} - {off}) × {factor}"
+
+
+def _of_resolved(row: Row) -> list[Part]:
+    """What the gates of cover look at."""
+    if "S_contract_of_resolved" not in row:
+        return []
+    points = [_figure(one["score"]) for one in row["matches"] if one["resolved"]]
+    contract = row["S_contract_of_resolved"]
+    total = row["S_total"] + WEIGHTS["S_contract"] * (contract - row["S_contract"])
+    return [
+        Part(
+            "S_contract_of_resolved",
+            contract,
+            f"({' + '.join(points) or '0'}) / {max(1, len(points))}",
+        ),
+        Part(
+            "S_total_final_of_resolved",
+            row["S_total_final_of_resolved"],
+            _left(total, row),
+            ["S_total with S_contract_of_resolved in the place of S_contract"],
+        ),
+    ]
+
+
+def _ranking(row: Row, report: Report) -> list[Part]:
+    """What decides between equal ones."""
+    count = len(report["required_capabilities"])
+    resolved = count - row["unresolved_required"]
+    skill = [f"{weight} × {_figure(row[name])}" for name, weight in SKILL_WEIGHTS.items()]
+    provided = max(1, row["basis"]["provides_capability_count"])
+    return [
+        Part("required_coverage", row["required_coverage"], f"{resolved} / {count}"),
+        Part("S_specificity", row["S_specificity"], f"{resolved} / {provided}"),
+        Part("S_skill", row["S_skill"], " + ".join(skill)),
+    ]
+
+
+# Gates and places
+
+
+def _gates(row: Row, report: Report) -> list[Gate]:
+    is_cover = report["selection_mode"] == "cover"
+    of = "_of_resolved" if is_cover else ""
+    figures = {
+        "min-contract-score": row[f"S_contract{of}"],
+        "min-total-score": row[f"S_total_final{of}"],
+    }
+    if not is_cover:
+        figures["min-required-coverage"] = row["required_coverage"]
+    return [
+        Gate(
+            key,
+            value,
+            row["limits"][key],
+            f"below-{key}" not in row["rejected"],
+            row["limits"][key] != report["policy"][key],
+        )
+        for key, value in figures.items()
+    ]
+
+
+def _tie_break(row: Row, report: Report) -> str:
+    found = row["tie_break"]
+    if found is None:
+        return ""
+    other = next((one for one in report["candidates"] if one["id"] == found["against"]), None)
+    name = one_line(found["against"])
+    by = found["by"]
+    if other is None or by == TIE_BREAKS[-1]:
+        return f"before {name} by step {found['step']}, {by}"
+    figures = f"{_figure(row[by])} against {_figure(other[by])}"
+    return f"before {name} by step {found['step']}, {by}: {figures}"
+
+
+def _figure(value: float) -> str:
+    """As many of four decimals as it takes."""
+    return f"{value:.4f}".rstrip("0").rstrip(".")
