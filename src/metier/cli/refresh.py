@@ -1,9 +1,8 @@
 """`metier refresh`"""
 
 from metier.catalog import Catalog, Refreshed
+from metier.cli.review import prepare_hooks
 from metier.cli.session import Session, counted, metier_command
-from metier.hooks.journal import STATE
-from metier.storage.places import state_room, user_room
 from metier.values.files import KINDS, PLURAL
 from metier.values.outcomes import Issue
 
@@ -12,16 +11,13 @@ from metier.values.outcomes import Issue
 def command(session: Session) -> None:
     """Bring the catalogue up to what is on disk.
 
-    Reads only files that changed. One bad file never stops the rest: what is left out is
+    Reads only files that changed, and prepares what hooks read. One bad file never stops the rest: what is left out is
     counted here, and `metier lint` says which and why.
     """
     with session.open_catalog() as catalog:
         is_new = not catalog.is_built()
         refreshed = session.refresh(catalog)
-        if _is_hook_used(catalog.workspace):
-            from metier.cli.review import prepare_hooks  # loads more than a refresh needs
-
-            prepare_hooks(session)
+        prepare_hooks(session)
         if session.as_json:
             session.print_json(refreshed.to_json())
             return
@@ -30,11 +26,6 @@ def command(session: Session) -> None:
             session.tell(line)
         for issue in failed_sources(catalog):
             session.tell(f"warning: source {issue.path}: {issue.message} ({issue.code})")
-
-
-def _is_hook_used(workspace: str) -> bool:
-    """Whether a catalogue was ever prepared for hooks, here or for all workspaces."""
-    return any(room.info(STATE) is not None for room in (state_room(workspace), user_room()))
 
 
 def summary(refreshed: Refreshed) -> list[str]:
