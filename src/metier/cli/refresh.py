@@ -11,8 +11,8 @@ from metier.values.outcomes import Issue
 def command(session: Session) -> None:
     """Bring the catalogue up to what is on disk.
 
-    Reads only files that changed, and prepares what hooks read. One bad file never stops the rest: what is left out is
-    counted here, and `metier lint` says which and why.
+    Reads only files that changed, and prepares what hooks read. One bad file never stops the
+    rest: what is left out is counted here, and `metier lint` says which and why.
     """
     with session.open_catalog() as catalog:
         is_new = not catalog.is_built()
@@ -21,7 +21,8 @@ def command(session: Session) -> None:
         if session.as_json:
             session.print_json(refreshed.to_json())
             return
-        session.note(f"{'built' if is_new else 'refreshed'} {catalog.store.path}")
+        if catalog.is_kept:
+            session.note(f"{'built' if is_new else 'refreshed'} {catalog.store.path}")
         for line in summary(refreshed):
             session.tell(line)
         for issue in failed_sources(catalog):
