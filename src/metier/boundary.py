@@ -15,6 +15,7 @@ from metier.scan import read_documents
 from metier.storage.places import user_home
 from metier.values.running import ModelSettings, ProviderSettings
 from metier.values.trust import Trust
+from metier.workspace import is_workspace
 
 RECORD, NONE = "record", "none"
 """What `trust` may be, besides a digest: what the user recorded, or nothing at all."""
@@ -38,12 +39,16 @@ def read_boundary(
     trust: str = RECORD,
     environ: Mapping[str, str] = os.environ,
     for_host: bool = False,
+    is_outside: bool = False,
 ) -> Boundary:
     """Read the settings of a workspace and decide what of them counts. Raises `ConfigError`.
 
+    With `is_outside` there is no workspace: only the user's own settings are read.
     `trust` is what the user recorded (`record`), nothing (`none`), or the digest of a power set.
     `for_host` is for processes that a host starts: no variable and no flag gives them power.
     """
+    if is_outside:
+        return _outside(workspace, file=file, environ=environ, for_host=for_host)
     settings = read_settings(workspace, file=file, environ=environ, for_host=for_host)
     own = settings if settings.own or file is None else read_settings(workspace, environ=environ)
     decided = decide(own, trust, environ)
@@ -51,8 +56,36 @@ def read_boundary(
     return Boundary(workspace, decided, _with_bound_keys(config, decided))
 
 
+def _outside(
+    folder: str, *, file: str | None, environ: Mapping[str, str], for_host: bool
+) -> Boundary:
+    """A folder that is no workspace: the user's settings count, and none of its own."""
+    settings = read_settings("", file=file, environ=environ, for_host=for_host)
+    config = settings.config(is_trusted=False)
+    return Boundary(folder, Trust(), config._replace(is_workspace=False))
+
+
+def open_boundary(
+    root: str | os.PathLike[str] | None, config: Config | None, trust: str
+) -> Boundary:
+    """What a program may open: a workspace that it names, or where it is.
+
+    Settings given as `config` are the program's own and count whole.
+    """
+    workspace = workspace_of(root)
+    is_one = root is not None or is_workspace()
+    if config is None:
+        return read_boundary(workspace, trust=trust, is_outside=not is_one)
+    decided = trust_beside(workspace, trust) if is_one else Trust()
+    config = config._replace(is_trusted=decided.is_trusted, is_workspace=is_one)
+    return Boundary(workspace, decided, config)
+
+
 def workspace_of(root: str | os.PathLike[str] | None) -> str:
-    """The workspace around `root`. Raises `UsageError` when it cannot be one."""
+    """The workspace around `root`, or the current folder. Raises `UsageError` if it cannot be one.
+
+    Without a root there may be no workspace: see `metier.workspace.is_workspace`.
+    """
     start = os.fspath(root) if root is not None else None
     if start is not None and not os.path.isdir(start):
         raise UsageError(

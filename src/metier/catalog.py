@@ -6,7 +6,7 @@ from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from metier.boundary import RECORD, Boundary, read_boundary, trust_beside, untrusted_error
+from metier.boundary import RECORD, Boundary, open_boundary, untrusted_error
 from metier.boundary import workspace_of as workspace_of
 from metier.config import Config
 from metier.consent import check_files
@@ -79,20 +79,18 @@ class Catalog:
     ) -> Self:
         """The catalogue of the workspace around `root`; made when it does not exist.
 
+        Without a root and with no workspace around the current folder it lives in memory.
         `trust` is `record` (what the user recorded with `metier trust`), `none`, or the digest of
         a power set: `sha256:…`. Settings given as `config` are the program's own and count whole.
         Raises `ConfigError` for wrong settings and `StoreError` when the file cannot be used.
         """
-        workspace = workspace_of(root)
-        if config is None:
-            return cls.within(read_boundary(workspace, trust=trust), home=home or "")
-        decided = trust_beside(workspace, trust)
-        config = config._replace(is_trusted=decided.is_trusted)
-        return cls.within(Boundary(workspace, decided, config), home=home or "")
+        return cls.within(open_boundary(root, config, trust), home=home or "")
 
     @classmethod
     def within(cls, boundary: Boundary, *, home: str = "") -> Self:
-        """The catalogue of a workspace about which the user's trust is decided already."""
+        """The catalogue of a workspace whose trust is decided; outside one it is in memory."""
+        if not boundary.config.is_workspace:
+            return cls.in_memory(boundary, home=home)
         room = state_room(boundary.workspace)
         name = CATALOG_FILE if boundary.trust.is_trusted else RESTRICTED_FILE
         return cls(boundary, Store.open(room.file(name)), home, room)
@@ -187,8 +185,8 @@ class Catalog:
         return read_reference(self.workspace, name)
 
     def require_trust(self, what: str) -> None:
-        """Raise `TrustError` unless the user trusts the workspace; `what` needs it."""
-        if not self.trust.is_trusted:
+        """Raise `TrustError` unless the user trusts the workspace, if any; `what` needs it."""
+        if self.config.is_workspace and not self.trust.is_trusted:
             raise untrusted_error(self.workspace, self.trust, what)
 
     def abilities(

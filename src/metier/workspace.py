@@ -17,7 +17,8 @@ OLD_STATE_FOLDER = ".metier"
 def find_workspace(start: str | None = None) -> str:
     """The workspace root: the first folder upwards that holds `.git` or `metier.toml`.
 
-    Without one it is the explicit `start`, else the current folder.
+    Without one it is the explicit `start`. Else there is no workspace, as `is_workspace` says,
+    and it is the current folder.
     """
     first = os.path.realpath(start or os.getcwd())
     folder = first
@@ -28,6 +29,11 @@ def find_workspace(start: str | None = None) -> str:
         if parent == folder:
             return first
         folder = parent
+
+
+def is_workspace(start: str | None = None) -> bool:
+    """Whether `find_workspace` gives a workspace: what was named is one, the current folder not."""
+    return start is not None or is_root(find_workspace())
 
 
 def is_root(folder: str) -> bool:

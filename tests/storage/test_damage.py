@@ -75,7 +75,7 @@ COMMANDS = (
     "report list",
     "report show last",
     "select review_a_pull_request --no-refresh",
-    "inject review_the_code --no-refresh",
+    "inject --task review_the_code --no-refresh",
     "lint",
     "doctor",
     "stats",

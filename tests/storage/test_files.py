@@ -1,5 +1,6 @@
 """Files that are replaced in one step."""
 
+import os
 import stat
 import subprocess
 import sys
@@ -107,3 +108,37 @@ def test_a_reader_sees_one_whole_content_even_when_the_writer_is_killed(tmp_path
             writer.kill()
     seen.add(file.read_bytes())
     assert seen <= {b"a" * 300_000, b"b" * 300_000}
+
+
+# What a process that was killed leaves
+
+
+KILLED = """
+import os, signal, sys
+from metier.storage import files
+os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+files.write_atomically(sys.argv[1], b"half")
+"""
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next_write(tmp_path: Path) -> None:
+    file = tmp_path / "SKILL.md"
+    file.write_bytes(b"old")
+    assert python(KILLED, str(file)).wait(BOUND) == -9
+    assert len(names(tmp_path)) == 2
+    write_atomically(str(file), b"new")
+    assert names(tmp_path) == ["SKILL.md"]
+    assert file.read_bytes() == b"new"
+
+
+def test_what_other_processes_write_now_and_what_is_not_metiers_stays(tmp_path: Path) -> None:
+    others = [
+        f"SKILL.md.metier-{os.getpid()}-{'a' * 16}",
+        "SKILL.md.metier-backup",
+        "SKILL.md.metier-1-short",
+        f"OTHER.md.metier-99999999-{'a' * 16}",
+    ]
+    for name in others:
+        (tmp_path / name).write_bytes(b"")
+    write_atomically(str(tmp_path / "SKILL.md"), b"new")
+    assert names(tmp_path) == sorted([*others, "SKILL.md"])

@@ -77,10 +77,15 @@ def _checks(session: Session) -> Iterator[Check]:
     yield Check("metier", "ok", f"{__version__} on Python {platform.python_version()}")
     yield Check("libraries", "ok", f"SQLite {sqlite3.sqlite_version}, PyYAML {yaml.__version__}")
     try:
-        yield Check("workspace", "ok", session.workspace())
+        if session.is_outside():
+            detail, hint = f"none around {session.workspace()}", "metier init makes this folder one"
+            yield Check("workspace", "warning", detail, hint)
+        else:
+            yield Check("workspace", "ok", session.workspace())
         sources = session.config().sources
         yield Check("settings", "ok", ", ".join(sources) or "defaults")
-        yield _trust(session.boundary)
+        if not session.is_outside():
+            yield _trust(session.boundary)
         for line in ignored_folders(workspace=session.workspace()):
             yield Check("folders", "warning", line)
         yield from _entries(session)
@@ -106,8 +111,7 @@ def _catalogue(session: Session, catalog: Catalog) -> Iterator[Check]:
         yield Check("catalogue", "error", f"{catalog.store.path}: {damage}", hint)
         return
     changes = session.refresh(catalog).changes
-    size = os.path.getsize(catalog.store.path) / 1_000_000
-    yield Check("catalogue", "ok", f"{catalog.store.path}, {size:.1f} MB")
+    yield Check("catalogue", "ok", _size(catalog))
     known = ", ".join(counted(changes.included[kind], kind, PLURAL[kind]) for kind in KINDS)
     yield Check("documents", "ok", known)
     for issue in failed_sources(catalog):
@@ -121,6 +125,12 @@ def _catalogue(session: Session, catalog: Catalog) -> Iterator[Check]:
     if catalog.room is not None and catalog.room.info(FILE_NAME) is not None:
         yield _runs(catalog.agency.store)
     yield from _old_state(catalog)
+
+
+def _size(catalog: Catalog) -> str:
+    if not catalog.is_kept:
+        return "in memory: outside a workspace nothing is kept"
+    return f"{catalog.store.path}, {os.path.getsize(catalog.store.path) / 1_000_000:.1f} MB"
 
 
 def _trust(boundary: Boundary) -> Check:

@@ -191,7 +191,9 @@ class _Found(NamedTuple):
 
 def _refresh(session: Session) -> _Found:
     """Read what is on disk, prepare it for hooks, and say what they can hand over."""
-    boundary, wrong = hook_boundary(session.workspace(), session.config_file)
+    boundary, wrong = hook_boundary(
+        session.workspace(), session.config_file, is_outside=session.is_outside()
+    )
     if wrong:
         session.note(f"warning: settings of the workspace are ignored: {wrong}")
         _log(session, ConfigError(wrong))
@@ -213,7 +215,8 @@ def _found(catalog: Catalog) -> _Found:
 
 def _plan(session: Session, action: str, host: str, for_user: bool) -> Plan:
     scope: Scope = "user" if for_user else "project"
-    workspace, home = session.workspace(), os.path.expanduser("~")
+    workspace = session.workspace() if for_user else session.require_workspace()
+    home = os.path.expanduser("~")
     if action == "install":
         return plan_install(host, scope, workspace, home, own_command(), environ=os.environ)
     return plan_uninstall(host, scope, workspace, home, environ=os.environ)

@@ -261,7 +261,8 @@ def _roots(
         raise UsageError("--kind needs the files that are of that kind", hint="metier lint PATH")
     if paths:
         return roots_of_paths(documents, workspace, config, kind), []
-    return workspace_roots(workspace, config, user_home(os.environ), state_room(workspace))
+    room = state_room(workspace) if config.is_workspace else None
+    return workspace_roots(workspace, config, user_home(os.environ), room)
 
 
 def _table_below(path: str) -> str:

@@ -198,7 +198,8 @@ def _install(
     if wanted is None:
         raise UsageError(f"'mcp {action}' takes a host", hint=f"hosts: {', '.join(HOSTS)}")
     scope: Scope = "user" if for_user else "project"
-    workspace, home = session.workspace(), os.path.expanduser("~")
+    workspace = session.workspace() if for_user else session.require_workspace()
+    home = os.path.expanduser("~")
     if action == "install":
         plan = plan_install(wanted, scope, workspace, home, own_command(), environ=os.environ)
     else:

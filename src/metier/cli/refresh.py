@@ -1,10 +1,9 @@
 """`metier refresh`"""
 
 from metier.catalog import Catalog, Refreshed
+from metier.cli.review import prepare_hooks
 from metier.cli.session import Session, counted, metier_command
 from metier.cli.shown import ShownPaths
-from metier.hooks.journal import STATE
-from metier.storage.places import state_room, user_room
 from metier.values.files import KINDS, PLURAL
 from metier.values.outcomes import Issue
 
@@ -13,16 +12,13 @@ from metier.values.outcomes import Issue
 def command(session: Session) -> None:
     """Bring the catalogue up to what is on disk.
 
-    Reads only files that changed. One bad file never stops the rest: what is left out is
-    counted here, and `metier lint` says which and why.
+    Reads only files that changed, and prepares what hooks read. One bad file never stops the
+    rest: what is left out is counted here, and `metier lint` says which and why.
     """
     with session.open_catalog() as catalog:
         is_new = not catalog.is_built()
         refreshed = session.refresh(catalog)
-        if _is_hook_used(catalog.workspace):
-            from metier.cli.review import prepare_hooks  # loads more than a refresh needs
-
-            prepare_hooks(session)
+        prepare_hooks(session)
         if session.as_json:
             shown = ShownPaths(catalog)
             found = {
@@ -31,17 +27,13 @@ def command(session: Session) -> None:
             }
             session.print_json({**refreshed.to_json(), **found})
             return
-        session.note(f"{'built' if is_new else 'refreshed'} {catalog.store.path}")
+        if catalog.is_kept:
+            session.note(f"{'built' if is_new else 'refreshed'} {catalog.store.path}")
         for line in summary(refreshed):
             session.tell(line)
         for issue in failed_sources(catalog):
             source = f"source {issue.path}: " if issue.code == "SRC901" else ""
             session.tell(f"warning: {source}{issue.message} ({issue.code})")
-
-
-def _is_hook_used(workspace: str) -> bool:
-    """Whether a catalogue was ever prepared for hooks, here or for all workspaces."""
-    return any(room.info(STATE) is not None for room in (state_room(workspace), user_room()))
 
 
 def summary(refreshed: Refreshed) -> list[str]:

@@ -24,7 +24,7 @@ class Review:
     """The power set of one workspace, and what the user recorded of it."""
 
     def __init__(self, session: Session) -> None:
-        self.workspace = session.workspace()
+        self.workspace = session.require_workspace()
         settings = session.settings()
         self.foreign = foreign_owner(self.workspace, safe_directories(settings))
         self.powers: Powers = power_set(settings)
@@ -144,5 +144,5 @@ def prepare_hooks(session: Session) -> None:
     """Have hooks see what was decided; a catalogue that cannot be made is told elsewhere."""
     from metier.hooks.prepare import hook_boundary, prepared_catalog  # few commands need it
 
-    boundary, _ = hook_boundary(session.workspace())
+    boundary, _ = hook_boundary(session.workspace(), is_outside=session.is_outside())
     prepared_catalog(boundary).close()

@@ -109,8 +109,11 @@ def command(
 
 
 def require_trust(session: Session, what: str) -> None:
-    """Raise `TrustError` unless the user trusts the workspace; on a terminal they are asked."""
-    if not offered(session):
+    """Raise `TrustError` unless the user trusts the workspace; on a terminal they are asked.
+
+    Outside a workspace there are only the user's own agents, which need no trust.
+    """
+    if not session.is_outside() and not offered(session):
         boundary = session.boundary
         raise untrusted_error(boundary.workspace, boundary.trust, what)
 

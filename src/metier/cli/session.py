@@ -23,14 +23,16 @@ from metier.config import Config, Settings, read_settings
 from metier.core.escapes import escaped_json
 from metier.core.nearest import nearest
 from metier.core.text import printable
-from metier.errors import DamagedError, MetierError, NotFoundError, StoreError
+from metier.errors import DamagedError, MetierError, NotFoundError, StoreError, UsageError
 from metier.index.refresh import OnProgress
 from metier.storage.database import MEANINGLESS
 from metier.storage.places import ignored_folders, state_room
 from metier.values.files import Kind
+from metier.workspace import is_workspace
 
 LAST = "last"
 """What the latest run may be called."""
+OUTSIDE = "this is no workspace: only skill folders are read, and nothing is kept"
 _BAR_FROM = 500
 """Files to read from which on a progress bar is worth drawing."""
 
@@ -67,7 +69,22 @@ class Session:
         return made
 
     def workspace(self) -> str:
+        """The workspace; where there is none, the current folder."""
         return workspace_of(self.root)
+
+    def is_outside(self) -> bool:
+        """Whether there is no workspace: none was named, and no folder above is one."""
+        return not is_workspace(self.root)
+
+    def require_workspace(self) -> str:
+        """The workspace. Raises `UsageError` where there is none."""
+        if self.is_outside():
+            raise UsageError(
+                "there is no workspace here",
+                where=self.workspace(),
+                hint="metier init makes this folder one; --root names another",
+            )
+        return self.workspace()
 
     def config(self) -> Config:
         """The settings in force."""
@@ -79,15 +96,26 @@ class Session:
         workspace = self.workspace()
         for line in ignored_folders(workspace=workspace):
             self.note(f"warning: {line}")
+        is_outside = self.is_outside()
+        if self.trust_once:
+            self.require_workspace()
         boundary = read_boundary(
-            workspace, file=self.config_file, trust=self._trust(workspace), for_host=self.for_host
+            workspace,
+            file=self.config_file,
+            trust=RECORD if is_outside else self._trust(workspace),
+            for_host=self.for_host,
+            is_outside=is_outside,
         )
         self._note_ignored(boundary)
+        if is_outside and not self.for_host:
+            self.note_wrapped(f"note: {OUTSIDE}; to make this folder one: metier init")
         return boundary
 
     def settings(self) -> Settings:
-        """The settings of the workspace as they were read."""
-        return read_settings(self.workspace(), file=self.config_file, for_host=self.for_host)
+        """The settings of the workspace as they were read. Raises `UsageError` without one."""
+        return read_settings(
+            self.require_workspace(), file=self.config_file, for_host=self.for_host
+        )
 
     def _trust(self, workspace: str) -> str:
         """Where trust comes from: this very command, the environment, or the user's record."""

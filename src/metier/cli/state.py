@@ -25,6 +25,7 @@ def command(session: Session, action: str, old: str | None, dry_run: bool) -> in
     is read, where version 0.1 kept its state. Each row is checked on its way. Secrets, settings,
     trust and database files are never taken over, and nothing is deleted.
     """
+    session.require_workspace()
     if not offered(session):
         boundary = session.boundary
         raise untrusted_error(boundary.workspace, boundary.trust, "taking over state")

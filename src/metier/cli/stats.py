@@ -81,7 +81,7 @@ def command(
     one of them; `resume` lets hooks inject again after the kill switch has stopped them.
     """
     _check(action, rest, since=since, host=host, limit=limit)
-    room = state_room(session.workspace())
+    room = user_room() if session.is_outside() else state_room(session.workspace())
     if action == "label":
         _label(session, room, *rest)
         return

@@ -97,7 +97,7 @@ def _tell(session: Session, review: Review) -> None:
 
 
 def _revoke(session: Session) -> int:
-    workspace = session.workspace()
+    workspace = session.require_workspace()
     was_known = TrustRecord(workspace=workspace).drop(workspace)
     if not was_known and recorded(workspace) is not None:
         main = main_worktree(workspace)

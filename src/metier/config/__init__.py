@@ -58,6 +58,8 @@ class Config(NamedTuple):
     """The files that these settings came from, strongest first."""
     is_trusted: bool = True
     """Whether the user trusts the workspace; then its settings count as they are."""
+    is_workspace: bool = True
+    """Whether there is a workspace; without one only skill folders of the place are read."""
     user_folders: tuple[tuple[Kind, str], ...] = ()
     """Folders of the user's own documents, outside every workspace."""
     own_disabled: tuple[str, ...] = ()

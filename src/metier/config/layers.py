@@ -74,13 +74,14 @@ def layers_of(
 ) -> list[Layer]:
     """Every place that has settings, the strongest first. Raises `ConfigError`.
 
-    A host can be made to set variables and flags by a repository: with `for_host` the environment
-    does not count, and a file that was named counts as the workspace's.
+    Without a workspace there are only the user's own. A host can be made to set variables and flags
+    by a repository: with `for_host` the environment does not count, and a file that was named
+    counts as the workspace's.
     """
     user = os.path.join(config_folder(environ, workspace), SETTINGS_FILE)
     layers = [] if for_host else [_from_environment(environ)]
     if file is not None:
-        is_inside_it = is_inside(os.path.realpath(file), workspace)
+        is_inside_it = bool(workspace) and is_inside(os.path.realpath(file), workspace)
         if for_host and not is_inside_it:
             raise ConfigError(
                 "what a host starts takes settings from the workspace and from your own file only",
@@ -91,7 +92,7 @@ def layers_of(
         values = _flat(_toml(file, "" if is_users else workspace, required=True), file)
         users = user_layer(user) if for_host else []
         return [*layers, _layer(file, is_users, values), *users]
-    layers += _of_workspace(workspace)
+    layers += _of_workspace(workspace) if workspace else ()
     return [*layers, *user_layer(user)]
 
 

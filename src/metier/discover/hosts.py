@@ -35,6 +35,7 @@ PROJECT_HOSTS = tuple(
     for rank, host in enumerate(HOSTS, start=1)
     if not host.folder.startswith(("~", "/"))
 )
+PROJECT_FOLDERS = tuple((label, folder.strip("/")) for label, folder, _ in PROJECT_HOSTS)
 USER_HOSTS = frozenset(host.label for host in HOSTS if host.folder.startswith(("~", "/")))
 """Labels of the folders that belong to the user, not to a workspace."""
 FIRST_MOUNT_RANK = len(HOSTS) + 1

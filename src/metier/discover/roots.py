@@ -5,18 +5,22 @@ from collections.abc import Sequence
 
 from metier.config import Config, Mount
 from metier.core.paths import is_inside
-from metier.discover.hosts import FIRST_MOUNT_RANK, HOSTS
+from metier.discover.hosts import FIRST_MOUNT_RANK, HOSTS, PROJECT_FOLDERS
 from metier.discover.patterns import fixed_part, is_pattern, matching
 from metier.discover.walk import SKILL_NAMES
 from metier.errors import UsageError
 from metier.values.files import KINDS, PLURAL, Kind, Origin, Root
 
+FIRST_OUTSIDE_RANK = 6_000
+"""After all of the user's."""
 FIRST_USER_RANK = 5_000
 """After the folders of the workspace, before untrusted ones."""
 
 
 def roots_for(workspace: str, config: Config, home: str) -> list[Root]:
     """Every folder to look through: the workspace, the hosts' folders, the mounts, the user's."""
+    if not config.is_workspace:
+        return [*roots_of_user(config, home), *_skill_folders(workspace, home)]
     own: Origin = "workspace" if config.is_trusted else "untrusted"
     roots = [
         Root("skill", workspace, boundary=workspace, label="workspace", rank=0, origin=own),
@@ -28,6 +32,19 @@ def roots_for(workspace: str, config: Config, home: str) -> list[Root]:
     roots += _kind_roots("card", config.cards, workspace, own)
     roots += _kind_roots("agent", config.agents, workspace, own)
     return roots + _user_roots(config)
+
+
+def _skill_folders(folder: str, home: str) -> list[Root]:
+    """The usual skill folders of a folder that is no workspace; not those of the user's hosts."""
+    users = [root.path for root in host_roots(home)]
+    roots = []
+    for rank, (label, name) in enumerate([("workspace", "skills"), *PROJECT_FOLDERS]):
+        path = os.path.realpath(os.path.join(folder, name))
+        is_own = is_inside(path, folder) and not any(is_inside(path, one) for one in users)
+        if is_own and os.path.isdir(path):
+            root = skill_root(path, label=label, rank=FIRST_OUTSIDE_RANK + rank, prefix=f"{name}/")
+            roots.append(root._replace(origin="untrusted"))
+    return roots
 
 
 def roots_of_user(config: Config, home: str) -> list[Root]:

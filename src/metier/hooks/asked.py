@@ -101,7 +101,8 @@ def _text(given: dict[str, Any], *names: str) -> str:
 
 def _first_root(given: dict[str, Any]) -> str:
     roots = given.get("workspace_roots")
-    return roots[0] if isinstance(roots, list) and roots and isinstance(roots[0], str) else ""
+    first = roots[0] if isinstance(roots, list) and roots else ""
+    return _whole(first) if isinstance(first, str) else ""
 
 
 def _tail_of(path: str) -> tuple[str, bool]:

@@ -46,6 +46,8 @@ class Journal:
 
     def __init__(self) -> None:
         self._workspace = ""
+        self._is_workspace = False
+        """Whether it is one: it has a mark, or was named as one before."""
         self._room = user_room()
         self.catalogue = self._room
         """The room with the catalogue to use: the workspace's if it may speak, else the user's."""
@@ -59,7 +61,8 @@ class Journal:
         room = state_room(workspace)
         users = user_room(workspace=workspace)
         self._workspace = workspace
-        self._room = room if is_root(workspace) or room.exists() else users
+        self._is_workspace = is_root(workspace) or room.exists()
+        self._room = room if self._is_workspace else users
         self.may_speak = may_speak(room, workspace)
         self._has_lapsed = not self.may_speak and room.has(SPEAK)
         self.catalogue = room if self.may_speak else users
@@ -156,7 +159,8 @@ class Journal:
             os.close(lock)
 
     def _spawn(self) -> None:
-        root = self._workspace if os.path.isdir(self._workspace) else user_home(os.environ)
+        is_there = self._is_workspace and os.path.isdir(self._workspace)
+        root = self._workspace if is_there else user_home(os.environ)
         nothing = os.open(os.devnull, os.O_RDWR)
         os.posix_spawn(
             sys.executable,

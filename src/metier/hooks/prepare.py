@@ -46,14 +46,16 @@ class UserCatalog(Catalog):
         return [root.path for root in self._roots()[0]]
 
 
-def hook_boundary(workspace: str, file: str | None = None) -> tuple[Boundary, str]:
+def hook_boundary(
+    workspace: str, file: str | None = None, *, is_outside: bool = False
+) -> tuple[Boundary, str]:
     """What the user lets a workspace do with hooks, and what is wrong with its settings.
 
     Wrong settings of a workspace trust nothing and must not stop the user's own documents. Raises
     `ConfigError` when the user's own are wrong.
     """
     try:
-        return read_boundary(workspace, file=file, for_host=True), ""
+        return read_boundary(workspace, file=file, for_host=True, is_outside=is_outside), ""
     except ConfigError as error:
         where = f" ({error.where})" if error.where else ""
         return Boundary(workspace, Trust(), users_config()), f"{error.message}{where}"

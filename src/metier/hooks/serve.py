@@ -43,6 +43,7 @@ def serve(host: str) -> None:
     journal = Journal()
     try:
         journal.enter(find_workspace())
+        _say_what_is_awaited(host)
         asked = Asked(_given())
         workspace = find_workspace(asked.folder or None)
         journal.enter(workspace)
@@ -72,6 +73,14 @@ def _forget_output() -> None:
         from metier.storage.streams import discard_output  # only what fails pays for it
 
         discard_output()
+
+
+def _say_what_is_awaited(host: str) -> None:
+    """Tell a person who typed the command that it waits for a host's JSON."""
+    if os.isatty(0) and sys.stderr is not None:
+        what = "waits for the JSON of its host on standard input; Ctrl-D ends it"
+        sys.stderr.write(f"metier hook {host} {what}\n")
+        sys.stderr.flush()
 
 
 def _warn(journal: Journal, workspace: str) -> None:

@@ -168,7 +168,7 @@ def _chosen_by_settings(environ: Mapping[str, str], workspace: str, home: str) -
 
     try:
         table = tomllib.loads(raw.decode()).get("state")
-    except ValueError:
+    except (ValueError, RecursionError):
         return ""  # whoever reads the settings reports it
     folder = table.get("folder") if isinstance(table, dict) else None
     if not isinstance(folder, str) or not folder:
