@@ -225,3 +225,12 @@ def test_the_command_line_lists_and_shows_it(
     assert "id: discord:access::p/skills/access" in capsys.readouterr().out
     assert run(["show", "skill", "access", *root]) != 0
     assert "did you mean 'discord:access'?" in capsys.readouterr().err
+
+
+def test_a_skill_beside_the_manifest_of_a_plugin_is_read_too(
+    workspace: Workspace, catalog: Catalog
+) -> None:
+    workspace.write("bot/.claude-plugin/plugin.json", '{"name": "bot"}')
+    workspace.skill("a", folder="bot/.claude-plugin/skills/a")
+    catalog.refresh()
+    assert catalog.row("skill", "a").path == "bot/.claude-plugin/skills/a/SKILL.md"

@@ -193,6 +193,8 @@ class _Walk:
                     is_marked = True
                 elif name == PLUGIN_FOLDER:
                     self._meet_plugin(entry, top, shown_as)
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
                 else:
                     documents.append(entry)
             elif entry.is_dir(follow_symlinks=False):
