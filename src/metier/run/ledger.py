@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from metier.run.records import Records
 from metier.run.services import RunStoppedError
 from metier.run.store import NO_MEMORY, RunStore, Write, kept_once
 from metier.run.workflow import ReadyStep
@@ -48,7 +49,7 @@ class Ledger:
         """`order` are the ids of the workflow's own steps; `known` is what an earlier try left."""
         self.store = store
         self.key = key
-        self.records = {one.id: one for one in known}
+        self.records = Records(known)
         self.seen: dict[str, dict[str, Any]] = {}
         """What templates see of steps."""
         self.memory: dict[str, Any] = {}
@@ -158,12 +159,10 @@ class Ledger:
 
     def seen_in_turn(self, key: str) -> dict[str, dict[str, Any]]:
         """What templates see of steps in the turn of a loop in which the step `key` is."""
-        turn = key[key.index("[") :]
         seen = dict(self.seen)
-        for one in self.records.values():
-            name, bracket, rest = one.id.partition("[")
-            if bracket and turn.startswith(bracket + rest) and one.state != "running":
-                seen[name] = _seen(one)
+        for one in self.records.around(key):
+            if one.state != "running":
+                seen[one.id.partition("[")[0]] = _seen(one)
         return seen
 
     def ending(self) -> list[Write]:
