@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metier.core.keywords import KeywordFinder
-from metier.core.relevance import occurrences
+from metier.core.relevance import is_alone, occurrences, starts
 from soak import examples
 
 FILLERS = [f"filler-{number}" for number in range(31)]
@@ -52,6 +52,31 @@ def test_any_keywords_are_found_in_any_text_made_of_them(
     finder = KeywordFinder(keywords)
     assert finder.count(text) == counts(keywords, text, "substring")
     assert finder.count_alone(text) == counts(keywords, text, "word")
+
+
+LONG = [("a", 101), ("ab", 60), ("aab", 40), ("a-", 51), ("- a", 35), ("abcdefg" * 15, 1)]
+
+
+@pytest.mark.parametrize(("unit", "times"), LONG)
+@given(st.lists(st.integers(0, 130) | st.sampled_from(["-", "b", " "]), max_size=5))
+def test_a_long_keyword_is_found_as_a_short_one_is(
+    unit: str, times: int, pieces: list[int | str]
+) -> None:
+    keyword = unit * times
+    text = "".join(unit * one if isinstance(one, int) else one for one in pieces)
+    everywhere = [at for at in range(len(text)) if text.startswith(keyword, at)]
+    assert list(starts(keyword, text)) == everywhere
+    alone, free = 0, 0
+    for at in everywhere:
+        if at >= free and is_alone(text, at, at + len(keyword)):
+            alone, free = alone + 1, at + len(keyword)
+    assert occurrences(keyword, text, "word") == alone
+    many = KeywordFinder([*FILLERS, keyword, *([unit] if times > 1 else [])])
+    assert many.count_alone(text).get(len(FILLERS), 0) == alone
+    assert many.count(text).get(len(FILLERS), 0) == text.count(keyword)
+    assert many.count(text).get(len(FILLERS) + 1, 0) == (text.count(unit) if times > 1 else 0)
+    found = [start for number, start, _ in many.everywhere(text) if number == len(FILLERS)]
+    assert found == everywhere
 
 
 @pytest.mark.parametrize(

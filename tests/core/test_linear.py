@@ -10,29 +10,43 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from metier.config import powers
 from metier.core.indentation import with_spaces
-from metier.core.keywords import _may_overlap
+from metier.core.keywords import KeywordFinder, _may_overlap
 from metier.core.markdown import code_and_comments
 from metier.core.markers import defused
 from metier.core.nearest import Nearest, nearest
 from metier.core.phrases import find_phrases
+from metier.core.relevance import occurrences
 from metier.core.templates import TemplateError, compiled_text, compiled_value
 from metier.core.text import printable, words
 from metier.errors import ContractError
-from metier.hooks import splice
+from metier.hooks import shims, splice
 from metier.inject.sanitize import sanitize_capability_content
+from metier.lint import skills
 from metier.lint.agents import lint_agent, validate_agent
 from metier.lint.fix import fix
 from metier.lint.settings import SettingsFile, lint_capabilities
 from metier.lint.skills import lint_skill
-from metier.mcp import tables, yaml12
+from metier.lint.tiers import lint_agents_file
+from metier.mcp import pipe, place, tables, yaml12
+from metier.parse import skills as parse_skills
+from metier.parse import yaml as parse_yaml
 from metier.parse.agents import parse_agent
 from metier.parse.contract import parse_contract
 from metier.parse.skills import parse_skill
 from metier.resolve.aliases import parse_alias_table
+from metier.run import commands, functions, mcp_tools
+from metier.run.ledger import Ledger
+from metier.run.models import connect, failures
 from metier.run.models.answers import arguments_of, value_of
+from metier.run.store import RunStore
+from metier.sources import remote
+from metier.values import checks
+from metier.values.agents import CheckpointSettings, Limits
 from metier.values.capabilities import CapabilitiesConfig
 from metier.values.outcomes import Issue
+from metier.values.runs import StepRecord
 
 GROWTH = 8
 MOST_TIMES_AS_LONG = 40
@@ -343,6 +357,117 @@ def aliases(text: str) -> object:
 ])  # fmt: skip
 def test_a_long_file_of_a_host_or_of_settings(case: Case) -> None:
     check(case)
+
+
+# Keywords and names in a text
+
+
+def counted(keyword: str) -> object:
+    """A keyword among so many that they are looked for together."""
+    finder = KeywordFinder([*map(str, range(100, 140)), keyword])
+    return finder.count(keyword * 2), finder.count_alone(keyword * 2)
+
+
+def alone(text: str) -> object:
+    return occurrences(text[: len(text) // 2], text, "word")
+
+
+def named_cards(n: int) -> tuple[str, list[str]]:
+    ids = [f"card-{one}" for one in range(n)]
+    return "card x-card-1 docs " * n, [*ids, *(f"cards/{one}.md" for one in ids)]
+
+
+@named([
+    Case("learning a keyword", counted, lambda n: "a" * n),
+    Case("learning another", counted, lambda n: "ab" * n + "c"),
+    Case("a word", alone, lambda n: "a" * n, 5_000),
+    Case("words", alone, lambda n: "-a" * n, 5_000),
+    Case("the end of a word", alone, lambda n: "a" * n + "b" + "a" * n + "c", 5_000),
+    Case("cards", lambda given: lint_agents_file(given[0], "AGENTS.md", given[1]),
+         named_cards, 1_000),
+    Case("a long name", lambda name: lint_agents_file(name[1:] * 2, "AGENTS.md", [name]),
+         lambda n: "a" * n),
+])  # fmt: skip
+def test_a_long_keyword_or_many_names(case: Case) -> None:
+    check(case)
+
+
+# Runs
+
+
+def turns(n: int) -> Ledger:
+    known = [StepRecord(f"a[{one}]", "succeeded", seq=one + 1) for one in range(n)]
+    return Ledger(RunStore.in_memory(), 1, [], CheckpointSettings(), Limits(), known)
+
+
+def look_at_each_turn(ledger: Ledger) -> None:
+    for key in ledger.records:
+        assert len(ledger.seen_in_turn(key)) == 1
+
+
+def test_what_each_turn_of_a_long_loop_sees() -> None:
+    check(Case("turns", look_at_each_turn, turns, 1_000))
+
+
+# Every regular expression that searches what somebody else has written
+
+SEARCHES: dict[str, Callable[[str], object]] = {
+    "files in a command line": powers._PARTS.findall,
+    "command of a shim": shims._COMMAND.search,
+    "indentation of a host's file": splice._FIRST_INDENT.search,
+    "space in a host's file": splice._SPACE.match,
+    "tags": skills._TAG.search,
+    "places in a command": commands._PLACEHOLDER.findall,
+    "sections of a docstring": functions._SECTION.split,
+    "parameters of a docstring": functions._PARAMETER.match,
+    "names of a server's tools": lambda text: mcp_tools._ILLEGAL.sub("_", text),
+    "packages in an error": connect._EXTRA.search,
+    "keys in an error": lambda text: failures._LIKE_A_KEY.sub("***", text),
+    "answers": pipe._ANSWER.match,
+    "hosts": place._NAME.fullmatch,
+    "odd marks": yaml12._ODD_MARKS.search,
+    "scalars": yaml12._NO_TEXT.fullmatch,
+    "blocks": yaml12._BLOCK.match,
+    "comments in lists": yaml12._COMMENT_IN_LIST.search,
+    "late front matter": parse_skills._LATE_FRONT_MATTER.search,
+    "code fences": parse_skills._CODE_FENCE.findall,
+    "tags of YAML": parse_yaml._MAY_BE_TAG.search,
+    "anchors": parse_yaml._MAY_BE_ANCHOR.findall,
+    "versions": checks._VERSION.match,
+    "models": checks._MODEL.match,
+    "addresses": remote.shown_address,
+}
+STARTS = (
+    "", "\n", " ", "a", '"', "<a ", "\n---", "const COMMAND = [", "Bearer ", "sk-", "{", "[", "//",
+    '{"jsonrpc":"2.0","id":"', "pydantic-ai-slim[", " a(", "\n ", "1.",
+)  # fmt: skip
+MORE_UNITS = [
+    "\n ",
+    "a.",
+    "a:",
+    "1",
+    "0",
+    "1.",
+    "_",
+    "'",
+    '"',
+    '\\"',
+    "sk-",
+    "Bearer ",
+    "{a",
+    "//a@",
+]
+
+
+@pytest.mark.parametrize("what", SEARCHES)
+def test_a_search_in_a_long_text(what: str) -> None:
+    for unit in (*UNITS, *MORE_UNITS):
+        for start in STARTS:
+
+            def make(n: int, start: str = start, unit: str = unit) -> str:
+                return start + unit * (n // len(unit)) + "\n"
+
+            check(Case(what, SEARCHES[what], make, 1_250))
 
 
 def test_only_the_first_of_many_names_are_looked_for() -> None:

@@ -1,14 +1,16 @@
 """Occurrences of many keywords in one pass over a text."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from operator import itemgetter
 
 from ahocorasick_rs import AhoCorasick
 
-from metier.core.relevance import is_alone, occurrences
+from metier.core.relevance import LONG_KEYWORD, borders, is_alone, occurrences, starts
 
+Occurrence = tuple[int, int, int]
+"""The place of a keyword in the list, where it starts in the text, where it ends."""
 _FEW = 30
 """So many keywords are counted one by one."""
 
@@ -25,17 +27,18 @@ class KeywordFinder:
         A keyword that does not is left out.
         """
         if len(self.keywords) <= _FEW:
-            return self._one_by_one(text, "substring")
-        return self._counted(self._matches(text))
+            return self._one_by_one(range(len(self.keywords)), text, "substring")
+        counts = self._counted(self._matches(text))
+        return {**counts, **self._one_by_one(self._long, text, "substring")}
 
     def count_alone(self, text: str) -> dict[int, int]:
         """The same, where no letter, mark or digit stands next to the keyword."""
         if len(self.keywords) <= _FEW:
-            return self._one_by_one(text, "word")
-        found = self._matches(text)
-        return self._counted([match for match in found if is_alone(text, match[1], match[2])])
+            return self._one_by_one(range(len(self.keywords)), text, "word")
+        found = [one for one in self._matches(text) if is_alone(text, one[1], one[2])]
+        return {**self._counted(found), **self._one_by_one(self._long, text, "word")}
 
-    def _counted(self, found: Sequence[tuple[int, int, int]]) -> dict[int, int]:
+    def _counted(self, found: Sequence[Occurrence]) -> dict[int, int]:
         counts = dict(Counter(map(itemgetter(0), found)))
         free: dict[int, int] = {}
         """Where the last occurrence that counts has ended."""
@@ -46,17 +49,38 @@ class KeywordFinder:
                 free[place] = end
         return counts
 
-    def _one_by_one(self, text: str, match: str) -> dict[int, int]:
-        counts = [occurrences(keyword, text, match) for keyword in self.keywords]
-        return {place: count for place, count in enumerate(counts) if count}
+    def _one_by_one(self, places: Sequence[int], text: str, match: str) -> dict[int, int]:
+        counts = [occurrences(self.keywords[place], text, match) for place in places]
+        return {place: count for place, count in zip(places, counts, strict=True) if count}
 
-    def _matches(self, text: str) -> Sequence[tuple[int, int, int]]:
-        """Every occurrence: the place of the keyword, where it starts, where it ends."""
-        return self._automaton.find_matches_as_indexes(_whole(text), overlapping=True)
+    def everywhere(self, text: str) -> Iterator[Occurrence]:
+        """Every occurrence of every keyword, also those that share characters."""
+        yield from self._matches(text)
+        for place in self._long:
+            keyword = self.keywords[place]
+            if keyword in text:
+                yield from ((place, at, at + len(keyword)) for at in starts(keyword, text))
+
+    def _matches(self, text: str) -> Sequence[Occurrence]:
+        """Every occurrence of the keywords that are not long."""
+        found = self._automaton.find_matches_as_indexes(_whole(text), overlapping=True)
+        if not self._long:
+            return found
+        short = self._short
+        return [(short[number], start, end) for number, start, end in found]
 
     @cached_property
     def _automaton(self) -> AhoCorasick:
-        return AhoCorasick([_whole(keyword) for keyword in self.keywords])
+        return AhoCorasick([_whole(self.keywords[place]) for place in self._short])
+
+    @cached_property
+    def _short(self) -> list[int]:
+        return [place for place, one in enumerate(self.keywords) if len(one) <= LONG_KEYWORD]
+
+    @cached_property
+    def _long(self) -> list[int]:
+        """Places of the keywords that the automaton would take too long to learn."""
+        return [place for place, one in enumerate(self.keywords) if len(one) > LONG_KEYWORD]
 
     @cached_property
     def _overlapping(self) -> frozenset[int]:
@@ -74,12 +98,5 @@ def _whole(text: str) -> str:
 
 
 def _may_overlap(keyword: str) -> bool:
-    """Whether its end is also its beginning (Knuth, Morris and Pratt)."""
-    same = [0]
-    """For each beginning of the keyword, how much of its end is also its beginning."""
-    for char in keyword[1:]:
-        size = same[-1]
-        while size and keyword[size] != char:
-            size = same[size - 1]
-        same.append(size + (keyword[size] == char))
-    return same[-1] > 0
+    """Whether its end is also its beginning."""
+    return borders(keyword)[-1] > 0

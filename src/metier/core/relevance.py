@@ -12,6 +12,8 @@ RATIO_WEIGHT, DENSITY_WEIGHT = 0.7, 0.3
 FULL_DENSITY = 100
 """So many occurrences make the density 1."""
 DECIMALS = 12
+LONG_KEYWORD = 100
+"""Characters from which on a keyword is looked for in another way."""
 
 
 def folded_text(messages: Iterable[str]) -> str:
@@ -32,6 +34,9 @@ def occurrences(keyword: str, text: str, match: str) -> int:
 
 
 def _standing_alone(keyword: str, text: str) -> Iterable[int]:
+    if len(keyword) > LONG_KEYWORD:
+        yield from _long_ones_alone(keyword, text)
+        return
     at = text.find(keyword)
     while at >= 0:
         end = at + len(keyword)
@@ -40,6 +45,38 @@ def _standing_alone(keyword: str, text: str) -> Iterable[int]:
             at = text.find(keyword, end)
         else:
             at = text.find(keyword, at + 1)
+
+
+def _long_ones_alone(keyword: str, text: str) -> Iterable[int]:
+    """The same in one pass: to compare a long keyword at each place of a text takes too long."""
+    free = 0
+    for at in starts(keyword, text):
+        if at >= free and is_alone(text, at, at + len(keyword)):
+            yield at
+            free = at + len(keyword)
+
+
+def starts(keyword: str, text: str) -> Iterable[int]:
+    """Where a keyword starts in `text`, overlaps and all (Knuth, Morris and Pratt)."""
+    same = borders(keyword)
+    size = 0
+    for at, char in enumerate(text):
+        while size and (size == len(keyword) or keyword[size] != char):
+            size = same[size - 1]
+        size += keyword[size] == char
+        if size == len(keyword):
+            yield at + 1 - size
+
+
+def borders(keyword: str) -> list[int]:
+    """For each beginning of the keyword, how much of its end is also its beginning."""
+    same = [0]
+    for char in keyword[1:]:
+        size = same[-1]
+        while size and keyword[size] != char:
+            size = same[size - 1]
+        same.append(size + (keyword[size] == char))
+    return same
 
 
 def is_alone(text: str, start: int, end: int) -> bool:

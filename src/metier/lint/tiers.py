@@ -1,8 +1,8 @@
 """Rules for AGENTS.md, the part that is always loaded (spec 5, three tiers)."""
 
-import re
 from collections.abc import Sequence
 
+from metier.core.keywords import KeywordFinder
 from metier.values.outcomes import Issue
 
 AGENTS_FILE = "AGENTS.md"
@@ -24,13 +24,16 @@ def lint_agents_file(text: str, path: str, cards: Sequence[str]) -> list[Issue]:
 
 
 def _mentions(text: str, cards: Sequence[str]) -> bool:
+    """Whether `text` holds a name by itself: `web` does not stand in `web-search`."""
     folders = {folder for card in cards if (folder := card.rpartition("/")[0])}
-    return any(_stands_in(name, text) for name in {*cards, *folders})
+    found = KeywordFinder({*cards, *folders}).everywhere(text)
+    return any(
+        not _goes_on(text[start - 1 : start] + text[end : end + 1]) for _, start, end in found
+    )
 
 
-def _stands_in(name: str, text: str) -> bool:
-    """Whether `text` holds the name by itself: `web` does not stand in `web-search`."""
-    return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) is not None
+def _goes_on(around: str) -> bool:
+    return any(char.isalnum() or char in "_-" for char in around)
 
 
 def _folder(cards: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any
 
+from metier.run.records import Records
 from metier.run.services import RunStoppedError
 from metier.run.store import RunStore
 from metier.run.workflow import ReadyStep
@@ -56,7 +57,7 @@ class Ledger:
         self.claim = claim
         self.leased_until = time.time() + LEASE_SECONDS
         """Until then nobody else can have claimed the run."""
-        self.records = {one.id: one for one in known}
+        self.records = Records(known)
         self.seen: dict[str, dict[str, Any]] = {}
         """What templates see of steps."""
         self.memory: dict[str, Any] = {}
@@ -239,12 +240,10 @@ class Ledger:
 
     def seen_in_turn(self, key: str) -> dict[str, dict[str, Any]]:
         """What templates see of steps in the turn of a loop in which the step `key` is."""
-        turn = key[key.index("[") :]
         seen = dict(self.seen)
-        for one in self.records.values():
-            name, bracket, rest = one.id.partition("[")
-            if bracket and turn.startswith(bracket + rest) and one.state != "running":
-                seen[name] = _seen(one)
+        for one in self.records.around(key):
+            if one.state != "running":
+                seen[one.id.partition("[")[0]] = _seen(one)
         return seen
 
     def ending(self) -> list[Write]:
