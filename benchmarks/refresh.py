@@ -15,7 +15,7 @@ from metier.storage.places import state_room
 
 PYTHON = sys.executable
 METIER = str(Path(PYTHON).with_name("metier"))
-COLD_BAR, IDLE_BAR, ONE_FILE_BAR, MEMORY_BAR = 1.6, 1.5, 1.2, 2.0
+COLD_BAR, IDLE_BAR, ONE_FILE_BAR, MEMORY_BAR = 1.6, 1.5, 1.2, 3.0
 _COLD_IN_A_PROCESS = (
     "import sys; from metier import Catalog; Catalog.open(sys.argv[1], home='/nowhere').refresh()"
 )
