@@ -41,6 +41,7 @@ from metier.run.ledger import Ledger
 from metier.run.models import connect, failures
 from metier.run.models.answers import arguments_of, value_of
 from metier.run.store import RunStore
+from metier.run.writes import Claim
 from metier.sources import remote
 from metier.values import checks
 from metier.values.agents import CheckpointSettings, Limits
@@ -397,7 +398,7 @@ def test_a_long_keyword_or_many_names(case: Case) -> None:
 
 def turns(n: int) -> Ledger:
     known = [StepRecord(f"a[{one}]", "succeeded", seq=one + 1) for one in range(n)]
-    return Ledger(RunStore.in_memory(), 1, [], CheckpointSettings(), Limits(), known)
+    return Ledger(RunStore.in_memory(), Claim(1, 1), [], CheckpointSettings(), Limits(), known)
 
 
 def look_at_each_turn(ledger: Ledger) -> None:

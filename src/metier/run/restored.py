@@ -1,6 +1,6 @@
 """Making known again what an earlier try of a run has done."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 from metier.core.templates import TemplateError
@@ -39,9 +39,8 @@ def restore_all(live: Restoring) -> None:
 def restore(live: Restoring, one: ReadyStep, names: Names, suffix: str) -> None:
     """Let templates see again what a step gave, and all inside it."""
     key = one.id + suffix
-    children = [child for group in one.groups.values() for child in group.steps]
     for inner, inner_suffix in _turns(live, one, names, suffix):
-        for child in _in_order(live, children, inner_suffix):
+        for child in _in_order(live, one.children(), inner_suffix):
             restore(live, child, inner, inner_suffix)
     record = live.ledger.records.get(key)
     if record is not None and record.state in ("succeeded", "skipped", "compensated"):
@@ -57,7 +56,7 @@ def _with_compensations(one: ReadyStep) -> Iterator[ReadyStep]:
             yield from _with_compensations(step.compensate)
 
 
-def _in_order(live: Restoring, steps: Any, suffix: str) -> list[ReadyStep]:
+def _in_order(live: Restoring, steps: Iterable[ReadyStep], suffix: str) -> list[ReadyStep]:
     """Those of `steps` that began: first those that ended, in the order in which they did."""
     records = live.ledger.records
     begun = [(one, records[one.id + suffix]) for one in steps if one.id + suffix in records]
@@ -72,8 +71,8 @@ def _turns(
     if one.kind != "loop":
         yield names, suffix
         return
-    children, turn = one.groups["steps"].steps, 0
-    while _in_order(live, children, f"{suffix}[{turn}]"):
+    turn = 0
+    while _in_order(live, one.children(), f"{suffix}[{turn}]"):
         live.ledger.forget(one)
         yield _names_of_turn(live, one, names, suffix, turn), f"{suffix}[{turn}]"
         turn += 1

@@ -57,18 +57,16 @@ async def _undo(live: Undoing, one: ReadyStep, record: StepRecord) -> bool:
 
 def _mark_containers(live: Undoing, inside: dict[str, ReadyStep], suffix: str) -> None:
     """A step whose steps were all undone is undone too; the innermost come first."""
+    parents = {child.id: one for one in inside.values() for child in one.children()}
+    standing: set[str] = set()
     for one, record in _succeeded(live, inside, suffix):
-        if one.compensate is not None or not one.groups:
-            continue
-        names = {step.id for step in one.walk()} - {one.id}
-        turn = record.id.removeprefix(one.id)
-        left = [
-            other
-            for other in live.ledger.records.values()
-            if other.state == "succeeded"
-            and other.id.partition("[")[0] in names
-            and other.id.removeprefix(other.id.partition("[")[0]).startswith(turn)
-        ]
-        if not left:
+        if one.groups and one.compensate is None and record.id not in standing:
             live.ledger.note(record._replace(state="compensated"))
             live.tell("step.compensated", record.id)
+        elif one.id in parents:
+            standing.add(_parent_key(one, record, parents[one.id]))
+
+
+def _parent_key(one: ReadyStep, record: StepRecord, parent: ReadyStep) -> str:
+    turn = record.id.removeprefix(one.id)
+    return parent.id + (turn.rpartition("[")[0] if parent.kind == "loop" else turn)

@@ -64,9 +64,12 @@ class ReadyStep:
     def walk(self) -> Iterable["ReadyStep"]:
         """This step and all inside it."""
         yield self
-        for group in self.groups.values():
-            for one in group.steps:
-                yield from one.walk()
+        for one in self.children():
+            yield from one.walk()
+
+    def children(self) -> Iterable["ReadyStep"]:
+        """The steps right inside this one."""
+        return (one for group in self.groups.values() for one in group.steps)
 
 
 _NESTED = {"conditional": ("then", "else"), "loop": ("steps",), "parallel": ("steps",)}
