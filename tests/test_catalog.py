@@ -220,7 +220,7 @@ def test_a_document_is_read_from_its_file(workspace: Workspace, catalog: Catalog
         spoil()
         with pytest.raises(NotFoundError) as caught:
             catalog.document(row)
-        assert (caught.value.where, caught.value.hint) == (row.path, "metier refresh")
+        assert (caught.value.where, caught.value.hint) == (row.file, "metier refresh")
 
 
 def test_a_document_is_never_read_from_outside_its_root(
