@@ -40,8 +40,11 @@ Metier = Callable[..., Result]
 
 
 @pytest.fixture
-def metier(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> Metier:
-    """Run a command on the workspace."""
+def metier(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Metier:
+    """Run a command in the workspace."""
+    monkeypatch.chdir(workspace.root)
 
     def call(*arguments: str) -> Result:
         code = run([*arguments, "--root", str(workspace.root)])
