@@ -15,6 +15,7 @@ from metier.config import Config, read_settings
 from metier.config.record import Entry, TrustRecord
 from metier.storage.places import state_room
 from metier.values.trust import Trust
+from metier.workspace import MARKS
 from soak import EXAMPLES, SOAK
 from surroundings import forget_the_user, restore_signals, workspace_around
 
@@ -136,9 +137,21 @@ class Workspace:
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
+    """A workspace: a mark makes it one, whatever lies above the temporary folder."""
     root = tmp_path / "workspace"
-    root.mkdir()
+    (root / ".git").mkdir(parents=True)
     return Workspace(root)
+
+
+@pytest.fixture
+def no_mark_above(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever lies above the temporary folder makes nothing below it a workspace."""
+
+    def is_root(folder: str) -> bool:
+        marks = (os.path.join(folder, mark) for mark in MARKS)
+        return Path(folder).is_relative_to(tmp_path) and any(map(os.path.lexists, marks))
+
+    monkeypatch.setattr("metier.workspace.is_root", is_root)
 
 
 @pytest.fixture(scope="session")

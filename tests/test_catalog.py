@@ -60,7 +60,6 @@ def test_the_workspace_is_the_repository_around_the_folder(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     inner = workspace.skill("a").parent
-    (workspace.root / ".git").mkdir()
     monkeypatch.chdir(inner)
     for root in (None, inner, "."):
         with Catalog.open(root) as catalog:

@@ -344,6 +344,7 @@ def test_the_search_starts_at_the_explicit_root_not_at_the_current_folder(
 
 
 @pytest.mark.invariant(id="DCI-DSC-006")
+@pytest.mark.usefixtures("no_mark_above")
 def test_without_git_the_explicit_root_is_the_workspace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -354,9 +355,11 @@ def test_without_git_the_explicit_root_is_the_workspace(
 
 
 @pytest.mark.invariant(id="DCI-DSC-006")
-def test_without_git_and_root_the_current_folder_is_the_workspace(
+@pytest.mark.usefixtures("no_mark_above")
+def test_without_git_and_root_only_the_current_folder_is_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """It is no workspace: see test_outside."""
     monkeypatch.chdir(tmp_path)
     assert find_workspace() == os.path.realpath(tmp_path)
 

@@ -22,18 +22,11 @@ Said = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    """The current folder; whatever lies above the temporary folder, no workspace is around it."""
+def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_mark_above: None) -> Workspace:
+    """The current folder, around which there is no workspace."""
     folder = tmp_path / "anywhere" / "below"
     folder.mkdir(parents=True)
     monkeypatch.chdir(folder)
-
-    def is_root(path: str) -> bool:
-        return Path(path).is_relative_to(tmp_path) and any(
-            os.path.lexists(os.path.join(path, mark)) for mark in MARKS
-        )
-
-    monkeypatch.setattr("metier.workspace.is_root", is_root)
     return Workspace(folder)
 
 
@@ -137,7 +130,7 @@ def test_links_that_lead_out_of_the_folder_are_not_followed(
 
 
 def test_in_the_home_folder_the_hosts_folders_are_the_users(
-    outside: Workspace, empty_home: Path, monkeypatch: pytest.MonkeyPatch
+    empty_home: Path, monkeypatch: pytest.MonkeyPatch, outside: Workspace
 ) -> None:
     monkeypatch.chdir(empty_home)
     user_skill(empty_home, "mine")

@@ -310,7 +310,6 @@ def test_init_writes_settings_once_and_nothing_else_into_the_workspace(
     workspace: Workspace, metier: Metier
 ) -> None:
     workspace.skill("one")
-    (workspace.root / ".git").mkdir()
     workspace.write(".gitignore", "build/")
     first = metier("init")
     settings = (workspace.root / "metier.toml").read_text()

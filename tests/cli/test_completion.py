@@ -140,7 +140,7 @@ def test_names_of_a_workspace_that_is_not_trusted_are_offered_too(
 def test_completing_writes_nothing(workspace: Workspace, complete: Complete) -> None:
     workspace.skill("one")
     complete("show", "skill", "")
-    assert [path.name for path in workspace.root.iterdir()] == ["skills"]
+    assert {path.name for path in workspace.root.iterdir()} == {".git", "skills"}
     assert not workspace.state.exists()
 
 

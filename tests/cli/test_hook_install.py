@@ -297,33 +297,34 @@ def test_hooks_hand_over_what_the_user_has_where_the_workspace_may_not_speak(
     assert hook("refresh") == (0, "", "found 2 skills and 0 cards\n")
 
 
-@pytest.mark.parametrize("mark", ["metier.toml", ".git"])
+@pytest.mark.parametrize("marks", [[], ["metier.toml"]])
 def test_below_a_workspace_that_is_marked_its_settings_are_written(
-    mark: str, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+    marks: list[str], workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    workspace.write(mark, "")
+    for mark in marks:
+        workspace.write(mark, "")
     (workspace.root / "deep/down").mkdir(parents=True)
     monkeypatch.chdir(workspace.root / "deep/down")
     assert run(["hook", "install", "claude-code"]) == 0
     made = [".claude/settings.json", ".claude/settings.json.metier-made"]
-    assert files(workspace.root) == sorted([*made, mark])
+    assert files(workspace.root) == sorted([*made, *marks])
 
 
+@pytest.mark.usefixtures("no_mark_above")
 def test_below_a_workspace_that_is_not_marked_it_is_said_where_settings_go(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(workspace.root)
-    assert run(["refresh", "-q"]) == 0
-    (workspace.root / "deep").mkdir()
-    monkeypatch.chdir(workspace.root / "deep")
+    plain, deep = tmp_path / "plain", tmp_path / "plain" / "deep"
+    deep.mkdir(parents=True)
+    assert run(["refresh", "-q", "--root", str(plain)]) == 0
     for action in ("install", "uninstall"):
-        assert run(["hook", action, "claude-code", "--dry-run"]) == 0
+        assert run(["hook", action, "claude-code", "--dry-run", "--root", str(deep)]) == 0
         warning, hint, *_ = capsys.readouterr().err.splitlines()
         assert warning.startswith("warning: this folder counts as a workspace of its own")
-        assert warning.endswith(str(workspace.root))
+        assert warning.endswith(str(plain))
         assert hint == "    hint: run it there, or put an empty metier.toml there"
-    workspace.write("metier.toml", "")
-    run(["hook", "install", "claude-code", "--dry-run"])
+    (plain / "metier.toml").write_text("")
+    run(["hook", "install", "claude-code", "--dry-run", "--root", str(deep)])
     assert "warning" not in capsys.readouterr().err
 
 

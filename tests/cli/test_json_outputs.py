@@ -367,8 +367,11 @@ def test_doctor_on_something_that_does_not_work(
 ) -> None:
     workspace.skill("a")
     metier_json(workspace.root, "refresh")
-    folder = workspace.state if damage == "metier.db" else workspace.root
-    (folder / damage).write_text("?" * 5000)
+    if damage == "metier.db":
+        (workspace.state / damage).unlink()
+        (workspace.state / damage).mkdir()
+    else:
+        workspace.write(damage, "?" * 5000)
     result = metier_json(workspace.root, "doctor")
     follows(result.data, "doctor")
     assert result.code == 1

@@ -107,7 +107,7 @@ def test_an_empty_log_as_json_follows_the_schema(workspace: Workspace, stats: St
     assert (shown.code, shown.err, shown.data["overall"]["requests"]) == (0, "", 0)
     jsonschema.validate(shown.data, SCHEMA)
     assert stats("decisions", "--json").data == []
-    assert list(workspace.root.iterdir()) == []
+    assert [path.name for path in workspace.root.iterdir()] == [".git"]
     assert not workspace.state.exists()
 
 
@@ -292,8 +292,7 @@ def test_a_damaged_catalogue_does_not_keep_the_figures_back(
     )
     shown = stats()
     assert (shown.code, shown.rows["requests"]) == (0, ["1"])
-    assert shown.err.startswith("warning: ")
-    assert shown.err.endswith("; what was never used is not known\n")
+    assert shown.err == ""
 
 
 # What the mode held back

@@ -283,7 +283,7 @@ def test_where_no_state_can_be_written_it_is_served_from_memory(workspace: Works
     data = data_of(called(over_stdio(workspace.root), "skill_list"))
     assert [row["name"] for row in data["skills"]] == ["one"]
     assert home.read_text() == "a file where the folder should be"
-    assert [one.name for one in workspace.root.iterdir()] == ["skills"]
+    assert {one.name for one in workspace.root.iterdir()} == {".git", "skills"}
 
 
 def test_what_a_workspace_calls_a_catalogue_is_not_opened(workspace: Workspace) -> None:

@@ -171,7 +171,6 @@ def test_nothing_but_the_file_and_its_lock_is_left_and_git_sees_neither(tmp_path
 def test_a_catalogue_keeps_its_history_at_the_root_and_not_at_the_skill(
     workspace: Workspace,
 ) -> None:
-    (workspace.root / ".git").mkdir()
     folder = workspace.skill("one").parent
     workspace.trust()
     with Catalog.open(folder, config=Config(host_folders=False)) as catalog:

@@ -24,7 +24,6 @@ TOOL = '[tools.x]\nargv = ["sh", "tools/x.sh"]\n'
 
 @pytest.fixture
 def shop(workspace: Workspace) -> Workspace:
-    (workspace.root / ".git").mkdir()
     workspace.write("metier.toml", TOOL)
     workspace.write("tools/x.sh", "true\n")
     workspace.write("docs/capabilities/deploy.md", CARD)
