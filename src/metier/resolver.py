@@ -11,6 +11,7 @@ from typing import Any, get_args
 from metier.config import ALIAS_FILE, Config
 from metier.core.collector import without_garbage_collection
 from metier.core.escapes import escaped_json
+from metier.core.names import canonical_id
 from metier.core.nearest import nearest
 from metier.errors import NotFoundError, UsageError
 from metier.index.documents import find_documents, names_of
@@ -21,7 +22,7 @@ from metier.resolve import AliasTable, AliasTables, Pool, Resolution, resolve
 from metier.resolve.aliases import read_alias_table
 from metier.resolve.builtin import builtin_aliases, only_builtin
 from metier.resolve.missing import Decision, settle_missing
-from metier.resolve.pool import PoolWords
+from metier.resolve.pool import Candidates, PoolWords
 from metier.resolve.reliability import History, Reliability
 from metier.resolve.report import RunFacts, SourceCount, on_missing_action
 from metier.resolve.results import Decide, MayProbe, Probe
@@ -37,8 +38,11 @@ MOST_REPORTS = 100
 REPORT_NAME = re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}-[0-9a-f]{4}\.json\Z")
 """The names of reports; nothing else in their folder is read or deleted."""
 SOURCE_GROUPS = ("workspace-local", "runtime-installed", "external-mounts")
-_INTERESTING = re.compile('"(?:capabilities|contract|compatibility)"')
+_TELLING = ("capabilities", "contract", "compatibility")
 """What front matter must hold to say more than name and description do."""
+_DATA_THAT_MATTERS = "CASE WHEN {} THEN data END".format(
+    " OR ".join(f"instr(data, '\"{key}\"')" for key in _TELLING)
+)
 
 
 CheckFiles = Callable[[Sequence[str], str], None]
@@ -144,21 +148,28 @@ class Resolver:
         if self._pool is None or self._version != version:
             with without_garbage_collection():
                 self._pool = self._read_pool()
-            self._discovery = self._counts(self._pool)
+            self._discovery = self._counts()
             is_complete = is_caught_up(self._store)  # else somebody has just added a skill
             self._version = version if is_complete else None
         return self._pool
 
     def _read_pool(self) -> Pool:
         rows = self._store.rows(
-            "SELECT name, path, source, data, key, prose, prose_distinct, label_distinct"
+            f"SELECT name, path, source, {_DATA_THAT_MATTERS},"
+            " key, prose, prose_distinct, label_distinct"
             " FROM document JOIN skill_size USING (key)"
             " WHERE +kind = 'skill' AND state IN ('active', 'shadowed')"  # most rows: no index
         )
-        candidates = [
-            candidate_of(name, path.rpartition("/")[0] or ".", source, _data(data))
-            for name, path, source, data, *_ in rows
-        ]
+
+        def build(number: int) -> Candidate:
+            name, path, source, data, *_ = rows[number]
+            return candidate_of(name, _folder(path), source, json.loads(data) if data else {})
+
+        candidates = Candidates(
+            ids=[canonical_id(name, _folder(path)) for name, path, *_ in rows],
+            build=build,
+            speaking=frozenset(number for number, row in enumerate(rows) if row[3]),
+        )
         return Pool(candidates, lambda pool: self._words([rows[one][4:] for one in pool.given]))
 
     def _words(self, sizes: Sequence[tuple[int, ...]]) -> PoolWords:
@@ -197,17 +208,20 @@ class Resolver:
             hint=f"did you mean '{near}'?" if near else "metier list skills",
         )
 
-    def _counts(self, pool: Pool) -> tuple[list[SourceCount], dict[str, int]]:
+    def _counts(self) -> tuple[list[SourceCount], dict[str, int]]:
         """How many skills were met where, and how many were left out for which reason."""
-        included = Counter(one.source for one in pool.candidates)
-        discovered = Counter(included)
+        included: Counter[str] = Counter()
+        discovered: Counter[str] = Counter()
         reasons: Counter[str] = Counter()
-        for source, reason, count in self._store.rows(
-            "SELECT source, reason, count(*) FROM document"
-            " WHERE kind = 'skill' AND state = 'excluded' GROUP BY 1, 2"
+        for source, state, reason, count in self._store.rows(
+            "SELECT source, state, reason, count(*) FROM document"
+            " WHERE +kind = 'skill' GROUP BY 1, 2, 3"
         ):
             discovered[source] += count
-            reasons[reason] += count
+            if state == "excluded":
+                reasons[reason] += count
+            else:
+                included[source] += count
         groups = {group: SourceCount(group, 0, 0) for group in SOURCE_GROUPS}
         for source, count in discovered.items():
             group = self._group_of(source)
@@ -325,9 +339,5 @@ def _bytes(text: str) -> bytes:
     return f"{text}\n".encode(errors="backslashreplace")
 
 
-def _data(text: str) -> Mapping[str, Any]:
-    """Front matter, if it can matter to the resolver."""
-    if _INTERESTING.search(text) is None:
-        return {}
-    data: dict[str, Any] = json.loads(text)
-    return data
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0] or "."
