@@ -147,13 +147,14 @@ class Resolver:
         version = self._store.version()
         if self._pool is None or self._version != version:
             with without_garbage_collection():
-                self._pool = self._read_pool()
-            self._discovery = self._counts()
+                self._pool, included = self._read_pool()
+            self._discovery = self._counts(included)
             is_complete = is_caught_up(self._store)  # else somebody has just added a skill
             self._version = version if is_complete else None
         return self._pool
 
-    def _read_pool(self) -> Pool:
+    def _read_pool(self) -> tuple[Pool, Counter[str]]:
+        """The pool, and how many of it come from each source."""
         rows = self._store.rows(
             f"SELECT name, path, source, {_DATA_THAT_MATTERS},"
             " key, prose, prose_distinct, label_distinct"
@@ -170,7 +171,8 @@ class Resolver:
             build=build,
             speaking=frozenset(number for number, row in enumerate(rows) if row[3]),
         )
-        return Pool(candidates, lambda pool: self._words([rows[one][4:] for one in pool.given]))
+        pool = Pool(candidates, lambda pool: self._words([rows[one][4:] for one in pool.given]))
+        return pool, Counter(row[2] for row in rows)
 
     def _words(self, sizes: Sequence[tuple[int, ...]]) -> PoolWords:
         """The stems of the skills of these sizes, looked up in the catalogue when needed."""
@@ -208,20 +210,16 @@ class Resolver:
             hint=f"did you mean '{near}'?" if near else "metier list skills",
         )
 
-    def _counts(self) -> tuple[list[SourceCount], dict[str, int]]:
+    def _counts(self, included: Counter[str]) -> tuple[list[SourceCount], dict[str, int]]:
         """How many skills were met where, and how many were left out for which reason."""
-        included: Counter[str] = Counter()
-        discovered: Counter[str] = Counter()
+        discovered = Counter(included)
         reasons: Counter[str] = Counter()
-        for source, state, reason, count in self._store.rows(
-            "SELECT source, state, reason, count(*) FROM document"
-            " WHERE +kind = 'skill' GROUP BY 1, 2, 3"
+        for source, reason, count in self._store.rows(
+            "SELECT source, reason, count(*) FROM document"
+            " WHERE kind = 'skill' AND state = 'excluded' GROUP BY 1, 2"
         ):
             discovered[source] += count
-            if state == "excluded":
-                reasons[reason] += count
-            else:
-                included[source] += count
+            reasons[reason] += count
         groups = {group: SourceCount(group, 0, 0) for group in SOURCE_GROUPS}
         for source, count in discovered.items():
             group = self._group_of(source)
