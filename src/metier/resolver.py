@@ -74,6 +74,7 @@ class Resolver:
         self._reports = room.below(REPORTS) if room is not None else None
         self._reliability = Reliability(workspace, is_kept=config.is_trusted)
         self._pool: Pool | None = None
+        self._rows: list[tuple[Any, ...]] = []
         self._version: tuple[int, int] | None = None
         self._discovery: tuple[list[SourceCount], dict[str, int]] = [], {}
 
@@ -99,7 +100,7 @@ class Resolver:
 
         def run(pool: Pool) -> Resolution:
             return resolve(
-                pool if only is None else _among(pool, only),
+                pool if only is None else self._among(only),
                 requires,
                 query,
                 consumer=self._candidate(consumer, pool) if consumer is not None else None,
@@ -147,21 +148,32 @@ class Resolver:
         version = self._store.version()
         if self._pool is None or self._version != version:
             with without_garbage_collection():
-                self._pool, included = self._read_pool()
-            self._discovery = self._counts(included)
+                self._rows = self._read_rows()
+                self._pool = self._pool_of(self._rows)
+            self._discovery = self._counts(Counter(row[2] for row in self._rows))
             is_complete = is_caught_up(self._store)  # else somebody has just added a skill
             self._version = version if is_complete else None
         return self._pool
 
-    def _read_pool(self) -> tuple[Pool, Counter[str]]:
-        """The pool, and how many of it come from each source."""
-        rows = self._store.rows(
+    def _read_rows(self) -> list[tuple[Any, ...]]:
+        return self._store.rows(
             f"SELECT name, path, source, {_DATA_THAT_MATTERS},"
             " key, prose, prose_distinct, label_distinct"
             " FROM document JOIN skill_size USING (key)"
             " WHERE +kind = 'skill' AND state IN ('active', 'shadowed')"  # most rows: no index
         )
 
+    def _among(self, names: Collection[str]) -> Pool:
+        """The candidates that have one of these names or ids."""
+        return self._pool_of(
+            [
+                row
+                for row in self._rows
+                if row[0] in names or canonical_id(row[0], _folder(row[1])) in names
+            ]
+        )
+
+    def _pool_of(self, rows: Sequence[tuple[Any, ...]]) -> Pool:
         def build(number: int) -> Candidate:
             name, path, source, data, *_ = rows[number]
             return candidate_of(name, _folder(path), source, json.loads(data) if data else {})
@@ -171,8 +183,7 @@ class Resolver:
             build=build,
             speaking=frozenset(number for number, row in enumerate(rows) if row[3]),
         )
-        pool = Pool(candidates, lambda pool: self._words([rows[one][4:] for one in pool.given]))
-        return pool, Counter(row[2] for row in rows)
+        return Pool(candidates, lambda pool: self._words([rows[one][4:] for one in pool.given]))
 
     def _words(self, sizes: Sequence[tuple[int, ...]]) -> PoolWords:
         """The stems of the skills of these sizes, looked up in the catalogue when needed."""
@@ -326,11 +337,6 @@ class Resolver:
         if self._reports is not None:
             self._reports.write(f"{run_id}.json", _bytes(text))
         return report
-
-
-def _among(pool: Pool, names: Collection[str]) -> Pool:
-    """The candidates that have one of these names or ids."""
-    return Pool(one for one in pool.candidates if one.name in names or one.id in names)
 
 
 def _bytes(text: str) -> bytes:
