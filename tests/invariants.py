@@ -1217,7 +1217,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant(
         "DCI-PRB-002",
         "In best-effort a probe is offered for a flagged top candidate, and only named in a hint "
-        "without a terminal.",
+        "when nobody can be asked.",
         4,
         "metier.resolve",
         "resolve",

@@ -7,6 +7,7 @@ import pytest
 from conftest import Workspace
 from metier import Catalog, scan
 from metier.config import Config
+from metier.values.policy import PRESETS
 
 
 def aliases(workspace: Workspace, version: str, **names: list[str]) -> None:
@@ -101,3 +102,21 @@ def test_a_warm_and_a_cold_run_give_the_same_report(workspace: Workspace) -> Non
         report.pop("run_id")
         report.pop("generated_at")
     assert all(report == reports[0] for report in reports)
+
+
+def test_among_some_skills_descriptions_count_as_they_do_among_all(
+    workspace: Workspace, catalog: Catalog
+) -> None:
+    """A skill of words alone is found by its description, whoever else may serve."""
+    workspace.skill("drawer", "Draws a bar chart of figures. Use it.")
+    workspace.skill("other", "Sends mail. Use it.")
+    with catalog:
+        catalog.refresh()
+        everyone = catalog.resolve(["bar-chart"], policy=PRESETS["prose"])
+        both = catalog.resolve(["bar-chart"], policy=PRESETS["prose"], only=["drawer", "other"])
+        alone = catalog.resolve(["bar-chart"], policy=PRESETS["prose"], only=["drawer"])
+        assert everyone.selected == both.selected == alone.selected
+        assert [row["S_desc"] for row in both.report.data["candidates"]] == [
+            row["S_desc"] for row in everyone.report.data["candidates"]
+        ]
+        assert catalog.resolve(["bar-chart"], only=["other"]).selected == ()

@@ -12,6 +12,7 @@ from metier.config import ALIAS_FILE, Config
 from metier.core.collector import without_garbage_collection
 from metier.core.escapes import escaped_json
 from metier.core.invocation import honours_the_switch
+from metier.core.names import canonical_id
 from metier.core.nearest import nearest, nearest_name
 from metier.errors import NotFoundError, UsageError
 from metier.index.documents import find_documents, names_of
@@ -22,7 +23,7 @@ from metier.resolve import AliasTable, AliasTables, Pool, Resolution, resolve
 from metier.resolve.aliases import read_alias_table
 from metier.resolve.builtin import builtin_aliases, only_builtin
 from metier.resolve.missing import Decision, settle_missing
-from metier.resolve.pool import PoolWords
+from metier.resolve.pool import Candidates, PoolWords
 from metier.resolve.reliability import History, Reliability
 from metier.resolve.report import RunFacts, SourceCount, on_missing_action
 from metier.resolve.results import Decide, MayProbe, Probe
@@ -38,8 +39,11 @@ MOST_REPORTS = 100
 REPORT_NAME = re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}-[0-9a-f]{4}\.json\Z")
 """The names of reports; nothing else in their folder is read or deleted."""
 SOURCE_GROUPS = ("workspace-local", "runtime-installed", "external-mounts")
-_INTERESTING = re.compile('"(?:capabilities|contract|compatibility)"')
+_TELLING = ("capabilities", "contract", "compatibility")
 """What front matter must hold to say more than name and description do."""
+_DATA_THAT_MATTERS = "CASE WHEN {} THEN data END".format(
+    " OR ".join(f"instr(data, '\"{key}\"')" for key in _TELLING)
+)
 
 
 CheckFiles = Callable[[Sequence[str], str], None]
@@ -49,14 +53,22 @@ def _nothing_to_check(_argv: Sequence[str], _folder: str) -> None:
     """For probes that are all the user's own."""
 
 
-class _Known(NamedTuple):
+class _Row(NamedTuple):
     """What the catalogue knows of one skill."""
 
-    candidate: Candidate
+    name: str
+    folder: str
+    source: str
+    data: str | None
+    """Its front matter, if that says more than name and description do."""
     is_manual: bool
     """Whether only the user starts it."""
     sizes: Sequence[int]
     """Its key, and how many stems it has."""
+
+    @property
+    def canonical_id(self) -> str:
+        return canonical_id(self.name, self.folder)
 
 
 class Resolver:
@@ -81,8 +93,8 @@ class Resolver:
         self._reports = room.below(REPORTS) if room is not None else None
         self._reliability = Reliability(workspace, is_kept=config.is_trusted)
         self._pool: Pool | None = None
+        self._rows: list[_Row] = []
         self._version: tuple[int, ...] | None = None
-        self._known: list[_Known] = []
         self._offered: Pool | None = None
         self._discovery: dict[bool, tuple[list[SourceCount], dict[str, int]]] = {}
         """What was counted, with and without the skills that only the user starts."""
@@ -111,7 +123,7 @@ class Resolver:
             is_left_to_the_model = only is None and honours_the_switch(host)
             offered = self._offered_pool() if is_left_to_the_model else pool
             return resolve(
-                offered if only is None else self._named_pool(only),
+                offered if only is None else self._among(only),
                 requires,
                 query,
                 consumer=self._candidate(consumer, pool) if consumer is not None else None,
@@ -139,7 +151,9 @@ class Resolver:
         moment = moment_now()
         is_whole = offered is self._pool
         if is_whole not in self._discovery:
-            self._discovery[is_whole] = self._counts(offered)
+            self._discovery[is_whole] = self._counts(
+                self._rows if is_whole else self._offered_rows()
+            )
         sources, excluded = self._discovery[is_whole]
         warnings = [f"{one.path}:{one.line}: {one.message}" for one in issues]
         return RunFacts(
@@ -162,49 +176,57 @@ class Resolver:
         version = self._store.version()
         if self._pool is None or self._version != version:
             with without_garbage_collection():
-                self._known = self._read_known()
-                self._pool = self._pool_of(self._known)
+                self._rows = self._read_rows()
+                self._pool = self._pool_of(self._rows)
             self._offered = None
             self._discovery = {}
             is_complete = is_caught_up(self._store)  # else somebody has just added a skill
             self._version = version if is_complete else None
         return self._pool
 
-    def _read_known(self) -> "list[_Known]":
+    def _read_rows(self) -> "list[_Row]":
         rows = self._store.rows(
-            "SELECT name, path, source, data, manual, key, prose, prose_distinct, label_distinct"
+            f"SELECT name, path, source, {_DATA_THAT_MATTERS}, manual,"
+            " key, prose, prose_distinct, label_distinct"
             " FROM document JOIN skill_size USING (key)"
             " WHERE +kind = 'skill' AND state IN ('active', 'shadowed')"  # most rows: no index
         )
         with self._store.checked():
             return [
-                _Known(
-                    candidate_of(name, path.rpartition("/")[0] or ".", source, _data(data)),
-                    bool(manual),
-                    sizes,
-                )
+                _Row(name, _folder(path), source, data, bool(manual), sizes)
                 for name, path, source, data, manual, *sizes in rows
             ]
-
-    def _pool_of(self, known: "Sequence[_Known]") -> Pool:
-        return Pool(
-            (one.candidate for one in known),
-            lambda pool: self._words([known[one].sizes for one in pool.given]),
-        )
 
     def _offered_pool(self) -> Pool:
         """The pool without the skills that only the user starts."""
         if self._offered is None:
-            offered = [one for one in self._known if not one.is_manual]
-            is_whole = len(offered) == len(self._known)
+            offered = self._offered_rows()
+            is_whole = len(offered) == len(self._rows)
             self._offered = self.pool() if is_whole else self._pool_of(offered)
         return self._offered
 
-    def _named_pool(self, names: Collection[str]) -> Pool:
+    def _offered_rows(self) -> "list[_Row]":
+        return [row for row in self._rows if not row.is_manual]
+
+    def _among(self, names: Collection[str]) -> Pool:
         """The candidates that have one of these names or ids."""
         return self._pool_of(
-            [one for one in self._known if {one.candidate.name, one.candidate.id} & set(names)]
+            [row for row in self._rows if row.name in names or row.canonical_id in names]
         )
+
+    def _pool_of(self, rows: "Sequence[_Row]") -> Pool:
+        def build(number: int) -> Candidate:
+            name, folder, source, data, *_ = rows[number]
+            with self._store.checked():
+                return candidate_of(name, folder, source, json.loads(data) if data else {})
+
+        with self._store.checked():
+            candidates = Candidates(
+                ids=[row.canonical_id for row in rows],
+                build=build,
+                speaking=frozenset(number for number, row in enumerate(rows) if row.data),
+            )
+        return Pool(candidates, lambda pool: self._words([rows[one].sizes for one in pool.given]))
 
     def _words(self, sizes: Sequence[Sequence[int]]) -> PoolWords:
         """The stems of the skills of these sizes, looked up in the catalogue when needed."""
@@ -242,14 +264,13 @@ class Resolver:
             hint=f"did you mean '{near}'?" if near else "metier list skills",
         )
 
-    def _counts(self, offered: Pool) -> tuple[list[SourceCount], dict[str, int]]:
+    def _counts(self, rows: "Sequence[_Row]") -> tuple[list[SourceCount], dict[str, int]]:
         """How many skills were met where, and how many were left out for which reason."""
-        everyone = self.pool()
-        included = Counter(one.source for one in offered.candidates)
-        discovered = Counter(one.source for one in everyone.candidates)
+        included = Counter(row.source for row in rows)
+        discovered = Counter(row.source for row in self._rows)
         reasons: Counter[str] = Counter()
-        if len(offered) < len(everyone):
-            reasons["disabled"] = len(everyone) - len(offered)
+        if len(rows) < len(self._rows):
+            reasons["disabled"] = len(self._rows) - len(rows)
         for source, reason, count in self._store.rows(
             "SELECT source, reason, count(*) FROM document"
             " WHERE kind = 'skill' AND state = 'excluded' GROUP BY 1, 2"
@@ -368,9 +389,5 @@ def _bytes(text: str) -> bytes:
     return f"{text}\n".encode(errors="backslashreplace")
 
 
-def _data(text: str) -> Mapping[str, Any]:
-    """Front matter, if it can matter to the resolver."""
-    if _INTERESTING.search(text) is None:
-        return {}
-    data: dict[str, Any] = json.loads(text)
-    return data
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0] or "."

@@ -363,13 +363,39 @@ def test_the_question_comes_after_the_answer_and_may_stay_open(
     workspace: Workspace, typed: str, code: int, outcome: str
 ) -> None:
     provider(workspace, "half", "one")
-    seen, screen = typed_at_terminal(workspace.root, typed, "-r", "one", "-r", "two")
+    seen, screen = typed_at_terminal(workspace.root, typed, "--ask", "-r", "one", "-r", "two")
     assert seen == code
     assert screen.index("half") < screen.index("What now?")
     (file,) = (workspace.state / "reports").iterdir()
     report: dict[str, Any] = json.loads(file.read_text())
     assert report["on_missing_required_action"]["outcome"] == outcome
     assert (f"--continue {file.stem} --decision" in screen) == (code == 3)
+
+
+def test_without_ask_nobody_is_asked_on_a_terminal_either(workspace: Workspace) -> None:
+    provider(workspace, "half", "one")
+    seen, screen = typed_at_terminal(workspace.root, "emulate\n", "-r", "one", "-r", "two")
+    assert (seen, "What now?" in screen) == (3, False)
+    (file,) = (workspace.state / "reports").iterdir()
+    report: dict[str, Any] = json.loads(file.read_text())
+    assert report["on_missing_required_action"]["outcome"] == "pending-decision"
+    assert f"--continue {file.stem} --decision" in screen
+
+
+def test_ask_without_a_terminal_says_so_and_waits(workspace: Workspace, resolve: Resolve) -> None:
+    provider(workspace, "half", "one")
+    seen = resolve("--ask", "-r", "one", "-r", "two")
+    assert seen.code == 3
+    assert "note: nobody can be asked: this is no terminal" in seen.err
+
+
+def test_a_probe_is_offered_with_ask_only(workspace: Workspace, resolve: Resolve) -> None:
+    liar = "metadata:\n  contract: 'DCI/1 P(web-search)'"
+    workspace.skill("liar", "Plain. Use it.", extra=liar)
+    workspace.skill("web-search", "A web search. Use it.", extra="capabilities: [web-search]")
+    workspace.write("metier.toml", "[probes.web-search]\nargv = ['true']\n")
+    seen = resolve("-r", "web-search")
+    assert "the probe of web-search could clear it: --ask offers it" in seen.err
 
 
 def typed_at_terminal(root: Path, typed: str, *arguments: str) -> tuple[int, str]:

@@ -63,6 +63,7 @@ _ANY_DECISION = "|".join(DECISIONS)
 @click.option("--aliases", "alias_file", metavar="FILE", type=click.Path(), help="Alias table.")
 @click.option("--host", metavar="NAME", help="The host that providers must work in.")
 @click.option("--decision", type=click.Choice(DECISIONS), help="When a capability is missing.")
+@click.option("--ask", is_flag=True, help="Ask on the terminal what to decide, and about probes.")
 @click.option("--continue", "run_id", metavar="REPORT", help="Complete a resolution that waits.")
 @click.option(
     "--depth",
@@ -84,6 +85,7 @@ def command(
     alias_file: str | None,
     host: str | None,
     decision: Decision | None,
+    ask: bool,
     run_id: str | None,
     depth: int,
     no_divergence: bool,
@@ -92,13 +94,17 @@ def command(
     """Say which skill provides what is required, and why.
 
     QUERY, the task in words, ranks providers; without it the names of the capabilities do. Exit
-    code 1 when a required capability stays open, 3 when a decision is needed.
+    code 1 when a required capability stays open, 3 when a decision is needed: --decision gives
+    one, --ask asks for it.
     """
     with session.catalog() as catalog:
         if run_id is not None:
             new = (query, requires, consumer, mode, policies, alias_file, host)
-            _refuse_a_new_question(*new, no_divergence, full_report)
+            _refuse_a_new_question(*new, ask, no_divergence, full_report)
             return _continue(session, catalog, run_called(catalog, run_id), decision)
+        can_ask = ask and _can_ask(session)
+        if ask and not can_ask and not session.as_json:
+            session.note("note: nobody can be asked: this is no terminal")
         with _naming(consumer):
             made = catalog.resolve(
                 requires,
@@ -109,11 +115,11 @@ def command(
                 alias_file=alias_file,
                 host=host,
                 decide=lambda _: decision,
-                may_probe=_may_probe if _can_ask(session) else None,
+                may_probe=_may_probe if can_ask else None,
                 divergence=not no_divergence,
                 depth=depth,
             )
-        return _Run(session, catalog, full_report).finish(made)
+        return _Run(session, catalog, full_report, can_ask).finish(made)
 
 
 @contextmanager
@@ -136,6 +142,7 @@ class _Run(NamedTuple):
     session: Session
     catalog: Catalog
     full: bool
+    can_ask: bool
 
     def finish(self, made: Resolution) -> int:
         kept = bool(self.catalog.keep_report(made, full=self.full))
@@ -155,7 +162,7 @@ class _Run(NamedTuple):
 
     def _ask(self, made: Resolution, kept: bool) -> Report:
         """The report after the answer; the resolution goes on waiting when there is none."""
-        decision = _asked(made) if _can_ask(self.session) else None
+        decision = _asked(made) if self.can_ask else None
         if decision is None:
             self.session.note(how_to_go_on(self.session, made.facts.run_id if kept else ""))
             return self._report(made)

@@ -136,5 +136,5 @@ def _clearing(row: Row, report: Report, known: Known) -> str:
         names = ", ".join(one_line(one) for one in wanted) or "it"
         return f"no probe of {names} is configured that could clear it"
     is_offered = report["mode"] == "best-effort"
-    when = "it is offered on a terminal" if is_offered else "it was not reached"
+    when = "--ask offers it" if is_offered else "it was not reached"
     return f"the probe of {configured} could clear it: {when}"

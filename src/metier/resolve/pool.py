@@ -1,9 +1,9 @@
 """The candidates of a catalogue, prepared once for any number of questions."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from metier.resolve.scoring import (
     unknown_clause_penalties,
     weights_of_stem,
 )
-from metier.resolve.words import NOWHERE, Floats, Hits, Places, Words, WordsInMemory, floats
+from metier.resolve.words import NOWHERE, Floats, Hits, Places, Words, WordsInMemory
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
 from metier.values.policy import Policy
@@ -41,17 +41,22 @@ class Pool:
     """Candidates by id, each once (the first counts), with what every question needs."""
 
     def __init__(
-        self, candidates: Iterable[Candidate], words: "Callable[[Pool], PoolWords] | None" = None
+        self,
+        candidates: "Iterable[Candidate] | Candidates",
+        words: "Callable[[Pool], PoolWords] | None" = None,
     ) -> None:
         """`words` gives the stems of the candidates; by default they are made from their texts."""
-        given = list(candidates)
-        ids = [one.id for one in given]
-        first = {ids[number]: number for number in reversed(range(len(ids)))}
+        given = candidates if isinstance(candidates, Candidates) else Candidates.of(candidates)
+        first = {key: number for number, key in reversed(list(enumerate(given.ids)))}
         self.ids = sorted(first)
         self.given = [first[key] for key in self.ids]
         """Which of those given each candidate was."""
-        self.candidates = [given[number] for number in self.given]
+        self.candidates: Sequence[Candidate] = _Built(given.build, self.given)
         self.places = {key: place for place, key in enumerate(self.ids)}
+        self.speaking = [
+            place for place, number in enumerate(self.given) if number in given.speaking
+        ]
+        """Places of the candidates that may say more than name and description do."""
         self._words = words
         self._claims: dict[Mode, Claims] = {}
         self._runtime: dict[str | None, Floats] = {}
@@ -63,7 +68,7 @@ class Pool:
     def claims(self, mode: Mode) -> "Claims":
         """What the candidates say to provide, as far as it counts in `mode`."""
         if mode not in self._claims:
-            self._claims[mode] = Claims(self.candidates, mode)
+            self._claims[mode] = Claims(self.candidates, self.speaking, mode)
         return self._claims[mode]
 
     @property
@@ -131,7 +136,50 @@ class Pool:
     @cached_property
     def restricted(self) -> list[int]:
         """Places of the candidates that say which runtimes they work in."""
-        return [place for place, one in enumerate(self.candidates) if one.compatibility]
+        return [place for place in self.speaking if self.candidates[place].compatibility]
+
+
+class Candidates(NamedTuple):
+    """Candidates that are made when they are first asked for."""
+
+    ids: Sequence[str]
+    build: Callable[[int], Candidate]
+    """The candidate with that number."""
+    speaking: Collection[int]
+    """Numbers of those that may say more than name and description do."""
+
+    @classmethod
+    def of(cls, candidates: Iterable[Candidate]) -> "Candidates":
+        made = list(candidates)
+        speaking = [
+            number for number, one in enumerate(made) if one.compatibility or not one.says_nothing
+        ]
+        return cls([one.id for one in made], made.__getitem__, frozenset(speaking))
+
+
+class _Built(Sequence[Candidate]):
+    """The candidates of a pool by their place, each made once."""
+
+    def __init__(self, build: Callable[[int], Candidate], numbers: Sequence[int]) -> None:
+        self._build = build
+        self._numbers = numbers
+        self._made: dict[int, Candidate] = {}
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @overload
+    def __getitem__(self, place: int) -> Candidate: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Candidate]: ...
+
+    def __getitem__(self, place: int | slice) -> Candidate | Sequence[Candidate]:
+        if isinstance(place, slice):
+            return [self[one] for one in range(len(self))[place]]
+        if place not in self._made:
+            self._made[place] = self._build(self._numbers[place])
+        return self._made[place]
 
 
 class PoolWords(NamedTuple):
@@ -144,36 +192,38 @@ class PoolWords(NamedTuple):
 class Claims:
     """The capabilities that candidates name, as far as they count in one mode."""
 
-    def __init__(self, candidates: Sequence[Candidate], mode: Mode) -> None:
+    def __init__(
+        self, candidates: Sequence[Candidate], speaking: Sequence[int], mode: Mode
+    ) -> None:
+        """`speaking` are the places of those that may claim anything."""
         by_name: defaultdict[str, list[int]] = defaultdict(list)
-        counts: list[int] = []
-        prose: list[bool] = []
-        for place, candidate in enumerate(candidates):
-            if candidate.says_nothing:
-                counts.append(0)
-                prose.append(True)
-                continue
+        self.counts = np.zeros(len(candidates))
+        """How many capabilities each names, as written."""
+        self.prose = np.ones(len(candidates), dtype=bool)
+        """Which of them have only their name and description to go by."""
+        for place in speaking:
+            candidate = candidates[place]
             provides = candidate.provides_in(mode)
-            counts.append(len(provides))
-            prose.append(candidate.is_prose_in(mode))
+            self.counts[place] = len(provides)
+            self.prose[place] = candidate.is_prose_in(mode)
             for name in dict.fromkeys(provides):
                 if is_capability_name(name):
                     by_name[name].append(place)
         self.names = sorted(by_name)
         self._places = {name: np.array(by_name[name], dtype=np.intp) for name in self.names}
-        self.counts = floats(counts)
-        """How many capabilities each names, as written."""
-        self.prose = np.array(prose, dtype=bool)
-        """Which of them have only their name and description to go by."""
-        self.has_prose = any(prose)
+        self.has_prose = bool(self.prose.any())
         self._candidates = candidates
+        self._speaking = speaking
         self._mode = mode
 
     @cached_property
     def hints(self) -> "Hints":
         """What each provider demands of itself through its own `Pol(...)`."""
-        contracts = [one.contract_in(self._mode) for one in self._candidates]
-        return Hints([one.policy if one is not None else {} for one in contracts])
+        contracts = {
+            place: self._candidates[place].contract_in(self._mode) for place in self._speaking
+        }
+        policies = {place: one.policy for place, one in contracts.items() if one is not None}
+        return Hints(len(self._candidates), policies)
 
     @cached_property
     def invalid_tokens(self) -> Floats:
@@ -188,9 +238,9 @@ class Claims:
     def _of_contracts(self, count: Callable[[Candidate], int]) -> Floats:
         counts = np.zeros(len(self._candidates))
         if self._mode == "best-effort":
-            for place, candidate in enumerate(self._candidates):
-                if candidate.contract is not None:
-                    counts[place] = count(candidate)
+            for place in self._speaking:
+                if self._candidates[place].contract is not None:
+                    counts[place] = count(self._candidates[place])
         return counts
 
     def penalties(self, without: int | None) -> Floats:
@@ -233,12 +283,13 @@ class Claims:
 class Hints:
     """Limits that providers set for themselves; without a hint they bind nobody."""
 
-    def __init__(self, policies: Sequence[Mapping[str, str]]) -> None:
-        self.bind = any(policies)
+    def __init__(self, size: int, policies: Mapping[int, Mapping[str, str]]) -> None:
+        """`policies` are those of some of the `size` candidates, by place."""
+        self.bind = any(policies.values())
         """Whether there is any."""
-        self.max_candidates = np.full(len(policies), float(UNLIMITED))
-        self._least = {name: np.zeros(len(policies)) for name in _LIMITS}
-        for place, policy in enumerate(policies):
+        self.max_candidates = np.full(size, float(UNLIMITED))
+        self._least = {name: np.zeros(size) for name in _LIMITS}
+        for place, policy in policies.items():
             if policy:
                 asked, _ = _LOOSEST.with_contract(policy)
                 self.max_candidates[place] = asked.max_candidates
