@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest import mock
 
 import pytest
 
@@ -33,6 +34,7 @@ def run_here(root: Path, *arguments: str, **environment: str) -> Finished:
     with (
         open(os.devnull) as nothing,
         pytest.MonkeyPatch.context() as patch,
+        mock.patch.dict(os.environ),  # a command may set variables for its process
         redirect_stdout(out),
         redirect_stderr(err),
     ):
