@@ -17,7 +17,12 @@ from metier.storage.places import state_room
 from metier.values.trust import Trust
 from metier.workspace import MARKS
 from soak import EXAMPLES, SOAK
-from surroundings import forget_the_user, restore_signals, workspace_around
+from surroundings import (
+    forget_the_user,
+    restore_signals,
+    temporary_folder,
+    workspace_around,
+)
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SIBLING_CORPUS = REPOSITORY.parent / "shared" / "corpora" / "skills-10k.tar.gz"
@@ -37,12 +42,14 @@ settings.load_profile("metier")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse to run where every temporary folder would be inside of a workspace."""
+    """Have temporary folders where nothing above makes them parts of a workspace."""
     given = config.getoption("basetemp") or os.environ.get("PYTEST_DEBUG_TEMPROOT")
     folder = Path(given or tempfile.gettempdir())
     if mark := workspace_around(folder):
-        hint = "remove it, or set TMPDIR to another folder"
-        raise pytest.UsageError(f"'{folder}' is inside of a workspace: '{mark}'; {hint}")
+        if given or not (other := temporary_folder()):
+            hint = "remove it, or set TMPDIR to another folder"
+            raise pytest.UsageError(f"'{folder}' is inside of a workspace: '{mark}'; {hint}")
+        os.environ["TMPDIR"] = tempfile.tempdir = str(other)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -1,5 +1,6 @@
 """Where the tests are started must not matter: what they take from it, and what they refuse."""
 
+import os
 import signal
 from collections.abc import MutableMapping
 from pathlib import Path
@@ -11,7 +12,8 @@ _PERSONAL = (
     "PYTHONCOERCECLOCALE", "NO_COLOR", "FORCE_COLOR", "CLICOLOR",
     "COLUMNS", "LINES", "TERM", "TZ",
 )  # fmt: skip
-_MARKS = (".git", "metier.toml", ".metier")
+_MARKS = (".git", "metier.toml")
+_TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")
 _IGNORABLE = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGCHLD)
 
 
@@ -40,3 +42,9 @@ def workspace_around(folder: Path) -> Path | None:
     above = folder.resolve()
     marks = (place / mark for place in (above, *above.parents) for mark in _MARKS)
     return next((mark for mark in marks if mark.exists()), None)
+
+
+def temporary_folder() -> Path | None:
+    """One of the system's folders for temporary files that is in no workspace."""
+    folders = [Path(one) for one in _TEMPORARY if os.access(one, os.W_OK | os.X_OK)]
+    return next((one for one in folders if not workspace_around(one)), None)

@@ -64,7 +64,7 @@ def test_no_test_sees_a_variable_of_the_user() -> None:
     assert set(os.environ) - set(seen) == set()
 
 
-@pytest.mark.parametrize("mark", [".git", "metier.toml", ".metier"])
+@pytest.mark.parametrize("mark", [".git", "metier.toml"])
 def test_a_temporary_folder_inside_of_a_workspace_is_noticed(tmp_path: Path, mark: str) -> None:
     (tmp_path / mark).touch()
     deep = tmp_path / "a" / "b"
@@ -72,5 +72,22 @@ def test_a_temporary_folder_inside_of_a_workspace_is_noticed(tmp_path: Path, mar
     assert workspace_around(deep) == tmp_path / mark
 
 
-def test_the_temporary_folder_of_the_tests_is_inside_of_no_workspace() -> None:
+def test_the_temporary_folder_of_the_tests_is_in_no_workspace(tmp_path: Path) -> None:
     assert workspace_around(Path(tempfile.gettempdir())) is None
+    assert workspace_around(tmp_path) is None
+
+
+@pytest.mark.parametrize("mark", [".git", "metier.toml", ".metier"])
+def test_the_tests_run_whatever_lies_above_the_temporary_folder(tmp_path: Path, mark: str) -> None:
+    (tmp_path / mark).mkdir()
+    (tmp_path / "temporary").mkdir()
+    file = "tests/test_surroundings.py::test_the_temporary_folder_of_the_tests_is_in_no_workspace"
+    finished = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", file],
+        env={**os.environ, "TMPDIR": str(tmp_path / "temporary")},
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stdout
