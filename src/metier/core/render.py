@@ -20,8 +20,8 @@ _SHOWN_HASH = 12
 
 
 def with_heading(title: str, content: str) -> str:
-    """`content` below a heading of the second level, which is one line whatever `title` holds."""
-    heading = f"## {' '.join(title.split())}"
+    """`content` below a heading of the second level; both stay as they are."""
+    heading = f"## {title}"
     return f"{heading}\n\n{content}" if content else heading
 
 

@@ -134,7 +134,7 @@ class Ability:
 
     @property
     def name(self) -> str:
-        return self.display_name.strip() or self.ability_id
+        return self.display_name if self.display_name.strip() else self.ability_id
 
     @property
     def body(self) -> str:
