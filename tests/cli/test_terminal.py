@@ -187,12 +187,28 @@ def test_no_bar_when_quiet_or_when_there_is_little(
     assert "[" not in at_terminal(many(workspace, count), "refresh", *options).screen
 
 
-@pytest.mark.slow
+INTERRUPTED = """
+import itertools, os, signal
+from metier import read
+from metier.__main__ import main
+original, files = read.read_entry, itertools.count(1)
+
+def read_entry(*given, **more):
+    if next(files) == 1500:
+        os.kill(os.getpid(), signal.SIGINT)
+    return original(*given, **more)
+
+read.read_entry = read_entry
+main()
+"""
+"""A refresh during which somebody presses Ctrl-C, always at the same file."""
+
+
 def test_control_c_stops_without_a_traceback_and_breaks_nothing(workspace: Workspace) -> None:
     many(workspace, 3000)
     with terminal(100) as (keyboard, screen):
         process = subprocess.Popen(
-            [sys.executable, "-m", "metier", "refresh"],
+            [sys.executable, "-c", INTERRUPTED, "refresh"],
             cwd=workspace.root,
             env=environment(),
             stdin=screen,
@@ -200,12 +216,7 @@ def test_control_c_stops_without_a_traceback_and_breaks_nothing(workspace: Works
             stderr=screen,
         )
         os.close(screen)
-        chunks = received(keyboard)
-        text = next(chunks)
-        while b"reading" not in text:
-            text += next(chunks)
-        process.send_signal(signal.SIGINT)
-        text += b"".join(chunks)
+        text = b"".join(received(keyboard))
         assert process.wait(60) == 130
     assert text.rstrip().endswith(b"stopped")
     assert b"Traceback" not in text

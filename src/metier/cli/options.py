@@ -11,7 +11,7 @@ def shared_options() -> list[click.Option]:
             ["--root"],
             metavar="DIR",
             type=click.Path(file_okay=False),
-            help="The workspace (default: this folder).",
+            help="The workspace (default: the one around this folder).",
         ),
         click.Option(
             ["--config", "config_file"],

@@ -346,7 +346,7 @@ class Runner:
     def _begun_by(self, live: LiveRun, step: str, agent_id: str) -> RunRecord | None:
         """The run that a step has delegated to already."""
         wanted = step, agent_id, live.ledger.records[step].generation
-        children = self._store.children(live.run.run_id)
+        children = self._store.children(live.run.run_id, step)
         own = [one for one in children if _begun_for(one) == wanted]
         return own[-1] if own else None
 

@@ -264,11 +264,12 @@ class RunStore(Database):
         )
         return [self._read(_run_of, row) for row in found]
 
-    def children(self, run_id: str) -> list[RunRecord]:
-        """The runs that a run has delegated to, in their order."""
+    def children(self, run_id: str, step: str | None = None) -> list[RunRecord]:
+        """The runs that a run, or one step of it, has delegated to, in their order."""
         found = self.rows(
-            f"SELECT {_RUN_COLUMNS} FROM run WHERE parent = ? AND parent != '' ORDER BY created",
-            (run_id,),
+            f"SELECT {_RUN_COLUMNS} FROM run WHERE parent = ?1 AND parent != ''"
+            " AND (?2 IS NULL OR parent_step = ?2) ORDER BY created",
+            (run_id, step),
         )
         return [self._read(_run_of, row) for row in found]
 
