@@ -6,12 +6,14 @@ import os
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from cli.run_workspace import Agents, agents, delegate, follows, prompt, tool
 from cli.test_errors import WITHOUT_PRIVILEGES
+from conftest import state_of
 
 __all__ = ["agents"]
 
@@ -390,3 +392,14 @@ def test_a_run_prints_warnings_of_preparation_while_it_works(agents: Agents) -> 
     assert [line for line in told.splitlines() if line.endswith("(ABILITY_CORE_KEPT)")] != []
     for line in agents.metier("run", "writer", "ann", "--events").stdout.splitlines():
         follows("event", json.loads(line))
+
+
+def test_a_run_that_is_being_undone_says_what_resuming_it_does(family: Agents) -> None:
+    run = run_id_of(family, "leaf", "x")
+    why = json.dumps({"code": "STEP_FAILED", "message": "the disk broke", "retryable": False})
+    with closing(sqlite3.connect(state_of(family.root) / "runs.db")) as connection, connection:
+        connection.execute("UPDATE run SET state = 'pending', undoing = ?", (why,))
+    told = family.metier("runs", "show", run).stderr.splitlines()[-1]
+    assert told == (
+        f"it is being undone, because the disk broke; to finish that: metier runs resume {run}"
+    )

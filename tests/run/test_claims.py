@@ -4,6 +4,7 @@ import asyncio
 import json
 import multiprocessing
 import os
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -319,7 +320,28 @@ def test_after_a_passing_store_error_another_process_can_resume_the_run_at_once(
     assert world.store.claim(run.run_id, OTHER, time.time()).state == "running"
 
 
-def test_a_run_that_could_not_even_be_released_is_free_after_a_silence(tmp_path: Path) -> None:
+def test_a_run_is_released_as_soon_as_its_record_can_be_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("metier.run.release.RETRY_SECONDS", 0.01)
+    world = failing(tmp_path, 2)
+    with pytest.raises(StoreError):
+        world.run(agent(do("a"), do("b"), do("c")))
+    for thread in threading.enumerate():
+        if thread.daemon and "_release_later" in thread.name:
+            thread.join(60)
+    run = world.store.runs()[0]
+    assert (run.state, run.failure and run.failure.code) == ("pending", "STORE_FULL")
+
+
+@pytest.fixture
+def no_second_try(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("metier.run.release.RETRY_SECONDS", 10_000.0)
+
+
+def test_a_run_that_could_not_even_be_released_is_free_after_a_silence(
+    tmp_path: Path, no_second_try: None
+) -> None:
     world = failing(tmp_path, 2)
     with pytest.raises(StoreError):
         world.run(agent(do("a"), do("b"), do("c")))
@@ -331,7 +353,7 @@ def test_a_run_that_could_not_even_be_released_is_free_after_a_silence(tmp_path:
 
 
 def test_a_run_that_could_not_be_released_can_be_cancelled_by_its_own_process(
-    tmp_path: Path,
+    tmp_path: Path, no_second_try: None
 ) -> None:
     world = failing(tmp_path, 2)
     with pytest.raises(StoreError):

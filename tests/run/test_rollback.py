@@ -430,7 +430,8 @@ def test_a_cancelled_run_that_was_being_undone_never_goes_forward() -> None:
     run_id = interrupted(world, rollback(undone("a"), do("bad")), "undo_a")
     world.store.recover(0.0)
     world.runner().cancel(run_id)
-    assert world.store.run(run_id).state == "rollback_incomplete"
+    run = world.store.run(run_id)
+    assert (run.state, run.failure and run.failure.step) == ("rollback_incomplete", "bad")
     with pytest.raises(UsageError):
         world.resume(run_id)
 

@@ -186,8 +186,16 @@ def _show(session: Session, agency: Agency, run: RunRecord) -> int:
     if run.state == "running":
         session.note(f"\nat work in another process; {_stop(session, run)}")
     elif run.is_resumable:
-        session.note(f"\nto go on: {runs_command(session, 'resume', run.run_id)}")
+        session.note(f"\n{how_to_go_on(session, run)}")
     return 0
+
+
+def how_to_go_on(session: Session, run: RunRecord) -> str:
+    """The command that goes on with a run, and what it does."""
+    command = runs_command(session, "resume", run.run_id)
+    if run.undoing is None:
+        return f"to go on: {command}"
+    return f"it is being undone, because {run.undoing.message}; to finish that: {command}"
 
 
 def _stop(session: Session, run: RunRecord) -> str:
@@ -273,7 +281,7 @@ def _cancel(session: Session, agency: Agency, run: RunRecord) -> int:
     else:
         session.tell(f"run {run.run_id} is {state_in_words(run.state)}")
     if run.is_resumable:
-        session.note(f"to go on: {runs_command(session, 'resume', run.run_id)}")
+        session.note(how_to_go_on(session, run))
     return 0
 
 

@@ -12,6 +12,7 @@ from metier.run.delegation import DelegationChain, DelegationResult, refused, wi
 from metier.run.kinds import kinds
 from metier.run.live import LiveRun
 from metier.run.owner import this_process
+from metier.run.release import release
 from metier.run.restored import restore_all
 from metier.run.services import Look, Services, StepFailedError
 from metier.run.store import RunStore
@@ -24,7 +25,6 @@ from metier.run.writes import (
     begun,
     ended,
     kept_once,
-    released,
     step_write,
 )
 from metier.storage.stamps import new_id
@@ -220,18 +220,11 @@ class Runner:
         try:
             return await live.execute()
         except Exception as error:
-            self._release(live, error)
+            release(self._store, live.ledger.claim, error)
             raise
         finally:
             _AT_WORK.discard(mark)
             del self._live[run.run_id]
-
-    def _release(self, live: LiveRun, error: Exception) -> None:
-        """Let others go on with a run that cannot go on here: its record cannot be written."""
-        told = error if isinstance(error, MetierError) else None
-        code, message = (told.code, told.message) if told else ("RUN_INTERRUPTED", str(error))
-        with contextlib.suppress(MetierError):  # after a while without a sign it is free anyway
-            self._store.save_now([released(Failure(code, message), live.ledger.claim)])
 
     def _live_run(
         self,

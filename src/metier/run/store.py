@@ -42,7 +42,8 @@ _CLAIM = (
 )
 _CANCEL = (
     "UPDATE run SET state = iif(undoing IS NULL, 'cancelled', 'rollback_incomplete'),"
-    " owner = NULL, lease = NULL, epoch = epoch + 1 WHERE key = ?"
+    " failure = ifnull(undoing, failure), owner = NULL, lease = NULL, epoch = epoch + 1"
+    " WHERE key = ?"
 )
 _KEEP = (
     "UPDATE run SET owner = ?, lease = ?, state = 'running', failure = NULL"
