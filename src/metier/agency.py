@@ -67,7 +67,11 @@ class Agency:
             return RunStore.in_memory()
         assert self._catalog.room is not None
         store = RunStore.open(self._catalog.room.file(FILE_NAME))
-        store.recover(time.time())
+        try:
+            store.recover(time.time())
+        except BaseException:
+            store.close()
+            raise
         return store
 
     @cached_property

@@ -258,7 +258,7 @@ def test_input_comes_from_the_command_line_a_file_or_standard_input(
         ("{a", "the input is not JSON: Expecting property name"),
         ("", "the input is not JSON: Expecting value"),
         ("[NaN]", "the input is not JSON: NaN is no JSON number"),
-        ("[" * 5_000, "the input is not JSON: it is nested too deeply"),
+        ("[" * 100_000, "the input is not JSON: it is nested too deeply"),
         ("@nowhere.json", "the input cannot be read: No such file"),
         ("@agents", "the input cannot be read: Is a directory"),
         ("@binary", "the input is not UTF-8"),

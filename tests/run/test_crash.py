@@ -36,6 +36,7 @@ class Lives:
     def run_until(self, commits: int, profile: AgentProfile) -> None:
         store = DyingStore.open(self.path)
         store.commits, store.most = 0, commits
+        self.world.store.close()
         self.world.store = store
         with pytest.raises(CrashedError):
             self.world.run(profile)

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 _SPACE = " \t\n\r"
+_ENDS = {"{": "}", "[": "]"}
+"""How a value ends that begins like this."""
 
 
 class _Context:
@@ -32,6 +34,8 @@ class _Context:
 def scan(text: str) -> Any:
     """The value in `text`. Raises `ValueError` without saying what is wrong."""
     stripped = text.strip(_SPACE)
+    if _ENDS.get(stripped[:1], stripped[-1:]) != stripped[-1:]:
+        raise ValueError("not JSON")  # the scanner would load the json module to say so
     try:
         value, end = make_scanner(_Context)(stripped, 0)  # type: ignore[arg-type]  # has all it needs
     except (StopIteration, SystemError, RecursionError):
