@@ -148,4 +148,19 @@ MIGRATIONS: tuple[Migration, ...] = (
             "DELETE FROM setting",  # not built any more: all is read again
         ),
     ),
+    Migration(
+        "what a walk went by",
+        (
+            """
+            CREATE TABLE trail (
+                key TEXT NOT NULL,
+                found INTEGER NOT NULL,
+                paths TEXT NOT NULL,
+                stamps BLOB NOT NULL,
+                absent TEXT NOT NULL,
+                links TEXT NOT NULL
+            )
+            """,
+        ),
+    ),
 )
