@@ -38,6 +38,10 @@ REPORTS = "reports"
 MOST_REPORTS = 100
 REPORT_NAME = re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}-[0-9a-f]{4}\.json\Z")
 """The names of reports; nothing else in their folder is read or deleted."""
+_TELLS = " OR ".join(
+    f"instr(data, '\"{key}\"')" for key in ("capabilities", "contract", "compatibility")
+)
+"""Whether front matter says more than name and description do: so the catalogue has an index."""
 SOURCE_GROUPS = ("workspace-local", "runtime-installed", "external-mounts")
 
 
@@ -89,6 +93,8 @@ class Resolver:
         self._reliability = Reliability(workspace, is_kept=config.is_trusted)
         self._rows: list[_Row] = []
         """All included skills, hidden ones too."""
+        self._any_manual = False
+        """Whether only the user starts any of them."""
         self._version: tuple[int, ...] | None = None
         self._pools: dict[bool, Pool] = {}
         """The candidates, with and without the skills that only the user starts."""
@@ -116,7 +122,7 @@ class Resolver:
         history = self._reliability.history()
 
         def run() -> Resolution:
-            is_whole = only is not None or not honours_the_switch(host) or not self._any_manual()
+            is_whole = only is not None or not honours_the_switch(host) or not self._any_manual
             return resolve(
                 self._among(only) if only is not None else self._pool_for(is_whole),
                 requires,
@@ -170,6 +176,7 @@ class Resolver:
         if self._version != version:
             with without_garbage_collection():
                 self._rows = self._read_rows()
+                self._any_manual = any(row.is_manual for row in self._rows)
             self._pools = {}
             self._discovery = {}
             is_complete = is_caught_up(self._store)  # else somebody has just added a skill
@@ -177,15 +184,15 @@ class Resolver:
 
     def _read_rows(self) -> "list[_Row]":
         rows = self._store.rows(
-            "SELECT name, path, source, telling, manual,"
-            " key, prose, prose_distinct, label_distinct"
-            " FROM document INDEXED BY document_by_state JOIN skill_size USING (key)"  # holds all
+            "SELECT name, path, source, manual, key, prose, prose_distinct, label_distinct"
+            " FROM document JOIN skill_size USING (key)"
             " WHERE kind = 'skill' AND state IN ('active', 'shadowed')"
         )
+        telling = dict(self._store.rows(f"SELECT key, data FROM document WHERE {_TELLS}"))
         with self._store.checked():
             return [
-                _Row(name, _folder(path), source, data, bool(manual), sizes)
-                for name, path, source, data, manual, *sizes in rows
+                _Row(name, _folder(path), source, telling.get(sizes[0]), bool(manual), sizes)
+                for name, path, source, manual, *sizes in rows
             ]
 
     def _pool_for(self, is_whole: bool) -> Pool:
@@ -197,9 +204,6 @@ class Resolver:
 
     def _rows_for(self, is_whole: bool) -> "list[_Row]":
         return self._rows if is_whole else [row for row in self._rows if not row.is_manual]
-
-    def _any_manual(self) -> bool:
-        return any(row.is_manual for row in self._rows)
 
     def _among(self, names: Collection[str]) -> Pool:
         """The candidates that have one of these names or ids."""

@@ -166,14 +166,16 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(
         "what a resolution asks of every skill, side by side",
         (
-            "ALTER TABLE document ADD COLUMN telling TEXT",
             "DROP INDEX document_by_state",
             """
             CREATE INDEX document_by_state
-            ON document (kind, state, name, path, source, telling, manual)
+            ON document (kind, state, name, path, source, manual)
             """,
-            "DELETE FROM setting",  # not built any more: all is read again
-            "DELETE FROM trail",
+            """
+            CREATE INDEX document_that_tells ON document (key)
+            WHERE instr(data, '"capabilities"') OR instr(data, '"contract"')
+                OR instr(data, '"compatibility"')
+            """,
         ),
     ),
 )

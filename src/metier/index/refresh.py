@@ -32,13 +32,10 @@ _BATCH = 250
 _INSERT = """
     INSERT OR REPLACE INTO document (
         key, kind, path, rank, state, reason, source, file, sha256,
-        handle, name, description, capabilities, data, issues, origin, plugin, when_to_use, manual,
-        telling
-    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        handle, name, description, capabilities, data, issues, origin, plugin, when_to_use, manual
+    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _IN_COLUMNS_OF_THEIR_OWN = frozenset({"name", "description"})
-_TELLING = ('"capabilities"', '"contract"', '"compatibility"')
-"""What the front matter of a skill must hold to say more than name and description do."""
 _LINE_END = "\0"
 _At = tuple[str, str]
 """Kind and path: what a file is known by."""
@@ -257,7 +254,7 @@ class _Update:
             self._unsteady.add(_at(found))
         issues = _dump_issues(entry.issues) if entry.issues else "[]"
         if document is None:
-            return (*settled, "", "", "", "[]", "{}", issues, found.origin, "", "", False, None)
+            return (*settled, "", "", "", "[]", "{}", issues, found.origin, "", "", False)
         capabilities = entry.capabilities
         self._capabilities += [(capability, key) for capability in capabilities]
         self._postings.add(key, entry.words)
@@ -269,17 +266,15 @@ class _Update:
             for key, value in document.data.items()
             if key not in _IN_COLUMNS_OF_THEIR_OWN
         }
-        text = _dump(data) if data else "{}"
         return (
             *settled,
             *(entry.handle, document.name, document.description),
             _dump(capabilities) if capabilities else "[]",
-            text,
+            _dump(data) if data else "{}",
             issues,
             found.origin,
             found.plugin,
             *_of_skill(document),
-            text if found.kind == "skill" and any(key in text for key in _TELLING) else None,
         )
 
     def _compete(self, handle: tuple[Kind, str]) -> None:
