@@ -7,6 +7,7 @@ import pytest
 from conftest import Workspace
 from metier import Catalog, scan
 from metier.config import Config
+from metier.resolver import _TELLS
 from metier.values.policy import PRESETS
 
 
@@ -120,3 +121,11 @@ def test_among_some_skills_descriptions_count_as_they_do_among_all(
             row["S_desc"] for row in everyone.report.data["candidates"]
         ]
         assert catalog.resolve(["bar-chart"], only=["other"]).selected == ()
+
+
+def test_front_matter_that_says_more_than_the_description_is_found_by_an_index(
+    catalog: Catalog,
+) -> None:
+    with catalog:
+        plan = catalog.store.rows(f"EXPLAIN QUERY PLAN SELECT data FROM document WHERE {_TELLS}")
+    assert "document_that_tells" in str(plan)

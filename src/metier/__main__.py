@@ -1,5 +1,6 @@
 """The command `metier`."""
 
+import gc
 import sys
 
 _HOSTS = ("claude-code", "codex", "gemini", "copilot", "cursor", "opencode", "openclaw")
@@ -42,7 +43,9 @@ def main() -> None:
         from metier.cli import run  # a stop while this loads is no error either
     except KeyboardInterrupt:
         sys.exit(130)
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    gc.freeze()  # all goes now: nobody needs to look for garbage first
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from metier.index.missing import no_such_document
 from metier.index.refresh import OnProgress, refresh_documents
 from metier.index.skills import SkillRepository
 from metier.index.store import Store
+from metier.index.trail import kept_trail
 from metier.refreshed import Refreshed as Refreshed
 from metier.reread import read_again, read_document, read_reference
 from metier.scan import read_documents, read_skills, workspace_roots
@@ -136,7 +137,8 @@ class Catalog:
     def _read(self) -> Reading:
         roots, self.source_issues = self._roots()
         off, own_off = self.config.disabled, self.config.own_disabled
-        return read_documents(roots, disabled=off, own_disabled=own_off, ordered=False)
+        known = kept_trail(self.store)
+        return read_documents(roots, disabled=off, own_disabled=own_off, ordered=False, known=known)
 
     def _roots(self) -> tuple[list[Root], list[Issue]]:
         return workspace_roots(self.workspace, self.config, self._home, self.room)

@@ -38,12 +38,11 @@ REPORTS = "reports"
 MOST_REPORTS = 100
 REPORT_NAME = re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}-[0-9a-f]{4}\.json\Z")
 """The names of reports; nothing else in their folder is read or deleted."""
-SOURCE_GROUPS = ("workspace-local", "runtime-installed", "external-mounts")
-_TELLING = ("capabilities", "contract", "compatibility")
-"""What front matter must hold to say more than name and description do."""
-_DATA_THAT_MATTERS = "CASE WHEN {} THEN data END".format(
-    " OR ".join(f"instr(data, '\"{key}\"')" for key in _TELLING)
+_TELLS = " OR ".join(
+    f"instr(data, '\"{key}\"')" for key in ("capabilities", "contract", "compatibility")
 )
+"""Whether front matter says more than name and description do: so the catalogue has an index."""
+SOURCE_GROUPS = ("workspace-local", "runtime-installed", "external-mounts")
 
 
 CheckFiles = Callable[[Sequence[str], str], None]
@@ -92,10 +91,13 @@ class Resolver:
         self._config = config
         self._reports = room.below(REPORTS) if room is not None else None
         self._reliability = Reliability(workspace, is_kept=config.is_trusted)
-        self._pool: Pool | None = None
         self._rows: list[_Row] = []
+        """All included skills, hidden ones too."""
+        self._any_manual = False
+        """Whether only the user starts any of them."""
         self._version: tuple[int, ...] | None = None
-        self._offered: Pool | None = None
+        self._pools: dict[bool, Pool] = {}
+        """The candidates, with and without the skills that only the user starts."""
         self._discovery: dict[bool, tuple[list[SourceCount], dict[str, int]]] = {}
         """What was counted, with and without the skills that only the user starts."""
 
@@ -119,14 +121,13 @@ class Resolver:
         tables, issues = self._aliases(alias_file)
         history = self._reliability.history()
 
-        def run(pool: Pool) -> Resolution:
-            is_left_to_the_model = only is None and honours_the_switch(host)
-            offered = self._offered_pool() if is_left_to_the_model else pool
+        def run() -> Resolution:
+            is_whole = only is not None or not honours_the_switch(host) or not self._any_manual
             return resolve(
-                offered if only is None else self._among(only),
+                self._among(only) if only is not None else self._pool_for(is_whole),
                 requires,
                 query,
-                consumer=self._candidate(consumer, pool) if consumer is not None else None,
+                consumer=self._candidate(consumer) if consumer is not None else None,
                 mode=mode,
                 policy=policy,
                 aliases=tables,
@@ -137,23 +138,21 @@ class Resolver:
                 decide=decide,
                 divergence=divergence,
                 depth=depth,
-                facts=self._facts(history, issues, offered),
+                facts=self._facts(history, issues, is_whole),
             )
 
         with self._store.snapshot():
-            if self._pool is not None and self._version == self._store.version():
-                return run(self._pool)
+            if self._version == self._store.version():
+                return run()
         self._catch_up()
         with self._store.snapshot():
-            return run(self.pool())
+            self._read()
+            return run()
 
-    def _facts(self, history: History, issues: Sequence[Issue], offered: Pool) -> RunFacts:
+    def _facts(self, history: History, issues: Sequence[Issue], is_whole: bool) -> RunFacts:
         moment = moment_now()
-        is_whole = offered is self._pool
         if is_whole not in self._discovery:
-            self._discovery[is_whole] = self._counts(
-                self._rows if is_whole else self._offered_rows()
-            )
+            self._discovery[is_whole] = self._counts(self._rows_for(is_whole))
         sources, excluded = self._discovery[is_whole]
         warnings = [f"{one.path}:{one.line}: {one.message}" for one in issues]
         return RunFacts(
@@ -171,42 +170,40 @@ class Resolver:
         if self._version != self._store.version():
             catch_up(self._store)
 
-    def pool(self) -> Pool:
-        """All included skills, hidden ones too; read again when anybody has written."""
+    def _read(self) -> None:
+        """Read the included skills again if anybody has written."""
         version = self._store.version()
-        if self._pool is None or self._version != version:
+        if self._version != version:
             with without_garbage_collection():
                 self._rows = self._read_rows()
-                self._pool = self._pool_of(self._rows)
-            self._offered = None
+                self._any_manual = any(row.is_manual for row in self._rows)
+            self._pools = {}
             self._discovery = {}
             is_complete = is_caught_up(self._store)  # else somebody has just added a skill
             self._version = version if is_complete else None
-        return self._pool
 
     def _read_rows(self) -> "list[_Row]":
         rows = self._store.rows(
-            f"SELECT name, path, source, {_DATA_THAT_MATTERS}, manual,"
-            " key, prose, prose_distinct, label_distinct"
+            "SELECT name, path, source, manual, key, prose, prose_distinct, label_distinct"
             " FROM document JOIN skill_size USING (key)"
-            " WHERE +kind = 'skill' AND state IN ('active', 'shadowed')"  # most rows: no index
+            " WHERE kind = 'skill' AND state IN ('active', 'shadowed')"
         )
+        telling = dict(self._store.rows(f"SELECT key, data FROM document WHERE {_TELLS}"))
         with self._store.checked():
             return [
-                _Row(name, _folder(path), source, data, bool(manual), sizes)
-                for name, path, source, data, manual, *sizes in rows
+                _Row(name, _folder(path), source, telling.get(sizes[0]), bool(manual), sizes)
+                for name, path, source, manual, *sizes in rows
             ]
 
-    def _offered_pool(self) -> Pool:
-        """The pool without the skills that only the user starts."""
-        if self._offered is None:
-            offered = self._offered_rows()
-            is_whole = len(offered) == len(self._rows)
-            self._offered = self.pool() if is_whole else self._pool_of(offered)
-        return self._offered
+    def _pool_for(self, is_whole: bool) -> Pool:
+        """The candidates, with those that only the user starts or without them."""
+        if is_whole not in self._pools:
+            with without_garbage_collection():
+                self._pools[is_whole] = self._pool_of(self._rows_for(is_whole))
+        return self._pools[is_whole]
 
-    def _offered_rows(self) -> "list[_Row]":
-        return [row for row in self._rows if not row.is_manual]
+    def _rows_for(self, is_whole: bool) -> "list[_Row]":
+        return self._rows if is_whole else [row for row in self._rows if not row.is_manual]
 
     def _among(self, names: Collection[str]) -> Pool:
         """The candidates that have one of these names or ids."""
@@ -251,9 +248,11 @@ class Resolver:
     def candidate(self, wanted: str) -> Candidate:
         """The candidate with that name or id. Raises `NotFoundError`."""
         self._catch_up()
-        return self._candidate(wanted, self.pool())
+        self._read()
+        return self._candidate(wanted)
 
-    def _candidate(self, wanted: str, pool: Pool) -> Candidate:
+    def _candidate(self, wanted: str) -> Candidate:
+        pool = self._pool_for(True)
         for row in find_documents(self._store, "skill", wanted):
             if row.id in pool.places:
                 return pool.candidates[pool.places[row.id]]

@@ -6,11 +6,13 @@ A refresh with nothing to read is done with this module; the parsers and rules b
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from functools import cache, partial
 
 from metier.config import Config
 from metier.discover import (
+    Steps,
     discover,
+    is_unchanged,
     roots_for,
     roots_of_user,
     skill_root,
@@ -18,11 +20,14 @@ from metier.discover import (
     unmatched_patterns,
 )
 from metier.storage.room import Room
-from metier.values.files import Entry, Found, Origin, Reading, Root
+from metier.values.files import Entry, Found, Origin, Reading, Root, Trail
 from metier.values.outcomes import Issue
 
 READER_VERSION = "10"
-"""Raised whenever the same bytes would give another entry: every file is then read again."""
+"""Raised whenever the same bytes would give another entry: every file is then read again.
+
+Also when the same folders would give other files: a trail of before then no longer counts.
+"""
 
 
 def workspace_roots(
@@ -93,10 +98,12 @@ def read_documents(
     own_disabled: Iterable[str] = (),
     strict: bool = False,
     ordered: bool = True,
+    known: Trail | None = None,
 ) -> Reading:
     """What is on disk below `roots`, and how to read one file of it.
 
-    `own_disabled` switches off documents of an untrusted workspace only.
+    `own_disabled` switches off documents of an untrusted workspace only. Nothing is listed if
+    `known`, the trail of an earlier reading, says that it would be the same files as then.
     """
     roots = list(roots)
     off = frozenset(disabled)
@@ -106,7 +113,13 @@ def read_documents(
         disabled = own_off if found.origin == "untrusted" else off
         return _reader()(found, disabled=disabled, strict=strict)
 
-    return Reading(discover(roots, ordered=ordered), read, _fingerprint(roots, own_off))
+    fingerprint = _fingerprint(roots, own_off)
+    key = f"{fingerprint}\n{roots}"
+    if known is not None and known.key == key and is_unchanged(known):
+        return Reading([], read, fingerprint, followed=known)
+    steps = Steps()
+    found = discover(roots, ordered=ordered, steps=steps)
+    return Reading(found, read, fingerprint, partial(steps.trail, key, len(found)))
 
 
 @cache

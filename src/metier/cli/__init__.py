@@ -12,6 +12,7 @@ import click
 from metier import __version__
 from metier.cli.options import shared_options
 from metier.cli.usage import usage_message
+from metier.core.collector import without_garbage_collection
 from metier.core.nearest import nearest
 from metier.core.paths import is_utf8
 from metier.core.text import printable
@@ -80,7 +81,7 @@ class _LazyGroup(click.Group):
         entry = COMMANDS.get(cmd_name)
         if entry is None:
             return None
-        with _arrays_on_one_thread():
+        with _arrays_on_one_thread(), without_garbage_collection():
             command: click.Command = import_module(f"metier.cli.{entry.module}").command
         return command
 

@@ -22,6 +22,7 @@ from metier.cli.resolve_view import (
     without,
 )
 from metier.cli.session import Session, complete_names, metier_command, run_called
+from metier.core.collector import without_garbage_collection
 from metier.errors import InvalidDocumentError, NotFoundError, UsageError
 from metier.resolve.engine import DEPTH
 from metier.resolve.missing import DECISIONS, Decision, settle_missing
@@ -97,7 +98,7 @@ def command(
     code 1 when a required capability stays open, 3 when a decision is needed: --decision gives
     one, --ask asks for it.
     """
-    with session.catalog() as catalog:
+    with without_garbage_collection(), session.catalog() as catalog:
         if run_id is not None:
             new = (query, requires, consumer, mode, policies, alias_file, host)
             _refuse_a_new_question(*new, ask, no_divergence, full_report)

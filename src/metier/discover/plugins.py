@@ -12,6 +12,7 @@ from typing import Any
 from metier.core.coerce import mapping_of
 from metier.core.names import is_capability_name, slug
 from metier.core.paths import is_inside
+from metier.discover.trail import Steps
 from metier.storage.room import read_regular
 from metier.values.files import Found, Root
 
@@ -26,14 +27,16 @@ INSTALLED = "claude-plugins"
 class Plugins:
     """The plugins below one root."""
 
-    def __init__(self, root: Root) -> None:
+    def __init__(self, root: Root, steps: Steps) -> None:
         self._root = root
+        self._steps = steps
         self._names: dict[str, str] = {}
         """By folder, relative to the root."""
 
     def meet(self, marker: str, shown: str) -> None:
         """Note the folder `shown` as a plugin, if its `marker` holds a manifest."""
         manifest = os.path.join(marker, _MANIFEST)
+        self._steps.paths.append(manifest)
         if os.path.lexists(manifest):
             own = "" if self._root.label == INSTALLED else slug(os.path.basename(shown))
             self._names[os.path.relpath(shown, self._root.path)] = _name_in(manifest) or own
@@ -51,7 +54,7 @@ class Plugins:
 
     def _current(self, found: list[Found]) -> list[Found]:
         """Without versions that Claude Code has kept beside the one that it loads."""
-        versions = _installed(self._root.path)
+        versions = self._installed()
         plugins = {os.path.dirname(version) for version in versions}
         return [
             one
@@ -59,6 +62,17 @@ class Plugins:
             if not any(is_inside(one.file, plugin) for plugin in plugins)
             or any(is_inside(one.file, version) for version in versions)
         ]
+
+    def _installed(self) -> set[str]:
+        """The folders of the versions that Claude Code loads, as it notes them beside its cache."""
+        cache = self._root.path
+        noted = os.path.join(os.path.dirname(cache), _NOTED)
+        self._steps.paths.append(noted)
+        plugins = mapping_of(_read(noted).get("plugins"))
+        entries = [one for value in plugins.values() for one in _entries(value)]
+        paths = [path for one in entries if isinstance(path := one.get("installPath"), str)]
+        real = set(map(self._steps.follow, paths))
+        return {path for path in real if is_inside(path, cache)} - {cache}
 
     def _plugin_of(self, path: str) -> str:
         """The plugin that a file belongs to: the innermost around it, up to a hidden folder."""
@@ -78,14 +92,6 @@ def _name_in(manifest: str) -> str:
     """The name that a manifest gives; empty when it gives none that can be used."""
     name = _read(manifest).get("name")
     return name if isinstance(name, str) and is_capability_name(name) else ""
-
-
-def _installed(cache: str) -> set[str]:
-    """The folders of the versions that Claude Code loads, as it notes them beside its cache."""
-    plugins = mapping_of(_read(os.path.join(os.path.dirname(cache), _NOTED)).get("plugins"))
-    entries = [one for value in plugins.values() for one in _entries(value)]
-    paths = [path for one in entries if isinstance(path := one.get("installPath"), str)]
-    return {real for path in paths if is_inside(real := os.path.realpath(path), cache)} - {cache}
 
 
 def _entries(value: Any) -> list[dict[str, Any]]:

@@ -15,12 +15,11 @@ from operator import itemgetter
 from metier.core.paths import is_inside, is_markdown, is_utf8, without_md
 from metier.discover.hosts import PROJECT_HOSTS, USER_HOSTS
 from metier.discover.plugins import PLUGIN_FOLDER, Plugins
+from metier.discover.skill_folders import SKILL_NAMES, holds_skill, is_own_skill_folder
+from metier.discover.trail import Steps
 from metier.values.files import UNTRUSTED_RANK, Found, Kind, Origin, Root
 from metier.workspace import MARKS, is_root
 
-SKILL_NAMES = frozenset(
-    stem + suffix for stem in ("SKILL", "skill") for suffix in (".md", ".MD", ".Md", ".mD")
-)
 _BY_CLAIM = sorted(SKILL_NAMES, key=lambda name: (name != "SKILL.md", name))
 """The first of these that a folder holds counts."""
 SUFFIXES: dict[Kind, tuple[str, ...]] = {
@@ -53,12 +52,16 @@ NO_CARDS = frozenset({"README.md", "AGENTS.md", "SYSTEM_ARCHITECTURE.md"})
 """Files among the cards that are none: what is always there, and what is read on request."""
 
 
-def discover(roots: Iterable[Root], *, ordered: bool = True) -> list[Found]:
+def discover(
+    roots: Iterable[Root], *, ordered: bool = True, steps: Steps | None = None
+) -> list[Found]:
     """Every file below `roots`, by source order, then bytewise by path; each file once.
 
     Without `ordered` the files come as they are met: enough to see whether anything changed.
+    `steps` is told what was looked at.
     """
-    walks = [_Walk(root) for root in sorted(roots, key=lambda root: root.rank)]
+    steps = steps or Steps()
+    walks = [_Walk(root, steps) for root in sorted(roots, key=lambda root: root.rank)]
     lists = [found for walk in walks if (found := walk.run())]
     found = lists[0] if len(lists) == 1 else list(chain.from_iterable(lists))
     may_repeat = len(lists) > 1 or any(walk.met_links for walk in walks)
@@ -89,8 +92,9 @@ def _once(found: list[Found]) -> list[Found]:
 class _Walk:
     """One root: what was found below it so far."""
 
-    def __init__(self, root: Root) -> None:
+    def __init__(self, root: Root, steps: Steps) -> None:
         self._root = root
+        self._steps = steps
         self._kind = root.kind
         self._prefix = root.prefix
         self._origin: Origin = root.origin
@@ -104,7 +108,7 @@ class _Walk:
         self._visited: list[str] = []
         self._bounds = [root.boundary]
         """What links may lead to: the boundary, and the linked folders that are the user's."""
-        self._plugins = Plugins(root)
+        self._plugins = Plugins(root, steps)
 
     def run(self) -> list[Found]:
         is_deep = self._root.kind == "skill" and not self._root.only
@@ -115,6 +119,7 @@ class _Walk:
         self._descend(self._root.path)
         while self._linked_folders:
             self._follow(sorted(self._linked_folders))
+        self._steps.paths += self._visited
         return self._plugins.named(self._one_of_a_folder())
 
     def _one_of_a_folder(self) -> list[Found]:
@@ -134,6 +139,7 @@ class _Walk:
 
     def folder(self) -> list[Found]:
         """The files directly in the root that have a suffix of its kind, or the one wanted."""
+        self._steps.paths.append(self._root.path)
         if not os.path.isdir(self._root.path):
             return []
         if not is_inside(self._root.path, self._root.boundary):
@@ -147,6 +153,7 @@ class _Walk:
                     if self._is_wanted(entry.name):
                         self._meet(entry, entry.path)
         except OSError as error:
+            self._steps.is_certain = False
             detail = f"cannot be listed: {error.strerror}"
             self._refuse(self._root.path, "unreadable", "IO201", detail)
         return self._found
@@ -169,6 +176,7 @@ class _Walk:
             try:
                 inside = self._look(os.scandir(folder), top, shown_as)
             except OSError as error:
+                self._steps.is_certain &= isinstance(error, FileNotFoundError)
                 self._refuse(folder, "unreadable", "IO201", f"cannot be listed: {error.strerror}")
             else:
                 stack += [(one, self._origin) for one in inside]
@@ -222,6 +230,7 @@ class _Walk:
     def _is_below_another_root(self, folder: str) -> bool:
         """The same of a folder that was not walked to."""
         while self._root.origin == "workspace" and is_inside(folder, self._root.boundary):
+            self._steps.paths.append(folder)
             if folder != self._root.boundary and is_root(folder):
                 return True
             if folder == self._root.boundary:
@@ -235,7 +244,7 @@ class _Walk:
         self._linked_folders = []
         visited = set(self._visited)
         for link in links:
-            target = os.path.realpath(link)
+            target = self._steps.follow(link)
             if not os.path.isdir(target):
                 continue
             if not self._may_enter(link, target):
@@ -256,7 +265,10 @@ class _Walk:
         if self._is_within_bounds(target):
             return True
         is_users = self._root.origin == "user" and os.path.dirname(link) == self._root.path
-        if not is_users or is_inside(self._root.path, target) or not _is_own_skill_folder(target):
+        if not is_users or is_inside(self._root.path, target):
+            return False
+        self._steps.look_below(target)
+        if not is_own_skill_folder(target):
             return False
         self._bounds.append(target)
         return True
@@ -267,7 +279,7 @@ class _Walk:
     def _may_hold_skills(self, link: str) -> bool:
         """Only a link that somebody meant as a skill is worth a word."""
         parts = self._place(link)[0].split("/")
-        return "skills" in parts or _holds_skill(link)
+        return "skills" in parts or holds_skill(link)
 
     def _meet(self, entry: "os.DirEntry[str]", shown: str) -> None:
         """Note one file, or why it cannot be read."""
@@ -275,13 +287,15 @@ class _Walk:
             if entry.is_symlink():
                 self._meet_link(entry.path, shown)
             else:
+                self._steps.paths.append(entry.path)
                 self._note(entry.path, shown, entry.stat(follow_symlinks=False))
         except OSError as error:
+            self._steps.is_certain = False
             self._refuse(shown, "unreadable", "IO201", f"cannot be read: {error.strerror}")
 
     def _meet_link(self, link: str, shown: str) -> None:
         self.met_links = True
-        target = os.path.realpath(link)
+        target = self._steps.follow(link)
         if not self._is_within_bounds(target):
             self._refuse_outside(shown, target)
         elif is_utf8(target):
@@ -359,23 +373,6 @@ class _Walk:
                 if folder in slashed:
                     return label, rank
         return self._own_source
-
-
-def _holds_skill(folder: str) -> bool:
-    return any(os.path.lexists(os.path.join(folder, name)) for name in SKILL_NAMES)
-
-
-def _is_own_skill_folder(folder: str) -> bool:
-    """Whether it belongs to the current user and holds a skill, or folders that hold one."""
-    try:
-        if not hasattr(os, "getuid") or os.stat(folder).st_uid != os.getuid():
-            return False
-        with os.scandir(folder) as entries:
-            return _holds_skill(folder) or any(
-                _holds_skill(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)
-            )
-    except OSError:
-        return False
 
 
 def _readable(path: str) -> str:

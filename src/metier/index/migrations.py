@@ -148,4 +148,34 @@ MIGRATIONS: tuple[Migration, ...] = (
             "DELETE FROM setting",  # not built any more: all is read again
         ),
     ),
+    Migration(
+        "what a walk went by",
+        (
+            """
+            CREATE TABLE trail (
+                key TEXT NOT NULL,
+                found INTEGER NOT NULL,
+                paths TEXT NOT NULL,
+                stamps BLOB NOT NULL,
+                absent TEXT NOT NULL,
+                links TEXT NOT NULL
+            )
+            """,
+        ),
+    ),
+    Migration(
+        "what a resolution asks of every skill, side by side",
+        (
+            "DROP INDEX document_by_state",
+            """
+            CREATE INDEX document_by_state
+            ON document (kind, state, name, path, source, manual)
+            """,
+            """
+            CREATE INDEX document_that_tells ON document (key)
+            WHERE instr(data, '"capabilities"') OR instr(data, '"contract"')
+                OR instr(data, '"compatibility"')
+            """,
+        ),
+    ),
 )

@@ -14,6 +14,7 @@ from metier.index.cards import CardRows
 from metier.index.postings import Postings
 from metier.index.settle import settle
 from metier.index.store import Store
+from metier.index.trail import keep_trail
 from metier.storage.database import MEANINGLESS
 from metier.values.files import KINDS, Entry, Found, Kind, Reading
 from metier.values.outcomes import Changes, Issue
@@ -70,15 +71,21 @@ def _refresh(
     version = store.data_version()
     started = time.time_ns()
     reading = read()
+    if reading.followed is not None:
+        return _changes(store, kinds, unchanged=reading.followed.found)
     lines = _lines(reading.found)
     known = _Listing(store, kinds)
     is_built = store.setting("counts") != ""
     if is_built and known.reader == reading.fingerprint and known.text == _LINE_END.join(lines):
+        if reading.trail is not None and (trail := reading.trail(started)) is not None:
+            keep_trail(store, trail, version)
         return _changes(store, kinds, unchanged=len(lines))
     with store.transaction() as connection:
         if store.data_version() != version:
             started = time.time_ns()
             reading = read()
+            if reading.followed is not None:
+                return _changes(store, kinds, unchanged=reading.followed.found)
             lines = _lines(reading.found)
             known = _Listing(store, kinds)
         update = _Update(connection, reading, lines, known, started)
@@ -185,6 +192,7 @@ class _Update:
         settle(self._connection, self._groups)
         self._cards.write()
         self._remember("reader", self._reading.fingerprint)
+        self._connection.execute("DELETE FROM trail")
         self._connection.execute("DELETE FROM listing")
         listing = _LINE_END.join([*self._final_lines(), *self._known.others])
         self._connection.execute("INSERT INTO listing VALUES (?)", (listing,))

@@ -2,7 +2,8 @@
 
 import os
 import sqlite3
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import ClassVar, Self
 
 from metier.errors import DamagedError
@@ -58,6 +59,16 @@ class Store(Database):
     def version(self) -> tuple[int, ...]:
         """Changes with everything that is written, here or by another process."""
         return *self._mark, self.data_version(), self.connection.total_changes
+
+    @contextmanager
+    def without_waiting(self) -> Iterator[None]:
+        """While the block lasts, `transaction` raises `StoreError` when somebody is writing."""
+        (before,) = self.rows("PRAGMA busy_timeout")[0]
+        self.rows("PRAGMA busy_timeout = 0")
+        try:
+            yield
+        finally:
+            self.rows(f"PRAGMA busy_timeout = {before}")
 
     def setting(self, name: str) -> str:
         found = self.rows("SELECT value FROM setting WHERE name = ?", (name,))

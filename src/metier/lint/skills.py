@@ -119,16 +119,15 @@ def _shortened(name: str) -> str:
 
 
 def _check_description(skill: Skill, found: _Findings) -> None:
-    description = skill.description
-    size = len(description)
+    description, routing_text = skill.description, skill.routing_text
+    size, together = len(description), len(routing_text)
     if size > LONGEST_DESCRIPTION:
         message = f"the description has {size} characters, the limit is {LONGEST_DESCRIPTION}"
         found.add("SK305", message, ("description",), "hosts cut or drop it: keep what and when")
-    elif _useful_size(skill.routing_text) < SHORTEST_USEFUL_DESCRIPTION:
+    elif _is_too_short(routing_text):
         message = f"the description has only {size} characters"
         found.add("SK306", message, ("description",), "say what the skill does and when to use it")
-    together = len(skill.routing_text)
-    if skill.when_to_use and together > LONGEST_ROUTING_TEXT:
+    if together > LONGEST_ROUTING_TEXT and skill.when_to_use:
         message = f"description and when_to_use have {together} characters together"
         hint = f"Claude Code shows the first {LONGEST_ROUTING_TEXT}: keep what and when"
         found.add("SK305", message, ("when_to_use",), hint)
@@ -137,8 +136,11 @@ def _check_description(skill: Skill, found: _Findings) -> None:
         found.add("SK314", message, ("description",), "some hosts refuse it: write it in words")
 
 
-def _useful_size(text: str) -> int:
-    return len(text) if text.isascii() else sum(2 if is_cjk(char) else 1 for char in text)
+def _is_too_short(text: str) -> bool:
+    """A character of Chinese, Japanese or Korean says as much as two others."""
+    if len(text) >= SHORTEST_USEFUL_DESCRIPTION:
+        return False
+    return sum(2 if is_cjk(char) else 1 for char in text) < SHORTEST_USEFUL_DESCRIPTION
 
 
 def _check_types(matter: Matter, found: _Findings) -> None:

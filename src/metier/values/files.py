@@ -132,6 +132,23 @@ class Entry(NamedTuple):
         return getattr(self.document, "words", frozenset())
 
 
+class Trail(NamedTuple):
+    """What walks went by, as it was then: while it stays so, they would find the same."""
+
+    key: str
+    """What was walked for."""
+    found: int
+    """How many files were found."""
+    paths: Sequence[str]
+    """Folders and files that were there."""
+    stamps: bytes
+    """When each was last changed, and its inode."""
+    absent: Sequence[str]
+    """Places where nothing was."""
+    links: dict[str, str]
+    """Where each link led to."""
+
+
 class Reading(NamedTuple):
     """Files on disk, and how to read one of them. Nothing has been read yet."""
 
@@ -139,3 +156,7 @@ class Reading(NamedTuple):
     read: Callable[[Found], Entry]
     fingerprint: str = ""
     """Changes when every file has to be read again: other settings, another parser."""
+    trail: Callable[[int], Trail | None] | None = None
+    """What was gone by, given the moment when that began; None when it cannot be relied on."""
+    followed: Trail | None = None
+    """The trail that was found unchanged; then nothing was listed."""

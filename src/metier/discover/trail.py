@@ -1,0 +1,85 @@
+"""What a walk went by: while none of it has changed, another walk would find the same.
+
+A folder that was neither added to nor taken from has the change time that it had, and so has a
+file that nobody wrote to. To ask for those takes half as long as to list every folder.
+"""
+
+import os
+from array import array
+from collections.abc import Iterable
+from itertools import chain
+from operator import attrgetter
+
+from metier.values.files import Trail
+
+_FRESH_NS = 2_000_000_000
+"""What changed this shortly before a walk may change again within one tick of its clock."""
+_AT_ONCE = 500
+"""How many paths are looked at before the next check whether one has changed."""
+_stamp = attrgetter("st_ctime_ns", "st_ino")
+"""When something was last changed, in whichever way, and which file it is."""
+_STAMP_SIZE = 16
+
+
+class Steps:
+    """What walks have looked at so far."""
+
+    def __init__(self) -> None:
+        self.paths: list[str] = []
+        """Folders that were listed, files that were met, places where something may appear."""
+        self.links: dict[str, str] = {}
+        """Where each link led to."""
+        self.is_certain = os.name == "posix"
+        """Whether change times say all; other systems keep them differently."""
+
+    def follow(self, link: str) -> str:
+        """The place that a link leads to."""
+        target = self.links[link] = os.path.realpath(link)
+        self.paths.append(target)
+        return target
+
+    def look_below(self, folder: str) -> None:
+        """Note the folders directly in one."""
+        try:
+            with os.scandir(folder) as entries:
+                self.paths += [one.path for one in entries if one.is_dir(follow_symlinks=False)]
+        except OSError:
+            self.is_certain = False
+
+    def trail(self, key: str, found: int, started: int) -> Trail | None:
+        """The trail of walks that began at `started`; None when it cannot be relied on.
+
+        `key` says what was walked for, `found` how many files there are.
+        """
+        if not self.is_certain:
+            return None
+        there: list[str] = []
+        absent: list[str] = []
+        for path in dict.fromkeys(self.paths):
+            (there if os.path.exists(path) else absent).append(path)
+        try:
+            stamps = _stamps(there)
+            trail = Trail(key, found, there, stamps.tobytes(), absent, self.links)
+            "".join((*there, *absent, *self.links, *self.links.values())).encode()
+        except (OSError, OverflowError, UnicodeEncodeError):
+            return None
+        return trail if max(stamps[::2], default=0) < started - _FRESH_NS else None
+
+
+def is_unchanged(trail: Trail) -> bool:
+    """Whether all that walks went by is as it was then."""
+    try:
+        for start in range(0, len(trail.paths), _AT_ONCE):
+            end = start + _AT_ONCE
+            stamps = _stamps(trail.paths[start:end]).tobytes()
+            if stamps != trail.stamps[start * _STAMP_SIZE : end * _STAMP_SIZE]:
+                return False
+    except (OSError, OverflowError):
+        return False
+    return not any(map(os.path.exists, trail.absent)) and all(
+        os.path.realpath(link) == target for link, target in trail.links.items()
+    )
+
+
+def _stamps(paths: Iterable[str]) -> "array[int]":
+    return array("q", chain.from_iterable(map(_stamp, map(os.stat, paths))))

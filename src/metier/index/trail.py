@@ -1,0 +1,35 @@
+"""The trail of the walk that the catalogue was last compared with."""
+
+import json
+from contextlib import suppress
+
+from metier.errors import StoreError
+from metier.index.store import Store
+from metier.values.files import Trail
+
+_END = "\0"
+
+
+def kept_trail(store: Store) -> Trail | None:
+    """The trail that leads to what the catalogue holds, if one is kept."""
+    rows = store.rows("SELECT key, found, paths, stamps, absent, links FROM trail")
+    if not rows or not store.setting("counts"):
+        return None
+    key, found, paths, stamps, absent, links = rows[0]
+    with store.checked():
+        return Trail(key, found, paths.split(_END), stamps, json.loads(absent), json.loads(links))
+
+
+def keep_trail(store: Store, trail: Trail, version: int) -> None:
+    """Keep a trail unless somebody is writing, or has since the catalogue had `version`.
+
+    Where nothing can be written nothing is lost: without a trail the next refresh walks.
+    """
+    row = (
+        *(trail.key, trail.found, _END.join(trail.paths), trail.stamps),
+        *(json.dumps(trail.absent), json.dumps(trail.links)),
+    )
+    with suppress(StoreError), store.without_waiting(), store.transaction() as connection:
+        if store.data_version() == version:
+            connection.execute("DELETE FROM trail")
+            connection.execute("INSERT INTO trail VALUES (?, ?, ?, ?, ?, ?)", row)
