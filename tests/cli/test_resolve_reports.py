@@ -123,7 +123,7 @@ def test_the_verdict_on_a_provider_names_the_requirement_that_nobody_provides(
     assert table.verdict("spare") == "selected: no other candidate is left"
 
 
-def test_the_verdict_on_anybody_else_names_nothing_more(
+def test_the_verdict_on_one_that_is_cut_names_what_it_lacks_too(
     workspace: Workspace, metier: Metier
 ) -> None:
     workspace.skill("one", extra=contract("DCI/1 P(one)"))
@@ -131,7 +131,8 @@ def test_the_verdict_on_anybody_else_names_nothing_more(
     strict = ("--mode", "strict", "--no-divergence", "--policy", "max-candidates=1")
     assert (
         metier("resolve", "-r", "one", *strict).verdict("late")
-        == "ranks below the 1 that max-candidates keeps"
+        == "dependency-unresolved: nobody provides nowhere;"
+        " ranks below the 1 that max-candidates keeps"
     )
 
 
@@ -165,3 +166,52 @@ def test_a_probe_sees_no_number_of_threads_whoever_has_set_it(
     )
     (probe,) = json.loads(finished.stdout)["diagnostics"]["probes"]
     assert (probe["passed"], probe["output"]) == (True, "None\n")
+
+
+def test_two_skills_meet_what_a_provider_requires_and_the_tree_says_who_does_what(
+    workspace: Workspace, metier: Metier
+) -> None:
+    workspace.skill("report", extra=contract("DCI/1 P(make-report) R(web-search,sql-query)"))
+    workspace.skill("web", extra=contract("DCI/1 P(web-search)"))
+    workspace.skill("sql", extra=contract("DCI/1 P(sql-query)"))
+    seen = metier("resolve", "-r", "make-report", "--mode", "strict", "--no-divergence")
+    assert (seen.code, seen.out.splitlines()[0]) == (0, "make-report: report (exact)")
+    assert seen.err.splitlines()[1:4] == [
+        "report requires web-search, sql-query",
+        "├ web-search ← web",
+        "└ sql-query ← sql",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("others", "reason"),
+    [
+        ({}, "nobody provides sql-query"),
+        (
+            {"sql": "P(sql-query) R(nowhere)"},
+            "sql-query is open: sql would provide it,"
+            " but is rejected: dependency-unresolved (nowhere)",
+        ),
+        (
+            {"sql": "P(sql-query) Pol(min-total-score=1)"},
+            "sql-query is open: sql would provide it, but is rejected: below-min-total-score",
+        ),
+        (
+            {f"sql{n}": "P(sql-query) R(nowhere)" for n in range(3)},
+            "would provide it, but is rejected: dependency-unresolved (nowhere),"
+            " and so are 2 others",
+        ),
+    ],
+    ids=["nobody", "lacks", "gate", "several"],
+)
+def test_the_verdict_says_why_a_requirement_of_a_provider_stays_open(
+    others: dict[str, str], reason: str, workspace: Workspace, metier: Metier
+) -> None:
+    workspace.skill("report", extra=contract("DCI/1 P(make-report) R(web-search,sql-query)"))
+    workspace.skill("web", extra=contract("DCI/1 P(web-search)"))
+    for name, clauses in others.items():
+        workspace.skill(name, extra=contract(f"DCI/1 {clauses}"))
+    seen = metier("resolve", "-r", "make-report", "--mode", "strict", "--no-divergence")
+    assert seen.code == 1
+    assert seen.verdict("report").startswith("dependency-unresolved: ")
+    assert seen.verdict("report").endswith(reason)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from metier.catalog import Catalog
+from metier.cli.dependency_view import name_of
 from metier.cli.layout import one_line
 from metier.cli.resolve_view import (
     Found,
@@ -11,7 +12,6 @@ from metier.cli.resolve_view import (
     Row,
     delta,
     matches_of,
-    name_of,
     shown_rows,
 )
 from metier.core.nearest import nearest

@@ -16,7 +16,7 @@ from metier.resolve.choice import REASONS, TIE_BREAKS, Verdicts, deciding_step, 
 from metier.resolve.matching import RESOLVING, Match
 from metier.resolve.missing import Outcome
 from metier.resolve.pool import Pool
-from metier.resolve.results import Dependency, OptionalMatch, ProbeResult
+from metier.resolve.results import Dependency, Lack, OptionalMatch, ProbeResult
 from metier.resolve.runtimes import compatibility
 from metier.resolve.scores import Mask, Question, Scores
 from metier.resolve.scoring import MATCH_SCORES
@@ -79,6 +79,8 @@ class Resolution:
     pool: Pool = field(repr=False)
     verdicts: Verdicts = field(repr=False)
     """Rejections after the gates."""
+    lacking: Mapping[int, Lack] = field(repr=False)
+    """What keeps candidates from being chosen in strict that require it; by place."""
     cleared: tuple[int, ...] = field(repr=False)
     """Places of flagged candidates whose probes have passed."""
     ranked: tuple[int, ...] = field(repr=False)
@@ -270,9 +272,10 @@ def _row(run: Resolution, place: int, below: int | None) -> dict[str, Any]:
     if run.policy.selection_mode == "cover":
         row["S_contract_of_resolved"] = float(scores.resolved_contract[place])
         row["S_total_final_of_resolved"] = float(scores.final_of_resolved[place])
-    left_open = run.verdicts.left_open(place)
-    if left_open:
-        row["unresolved_dependencies"] = list(left_open)
+    lack = run.lacking.get(place)
+    if lack is not None:
+        row["unresolved_dependencies"] = list(lack.open)
+        row["dependency"] = lack.tree.to_json()
     problem = candidate.refused_in(run.question.mode)
     if problem:
         row["contract_problem"] = problem
