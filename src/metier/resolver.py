@@ -15,7 +15,7 @@ from metier.core.invocation import honours_the_switch
 from metier.core.names import canonical_id
 from metier.core.nearest import nearest, nearest_name
 from metier.errors import NotFoundError, UsageError
-from metier.index.documents import find_documents, names_of
+from metier.index.documents import find_documents, folder_of, manual_providers, names_of
 from metier.index.stems import LABEL, PROSE, catch_up, is_caught_up, stem_postings
 from metier.index.store import Store
 from metier.parse.candidates import candidate_of
@@ -122,7 +122,7 @@ class Resolver:
         def run(pool: Pool) -> Resolution:
             is_left_to_the_model = only is None and honours_the_switch(host)
             offered = self._offered_pool() if is_left_to_the_model else pool
-            return resolve(
+            made = resolve(
                 offered if only is None else self._among(only),
                 requires,
                 query,
@@ -139,6 +139,9 @@ class Resolver:
                 depth=depth,
                 facts=self._facts(history, issues, offered),
             )
+            if offered is pool:
+                return made
+            return made.with_disabled(partial(manual_providers, self._store))
 
         with self._store.snapshot():
             if self._pool is not None and self._version == self._store.version():
@@ -193,7 +196,7 @@ class Resolver:
         )
         with self._store.checked():
             return [
-                _Row(name, _folder(path), source, data, bool(manual), sizes)
+                _Row(name, folder_of(path), source, data, bool(manual), sizes)
                 for name, path, source, data, manual, *sizes in rows
             ]
 
@@ -387,7 +390,3 @@ class Resolver:
 
 def _bytes(text: str) -> bytes:
     return f"{text}\n".encode(errors="backslashreplace")
-
-
-def _folder(path: str) -> str:
-    return path.rpartition("/")[0] or "."

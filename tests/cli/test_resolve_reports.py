@@ -215,3 +215,51 @@ def test_the_verdict_says_why_a_requirement_of_a_provider_stays_open(
     assert seen.code == 1
     assert seen.verdict("report").startswith("dependency-unresolved: ")
     assert seen.verdict("report").endswith(reason)
+
+
+# A skill that only the user starts
+
+BY_HAND = "disable-model-invocation: true"
+DISABLED = "dep provides it, but is disabled (disable-model-invocation)"
+
+
+@pytest.mark.parametrize("others", [(), ("other",)], ids=["alone", "among others"])
+def test_a_provider_that_only_the_user_starts_is_named_and_nothing_else_is_suggested(
+    others: tuple[str, ...], workspace: Workspace, metier: Metier
+) -> None:
+    workspace.skill("dep", extra=f"{contract('DCI/1 P(quokka-deploy)')}\n{BY_HAND}")
+    for name in others:
+        workspace.skill(name)
+    seen = metier("resolve", "-r", "quokka-deploy")
+    assert seen.out.splitlines()[0] == f"quokka-deploy: {DISABLED}"
+    assert f"hint: 'quokka-deploy': {DISABLED}; start it yourself" in seen.err
+    for absurd in ("did you mean", "no skill has these words", "there are no skills"):
+        assert absurd not in seen.err
+    report = metier("resolve", "-r", "quokka-deploy", "--json").data
+    assert report["diagnostics"]["disabled_providers"] == [
+        {
+            "capability": "quokka-deploy",
+            "provider": "dep::skills/dep",
+            "reason": "disable-model-invocation",
+        }
+    ]
+
+
+def test_a_requirement_of_a_provider_names_who_only_the_user_starts(
+    workspace: Workspace, metier: Metier
+) -> None:
+    workspace.skill("top", extra=contract("DCI/1 P(one) R(quokka-deploy)"))
+    workspace.skill("dep", extra=f"{contract('DCI/1 P(quokka-deploy)')}\n{BY_HAND}")
+    seen = metier("resolve", "-r", "one", "--mode", "strict")
+    assert seen.verdict("top") == f"dependency-unresolved: quokka-deploy is open: {DISABLED}"
+    assert f"└ quokka-deploy is open: {DISABLED}" in metier("resolve", "-r", "one").err
+
+
+def test_nobody_disabled_is_named_where_the_capability_is_provided(
+    workspace: Workspace, metier: Metier
+) -> None:
+    workspace.skill("dep", extra=f"{contract('DCI/1 P(quokka-deploy)')}\n{BY_HAND}")
+    workspace.skill("other", extra=contract("DCI/1 P(quokka-deploy)"))
+    report = metier("resolve", "-r", "quokka-deploy", "--json").data
+    assert report["selected"] == ["other::skills/other"]
+    assert "disabled_providers" not in report["diagnostics"]

@@ -9,7 +9,12 @@ from typing import Any
 
 import click
 
-from metier.cli.dependency_view import dependency_lines, name_of, why_open
+from metier.cli.dependency_view import (
+    dependency_lines,
+    disabled_provider,
+    name_of,
+    why_open,
+)
 from metier.cli.layout import bar, one_line, packed, wrapped
 from metier.cli.session import Session, counted
 from metier.core.names import is_capability_name
@@ -115,6 +120,9 @@ def _answer(capability: str, matching: Found, report: Report) -> str:
         return f"{_named(passed)} does, but was not chosen: try --policy {policy}"
     if found:
         return f"{_named(found)} would, but {_main_rejection(found[0][0], report)}"
+    disabled = disabled_provider(capability, report)
+    if disabled:
+        return disabled
     if matching:
         return f"{_matched(*matching[0])} would, but strict takes only exact and alias matches"
     if not is_capability_name(capability):
@@ -273,7 +281,7 @@ def _rejection(code: str, row: Row, report: Report) -> str:
         "runtime-incompatible": f"it does not list {report['host_runtime']}",
         "contract-inflated": f"claims more than it describes{delta(row, report)}",
         "probe-failed": ", ".join(_failed_probes(row, report)),
-        "dependency-unresolved": why_open(row),
+        "dependency-unresolved": why_open(row, report),
     }
     return f"{code}: {details.get(code) or _NOT_MET.get(code, '')}"
 

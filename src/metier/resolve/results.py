@@ -69,6 +69,10 @@ class Dependency(NamedTuple):
     def is_resolved(self) -> bool:
         return not self.unresolved and all(one.is_resolved for one in self.below)
 
+    def all_unresolved(self) -> list[str]:
+        """What is unresolved here and further below."""
+        return [*self.unresolved, *(name for one in self.below for name in one.all_unresolved())]
+
     def to_json(self) -> dict[str, Any]:
         node: dict[str, Any] = {
             "provider": self.provider,
