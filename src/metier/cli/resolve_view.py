@@ -112,7 +112,8 @@ def _answer(capability: str, matching: Found, report: Report) -> str:
     found = [(row, one) for row, one in matching if one["resolved"]]
     by_chosen = [_matched(row, one) for row, one in found if row["id"] in chosen]
     if by_chosen:
-        return ", ".join(by_chosen)
+        names = ", ".join(by_chosen)
+        return names if report["selected"] else f"{names} would, but nothing is selected"
     passed = [(row, one) for row, one in found if row["rank"]]
     if passed:
         is_cover = report["selection_mode"] == "cover"
