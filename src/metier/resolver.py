@@ -15,7 +15,7 @@ from metier.core.invocation import honours_the_switch
 from metier.core.names import canonical_id
 from metier.core.nearest import nearest, nearest_name
 from metier.errors import NotFoundError, UsageError
-from metier.index.documents import find_documents, names_of
+from metier.index.documents import find_documents, folder_of, manual_providers, names_of
 from metier.index.stems import LABEL, PROSE, catch_up, is_caught_up, stem_postings
 from metier.index.store import Store
 from metier.parse.candidates import candidate_of
@@ -123,7 +123,7 @@ class Resolver:
 
         def run() -> Resolution:
             is_whole = only is not None or not honours_the_switch(host) or not self._any_manual
-            return resolve(
+            made = resolve(
                 self._among(only) if only is not None else self._pool_for(is_whole),
                 requires,
                 query,
@@ -140,6 +140,9 @@ class Resolver:
                 depth=depth,
                 facts=self._facts(history, issues, is_whole),
             )
+            if is_whole:
+                return made
+            return made.with_disabled(partial(manual_providers, self._store))
 
         with self._store.snapshot():
             if self._version == self._store.version():
@@ -191,7 +194,7 @@ class Resolver:
         telling = dict(self._store.rows(f"SELECT key, data FROM document WHERE {_TELLS}"))
         with self._store.checked():
             return [
-                _Row(name, _folder(path), source, telling.get(sizes[0]), bool(manual), sizes)
+                _Row(name, folder_of(path), source, telling.get(sizes[0]), bool(manual), sizes)
                 for name, path, source, manual, *sizes in rows
             ]
 
@@ -386,7 +389,3 @@ class Resolver:
 
 def _bytes(text: str) -> bytes:
     return f"{text}\n".encode(errors="backslashreplace")
-
-
-def _folder(path: str) -> str:
-    return path.rpartition("/")[0] or "."

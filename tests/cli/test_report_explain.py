@@ -110,9 +110,36 @@ def test_a_candidate_that_is_not_there_is_one_clear_line(metier: Metier) -> None
     assert "hint: did you mean 'web-search'?" in made.err
 
 
-@pytest.mark.parametrize("words", [[], ["last", "a", "b"]])
-def test_it_takes_a_report_and_perhaps_a_candidate(metier: Metier, words: list[str]) -> None:
-    made = metier("report", "explain", *words)
+def test_without_a_report_the_last_one_is_explained(metier: Metier) -> None:
+    none = metier("report", "explain")
+    assert (none.code, "there is no report yet (NOT_FOUND)" in none.err) == (1, True)
+    metier("resolve", "-r", "zebra", "-q")
+    metier("resolve", "-r", "web-search", "-q")
+    made = metier("report", "explain")
+    assert (made.code, made.out) == (0, metier("report", "explain", "last").out)
+
+
+def test_one_without_a_rank_has_no_tie_break(metier: Metier) -> None:
+    report = metier("resolve", "-r", "web-search", "--full-report", "--json").data
+    told = {row["id"]: row for row in report["candidates"]}
+    assert any(row["tie_break"] and not row["rank"] for row in told.values())
+    for key, row in told.items():
+        seen = metier("report", "explain", "last", key)
+        (data,) = metier("report", "explain", "last", key, "--json").data["candidates"]
+        ranked = bool(row["rank"] and row["tie_break"])
+        assert ("tie-break:" in seen.out, data["tie_break"] is not None) == (ranked, ranked), key
+
+
+def test_one_of_anything_is_told_in_the_singular(metier: Metier) -> None:
+    metier("resolve", "everything", "-r", "web-search", "-q")
+    out = " ".join(metier("report", "explain").out.split())
+    assert "everyth: 1 text has it, idf " in out
+    assert "the query has 1 stem, name and folder" in out
+    assert not re.search(r"\b1 (texts|stems)", out)
+
+
+def test_it_takes_a_report_and_perhaps_a_candidate(metier: Metier) -> None:
+    made = metier("report", "explain", "last", "a", "b")
     assert (made.code, "takes a report, and perhaps a candidate (USAGE)" in made.err) == (2, True)
 
 

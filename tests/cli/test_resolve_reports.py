@@ -123,7 +123,7 @@ def test_the_verdict_on_a_provider_names_the_requirement_that_nobody_provides(
     assert table.verdict("spare") == "selected: no other candidate is left"
 
 
-def test_the_verdict_on_anybody_else_names_nothing_more(
+def test_the_verdict_on_one_that_is_cut_names_what_it_lacks_too(
     workspace: Workspace, metier: Metier
 ) -> None:
     workspace.skill("one", extra=contract("DCI/1 P(one)"))
@@ -131,7 +131,8 @@ def test_the_verdict_on_anybody_else_names_nothing_more(
     strict = ("--mode", "strict", "--no-divergence", "--policy", "max-candidates=1")
     assert (
         metier("resolve", "-r", "one", *strict).verdict("late")
-        == "ranks below the 1 that max-candidates keeps"
+        == "dependency-unresolved: nobody provides nowhere;"
+        " ranks below the 1 that max-candidates keeps"
     )
 
 
@@ -165,3 +166,100 @@ def test_a_probe_sees_no_number_of_threads_whoever_has_set_it(
     )
     (probe,) = json.loads(finished.stdout)["diagnostics"]["probes"]
     assert (probe["passed"], probe["output"]) == (True, "None\n")
+
+
+def test_two_skills_meet_what_a_provider_requires_and_the_tree_says_who_does_what(
+    workspace: Workspace, metier: Metier
+) -> None:
+    workspace.skill("report", extra=contract("DCI/1 P(make-report) R(web-search,sql-query)"))
+    workspace.skill("web", extra=contract("DCI/1 P(web-search)"))
+    workspace.skill("sql", extra=contract("DCI/1 P(sql-query)"))
+    seen = metier("resolve", "-r", "make-report", "--mode", "strict", "--no-divergence")
+    assert (seen.code, seen.out.splitlines()[0]) == (0, "make-report: report (exact)")
+    assert seen.err.splitlines()[1:4] == [
+        "report requires web-search, sql-query",
+        "├ web-search ← web",
+        "└ sql-query ← sql",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("others", "reason"),
+    [
+        ({}, "nobody provides sql-query"),
+        (
+            {"sql": "P(sql-query) R(nowhere)"},
+            "sql-query is open: sql would provide it,"
+            " but is rejected: dependency-unresolved (nowhere)",
+        ),
+        (
+            {"sql": "P(sql-query) Pol(min-total-score=1)"},
+            "sql-query is open: sql would provide it, but is rejected: below-min-total-score",
+        ),
+        (
+            {f"sql{n}": "P(sql-query) R(nowhere)" for n in range(3)},
+            "would provide it, but is rejected: dependency-unresolved (nowhere),"
+            " and so are 2 others",
+        ),
+    ],
+    ids=["nobody", "lacks", "gate", "several"],
+)
+def test_the_verdict_says_why_a_requirement_of_a_provider_stays_open(
+    others: dict[str, str], reason: str, workspace: Workspace, metier: Metier
+) -> None:
+    workspace.skill("report", extra=contract("DCI/1 P(make-report) R(web-search,sql-query)"))
+    workspace.skill("web", extra=contract("DCI/1 P(web-search)"))
+    for name, clauses in others.items():
+        workspace.skill(name, extra=contract(f"DCI/1 {clauses}"))
+    seen = metier("resolve", "-r", "make-report", "--mode", "strict", "--no-divergence")
+    assert seen.code == 1
+    assert seen.verdict("report").startswith("dependency-unresolved: ")
+    assert seen.verdict("report").endswith(reason)
+
+
+# A skill that only the user starts
+
+BY_HAND = "disable-model-invocation: true"
+DISABLED = "dep provides it, but is disabled (disable-model-invocation)"
+
+
+@pytest.mark.parametrize("others", [(), ("other",)], ids=["alone", "among others"])
+def test_a_provider_that_only_the_user_starts_is_named_and_nothing_else_is_suggested(
+    others: tuple[str, ...], workspace: Workspace, metier: Metier
+) -> None:
+    workspace.skill("dep", extra=f"{contract('DCI/1 P(quokka-deploy)')}\n{BY_HAND}")
+    for name in others:
+        workspace.skill(name)
+    seen = metier("resolve", "-r", "quokka-deploy")
+    assert seen.out.splitlines()[0] == f"quokka-deploy: {DISABLED}"
+    assert f"hint: 'quokka-deploy': {DISABLED}; start it yourself" in seen.err
+    for absurd in ("did you mean", "no skill has these words", "there are no skills"):
+        assert absurd not in seen.err
+    report = metier("resolve", "-r", "quokka-deploy", "--json").data
+    assert report["diagnostics"]["disabled_providers"] == [
+        {
+            "capability": "quokka-deploy",
+            "provider": "dep::skills/dep",
+            "reason": "disable-model-invocation",
+        }
+    ]
+
+
+def test_a_requirement_of_a_provider_names_who_only_the_user_starts(
+    workspace: Workspace, metier: Metier
+) -> None:
+    workspace.skill("top", extra=contract("DCI/1 P(one) R(quokka-deploy)"))
+    workspace.skill("dep", extra=f"{contract('DCI/1 P(quokka-deploy)')}\n{BY_HAND}")
+    seen = metier("resolve", "-r", "one", "--mode", "strict")
+    assert seen.verdict("top") == f"dependency-unresolved: quokka-deploy is open: {DISABLED}"
+    assert f"└ quokka-deploy is open: {DISABLED}" in metier("resolve", "-r", "one").err
+
+
+def test_nobody_disabled_is_named_where_the_capability_is_provided(
+    workspace: Workspace, metier: Metier
+) -> None:
+    workspace.skill("dep", extra=f"{contract('DCI/1 P(quokka-deploy)')}\n{BY_HAND}")
+    workspace.skill("other", extra=contract("DCI/1 P(quokka-deploy)"))
+    report = metier("resolve", "-r", "quokka-deploy", "--json").data
+    assert report["selected"] == ["other::skills/other"]
+    assert "disabled_providers" not in report["diagnostics"]

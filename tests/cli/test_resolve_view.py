@@ -431,3 +431,17 @@ def typed_at_terminal(root: Path, typed: str, *arguments: str) -> tuple[int, str
         if silences == 60:
             process.kill()
     return process.wait(timeout=60), click.unstyle(seen.decode())
+
+
+@pytest.mark.parametrize("mode", ["best-effort", "strict"])
+def test_a_cover_that_falls_short_says_at_the_top_that_nothing_is_selected(
+    mode: str, workspace: Workspace, resolve: Resolve
+) -> None:
+    provider(workspace, "web1", "web-search")
+    asked = ("-r", "web-search", "-r", "sql-query", "--policy", "selection-mode=cover")
+    seen = resolve(*asked, "--mode", mode)
+    assert seen.code == {"best-effort": 3, "strict": 1}[mode]
+    assert seen.lines[0] == "web-search: web1 (exact) would, but nothing is selected"
+    if mode == "best-effort":
+        decided = resolve(*asked, "--decision", "continue-with-partial")
+        assert decided.lines[0] == "web-search: web1 (exact)"

@@ -72,6 +72,7 @@ def test_dependencies_are_in_the_report() -> None:
         "provider": "top::skills/top",
         "requires": ["mid"],
         "selected": ["mid::skills/mid"],
+        "providers": {"mid": ["mid::skills/mid"]},
         "unresolved": [],
         "cycle": [],
         "beyond_depth": False,
@@ -80,6 +81,7 @@ def test_dependencies_are_in_the_report() -> None:
                 "provider": "mid::skills/mid",
                 "requires": ["leaf"],
                 "selected": [],
+                "providers": {},
                 "unresolved": [],
                 "cycle": [],
                 "beyond_depth": True,
@@ -152,7 +154,16 @@ def test_a_circle_that_begins_further_down_names_only_its_members(mode: Mode) ->
     assert names(top.below[0].below[0].cycle) == ["a", "b", "a"]
 
 
-def test_providers_below_follow_the_provider_s_own_policy() -> None:
+def test_providers_below_follow_the_provider_s_own_gates() -> None:
+    pool = [
+        skill("top", "DCI/1 P(top) R(one) Pol(min-total-score=0.9)"),
+        skill("a", "DCI/1 P(one)"),
+    ]
+    made = run(pool, "top", mode="strict", policy={})
+    assert rejected(made)["top"] == ["dependency-unresolved"]
+
+
+def test_the_providers_of_a_cover_are_followed() -> None:
     pool = [
         skill("top", "DCI/1 P(top) R(one,two) Pol(selection-mode=cover)"),
         skill("a", "DCI/1 P(one)"),

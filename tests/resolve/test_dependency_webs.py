@@ -186,9 +186,11 @@ class Naive:
         own: dict[str, str],
         depth: int,
         chain: tuple[str, ...] = (),
-    ) -> tuple[list[Plain], list[str], set[str]]:
-        """Who is selected, what stays open, and who dropped out for what it requires."""
+    ) -> tuple[list[Plain], list[str]]:
+        """Who is selected, and what stays open; any number may share what a provider requires."""
         policy = {**own, **self.overrides}
+        if chain:
+            policy |= {"selection-mode": "cover", "max-providers": "99"}
         is_cover = policy.get("selection-mode") == "cover"
         most = int(policy.get("max-candidates", "5"))
         order = self.ranked(requires, policy, chain, is_cover)
@@ -207,13 +209,18 @@ class Naive:
         if is_cover:
             selected = self.cover(kept, requires, int(policy.get("max-providers", "3")))
         have = {name for one in selected for name in one.provides}
-        return selected, [name for name in requires if name not in have], dropped
+        return selected, [name for name in requires if name not in have]
+
+    def lacking(self, requires: Sequence[str], depth: int) -> set[str]:
+        """Who names any of it and lacks something itself, whatever else speaks against it."""
+        named = [one for one in self.web if set(requires).intersection(one.provides)]
+        return {one.name for one in named if not self.is_met(one, depth, ())}
 
     def is_met(self, one: Plain, depth: int, chain: tuple[str, ...]) -> bool:
         if not one.requires or depth <= 0:
             return True
         below = (*chain, one.name)
-        _, left, _ = self.choose(one.requires, dict(one.policy), depth - 1, below)
+        _, left = self.choose(one.requires, dict(one.policy), depth - 1, below)
         return not left
 
     def ranked(
@@ -297,7 +304,10 @@ def test_a_web_ends_as_the_definition_without_any_memory_says(
     web: list[Plain], wanted: tuple[str, ...], policy: tuple[tuple[str, str], ...], depth: int
 ) -> None:
     made = run([one.candidate() for one in web], *wanted, depth=depth, policy=dict(policy))
-    selected, left, dropped = Naive(web, dict(policy)).choose(wanted, {}, depth)
+    naive = Naive(web, dict(policy))
+    selected, left = naive.choose(wanted, {}, depth)
     assert names(made.chosen) == [one.name for one in selected]
     assert list(made.unresolved) == left
-    assert {name for name, reasons in rejected(made).items() if REASON in reasons} == dropped
+    assert {name for name, reasons in rejected(made).items() if REASON in reasons} == naive.lacking(
+        wanted, depth
+    )

@@ -43,12 +43,12 @@ RUNS: dict[str, dict[str, Any]] = {
 }
 EVERY_RUN = pytest.mark.parametrize("name", RUNS)
 DIGESTS = {
-    "plain": "9286e64a072dc9219b536de407773502d4e1540d46426d850e49c717b5f8e918",
-    "strict": "7e48b7e0f4b6a720ddb84e84e602fc93de167d1724db2cce389784b32716e067",
-    "cover": "6a9dccdc703bacdd734755995463ce98f481ee5d285e7d75d2bd8e4b82288428",
-    "host": "d45447b69b00c0b5eec0126bf9f3d577f0b9537951759614874d9ce0a89a1af9",
+    "plain": "5450235d74f1d8e0196ec3c9b95391c2247861baa82c80af36ee40843d4ea156",
+    "strict": "a88f400f97c13815641709e52b174314c0ea14444f85dc3cd2a3865c970c4601",
+    "cover": "722a983dabe360f99cd73bb21ea010a5c95e0644b0f9abff56ae889078c221f8",
+    "host": "2c3f7ce8db936ce9613906f490649acac0f43267603cb45f8588dc8f1ff05cd4",
     "consumer": "4cbd8233f42102000ccf992486087044a2525caf8a960620265ec893a9fdb659",
-    "unchecked": "392784c18e5af049499e75708cfdd6a6ceca227eb0f643d59c623e748e0a03f2",
+    "unchecked": "fbd25aace32bc7025e54c3e013a4bc7fc3d2b061fb26093c0034988f25eab668",
 }
 """SHA-256 of each full report: Pythons 3.11, 3.12 and 3.13 that pass write the same bytes."""
 

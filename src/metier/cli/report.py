@@ -12,11 +12,11 @@ from metier.cli.report_explain import explained, lines_of
 from metier.cli.resolve import how_to_go_on, stored_report
 from metier.cli.resolve_hints import Known, notes
 from metier.cli.resolve_view import Report, print_report
-from metier.cli.session import Session, metier_command, names_from_catalog, run_called
+from metier.cli.session import LAST, Session, metier_command, names_from_catalog, run_called
 from metier.core.escapes import escaped_json
 from metier.errors import MetierError, UsageError
 
-_ACTIONS = {"list": (0, 0), "show": (1, 1), "diff": (2, 2), "explain": (1, 2)}
+_ACTIONS = {"list": (0, 0), "show": (1, 1), "diff": (2, 2), "explain": (0, 2)}
 """What can be done, and the fewest and the most words that it takes."""
 WIDTH = 80
 """Of an explanation; it is the same in a pipe."""
@@ -55,21 +55,22 @@ def _complete(ctx: click.Context, _parameter: Any, incomplete: str) -> list[Comp
 def command(session: Session, action: str, runs: tuple[str, ...]) -> int:
     """List the reports of resolutions, the newest first, show one, compare two, or explain one.
 
-    REPORT is an id, the beginning of one, or 'last'. 'explain REPORT [CANDIDATE]' computes each
-    score of a candidate again, in words: of those chosen, or of the one with that name or id.
+    REPORT is an id, the beginning of one, or 'last'. 'explain [REPORT [CANDIDATE]]' computes
+    each score of a candidate again, in words: of those chosen in the last report or in this one,
+    or of the one with that name or id.
     Exit code 1 when two reports differ in more than their id and time.
     """
     fewest, most = _ACTIONS[action]
     if not fewest <= len(runs) <= most:
         takes = f"{most or 'no'} report{'s' * (most != 1)}"
-        takes = "a report, and perhaps a candidate" if fewest != most else takes
+        takes = "a report, and perhaps a candidate" if action == "explain" else takes
         raise UsageError(f"'report {action}' takes {takes}", hint="metier report list")
     with session.catalog() as catalog:
         if action == "list":
             _list(session, _rows(session, catalog))
             return 0
         if action == "explain":
-            report = stored_report(catalog, run_called(catalog, runs[0]))
+            report = stored_report(catalog, run_called(catalog, runs[0] if runs else LAST))
             _explain(session, report, runs[1] if len(runs) > 1 else None)
             return 0
         reports = [stored_report(catalog, run_called(catalog, one)) for one in runs]

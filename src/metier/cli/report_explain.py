@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from metier.cli.layout import one_line, wrapped
 from metier.cli.resolve_view import Report, Row, reason
+from metier.cli.session import counted
 from metier.core.nearest import nearest
 from metier.errors import NotFoundError, UsageError
 from metier.resolve.choice import TIE_BREAKS
@@ -147,8 +148,9 @@ def _contract(row: Row, report: Report) -> Part:
 def _desc(row: Row, report: Report) -> Part:
     basis, texts = row["basis"], report["diagnostics"]["texts"]
     notes = [
-        f"BM25 over {texts['documents']} texts of {_figure(texts['average_length'])} stems on"
-        f" average, k1 {texts['k1']}, b {texts['b']}; this text has {basis['text_length']}",
+        f"BM25 over {counted(texts['documents'], 'text')} of {_figure(texts['average_length'])}"
+        f" stems on average, k1 {texts['k1']}, b {texts['b']};"
+        f" this text has {basis['text_length']}",
         *(_term(one, basis, texts) for one in texts["terms"]),
     ]
     highest = texts["highest_bm25"]
@@ -163,7 +165,8 @@ def _term(term: Row, basis: Row, texts: Row) -> str:
     total, found, idf = texts["documents"], term["documents"], term["idf"]
     k1, b, mean = texts["k1"], texts["b"], texts["average_length"] or 1.0
     rarity = f"ln(1 + ({total} - {found} + 0.5) / ({found} + 0.5)) = {_figure(idf)}"
-    text = f"{one_line(term['term'])}: {found} texts have it, idf {rarity}"
+    have = f"{counted(found, 'text')} {'has' if found == 1 else 'have'} it"
+    text = f"{one_line(term['term'])}: {have}, idf {rarity}"
     often = basis["term_counts"].get(term["term"], 0)
     if not often:
         return f"{text}; this one does not"
@@ -179,7 +182,7 @@ def _namepath(row: Row, report: Report) -> Part:
     shared = basis["label_terms"]
     union = asked + basis["label_stems"] - len(shared)
     note = (
-        f"the query has {asked} stems, name and folder {basis['label_stems']},"
+        f"the query has {counted(asked, 'stem')}, name and folder {basis['label_stems']},"
         f" both {', '.join(shared) or 'none'}"
     )
     return Part("S_namepath", row["S_namepath"], f"{len(shared)} / {max(1, union)}", [note])
@@ -212,8 +215,9 @@ def _penalties(row: Row, report: Report) -> list[Part]:
     if claim is not None:
         against = f", the limit {_figure(limit)}" if limit is not None else ", with no limit"
         notes.append(
-            f"its claims score {_figure(claim['score'])}; of their {claim['stems']} stems its text"
-            f" has {claim['in_text']}, name and folder {claim['in_labels']}: delta"
+            f"its claims score {_figure(claim['score'])}; of their"
+            f" {counted(claim['stems'], 'stem')} its text has {claim['in_text']}, name and"
+            f" folder {claim['in_labels']}: delta"
             f" {_figure(claim['delta'])}{against}"
         )
     each = [
@@ -327,7 +331,7 @@ def _gates(row: Row, report: Report) -> list[Gate]:
 
 def _tie_break(row: Row, report: Report) -> str:
     found = row["tie_break"]
-    if found is None:
+    if found is None or not row["rank"]:
         return ""
     other = next((one for one in report["candidates"] if one["id"] == found["against"]), None)
     name = one_line(found["against"])

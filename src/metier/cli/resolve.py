@@ -10,13 +10,13 @@ from typing import NamedTuple
 import click
 
 from metier.catalog import Catalog
+from metier.cli.dependency_view import dependency_lines
 from metier.cli.layout import one_line
 from metier.cli.resolve_hints import Known, notes
 from metier.cli.resolve_view import (
     Report,
     block,
     counts,
-    dependency_lines,
     headline,
     print_report,
     without,

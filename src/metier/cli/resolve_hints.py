@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from metier.catalog import Catalog
+from metier.cli.dependency_view import disabled_provider, name_of
 from metier.cli.layout import one_line
 from metier.cli.resolve_view import (
     Found,
@@ -11,7 +12,6 @@ from metier.cli.resolve_view import (
     Row,
     delta,
     matches_of,
-    name_of,
     shown_rows,
 )
 from metier.core.nearest import nearest
@@ -37,7 +37,7 @@ class Known(NamedTuple):
 def notes(report: Report, known: Known) -> list[str]:
     """What is not as it should be, and what somebody may want to do next."""
     found = matches_of(report)
-    hints = [*_no_candidates(report), *_typos(report, found, known)]
+    hints = [*_disabled(report), *_no_candidates(report), *_typos(report, found, known)]
     hints += [*_prose(report, found), *_probes(report, known)]
     return [
         *(f"warning: {one}" for one in _warnings(report)),
@@ -60,7 +60,16 @@ def _open_below(node: Row) -> list[str]:
     return [*(one_line(name) for name in node["unresolved"]), *below]
 
 
+def _disabled(report: Report) -> list[str]:
+    """Who is left to the user, for what is required and stays open."""
+    wanted = report["unresolved_required_capabilities"]
+    told = [(one, disabled_provider(one, report)) for one in wanted]
+    return [f"'{one_line(one)}': {text}; start it yourself" for one, text in told if text]
+
+
 def _no_candidates(report: Report) -> list[str]:
+    if _disabled(report):
+        return []
     others = report["discovery"]["included"] - (report["consumer"] is not None)
     if others <= 0:
         other = "other " if report["consumer"] is not None else ""
@@ -78,6 +87,7 @@ def _typos(report: Report, found: dict[str, Found], known: Known) -> list[str]:
         if any(one["match"] in ("exact", "alias") for _, one in rows)
     }
     wanted = report["unresolved_required_capabilities"]
+    declared |= {one for one in wanted if disabled_provider(one, report)}
     unmatched = [one for one in wanted if one not in declared][:_MOST_HINTS]
     names = list(known.capabilities()) if unmatched else []
     near = [(one, nearest(one.lower(), names)) for one in unmatched]

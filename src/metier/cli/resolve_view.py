@@ -9,6 +9,12 @@ from typing import Any
 
 import click
 
+from metier.cli.dependency_view import (
+    dependency_lines,
+    disabled_provider,
+    name_of,
+    why_open,
+)
 from metier.cli.layout import bar, one_line, packed, wrapped
 from metier.cli.session import Session, counted
 from metier.core.names import is_capability_name
@@ -60,11 +66,6 @@ def print_report(
         session.note(line)
 
 
-def name_of(candidate: str) -> str:
-    """The name in an id."""
-    return one_line(candidate.partition("::")[0])
-
-
 def shown_rows(report: Report, *, everyone: bool = False, most: int | None = None) -> list[Row]:
     """Those left and those that match; at most as many, but all that are chosen."""
     if everyone:
@@ -111,7 +112,8 @@ def _answer(capability: str, matching: Found, report: Report) -> str:
     found = [(row, one) for row, one in matching if one["resolved"]]
     by_chosen = [_matched(row, one) for row, one in found if row["id"] in chosen]
     if by_chosen:
-        return ", ".join(by_chosen)
+        names = ", ".join(by_chosen)
+        return names if report["selected"] else f"{names} would, but nothing is selected"
     passed = [(row, one) for row, one in found if row["rank"]]
     if passed:
         is_cover = report["selection_mode"] == "cover"
@@ -119,6 +121,9 @@ def _answer(capability: str, matching: Found, report: Report) -> str:
         return f"{_named(passed)} does, but was not chosen: try --policy {policy}"
     if found:
         return f"{_named(found)} would, but {_main_rejection(found[0][0], report)}"
+    disabled = disabled_provider(capability, report)
+    if disabled:
+        return disabled
     if matching:
         return f"{_matched(*matching[0])} would, but strict takes only exact and alias matches"
     if not is_capability_name(capability):
@@ -273,12 +278,11 @@ def _rejection(code: str, row: Row, report: Report) -> str:
     if code == "beyond-max-candidates-hint":
         limit = _limit("max-candidates", row, report)
         return f"{code}: ranks below the max-candidates {limit} that it sets itself"
-    lacking = [one_line(one) for one in row.get("unresolved_dependencies", ())]
     details = {
         "runtime-incompatible": f"it does not list {report['host_runtime']}",
         "contract-inflated": f"claims more than it describes{delta(row, report)}",
         "probe-failed": ", ".join(_failed_probes(row, report)),
-        "dependency-unresolved": f"nobody provides {', '.join(lacking)}",
+        "dependency-unresolved": why_open(row, report),
     }
     return f"{code}: {details.get(code) or _NOT_MET.get(code, '')}"
 
@@ -323,34 +327,6 @@ def _failed_probes(row: Row, report: Report) -> list[str]:
 
 
 # Around the candidates
-
-
-def dependency_lines(report: Report) -> list[str]:
-    """What the chosen require, who provides it, and what stays open; as a tree."""
-    return [line for one in report["dependencies"] for line in _tree(one)]
-
-
-def _tree(node: Row) -> list[str]:
-    providers = ", ".join(name_of(one) for one in node["selected"])
-    texts: list[list[str]] = []
-    for one in [] if node["beyond_depth"] else node["requires"]:
-        state = "is open" if one in node["unresolved"] else f"← {providers}"
-        texts.append([f"{one_line(one)} {state}"])
-    if node["beyond_depth"]:
-        texts.append(["not followed any further (--depth)"])
-    if node["cycle"]:
-        texts.append([f"circle: {' → '.join(name_of(one) for one in node['cycle'])}"])
-    texts += [_tree(one) for one in node["dependencies"]]
-    texts += [
-        [f"{name_of(one)}: its requirements stand elsewhere"] for one in node.get("repeated", ())
-    ]
-    required = ", ".join(one_line(one) for one in node["requires"])
-    lines = [f"{name_of(node['provider'])} requires {required}"]
-    for place, (first, *others) in enumerate(texts, start=1):
-        is_last = place == len(texts)
-        lines.append(f"{'└' if is_last else '├'} {first}")
-        lines += [f"{' ' if is_last else '│'} {other}" for other in others]
-    return lines
 
 
 def counts(report: Report, shown: Sequence[Row]) -> list[str]:

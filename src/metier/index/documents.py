@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from metier.core.names import canonical_id
 from metier.index.store import Store
 from metier.values.files import Kind
 from metier.values.outcomes import Issue
@@ -154,6 +155,21 @@ def providers(store: Store, capability: str) -> list[str]:
         (capability,),
     )
     return [row[0] for row in rows]
+
+
+def manual_providers(store: Store, capability: str) -> list[str]:
+    """The ids of the skills that declare `capability` and that only the user starts."""
+    rows = store.rows(
+        "SELECT DISTINCT name, path FROM skill_capability CROSS JOIN document USING (key)"
+        " WHERE capability = ? AND manual AND state IN ('active', 'shadowed') ORDER BY name, path",
+        (capability,),
+    )
+    return [canonical_id(name, folder_of(path)) for name, path in rows]
+
+
+def folder_of(path: str) -> str:
+    """The folder of a skill's file, as ids name it."""
+    return path.rpartition("/")[0] or "."
 
 
 def capabilities(store: Store) -> list[str]:

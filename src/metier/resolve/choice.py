@@ -50,11 +50,15 @@ class Verdicts:
             self._by_place[place].add(reason)
 
     def leave_open(self, place: int, capabilities: tuple[str, ...]) -> None:
-        """Note what a candidate requires and nobody provides."""
+        """Note what stays open of what a candidate requires."""
         self._open[place] = capabilities
 
     def left_open(self, place: int) -> tuple[str, ...]:
         return self._open.get(place, ())
+
+    def lacking(self) -> list[int]:
+        """The places of those that require what stays open."""
+        return list(self._open)
 
     def items(self) -> Iterable[tuple[int, set[str]]]:
         return self._by_place.items()
@@ -190,7 +194,7 @@ class Choice:
         )
 
     def open(self) -> tuple[str, ...]:
-        """What nobody provides: a requirement itself, or what its rejected providers lack."""
+        """What stays open: a requirement itself, or what its rejected providers lack."""
         found: list[str] = []
         for number, name in enumerate(self.question.requires):
             if name in self.unresolved:
@@ -199,11 +203,40 @@ class Choice:
 
     def _lacking(self, number: int) -> list[str]:
         """What those lack that resolve this requirement and were rejected for it."""
+        places = sorted(self.places(self._able(number)))
+        return [one for place in places for one in self.verdicts.left_open(place)]
+
+    def _able(self, number: int) -> NDArray[np.intp]:
+        """The rows that resolve this requirement."""
         matches = self.scores.matches
         resolved = matches.resolved(self.question.mode) & (matches.required == number)
-        places = self.scores.places[matches.rows[resolved]]
-        return [one for place in sorted(places) for one in self.verdicts.left_open(int(place))]
+        rows: NDArray[np.intp] = matches.rows[resolved]
+        return rows
 
-    def places(self, rows: Sequence[int]) -> list[int]:
+    def providers(self) -> tuple[tuple[int, ...], ...]:
+        """For each requirement the places of the selected that resolve it."""
+        found: list[list[int]] = [[] for _ in self.question.requires]
+        for row, place in zip(self.selected, self.places(self.selected), strict=True):
+            for number in self.scores.matches.resolved_by(row, self.question.mode):
+                found[number].append(place)
+        return tuple(map(tuple, found))
+
+    def refused(self, pool: Pool) -> list[tuple[str, int, tuple[str, ...]]]:
+        """Who resolves what is unresolved, and why each was rejected; the best first."""
+        if not self.unresolved:
+            return []
+        masks = dict(gates(pool, self.scores, self.question, self.policy))
+        verdicts = dict(self.verdicts.items())
+        found = []
+        for number, name in enumerate(self.question.requires):
+            if name in self.unresolved:
+                for row in rank(pool, self.scores, self._able(number)):
+                    place = int(self.scores.places[row])
+                    why = {one for one, refused in masks.items() if refused[row]}
+                    why |= verdicts.get(place, set())
+                    found.append((name, place, tuple(one for one in REASONS if one in why)))
+        return found
+
+    def places(self, rows: Iterable[int]) -> list[int]:
         """Where these rows stand in the pool."""
         return [int(self.scores.places[row]) for row in rows]

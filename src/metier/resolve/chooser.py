@@ -5,22 +5,26 @@ requires is settled once for each depth that is left: of the chain above it only
 could be met again further down, because a circle is not followed a second time.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from metier.resolve.aliases import AliasTables
 from metier.resolve.choice import Choice, Verdicts, cut, gates, rank, select, within_hints
-from metier.resolve.pool import Pool
+from metier.resolve.pool import UNLIMITED, Pool
 from metier.resolve.probing import Probing
-from metier.resolve.results import Dependency, MayProbe, Probe
+from metier.resolve.results import Dependency, Lack, MayProbe, Probe, Refused
 from metier.resolve.scores import Question, Scores
 from metier.values.contracts import Contract, Mode
 from metier.values.policy import Policy
 
 Chain = tuple[int, ...]
 """Places of providers, each required by the one before it."""
+MOST_REFUSED = 5
+"""Rejected providers that are named for each requirement that stays open."""
 
 
 class Needs(NamedTuple):
@@ -29,9 +33,13 @@ class Needs(NamedTuple):
     requires: tuple[str, ...]
     is_followed: bool = False
     selected: tuple[int, ...] = ()
+    providers: tuple[tuple[int, ...], ...] = ()
+    """For each requirement those of the selected that provide it."""
     unresolved: tuple[str, ...] = ()
     open: tuple[str, ...] = ()
-    """What nobody provides: of these requirements, or of those of their providers."""
+    """What stays open: of these requirements, or of those of their providers."""
+    refused: tuple[Refused, ...] = ()
+    more_refused: int = 0
 
 
 class Chooser:
@@ -231,12 +239,17 @@ class Chooser:
         return self._met[key]
 
     def _asked_by(self, place: int) -> tuple[Question, Policy] | None:
-        """What a provider asks as a consumer; None when it requires nothing."""
+        """What a provider asks as a consumer; None when it requires nothing.
+
+        Any number of providers may share its requirements, whatever any policy says.
+        """
         contract = self._pool.candidates[place].contract_in(self._mode)
         if contract is None or not contract.requires:
             return None
         requires = tuple(dict.fromkeys(contract.requires))
-        return self.question(requires, "", place), self.policy(contract)
+        policy = self.policy(contract)
+        shared = replace(policy, selection_mode="cover", max_providers=UNLIMITED)
+        return self.question(requires, "", place), shared
 
     def _settle(self, place: int, depth: int, chain: Chain) -> Needs | None:
         asked = self._asked_by(place)
@@ -247,8 +260,40 @@ class Chooser:
             return Needs(question.requires)
         scores = self.scores(question, policy)
         choice = self._choose(scores, question, policy, depth - 1, (*chain, place))
-        selected = tuple(choice.places(choice.selected))
-        return Needs(question.requires, True, selected, choice.unresolved, choice.open())
+        refused, more = self._refused(choice)
+        return Needs(
+            requires=question.requires,
+            is_followed=True,
+            selected=tuple(choice.places(choice.selected)),
+            providers=choice.providers(),
+            unresolved=choice.unresolved,
+            open=choice.open(),
+            refused=refused,
+            more_refused=more,
+        )
+
+    def _refused(self, choice: Choice) -> tuple[tuple[Refused, ...], int]:
+        """For each requirement that stays open the best who were rejected; how many others are."""
+        told: list[Refused] = []
+        named: Counter[str] = Counter()
+        everyone = choice.refused(self._pool)
+        for name, place, reasons in everyone:
+            named[name] += 1
+            if named[name] <= MOST_REFUSED:
+                lacks = choice.verdicts.left_open(place)
+                told.append(Refused(name, self._pool.ids[place], reasons, lacks))
+        return tuple(told), len(everyone) - len(told)
+
+    def lacking(self, places: Iterable[int], depth: int) -> dict[int, Lack]:
+        """Those of `places` whose own requirements stay open, and what that is."""
+        described: set[tuple[object, ...]] = set()
+        found = {}
+        for place in places:
+            needs = self.needs(place, depth, ())
+            if needs is not None and needs.unresolved:
+                tree = self._described(place, depth, (), described)
+                found.update({place: Lack(needs.open, tree)} if tree is not None else {})
+        return found
 
     def dependency(self, place: int, depth: int) -> Dependency | None:
         """What a provider requires, and what its providers require, as a tree."""
@@ -265,7 +310,8 @@ class Chooser:
         below: list[Dependency] = []
         repeated: list[str] = []
         cycle: tuple[str, ...] = ()
-        for one in needs.selected:
+        lacking = [self._pool.places[one.provider] for one in needs.refused if one.lacks]
+        for one in dict.fromkeys([*needs.selected, *lacking]):
             if one in chain:
                 cycle = tuple(ids[link] for link in (*chain[chain.index(one) :], one))
             elif self._key(one, depth - 1, chain) in described:
@@ -278,8 +324,11 @@ class Chooser:
             requires=needs.requires,
             selected=tuple(ids[one] for one in needs.selected),
             unresolved=needs.unresolved,
+            providers=tuple(tuple(ids[one] for one in some) for some in needs.providers),
             cycle=cycle,
             beyond_depth=not needs.is_followed,
             below=tuple(below),
             repeated=tuple(repeated),
+            refused=needs.refused,
+            more_refused=needs.more_refused,
         )

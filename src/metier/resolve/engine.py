@@ -2,15 +2,17 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import numpy as np
+
 from metier.core.names import is_capability_name
 from metier.resolve.aliases import AliasTables
-from metier.resolve.choice import Choice
+from metier.resolve.choice import Choice, rank
 from metier.resolve.chooser import Chooser
 from metier.resolve.consumer import asked_for, contract_of_consumer
 from metier.resolve.missing import settle_missing
 from metier.resolve.pool import Pool
-from metier.resolve.report import Resolution, RunFacts
-from metier.resolve.results import Decide, MayProbe, OptionalMatch, Probe
+from metier.resolve.report import MOST_ROWS, Resolution, RunFacts
+from metier.resolve.results import Decide, Lack, MayProbe, OptionalMatch, Probe
 from metier.resolve.scores import Question
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
@@ -71,6 +73,8 @@ def resolve(
         decision = decide(choice.unresolved)
     outcome = settle_missing(on_missing, choice.unresolved, is_short, decision)
     selected = choice.places(choice.selected)
+    lacking = _lacking(chooser, choice, pool, depth)
+    choice.verdicts.reject("dependency-unresolved", lacking)
     chosen = tuple(pool.ids[one] for one in selected)
     dependencies = [chooser.dependency(one, depth) for one in selected]
     return Resolution(
@@ -90,6 +94,7 @@ def resolve(
         facts=facts or RunFacts(),
         pool=pool,
         verdicts=choice.verdicts,
+        lacking=lacking,
         cleared=tuple(chooser.cleared),
         ranked=tuple(choice.places(choice.kept)),
     )
@@ -119,6 +124,18 @@ def _optional(
         return OptionalMatch(capability, None, "none")
     found = scores.matches.of(first)[0]
     return OptionalMatch(capability, pool.ids[scores.places[first]], found.kind, found.token)
+
+
+def _lacking(chooser: Chooser, choice: Choice, pool: Pool, depth: int) -> dict[int, Lack]:
+    """In strict: who names a required capability and requires what stays open itself."""
+    if choice.question.mode != "strict":
+        return {}
+    scores = choice.scores
+    rows = np.flatnonzero(scores.explicit)
+    if len(rows) > MOST_ROWS:
+        rows = np.array(rank(pool, scores, rows)[:MOST_ROWS])
+    places = dict.fromkeys([*choice.verdicts.lacking(), *choice.places(rows)])
+    return chooser.lacking(places, depth)
 
 
 def _on_missing(choice: Choice, pool: Pool) -> OnMissing:

@@ -2,8 +2,8 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from metier.resolve.choice import REASONS, TIE_BREAKS, Verdicts, deciding_step, 
 from metier.resolve.matching import RESOLVING, Match
 from metier.resolve.missing import Outcome
 from metier.resolve.pool import Pool
-from metier.resolve.results import Dependency, OptionalMatch, ProbeResult
+from metier.resolve.results import Dependency, Lack, OptionalMatch, ProbeResult
 from metier.resolve.runtimes import compatibility
 from metier.resolve.scores import Mask, Question, Scores
 from metier.resolve.scoring import MATCH_SCORES
@@ -27,6 +27,8 @@ from metier.values.policy import Policy
 SCHEMA_VERSION = "1"
 LIMITS = ("min-contract-score", "min-required-coverage", "min-total-score", "max-candidates")
 """What a candidate has to reach, and the rank that it has to have."""
+SWITCH = "disable-model-invocation"
+"""The key of a skill that leaves it to the user."""
 MOST_ROWS = 200
 """Candidates with an explicit match that get a row of their own."""
 MOST_MATCHES = 20_000
@@ -56,6 +58,8 @@ class RunFacts(NamedTuple):
     history_state: str = "ephemeral"
     samples: Mapping[str, int] = {}
     warnings: Sequence[str] = ()
+    disabled: Mapping[str, Sequence[str]] = {}
+    """For what stays open the ids of its providers that only the user starts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,10 +83,27 @@ class Resolution:
     pool: Pool = field(repr=False)
     verdicts: Verdicts = field(repr=False)
     """Rejections after the gates."""
+    lacking: Mapping[int, Lack] = field(repr=False)
+    """What keeps candidates from being chosen in strict that require it; by place."""
     cleared: tuple[int, ...] = field(repr=False)
     """Places of flagged candidates whose probes have passed."""
     ranked: tuple[int, ...] = field(repr=False)
     """Places of the candidates that were left after gates, walk and cut, best first."""
+
+    def open_capabilities(self) -> list[str]:
+        """What stays open: of what is required, and of what providers require."""
+        trees = [*self.dependencies, *(one.tree for one in self.lacking.values())]
+        below = [name for tree in trees for name in tree.all_unresolved()]
+        return list(dict.fromkeys([*self.unresolved, *below]))
+
+    def with_disabled(self, providers: Callable[[str], Sequence[str]]) -> "Resolution":
+        """The same, with the skills that only the user starts and that provide what is open."""
+        disabled = {}
+        for one in self.open_capabilities():
+            names = self.question.aliases.names_of(one)
+            ids = list(dict.fromkeys(key for name in names for key in providers(name)))
+            disabled.update({one: ids} if ids else {})
+        return replace(self, facts=self.facts._replace(disabled=disabled))
 
     @property
     def degraded_mode(self) -> bool:
@@ -270,9 +291,10 @@ def _row(run: Resolution, place: int, below: int | None) -> dict[str, Any]:
     if run.policy.selection_mode == "cover":
         row["S_contract_of_resolved"] = float(scores.resolved_contract[place])
         row["S_total_final_of_resolved"] = float(scores.final_of_resolved[place])
-    left_open = run.verdicts.left_open(place)
-    if left_open:
-        row["unresolved_dependencies"] = list(left_open)
+    lack = run.lacking.get(place)
+    if lack is not None:
+        row["unresolved_dependencies"] = list(lack.open)
+        row["dependency"] = lack.tree.to_json()
     problem = candidate.refused_in(run.question.mode)
     if problem:
         row["contract_problem"] = problem
@@ -330,8 +352,14 @@ def _diagnostics(run: Resolution, places: Sequence[int], basis: Basis) -> dict[s
     for place in run.pool.restricted:
         field_ = run.pool.candidates[place].compatibility
         unknown.update(compatibility(field_, run.question.host).unknown)
+    disabled = [
+        {"capability": name, "provider": one, "reason": SWITCH}
+        for name, ids in run.facts.disabled.items()
+        for one in ids
+    ]
     return {
         "chosen": list(run.chosen),
+        **({"disabled_providers": disabled} if disabled else {}),
         "warnings": [*run.facts.warnings, *run.warnings],
         "probes": [one._asdict() for one in run.probes],
         "unknown_compatibility_tokens": dict(sorted(unknown.items())),
