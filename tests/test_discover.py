@@ -365,7 +365,7 @@ def test_a_link_inside_an_installed_skill_is_not_the_users(
 
 
 @pytest.mark.parametrize("trusted", [True, False])
-def test_a_link_out_of_a_workspace_stays_refused_whoever_owns_its_target(
+def test_a_link_out_of_a_workspace_that_nobody_was_shown_is_refused_whoever_owns_its_target(
     workspace: Workspace, tmp_path: Path, trusted: bool
 ) -> None:
     home = Workspace(tmp_path / "home")

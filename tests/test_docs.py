@@ -67,12 +67,25 @@ def everywhere(language: str) -> list[str]:
     return [block for page in (README, TUTORIAL) for block in blocks(page.read_text(), language)]
 
 
+SKILL_OF_THE_READER = """\
+---
+name: of-my-own
+description: Write release notes: search the web, read the Git history. Use for every release.
+capabilities: [web-search, git-history]
+---
+Search the web for the changelog.
+"""
+"""Readers have skills in their hosts' folders, with mistakes and with the same subjects."""
+
+
 class Session:
     """Somebody who does what a page says, from its first line to its last."""
 
     def __init__(self, folder: Path, start: str) -> None:
         checkout, home = folder / "checkout", folder / "home"
-        home.mkdir()
+        skill = home / ".claude" / "skills" / "of-my-own" / "SKILL.md"
+        skill.parent.mkdir(parents=True)
+        skill.write_text(SKILL_OF_THE_READER)
         shutil.copytree(EXAMPLE, checkout / "examples" / "workspace")
         self._folder = checkout / start
         self._environment = {
@@ -155,6 +168,8 @@ PAGES = [README, *(file for file in sorted(DOCS.rglob("*.md")) if "```console" i
 def test_commands_print_what_a_page_shows(page: Path, tmp_path: Path) -> None:
     """`…` stands for what differs from one machine and one run to the next."""
     session = Session(tmp_path, "." if page == TUTORIAL else "examples/workspace")
+    if page not in (README, TUTORIAL):
+        session.agree("metier trust")  # as the index of the documentation says
     count = session.follow(page.read_text())
     assert count == sum(block.count("\n$ ") + 1 for block in blocks(page.read_text(), "console"))
 
@@ -205,6 +220,7 @@ def test_the_agent_of_the_readme_runs_and_can_be_resumed_and_shown(tmp_path: Pat
 
 def test_the_python_of_the_tutorial_runs(tmp_path: Path) -> None:
     session = Session(tmp_path, ".")
+    session.agree("metier trust --root examples/workspace")
     codes = blocks(TUTORIAL.read_text(), "python")
     assert codes
     for code in codes:

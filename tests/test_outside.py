@@ -294,3 +294,49 @@ def test_a_hook_asked_from_there_keeps_its_decisions_with_the_user(outside: Work
     assert not journal.may_speak
     assert journal.catalogue.path == user_room().path
     assert rooms() == []
+
+
+@pytest.fixture
+def home_below(outside: Workspace, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's folders below the current one, as in a container."""
+    home = outside.root / "some" / "home"
+    for variable, folder in (
+        ("HOME", home),
+        ("XDG_CONFIG_HOME", home / ".config"),
+        ("XDG_STATE_HOME", home / ".state"),
+    ):
+        folder.mkdir(parents=True, exist_ok=True)
+        monkeypatch.setenv(variable, str(folder))
+    monkeypatch.delenv("METIER_STATE_DIR", raising=False)
+    return home
+
+
+def test_a_home_below_the_current_folder_counts(home_below: Path, said: Said) -> None:
+    user_skill(home_below, "mine")
+    code, out, errors = said("list")
+    assert (code, "mine" in out) == (0, True)
+    assert "is ignored" not in errors
+    _, out, _ = said("doctor")
+    assert "is ignored" not in out
+
+
+def test_a_hook_asked_from_above_the_home_uses_that_home(
+    home_below: Path, outside: Workspace
+) -> None:
+    journal = Journal()
+    journal.enter(str(outside.root))
+    assert journal.workspace == ""
+    assert journal.catalogue.path == user_room().path
+    assert journal.catalogue.path.startswith(str(home_below))
+
+
+@pytest.mark.parametrize("mark", MARKS)
+def test_a_workspace_brings_no_home_of_its_own(
+    home_below: Path, outside: Workspace, mark: str
+) -> None:
+    (outside.root / mark).touch()
+    ignored = Session().ignored_folders()
+    assert f"HOME is ignored: {home_below} is inside a workspace" in ignored
+    journal = Journal()
+    journal.enter(str(outside.root))
+    assert not journal.catalogue.path.startswith(str(home_below))

@@ -9,6 +9,7 @@ from metier.config.owners import foreign_owner, main_worktree
 from metier.config.powers import Powers, key_host, named_files, power_settings
 from metier.config.record import Entry, TrustRecord
 from metier.core.paths import is_utf8
+from metier.discover.links import links_out
 from metier.discover.roots import roots_for
 from metier.errors import ConfigError, TrustError, UsageError
 from metier.scan import read_documents
@@ -52,7 +53,7 @@ def read_boundary(
     settings = read_settings(workspace, file=file, environ=environ, for_host=for_host)
     own = settings if settings.own or file is None else read_settings(workspace, environ=environ)
     decided = decide(own, trust, environ)
-    config = settings.config(is_trusted=decided.is_trusted)
+    config = settings.config(is_trusted=decided.is_trusted)._replace(links=decided.links)
     return Boundary(workspace, decided, _with_bound_keys(config, decided))
 
 
@@ -77,7 +78,9 @@ def open_boundary(
     if config is None:
         return read_boundary(workspace, trust=trust, is_outside=not is_one)
     decided = trust_beside(workspace, trust) if is_one else Trust()
-    config = config._replace(is_trusted=decided.is_trusted, is_workspace=is_one)
+    config = config._replace(
+        is_trusted=decided.is_trusted, is_workspace=is_one, links=decided.links
+    )
     return Boundary(workspace, decided, config)
 
 
@@ -173,6 +176,7 @@ def trusted(powers: Powers, entry: Entry) -> Trust:
         digest=entry.digest,
         files=powers.files,
         agents=powers.agents,
+        links=powers.links,
     )
 
 
@@ -192,7 +196,8 @@ def power_set(settings: Settings, environ: Mapping[str, str] = os.environ) -> Po
     except RecursionError:
         where = settings.own[0].source
         raise ConfigError("the settings are nested too deeply", where=where) from None
-    return Powers(own, named_files(own, workspace), _agents(settings, environ))
+    agents = _agents(settings, environ)
+    return Powers(own, named_files(own, workspace), agents, links_out(workspace))
 
 
 def untrusted_error(workspace: str, trust: Trust, what: str) -> TrustError:

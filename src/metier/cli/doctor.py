@@ -26,7 +26,7 @@ from metier.errors import MetierError
 from metier.hooks.entries import unsafe_entries
 from metier.index.documents import excluded_documents
 from metier.run.store import FILE_NAME, RunStore
-from metier.storage.places import ignored_folders, user_home
+from metier.storage.places import user_home
 from metier.tokens import token_counter
 from metier.values.files import KINDS, PLURAL
 from metier.values.outcomes import Issue
@@ -86,7 +86,7 @@ def _checks(session: Session) -> Iterator[Check]:
         yield Check("settings", "ok", ", ".join(sources) or "defaults")
         if not session.is_outside():
             yield _trust(session.boundary)
-        for line in ignored_folders(workspace=session.workspace()):
+        for line in session.ignored_folders():
             yield Check("folders", "warning", line)
         yield from _entries(session)
         yield _tokenizer(session.config().tokenizer)

@@ -2,6 +2,7 @@
 
 import click
 
+from metier.boundary import untrusted_error
 from metier.cli.session import Session, complete_names, metier_command
 from metier.errors import MetierError
 
@@ -29,11 +30,22 @@ def command(session: Session, candidate: str, outcome: str) -> int:
         session.print_json(facts)
         return int(not is_kept)
     if not is_kept:
-        raise MetierError(
-            f"the outcome is not kept: {history.warning}",
-            code="NOT_KEPT",
-            hint="make the folder writable; move a file away that makes no sense",
-        )
+        raise _not_kept(session, history.warning)
     rate, samples = history.rates[key], history.samples[key]
     session.tell(f"{key}: {rate:.0%} of the last {samples} went well")
     return 0
+
+
+def _not_kept(session: Session, warning: str) -> MetierError:
+    """Why an outcome is not kept: no workspace, no trust, or a folder that cannot be used."""
+    why, hint = warning, "make the folder writable; move a file away that makes no sense"
+    boundary = session.boundary
+    if session.is_outside():
+        why = "there is no workspace here"
+        hint = "metier init makes this folder one; --root names another"
+    elif not boundary.trust.is_trusted:
+        error = untrusted_error(boundary.workspace, boundary.trust, "a history")
+        why, hint = error.message, error.hint
+    return MetierError(
+        f"the outcome is not kept: {why}", code="NOT_KEPT", where=boundary.workspace, hint=hint
+    )

@@ -86,6 +86,10 @@ class Session:
             )
         return self.workspace()
 
+    def ignored_folders(self) -> list[str]:
+        """A line for each variable that names a folder of the user's and is not used."""
+        return ignored_folders(workspace="" if self.is_outside() else self.workspace())
+
     def config(self) -> Config:
         """The settings in force."""
         return self.boundary.config
@@ -94,9 +98,9 @@ class Session:
     def boundary(self) -> Boundary:
         """The workspace, and what the user lets it do; says what of its settings is ignored."""
         workspace = self.workspace()
-        for line in ignored_folders(workspace=workspace):
-            self.note(f"warning: {line}")
         is_outside = self.is_outside()
+        for line in self.ignored_folders():
+            self.note(f"warning: {line}")
         if self.trust_once:
             self.require_workspace()
         boundary = read_boundary(

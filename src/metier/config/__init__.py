@@ -18,6 +18,7 @@ from metier.values.running import ModelSettings, ServerSetting, ToolSettings
 from metier.values.settings import DEFAULT_MIN_SIGNAL, LintSettings
 from metier.values.settings import Mount as Mount
 from metier.values.settings import ProbeSetting as ProbeSetting
+from metier.values.trust import NOTHING
 from metier.workspace import SETTINGS_FILE
 from metier.workspace import find_workspace as find_workspace
 
@@ -60,6 +61,8 @@ class Config(NamedTuple):
     """Whether the user trusts the workspace; then its settings count as they are."""
     is_workspace: bool = True
     """Whether there is a workspace; without one only skill folders of the place are read."""
+    links: Mapping[str, str] = NOTHING
+    """Links out of the workspace that the user trusted → where they lead."""
     user_folders: tuple[tuple[Kind, str], ...] = ()
     """Folders of the user's own documents, outside every workspace."""
     own_disabled: tuple[str, ...] = ()

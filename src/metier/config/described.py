@@ -16,6 +16,10 @@ def described(powers: Powers) -> list[tuple[str, str]]:
         rows += [("step", _step(agent["id"], one)) for one in agent["steps"]]
     rows += [("file", f"{path}  {_digest(digest)}") for path, digest in powers.files.items()]
     rows += [
+        ("link", f"{path} leads to {target}; the skills there are used")
+        for path, target in powers.links.items()
+    ]
+    rows += [
         ("key", f"{variable} is sent to {', '.join(hosts)}")
         for variable, hosts in powers.keys().items()
     ]
@@ -99,13 +103,13 @@ def differences(before: Mapping[str, Any], after: Powers) -> list[str]:
     """What changed between a stored power set and one of now, a line each."""
     lines = []
     now = after.to_json()
-    for part in ("settings", "files", "agents"):
-        old = before.get(part)
+    for part in ("settings", "files", "agents", "links"):
+        old, new = before.get(part), now.get(part, {})
         old = old if isinstance(old, Mapping) else {}
-        for key in sorted({*old, *now[part]}):
-            if old.get(key) != now[part].get(key):
+        for key in sorted({*old, *new}):
+            if old.get(key) != new.get(key):
                 lines += [f"- {key} = {_shown(old[key])}"] if key in old else []
-                lines += [f"+ {key} = {_shown(now[part][key])}"] if key in now[part] else []
+                lines += [f"+ {key} = {_shown(new[key])}"] if key in new else []
     return lines
 
 

@@ -29,11 +29,13 @@ class Powers(NamedTuple):
     """Files of the workspace that a command names → sha256."""
     agents: Mapping[str, Any] = NOTHING
     """Each agent's file → its id, tools, models, delegates and tool steps."""
+    links: Mapping[str, str] = NOTHING
+    """Links in its skill folders that lead out of the workspace → where they lead."""
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing that only a trusted workspace may do."""
-        return not self.agents and not self.settings
+        return not self.agents and not self.settings and not self.links
 
     @property
     def digest(self) -> str:
@@ -41,12 +43,13 @@ class Powers(NamedTuple):
         return f"sha256:{hashlib.sha256(text.encode(errors='surrogatepass')).hexdigest()}"
 
     def to_json(self) -> dict[str, Any]:
-        return {
+        powers = {
             "version": VERSION,
             "settings": dict(self.settings),
             "files": dict(self.files),
             "agents": dict(self.agents),
         }
+        return {**powers, "links": dict(self.links)} if self.links else powers
 
     def consents(self) -> frozenset[Consent]:
         """The tools that the settings ask consent for, for each agent that lists them."""

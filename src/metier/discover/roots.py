@@ -23,7 +23,7 @@ def roots_for(workspace: str, config: Config, home: str) -> list[Root]:
         return [*roots_of_user(config, home), *_skill_folders(workspace, home)]
     own: Origin = "workspace" if config.is_trusted else "untrusted"
     roots = [
-        Root("skill", workspace, boundary=workspace, label="workspace", rank=0, origin=own),
+        Root("skill", workspace, workspace, "workspace", 0, origin=own, links=config.links),
     ]
     if config.host_folders:
         roots += host_roots(home, without="" if own == "untrusted" else workspace)

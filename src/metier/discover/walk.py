@@ -2,8 +2,8 @@
 
 Nothing is read. A file is refused here when its place already rules it out: a symlink that
 leaves its root, something that is no regular file, a folder that cannot be listed. In a folder of
-the user's a link to another skill folder of the same user is how skills are installed: it is
-followed.
+the user's, or as part of a trusted workspace, a link to another skill folder of the same user is
+how skills are installed: it is followed.
 """
 
 import os
@@ -260,12 +260,14 @@ class _Walk:
         """Whether a link stays within bounds, or was put there by the user for a folder of theirs.
 
         Only a link directly in a folder of the user's is the user's: those deeper down came with
-        what was installed.
+        what was installed. In a workspace it is a link that the user trusted, to where it led then.
         """
         if self._is_within_bounds(target):
             return True
         is_users = self._root.origin == "user" and os.path.dirname(link) == self._root.path
-        if not is_users or is_inside(self._root.path, target):
+        if not is_users and self._root.links.get(link[self._skip :]) != target:
+            return False
+        if is_inside(self._root.path, target):
             return False
         self._steps.look_below(target)
         if not is_own_skill_folder(target):

@@ -59,13 +59,18 @@ class Journal:
         if workspace == self._workspace:
             return
         room = state_room(workspace)
-        users = user_room(workspace=workspace)
         self._workspace = workspace
         self._is_workspace = is_root(workspace) or room.exists()
+        users = user_room(workspace=self.workspace)
         self._room = room if self._is_workspace else users
         self.may_speak = may_speak(room, workspace)
         self._has_lapsed = not self.may_speak and room.has(SPEAK)
         self.catalogue = room if self.may_speak else users
+
+    @property
+    def workspace(self) -> str:
+        """The workspace that was entered; empty where there is none."""
+        return self._workspace if self._is_workspace else ""
 
     # Decisions
 

@@ -121,7 +121,7 @@ def depended_on(boundary: Boundary) -> list[str]:
     workspace = boundary.workspace
     names = [SETTINGS_FILE, "pyproject.toml", *([".git"] if main_worktree(workspace) else [])]
     folders = watched(boundary.config.agents, workspace)
-    named = [*names, *folders, *boundary.trust.files, *boundary.trust.agents]
+    named = [*names, *folders, *boundary.trust.files, *boundary.trust.agents, *boundary.trust.links]
     return [
         TrustRecord(workspace=workspace).path,
         user_settings(),

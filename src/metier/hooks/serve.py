@@ -85,7 +85,7 @@ def _say_what_is_awaited(host: str) -> None:
 
 def _warn(journal: Journal, workspace: str) -> None:
     """Say on standard error what is not used; the host's answer has no word of it."""
-    lines = ignored_folders(workspace=workspace) if _MOVED & os.environ.keys() else []
+    lines = ignored_folders(workspace=journal.workspace) if _MOVED & os.environ.keys() else []
     if not journal.may_speak and is_root(workspace):
         lines.append("only your own skills and cards are used: this workspace may not speak")
     if lines and sys.stderr is not None:

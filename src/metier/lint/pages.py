@@ -55,8 +55,9 @@ ERROR_PAGES: dict[str, str] = {
         "See with 'metier trust --show' what it asks for now, and accept that if you agree."
     ),
     "NOT_KEPT": (
-        "An outcome cannot be kept, so nothing is recorded. Either the folder .dci/state is "
-        "read-only, or the history in it makes no sense; such a file is never overwritten."
+        "An outcome cannot be kept, so nothing is recorded. There is no workspace ('metier init' "
+        "makes one), it is not trusted ('metier trust'), the folder .dci/state is read-only, or "
+        "the history in it makes no sense; such a file is never overwritten."
     ),
     "NOT_FOUND": (
         "No document has that id or name, its file is gone, or it was left out. Look at what "

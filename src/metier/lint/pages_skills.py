@@ -124,7 +124,8 @@ FILES = {
     "IO202": Page(
         "A link could bring in any file of the machine, so metier does not follow it out of the "
         "folder. Name the other folder in metier.toml if you trust it. In your own folders of a "
-        "host, such as ~/.claude/skills, a link to another skill folder of yours is followed.",
+        "host, such as ~/.claude/skills, a link to another skill folder of yours is followed; so "
+        "is one directly in a skill folder of a workspace, once 'metier trust' has shown it.",
         bad="skills/example -> /home/ada/shared/example\n",
         good='# metier.toml\n[[mounts]]\npath = "/home/ada/shared"\n',
     ),

@@ -5,8 +5,10 @@ Light on purpose: a refresh with nothing to read imports this module and no docu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from metier.values.trust import NOTHING
 
 if TYPE_CHECKING:
     from metier.values.documents import Document
@@ -50,6 +52,8 @@ class Root(NamedTuple):
     """The one file in it that is wanted, by name; all when empty."""
     origin: Origin = "workspace"
     """Whose documents they are; those below another workspace's root count as untrusted."""
+    links: Mapping[str, str] = NOTHING
+    """Links that may leave the boundary, relative to `path` → where they lead."""
 
 
 class Found(NamedTuple):

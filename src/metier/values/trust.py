@@ -33,6 +33,8 @@ class Trust(NamedTuple):
     """The files that commands name: path in the workspace → sha256."""
     agents: Mapping[str, Any] = NOTHING
     """The agents' files: path in the workspace → what each agent can do."""
+    links: Mapping[str, str] = NOTHING
+    """Links out of the workspace that count: path in the workspace → where it leads."""
     detail: str = ""
     """Why it is not trusted, in words, if that is not plain."""
 
