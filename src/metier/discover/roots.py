@@ -190,13 +190,42 @@ def _of_folder(
     if known is not None and known != "skill":
         return [_root(known, real, path, rank)]
     roots = [_root("skill", real, path, rank)]
+    if kind is not None:
+        return roots
     for other, folders in _folders(config).items():
-        for folder in matching(folders, real):
-            below = os.path.join(real, folder)
-            if kind is None and not os.path.isabs(folder) and os.path.isdir(below):
-                shown = os.path.join(path, folder)
-                roots.append(_root(other, os.path.realpath(below), shown, rank))
+        for below in _known_below(real, folders, workspace):
+            shown = os.path.join(path, os.path.relpath(below, real))
+            roots.append(_root(other, os.path.realpath(below), shown, rank))
     return roots
+
+
+def _known_below(real: str, folders: Sequence[str], workspace: str) -> list[str]:
+    """The folders of a kind in a named one: those of the workspace, and those of the same names.
+
+    A named folder may be a whole project, or a part of one: `docs` of `docs/capabilities`.
+    """
+    own = [os.path.realpath(os.path.join(workspace, one)) for one in matching(folders, workspace)]
+    alike = [
+        os.path.join(real, one)
+        for folder in folders
+        if not os.path.isabs(folder)
+        for one in matching(_rests(folder, real), real)
+    ]
+    found = {
+        os.path.realpath(one): one for one in [*own, *alike] if os.path.isdir(one) and one != real
+    }
+    return [one for one in found.values() if is_inside(one, real)]
+
+
+def _rests(folder: str, real: str) -> list[str]:
+    """What is left of a relative folder below `real`, for each beginning that `real` ends with."""
+    parts = folder.split("/")
+    ends = real.split(os.sep)
+    return [
+        "/".join(parts[size:])
+        for size in range(len(parts))
+        if size == 0 or ends[-size:] == parts[:size]
+    ]
 
 
 def _of_file(path: str, workspace: str, config: Config, kind: Kind | None, rank: int) -> Root:
