@@ -21,7 +21,7 @@ from metier.storage.room import Room
 from metier.values.files import Entry, Found, Origin, Reading, Root
 from metier.values.outcomes import Issue
 
-READER_VERSION = "10"
+READER_VERSION = "11"
 """Raised whenever the same bytes would give another entry: every file is then read again."""
 
 
