@@ -1,22 +1,22 @@
 """Stage 1: folders → the document files in them, in order, with the refused ones."""
 
 from metier.discover.roots import (
+    missing_folders,
     roots_for,
     roots_of_paths,
     roots_of_user,
     skill_root,
     source_root,
-    unmatched_patterns,
 )
 from metier.discover.walk import LARGEST, discover
 
 __all__ = [
     "LARGEST",
     "discover",
+    "missing_folders",
     "roots_for",
     "roots_of_paths",
     "roots_of_user",
     "skill_root",
     "source_root",
-    "unmatched_patterns",
 ]

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from metier.config import Config, Mount
 from metier.core.paths import is_inside
@@ -108,22 +109,50 @@ def _kind_roots(kind: Kind, folders: Sequence[str], workspace: str, origin: Orig
     return roots
 
 
-def unmatched_patterns(workspace: str, config: Config) -> list[tuple[str, str]]:
-    """The settings that name folders by a pattern that none matches: key and pattern."""
+class Missing(NamedTuple):
+    """A folder that settings name and that is not there."""
+
+    key: str
+    folder: str
+    problem: str
+    in_workspace: bool
+    """Whether the name means another folder in each workspace."""
+
+
+def missing_folders(workspace: str, config: Config) -> list[Missing]:
+    """The folders in the settings that are not there; the usual ones may be missing.
+
+    A mount that is not there is met when it is looked through.
+    """
+    usual = _folders(Config())
     named = [
-        *(("mounts", mount.path, workspace) for mount in config.mounts),
+        *(
+            ("mounts", one.path, workspace)
+            for one in config.mounts
+            if is_pattern(one.path, workspace)
+        ),
         *((f"folders.{PLURAL[kind]}", one, "/") for kind, one in config.user_folders),
         *(
             (f"folders.{PLURAL[kind]}", one, workspace)
             for kind, folders in _folders(config).items()
             for one in folders
+            if one not in usual[kind]
         ),
     ]
     return [
-        (key, folder)
+        Missing(key, folder, problem, base != "/" and not os.path.isabs(folder))
         for key, folder, base in named
-        if is_pattern(folder, base) and not matching([folder], base)
+        if (problem := _problem(folder, base))
     ]
+
+
+def _problem(folder: str, base: str) -> str:
+    if not folder:
+        return "the name of a folder is empty"
+    if is_pattern(folder, base):
+        return "" if matching([folder], base) else f"no folder matches '{folder}'"
+    is_there = os.path.isdir(os.path.join(base, folder))
+    return "" if is_there else f"there is no folder '{folder}'"
 
 
 def _prefix(folder: str) -> str:
