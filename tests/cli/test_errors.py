@@ -473,3 +473,13 @@ def test_an_error_stays_one_line_whatever_it_quotes(one: Workspace) -> None:
     finished = metier(one.root, "inject", "--task", "x", "--core", "two\nlines", "-q")
     assert finished.stderr.splitlines()[0].startswith("error: core ability 'two lines' does not")
     assert finished.returncode == 1
+
+
+@pytest.mark.parametrize("more", [(), ("--search", "x")])
+def test_a_list_of_nothing_tells_what_was_left_out(
+    workspace: Workspace, more: tuple[str, ...]
+) -> None:
+    workspace.write("abilities/x.md", "---\nabilityId: [\n---\n")
+    for kind, expected in (("abilities", True), ("agents", False)):
+        told = metier(workspace.root, "list", kind, *more).stderr.splitlines()
+        assert ("1 left out: metier lint" in told) == expected

@@ -11,6 +11,7 @@ from metier.catalog import Catalog
 from metier.cli.session import Session, complete_names, metier_command
 from metier.cli.shown import row_json
 from metier.errors import UsageError
+from metier.index.documents import excluded_documents
 from metier.values.agents import STANDARD
 from metier.values.documents import Ability
 from metier.values.files import KIND_OF, PLURAL, Kind
@@ -77,6 +78,9 @@ def command(
             asked = bool(search is not None or capability is not None or agent or tags)
             where = "are like that" if asked else f"found below {catalog.workspace}"
             session.note(f"no {PLURAL[wanted]} {where}")
+            left_out = sum(row.kind == wanted for row in excluded_documents(catalog.store))
+            if left_out:
+                session.note(f"{left_out:,} left out: metier lint")
         if wanted == "agent" and all(map(_is_not_standard, catalog.documents("agent"))):
             session.note(f"besides, '{STANDARD}' is built in: metier run {STANDARD} TASK")
         if wanted == "ability":
