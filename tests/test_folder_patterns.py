@@ -137,6 +137,58 @@ def test_a_pattern_without_a_match_is_reported(mistaken: Workspace) -> None:
     ]
 
 
+NAMES = """
+[folders]
+agents = ["agents", "missing", "teams/*"]
+abilities = [""]
+cards = ['teams/notes.md']
+"""
+
+
+def test_a_folder_that_is_not_there_is_reported(teams: Workspace) -> None:
+    settings(teams, NAMES)
+    with opened(teams) as catalog:
+        told = [(one.code, one.line, one.message) for one in catalog.issues()]
+        assert catalog.documents("ability") == []
+    assert told == [
+        ("IO207", 3, "there is no folder 'missing' (folders.agents)"),
+        ("IO207", 4, "the name of a folder is empty (folders.abilities)"),
+        ("IO207", 5, "there is no folder 'teams/notes.md' (folders.cards)"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "warning"),
+    [
+        ("agents", "there is no folder 'missing' (folders.agents)"),
+        ("abilities", "the name of a folder is empty (folders.abilities)"),
+    ],
+)
+def test_list_warns_of_it(
+    teams: Workspace,
+    kind: str,
+    warning: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    settings(teams, NAMES)
+    monkeypatch.chdir(teams.root)
+    assert run(["list", kind]) == 0
+    warnings = [one for one in capsys.readouterr().err.splitlines() if "warning" in one]
+    assert warnings == [f"warning: {warning} (IO207)"]
+
+
+def test_a_folder_that_the_user_wants_in_every_workspace_may_be_missing(
+    teams: Workspace, empty_home: Path
+) -> None:
+    text = 'folders.agents = ["my-agents", "~/gone"]'
+    Workspace(empty_home).write(".config/metier/metier.toml", text)
+    with opened(teams) as catalog:
+        (issue,) = catalog.issues()
+    assert issue.path == str(empty_home / ".config/metier/metier.toml")
+    assert issue.message == f"there is no folder '{empty_home}/gone' (folders.agents)"
+
+
 def test_the_command_line_reports_it(
     mistaken: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -159,3 +211,15 @@ def test_a_named_file_in_a_matching_folder_has_its_kind(
     assert "1 file checked" in capsys.readouterr().err
     assert run(["lint", "."]) == 0
     assert "2 files checked" in capsys.readouterr().err
+
+
+def test_lint_and_doctor_report_a_folder_that_is_not_there(
+    teams: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings(teams, NAMES)
+    monkeypatch.chdir(teams.root)
+    for command in ("lint", "doctor"):
+        run([command])
+        out = capsys.readouterr().out
+        assert "there is no folder 'missing' (folders.agents)" in out
+        assert "the name of a folder is empty (folders.abilities)" in out

@@ -14,6 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple, get_args
 
+from metier.core.unread import why_not_json
 from metier.decisions.log import FILE as DECISIONS
 from metier.decisions.log import LARGEST_LOG, LATEST, LONGEST_LINE, OLDER_FILE, parse_line
 from metier.errors import StoreError
@@ -160,7 +161,7 @@ def _runs_of(room: Room) -> _Tables:
         try:
             return _read(copied.file(RUNS))
         except (sqlite3.Error, ValueError, TypeError, RecursionError) as error:
-            raise _unusable(room, str(error)) from None
+            raise _unusable(room, why_not_json(error)) from None
 
 
 def _read(path: str) -> _Tables:

@@ -10,6 +10,7 @@ from metier.boundary import Boundary, workspace_of
 from metier.catalog import Catalog
 from metier.config import Config
 from metier.core.paths import is_inside
+from metier.core.unread import why_not_json
 from metier.errors import MetierError, UsageError
 from metier.values.trust import Trust
 
@@ -82,7 +83,7 @@ def _read(file: str) -> dict[str, Any]:
         with open(file, encoding="utf-8") as stream:
             case = json.load(stream)
     except (OSError, ValueError, RecursionError) as error:
-        raise _bad_suite(f"not a JSON file: {error}", file) from None
+        raise _bad_suite(f"not a JSON file: {why_not_json(error)}", file) from None
     problem = _problem(case)
     if not problem and os.path.basename(file) != f"{case['id']}.json":
         problem = f"the id '{case['id']}' is not the name of the file"

@@ -9,21 +9,22 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 
 from metier.config import Config
+from metier.core.paths import is_inside
 from metier.discover import (
     Steps,
     discover,
     is_unchanged,
+    missing_folders,
     roots_for,
     roots_of_user,
     skill_root,
     source_root,
-    unmatched_patterns,
 )
 from metier.storage.room import Room
 from metier.values.files import Entry, Found, Origin, Reading, Root, Trail
 from metier.values.outcomes import Issue
 
-READER_VERSION = "10"
+READER_VERSION = "12"
 """Raised whenever the same bytes would give another entry: every file is then read again.
 
 Also when the same folders would give other files: a trail of before then no longer counts.
@@ -39,28 +40,38 @@ def workspace_roots(
     """
     roots = roots_for(workspace, config, home)
     more, issues = _source_roots(workspace, config, room, _card_roots(roots))
-    return [*roots, *more], [*_unmatched(workspace, config), *issues]
+    return [*roots, *more], [*_missing(workspace, config), *issues]
 
 
 def _card_roots(roots: Sequence[Root]) -> int:
     return sum(root.kind == "card" for root in roots)
 
 
-def _unmatched(workspace: str, config: Config) -> list[Issue]:
-    """A finding for every pattern in the settings that no folder matches."""
-    hint = "check the spelling, or take it out"
-    return [
-        Issue("IO207", f"no folder matches '{one}' ({key})", *_place(one, config), hint=hint)
-        for key, one in unmatched_patterns(workspace, config)
-    ]
+def _missing(workspace: str, config: Config) -> list[Issue]:
+    """A finding for every folder in the settings that is not there.
+
+    A folder that the user wants to be read in every workspace may be missing in some.
+    """
+    issues = []
+    for one in missing_folders(workspace, config):
+        file, line = _place(one.folder, config)
+        is_everywhere = one.in_workspace and bool(file) and not is_inside(file, workspace)
+        if not is_everywhere:
+            message = f"{one.problem} ({one.key})"
+            hint = "check the spelling, or take it out"
+            issues.append(Issue("IO207", message, file, line, hint=hint))
+    return issues
 
 
-def _place(pattern: str, config: Config) -> tuple[str, int]:
-    """The settings file and the line that name a pattern."""
+def _place(folder: str, config: Config) -> tuple[str, int]:
+    """The settings file and the line that name a folder."""
+    home = os.path.expanduser("~/")
+    names = [folder, folder.replace(home, "~/", 1)]
+    written = [f"{quote}{name}{quote}" for name in names for quote in "\"'"]
     for file in config.sources:
         with open(file, encoding="utf-8", errors="replace") as text:
             for number, line in enumerate(text, start=1):
-                if pattern in line:
+                if any(one in line for one in written):
                     return file, number
     return "", 1
 

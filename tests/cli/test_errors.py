@@ -166,12 +166,61 @@ def test_a_root_that_does_not_exist(workspace: Workspace, command: tuple[str, ..
     )
 
 
+DIGITS = "9" * 5_000
+TOO_LONG = "a number with more digits than metier reads"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (f"\ntokenizer = {DIGITS}", f"{TOO_LONG} (at line 2)"),
+        (f"\ntokenizer = 0x{DIGITS}", f"{TOO_LONG} (at line 2)"),
+        ("a" + ".a" * 20_000 + " = 1", "a key of more than 50 parts (at line 1)"),
+        ("a = " + "[" * 20_000, "nested deeper than 50 levels (at line 1)"),
+    ],
+    ids=["digits", "hexadecimal", "long key", "deep"],
+)
+def test_settings_that_would_take_too_long(one: Workspace, text: str, message: str) -> None:
+    file = one.write("metier.toml", text)
+    assert_refused(
+        metier(one.root, "list"),
+        2,
+        f"error: not valid TOML: {message} (CONFIG_INVALID)",
+        f"  {os.path.realpath(file)}",
+        "hint: correct the file at that place",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (f'{{"version":\n{DIGITS}}}', f"{TOO_LONG}: line 2 column 1"),
+        ("[" * 100_000, "it is nested too deeply"),
+    ],
+    ids=["digits", "deep"],
+)
+def test_a_trust_record_that_cannot_be_read(
+    one: Workspace, empty_home: Path, text: str, message: str
+) -> None:
+    record = Workspace(empty_home).write(".config/metier/trust.json", text)
+    record.parent.chmod(0o700)
+    record.chmod(0o600)
+    assert_refused(
+        run_here(one.root, "trust"),
+        2,
+        f"error: the trust record cannot be read: not valid JSON: {message} (TRUST_RECORD_INVALID)",
+        f"  {record}",
+        "hint: move it away, and trust each workspace again: metier trust",
+    )
+
+
 @pytest.mark.parametrize("command", [("list",), ("lint",), ("refresh",), ("init",)])
 def test_settings_that_are_no_toml(one: Workspace, command: tuple[str, ...]) -> None:
     file = one.write("metier.toml", "[lint\nselect = 1")
     finished = metier(one.root, *command)
-    first, where = finished.stderr.splitlines()
+    first, where, hint = finished.stderr.splitlines()
     assert first.startswith("error: not valid TOML: ")
+    assert hint == "hint: correct the file at that place"
     assert "line 1, column 6" in first
     assert where == f"  {os.path.realpath(file)}"
     assert (finished.returncode, finished.stdout) == (2, "")
@@ -424,3 +473,13 @@ def test_an_error_stays_one_line_whatever_it_quotes(one: Workspace) -> None:
     finished = metier(one.root, "inject", "--task", "x", "--core", "two\nlines", "-q")
     assert finished.stderr.splitlines()[0].startswith("error: core ability 'two lines' does not")
     assert finished.returncode == 1
+
+
+@pytest.mark.parametrize("more", [(), ("--search", "x")])
+def test_a_list_of_nothing_tells_what_was_left_out(
+    workspace: Workspace, more: tuple[str, ...]
+) -> None:
+    workspace.write("abilities/x.md", "---\nabilityId: [\n---\n")
+    for kind, expected in (("abilities", True), ("agents", False)):
+        told = metier(workspace.root, "list", kind, *more).stderr.splitlines()
+        assert ("1 left out: metier lint" in told) == expected

@@ -49,10 +49,12 @@ def lint(
     [
         (BROKEN, 3, 3, "not valid JSON: "),
         (MISNAMED, 2, 29, "'Bad One' below 'web-search' is no capability name"),
+        ("[" * 100_000, 1, 1, "not valid JSON: it is nested too deeply"),
+        (f"[\n{'9' * 5_000}]", 2, 1, "not valid JSON: a number with more digits than metier"),
         ("[]", 1, 1, "an alias table is a JSON object"),
         (b"\xff", 1, 1, "cannot be read: "),
     ],
-    ids=["broken", "misnamed", "no object", "no text"],
+    ids=["broken", "misnamed", "deep", "digits", "no object", "no text"],
 )
 def test_a_broken_table_of_the_workspace_is_reported_where_it_breaks(
     workspace: Workspace, lint: Lint, text: str | bytes, line: int, column: int, message: str

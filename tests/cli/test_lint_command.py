@@ -1,6 +1,7 @@
 """`metier lint`: what it prints in each format, what it is asked for, what it repairs."""
 
 import json
+import os
 import stat
 from collections.abc import Callable
 from typing import Any
@@ -254,6 +255,28 @@ def test_files_of_every_kind_are_known_by_their_folder(
     family = as_json(lint, path).codes
     assert family != []
     assert as_json(lint).codes == as_json(lint, path.rpartition("/")[0]).codes == family
+
+
+@pytest.mark.parametrize("folder", [".", "other"])
+@pytest.mark.parametrize("above", ["docs", "docs/", "."])
+def test_a_folder_above_cards_is_looked_through(
+    workspace: Workspace, lint: Lint, folder: str, above: str
+) -> None:
+    workspace.write(f"{folder}/docs/capabilities/x.md", "---\nid: [\n---\n")
+    (found,) = as_json(lint, os.path.join(folder, above)).data
+    assert found["path"].endswith("docs/capabilities/x.md")
+    assert (workspace.root / found["path"]).is_file()
+
+
+def test_a_folder_above_those_of_the_settings_is_looked_through(
+    workspace: Workspace, lint: Lint
+) -> None:
+    workspace.write("metier.toml", 'folders.agents = ["teams/*/agents", "teams/red/more"]\n')
+    workspace.write("teams/red/agents/x.yaml", "id: [\n")
+    workspace.write("teams/red/more/y.yaml", "id: [\n")
+    for named, shown in [("teams", "red/"), ("teams/red", ""), ("../workspace", "teams/red/")]:
+        paths = [issue["path"] for issue in as_json(lint, named).data]
+        assert paths == [f"{named}/{shown}agents/x.yaml", f"{named}/{shown}more/y.yaml"]
 
 
 def test_a_file_of_no_known_kind_needs_to_be_told(workspace: Workspace, lint: Lint) -> None:

@@ -342,6 +342,11 @@ def test_a_link_stays_a_link_and_its_target_is_written(tmp_path: Path) -> None:
         ('{"a": 1,}', "line 1"),
         ('{"a": ', "line 1"),
         ('{"a": NaN}', "NaN"),
+        pytest.param(
+            f'{{\n "a": {"9" * 5_000}}}',
+            "a number with more digits than metier reads: line 2 column 7",
+            id="digits",
+        ),
         ('{"a": 1, "a": 2}', "'a' stands twice"),
         ("[" * 100_000, "deeply"),
         ("[]", "not an object"),

@@ -266,3 +266,12 @@ def test_a_disabled_standard_is_a_warning_where_it_is_disabled() -> None:
 )
 def test_other_profiles_may_be_disabled_and_standard_enabled(text: str) -> None:
     assert lint(text) == []
+
+
+@pytest.mark.parametrize("number", ["9" * 5_000, "-" + "9" * 41, "9" * 41 + ".5"])
+def test_a_number_that_is_too_long_is_called_a_number(number: str) -> None:
+    text = f"agentId: a\ndescription: Does it.\npriority: {number}\n"
+    (issue,) = lint(text)
+    assert issue.message == (
+        "'priority' must be a whole number, not a number with more digits than metier reads"
+    )

@@ -311,6 +311,14 @@ def test_the_keys_that_hosts_document_are_known() -> None:
         ("disallowed-tools: true", "SK307"),
         ("allowed-tools: {Read: true}", "SK307"),
         ("model: [opus]", "SK307"),
+        ("model: 5", "SK307"),
+        ("agent: 1.5", "SK307"),
+        ("effort: 3", "SK307"),
+        ("shell: 1", "SK307"),
+        ("paths: 7", "SK307"),
+        ("paths: ['src/**', 7]", "SK307"),
+        ("arguments: [1]", "SK307"),
+        ("allowed-tools: 7", "SK307"),
         ("effort: maximum", "SK316"),
         ("context: forked", "SK316"),
         ("shell: zsh", "SK316"),
@@ -328,6 +336,8 @@ def test_the_keys_of_hosts_are_checked(line: str, expected: str) -> None:
         ("disable_model_invokation", "disable-model-invocation"),
         ("when_use", "when_to_use"),
         ("licence", "license"),
+        ("when-to-us", "when_to_use"),
+        ("whenToUs", "when_to_use"),
     ],
 )
 def test_a_near_miss_gets_a_hint_of_its_own(key: str, meant: str) -> None:
@@ -335,6 +345,20 @@ def test_a_near_miss_gets_a_hint_of_its_own(key: str, meant: str) -> None:
     assert [(issue.code, issue.line) for issue in issues] == [("SK309", 5), ("SK309", 4)]
     assert issues[0].hint == f"did you mean '{meant}'?"
     assert "did you mean" not in issues[1].hint
+
+
+def test_every_near_miss_gets_a_hint_of_its_own() -> None:
+    issues = lint("name: charts", ABOUT, "when-to-us: x", "argument-hnt: y", "other: z")
+    assert [(issue.line, issue.hint.partition("?")[0]) for issue in issues] == [
+        (4, "did you mean 'when_to_use'"),
+        (5, "did you mean 'argument-hint'"),
+        (6, "what is your own and no host reads belongs under 'metadata'"),
+    ]
+
+
+@pytest.mark.parametrize("line", ["when_to_use: 5", "argument-hint: [5]", "license: 2.0"])
+def test_a_number_may_stand_where_people_read_it(line: str) -> None:
+    assert codes("name: charts", ABOUT, line) == []
 
 
 @pytest.mark.parametrize("key", ["args", "priority", "category", "title", "trigger"])

@@ -124,6 +124,11 @@ NO_MESSAGES: list[tuple[str, int | None, int]] = [
     ("[" * 100_000, None, -32700),
     ("[]", None, -32600),
     ('{"jsonrpc":"2.0","id":3,"method":"tools/list","params":[]}', None, -32600),
+    ('{"jsonrpc":"2.0","id":[1],"method":"tools/list"}', None, -32600),
+    ('{"jsonrpc":"2.0","method":"tools/list","id": {"a":1}}', None, -32600),
+    ('{"jsonrpc":"2.0","id":null,"method":"tools/list"}', None, -32600),
+    ('{"jsonrpc":"2.0","id":true,"method":"tools/list"}', None, -32600),
+    ('{"jsonrpc":"2.0","id":1.5,"method":"tools/list"}', None, -32600),
 ]
 """Lines, and the id and the code of the error that each is answered with."""
 

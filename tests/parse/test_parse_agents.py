@@ -166,6 +166,7 @@ TRAILING_COMMA = (2, 9) if sys.version_info >= (3, 13) else (3, 1)
         ("[1]", "FM109", 1, 1),
         ('"text"', "FM109", 1, 1),
         ("null", "FM109", 1, 1),
+        pytest.param(f'{{\n"a": {"9" * 5_000}}}', "FM115", 2, 6, id="digits"),
         pytest.param("[" * 100_000, "FM107", 1, 1, id="deep"),
     ],
 )

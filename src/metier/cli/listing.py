@@ -11,9 +11,10 @@ from metier.catalog import Catalog
 from metier.cli.session import Session, complete_names, metier_command
 from metier.cli.shown import row_json
 from metier.errors import UsageError
+from metier.index.documents import excluded_documents
 from metier.values.agents import STANDARD
 from metier.values.documents import Ability
-from metier.values.files import KIND_OF, PLURAL
+from metier.values.files import KIND_OF, PLURAL, Kind
 from metier.values.rows import Row
 
 _WIDE = 120
@@ -69,6 +70,7 @@ def command(
         if wanted == "ability":
             session.note_unknown_agent(catalog, agent)
             rows = _by_priority(catalog, rows, agent, tags)
+        _note_missing_folders(session, catalog, wanted)
         if session.as_json:
             session.print_json([row_json(row) for row in rows])
             return
@@ -76,6 +78,9 @@ def command(
             asked = bool(search is not None or capability is not None or agent or tags)
             where = "are like that" if asked else f"found below {catalog.workspace}"
             session.note(f"no {PLURAL[wanted]} {where}")
+            left_out = sum(row.kind == wanted for row in excluded_documents(catalog.store))
+            if left_out:
+                session.note(f"{left_out:,} left out: metier lint")
         if wanted == "agent" and all(map(_is_not_standard, catalog.documents("agent"))):
             session.note(f"besides, '{STANDARD}' is built in: metier run {STANDARD} TASK")
         if wanted == "ability":
@@ -85,6 +90,14 @@ def command(
             ["name", "path", "description"],
             [[_label(row), session.shown(row.file), row.routing_text] for row in rows],
         )
+
+
+def _note_missing_folders(session: Session, catalog: Catalog, kind: Kind) -> None:
+    """The folders of the kind that the settings name and that are not there."""
+    key = "mounts" if kind == "skill" else f"folders.{PLURAL[kind]}"
+    for issue in catalog.issues():
+        if issue.code == "IO207" and issue.message.endswith(f"({key})"):
+            session.note(f"warning: {issue.message} (IO207)")
 
 
 def _by_priority(

@@ -20,6 +20,7 @@ from metier.cli.run_view import not_taken_back, print_output, state_in_words, su
 from metier.cli.session import Session, complete_names, metier_command
 from metier.core.escapes import escaped_json
 from metier.core.nearest import nearest
+from metier.core.unread import why_not_json
 from metier.errors import MetierError, UsageError
 from metier.run.services import Look
 from metier.run.telemetry import spans
@@ -129,11 +130,9 @@ def read_input(given: str | None) -> Any:
     text = _text_of(given, where)
     try:
         return json.loads(text, parse_constant=_no_constant, parse_float=_finite)
-    except RecursionError:
-        problem = "it is nested too deeply"
-    except ValueError as error:
-        problem = str(error)
-    raise UsageError(f"the input is not JSON: {problem}", where=where, hint=_INPUT_HINT)
+    except (ValueError, RecursionError) as error:
+        why = why_not_json(error, text)
+    raise UsageError(f"the input is not JSON: {why}", where=where, hint=_INPUT_HINT)
 
 
 def _finite(text: str) -> float:

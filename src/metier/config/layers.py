@@ -141,21 +141,18 @@ def _from_environment(environ: Mapping[str, str]) -> Layer:
 
 def _toml(file: str, workspace: str, *, required: bool = False) -> dict[str, Any]:
     """The tables of a file; one of a workspace must be inside it, wherever links lead."""
-    import tomllib  # most workspaces have no settings to read
+    from metier.core.toml import TomlError, toml_of  # most workspaces have no settings to read
 
     try:
         real = os.path.realpath(file)
         if workspace and not is_inside(real, workspace):
             raise OSError(None, "a link leads out of the workspace")
-        return tomllib.loads(read_regular(real, LARGEST).decode())
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"not valid TOML: {error}", where=file) from None
+        return toml_of(read_regular(real, LARGEST).decode())
+    except TomlError as error:
+        hint = "correct the file at that place"
+        raise ConfigError(f"not valid TOML: {error}", where=file, hint=hint) from None
     except UnicodeDecodeError:
         raise ConfigError("the file is not UTF-8", where=file, hint="save it as UTF-8") from None
-    except RecursionError:
-        raise ConfigError("not valid TOML: it is nested too deeply", where=file) from None
-    except ValueError as error:  # a number of thousands of digits
-        raise ConfigError(f"not valid TOML: {error}", where=file) from None
     except OSError as error:
         if not required and isinstance(error, FileNotFoundError) and not os.path.islink(file):
             return {}

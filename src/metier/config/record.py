@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from metier.config.powers import Powers
+from metier.core.unread import why_not_json
 from metier.errors import ConfigError
 from metier.storage.places import config_folder
 from metier.storage.room import Room
@@ -84,13 +85,15 @@ class TrustRecord:
 
     def _workspaces(self) -> dict[str, Any]:
         try:
-            data = json.loads(self._room.read(FILE, LARGEST))
+            raw = self._room.read(FILE, LARGEST)
         except FileNotFoundError:
             return {}
         except OSError as error:
             raise self._broken(error.strerror or str(error)) from None
+        try:
+            data = json.loads(raw)
         except (ValueError, RecursionError) as error:
-            raise self._broken(f"not valid JSON: {error}") from None
+            raise self._broken(f"not valid JSON: {why_not_json(error, raw)}") from None
         workspaces = data.get("workspaces") if isinstance(data, dict) else None
         if not isinstance(workspaces, dict) or data.get("version") != VERSION:
             raise self._broken(f"it is not a trust record of version {VERSION}")

@@ -15,7 +15,7 @@ def matching(folders: Iterable[str], base: str) -> list[str]:
     found: list[str] = []
     for folder in folders:
         found += _matches(folder, base) if is_pattern(folder, base) else [folder]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(filter(None, found)))
 
 
 def watched(folders: Iterable[str], base: str) -> list[str]:
@@ -28,7 +28,7 @@ def watched(folders: Iterable[str], base: str) -> list[str]:
         parts = folder.split("/")
         for end in range(1, len(parts) + 1):
             found += matching(["/".join(parts[:end]) or "/"], base)
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(filter(None, found)))
 
 
 def fixed_part(pattern: str) -> str:

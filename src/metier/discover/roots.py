@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from metier.config import Config, Mount
 from metier.core.paths import is_inside
@@ -108,22 +109,50 @@ def _kind_roots(kind: Kind, folders: Sequence[str], workspace: str, origin: Orig
     return roots
 
 
-def unmatched_patterns(workspace: str, config: Config) -> list[tuple[str, str]]:
-    """The settings that name folders by a pattern that none matches: key and pattern."""
+class Missing(NamedTuple):
+    """A folder that settings name and that is not there."""
+
+    key: str
+    folder: str
+    problem: str
+    in_workspace: bool
+    """Whether the name means another folder in each workspace."""
+
+
+def missing_folders(workspace: str, config: Config) -> list[Missing]:
+    """The folders in the settings that are not there; the usual ones may be missing.
+
+    A mount that is not there is met when it is looked through.
+    """
+    usual = _folders(Config())
     named = [
-        *(("mounts", mount.path, workspace) for mount in config.mounts),
+        *(
+            ("mounts", one.path, workspace)
+            for one in config.mounts
+            if is_pattern(one.path, workspace)
+        ),
         *((f"folders.{PLURAL[kind]}", one, "/") for kind, one in config.user_folders),
         *(
             (f"folders.{PLURAL[kind]}", one, workspace)
             for kind, folders in _folders(config).items()
             for one in folders
+            if one not in usual[kind]
         ),
     ]
     return [
-        (key, folder)
+        Missing(key, folder, problem, base != "/" and not os.path.isabs(folder))
         for key, folder, base in named
-        if is_pattern(folder, base) and not matching([folder], base)
+        if (problem := _problem(folder, base))
     ]
+
+
+def _problem(folder: str, base: str) -> str:
+    if not folder:
+        return "the name of a folder is empty"
+    if is_pattern(folder, base):
+        return "" if matching([folder], base) else f"no folder matches '{folder}'"
+    is_there = os.path.isdir(os.path.join(base, folder))
+    return "" if is_there else f"there is no folder '{folder}'"
 
 
 def _prefix(folder: str) -> str:
@@ -190,13 +219,42 @@ def _of_folder(
     if known is not None and known != "skill":
         return [_root(known, real, path, rank)]
     roots = [_root("skill", real, path, rank)]
+    if kind is not None:
+        return roots
     for other, folders in _folders(config).items():
-        for folder in matching(folders, real):
-            below = os.path.join(real, folder)
-            if kind is None and not os.path.isabs(folder) and os.path.isdir(below):
-                shown = os.path.join(path, folder)
-                roots.append(_root(other, os.path.realpath(below), shown, rank))
+        for below in _known_below(real, folders, workspace):
+            shown = os.path.join(path, os.path.relpath(below, real))
+            roots.append(_root(other, os.path.realpath(below), shown, rank))
     return roots
+
+
+def _known_below(real: str, folders: Sequence[str], workspace: str) -> list[str]:
+    """The folders of a kind in a named one: those of the workspace, and those of the same names.
+
+    A named folder may be a whole project, or a part of one: `docs` of `docs/capabilities`.
+    """
+    own = [os.path.realpath(os.path.join(workspace, one)) for one in matching(folders, workspace)]
+    alike = [
+        os.path.join(real, one)
+        for folder in folders
+        if not os.path.isabs(folder)
+        for one in matching(_rests(folder, real), real)
+    ]
+    found = {
+        os.path.realpath(one): one for one in [*own, *alike] if os.path.isdir(one) and one != real
+    }
+    return [one for one in found.values() if is_inside(one, real)]
+
+
+def _rests(folder: str, real: str) -> list[str]:
+    """What is left of a relative folder below `real`, for each beginning that `real` ends with."""
+    parts = folder.split("/")
+    ends = real.split(os.sep)
+    return [
+        "/".join(parts[size:])
+        for size in range(len(parts))
+        if size == 0 or ends[-size:] == parts[:size]
+    ]
 
 
 def _of_file(path: str, workspace: str, config: Config, kind: Kind | None, rank: int) -> Root:

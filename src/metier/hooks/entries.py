@@ -3,11 +3,11 @@
 import json
 import os
 import shlex
-import tomllib
 from collections.abc import Iterator
 from typing import Any
 
 from metier.core.paths import is_inside
+from metier.core.toml import toml_of
 from metier.hooks.hosts import HOSTS, is_unsafe
 from metier.mcp.hosts import HOSTS as SERVER_HOSTS
 from metier.storage.room import read_regular
@@ -35,7 +35,7 @@ def _is_within(file: str, workspace: str) -> bool:
 def _parsed(file: str) -> Any:
     try:
         text = read_regular(file, _LARGEST).decode()
-        return tomllib.loads(text) if file.endswith(".toml") else json.loads(text)
+        return toml_of(text) if file.endswith(".toml") else json.loads(text)
     except (OSError, ValueError, RecursionError):
         return None
 

@@ -54,8 +54,10 @@ def parse(text: str) -> Any:
 
     try:
         return loads(text)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
+    except (ValueError, RecursionError) as error:
+        from metier.core.unread import why_not_json
+
+        raise ValueError(why_not_json(error, text)) from None
 
 
 def quoted_short(text: str) -> str:

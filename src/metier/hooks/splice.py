@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from metier.core.paths import is_utf8
+from metier.core.unread import why_not_json
 
 Steps = Sequence[str | int]
 """Keys and positions that lead from the outermost value to one inside it."""
@@ -36,8 +37,10 @@ def parse(text: str) -> Any:
         return json.loads(
             text.removeprefix("\ufeff"), object_pairs_hook=_unique, parse_constant=_no_constant
         )
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+    except json.JSONDecodeError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise ValueError(why_not_json(error, text)) from None
 
 
 def same(left: str, right: str) -> bool:

@@ -157,7 +157,8 @@ FILES = {
     ),
     "IO207": Page(
         "Nothing is read for it, so the documents that you meant are not there. Often a part of "
-        "the path is misspelt, or the pattern matches files and no folder.",
+        "the path is misspelt, or the pattern matches files and no folder. The folders that are "
+        "read without settings may be missing.",
         bad='[folders]\nagents = ["team/*/agents"]      # the folder is called teams\n',
         good='[folders]\nagents = ["teams/*/agents"]\n',
     ),

@@ -6,12 +6,12 @@ from functools import lru_cache
 from typing import Any
 
 from metier.core.coerce import scalar_text_of
-from metier.core.names import LONGEST_NAME, is_capability_name, slug
+from metier.core.names import LONGEST_NAME, is_capability_name, loose_key, slug
 from metier.core.nearest import nearest
 from metier.core.text import is_cjk
 from metier.lint.contracts import contract_findings
 from metier.values.documents import Skill
-from metier.values.fields import SKILL, Field, FieldType
+from metier.values.fields import SKILL, Field, FieldType, spellings
 from metier.values.files import KeyPath, Matter
 from metier.values.outcomes import Issue
 
@@ -26,10 +26,9 @@ _TAG = re.compile(r"</?[A-Za-z][\w-]*(?:\s[^<>]*)?/?>")
 _MOST_COMPARED = 20
 """So many unknown keys are compared with the known ones."""
 _NEAR_MISS = 0.8
-_TEXT = (str, int, float)
 _TYPES: dict[FieldType, tuple[tuple[type, ...], str]] = {
-    "text": (_TEXT, "a text"),
-    "text-or-texts": ((*_TEXT, list), "a text or a list of texts"),
+    "text": ((str,), "a text"),
+    "text-or-texts": ((str, list), "a text or a list of texts"),
     "flag": ((bool,), "true or false"),
     "mapping": ((dict,), "a mapping"),
 }
@@ -37,6 +36,7 @@ _TYPED = {
     key: field for key, field in SKILL.items() if field.type in _TYPES and key != "description"
 }
 """Parsing says what is wrong with a description."""
+_KEYS = spellings(SKILL)
 
 
 def lint_skill(skill: Skill, matter: Matter) -> list[Issue]:
@@ -158,9 +158,10 @@ def _check_types(matter: Matter, found: _Findings) -> None:
 
 
 def _has_type(value: Any, field: Field) -> bool:
+    numbers = (int, float) if field.or_number else ()
     entries = value if isinstance(value, list) else []
-    is_of_texts = all(type(entry) in _TEXT for entry in entries)
-    return type(value) in _TYPES[field.type][0] and is_of_texts
+    is_of_texts = all(type(entry) in (str, *numbers) for entry in entries)
+    return type(value) in (*_TYPES[field.type][0], *numbers) and is_of_texts
 
 
 def _check_keys(data: dict[str, Any], found: _Findings) -> None:
@@ -188,7 +189,7 @@ def _check_keys(data: dict[str, Any], found: _Findings) -> None:
 @lru_cache(maxsize=4096)
 def _meant_by(key: str) -> str:
     """The known key that an unknown one is a slip of; skills of one author share theirs."""
-    return nearest(key, SKILL, likeness=_NEAR_MISS)
+    return _KEYS.get(nearest(loose_key(key), _KEYS, likeness=_NEAR_MISS), "")
 
 
 def _check_body(skill: Skill, matter: Matter, found: _Findings) -> None:

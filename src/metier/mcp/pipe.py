@@ -32,6 +32,10 @@ _ANSWER = re.compile(
     r"""\{"jsonrpc":"2\.0","id":("(?:[^"\\]|\\.)*"|-?[0-9]+),"(?:result|error)":"""
 )
 
+_MAY_BE_ODD_ID = re.compile(r'"id"\s*+:\s*+(?:[^"0-9-]|-?[0-9]++[.eE])')
+_NO_MESSAGE = "[]\n"
+"""A line that is refused as no message of JSON-RPC."""
+
 
 class OpenRequests:
     """What was asked and has not been answered: the answer is not written yet."""
@@ -79,9 +83,9 @@ async def patient_stdio(
 
     `gone` is set when nobody reads them any more.
     """
-    with _own_output() as file:
+    with _own_input() as lines, _own_output() as file:
         output = cast("Any", Output(file, requests, gone))
-        async with stdio_server(stdout=output) as (reading, writing):
+        async with stdio_server(cast("Any", Input(lines)), output) as (reading, writing):
             yield Reading(reading, writing, requests), writing
 
 
@@ -93,6 +97,45 @@ def _own_output() -> Iterator[TextIO]:
     # never closed: a thread may still write when the server ends
     yield os.fdopen(wire, "w", encoding="utf-8", newline="\n", closefd=False)
     os.dup2(wire, 1)
+
+
+@contextmanager
+def _own_input() -> Iterator[TextIO]:
+    """Standard input for the protocol alone: whoever else reads meets its end."""
+    wire = os.dup(0)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    # never closed: a thread may still wait for a line when the server ends
+    yield os.fdopen(wire, encoding="utf-8", errors="replace", closefd=False)
+    os.dup2(wire, 0)
+
+
+class Input:
+    """Lines as the client wrote them, but for requests with an id that is none.
+
+    The SDK would take such a request for a notification, and never answer it.
+    """
+
+    def __init__(self, file: TextIO) -> None:
+        self._lines = anyio.wrap_file(file)
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        async for line in self._lines:
+            yield _NO_MESSAGE if _has_odd_id(line) else line
+
+
+def _has_odd_id(line: str) -> bool:
+    """Whether it is a request whose id is neither a text nor a whole number."""
+    if not _MAY_BE_ODD_ID.search(line):
+        return False
+    with suppress(ValueError, RecursionError):
+        data = json.loads(line)
+        if isinstance(data, dict) and "method" in data and "id" in data:
+            found = data["id"]
+            is_whole = isinstance(found, float) and found.is_integer()
+            return type(found) not in (int, str) and not is_whole
+    return False
 
 
 class Output:

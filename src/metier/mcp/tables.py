@@ -6,9 +6,10 @@ before, but for the table.
 
 import json
 import re
-import tomllib
 from collections.abc import Sequence
 from typing import Any
+
+from metier.core.toml import toml_of
 
 _PART = re.compile(
     r'''#[^\n]*|"""(?:[^"\\]|\\.|"{1,2}(?!"))*+"{3,5}|"(?:[^"\\\n]|\\.)*+"'''
@@ -22,11 +23,7 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 def parse(text: str) -> dict[str, Any]:
     """The value of TOML, numbers with a point as written. ValueError when it is none."""
-    plain = text.removeprefix("\ufeff").replace("\r\n", "\n")
-    try:
-        return tomllib.loads(plain, parse_float=lambda digits: ("number", digits))
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+    return toml_of(text.removeprefix("\ufeff"), parse_float=lambda digits: ("number", digits))
 
 
 def same(left: str, right: str) -> bool:

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 from metier.core.coerce import text_of
 from metier.core.paths import is_markdown
+from metier.core.unread import TOO_MANY_DIGITS, has_too_many_digits, place_of_digits
 from metier.parse.frontmatter import HINTS, Taken, no_front_matter, read_matter, read_yaml
 from metier.parse.keys import Respelling
 from metier.parse.yaml import DEEPEST
@@ -94,7 +95,7 @@ def _take_json(raw: bytes, path: str) -> Taken:
     except RecursionError:
         return _too_deep(path)
     except ValueError as error:
-        return Taken(None, [_not_json(error, path)], False)
+        return Taken(None, [_not_json(error, raw, path)], False)
     if _depth(value) > DEEPEST:
         return _too_deep(path)
     if not isinstance(value, dict):
@@ -112,14 +113,16 @@ def _too_deep(path: str) -> Taken:
     return Taken(None, [Issue("FM107", message, path, 1, 1, HINTS["FM107"])], False)
 
 
-def _not_json(error: ValueError, path: str) -> Issue:
+def _not_json(error: ValueError, raw: bytes, path: str) -> Issue:
     line, column = 1, 1
     if isinstance(error, json.JSONDecodeError):
         line, column, said = error.lineno, error.colno, error.msg.removesuffix(" at")
     elif isinstance(error, UnicodeError):
         said = "the text is not Unicode"
+    elif has_too_many_digits(error):
+        (line, column), said = place_of_digits(raw), TOO_MANY_DIGITS
     else:
-        said = "a number is no JSON number, or is too long"
+        said = str(error)
     hint = "check commas, quotes and brackets at this place"
     return Issue("FM115", f"not valid JSON: {said}", path, line, column, hint)
 

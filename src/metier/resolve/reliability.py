@@ -7,6 +7,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
+from metier.core.unread import why_not_json
 from metier.storage.room import Room
 
 FOLDER, NAME = (".dci", "state"), "reliability.v1.json"
@@ -101,7 +102,7 @@ class Reliability:
         except FileNotFoundError:
             return {}, ""
         except (OSError, ValueError, RecursionError) as error:
-            return {}, f"{self.path} cannot be read: {error}"
+            return {}, f"{self.path} cannot be read: {why_not_json(error)}"
         if not _is_valid(data):
             return {}, f"{self.path} is not a reliability file of version {SCHEMA_VERSION}"
         return data["candidates"], ""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from metier.core.moments import iso_moment, seconds_of
+from metier.core.unread import why_not_json
 from metier.errors import MetierError, NotFoundError, StoreError, UsageError
 from metier.run.store import RunStore
 from metier.run.writes import Claim, NewRun, Write, begun, dumped, kept_once
@@ -89,7 +90,7 @@ def checkpoint_problems(checkpoint: Checkpoint) -> list[str]:
         try:
             dumped(checkpoint.to_json())
         except (TypeError, ValueError, RecursionError) as error:
-            problems.append(f"it is no JSON: {error}")
+            problems.append(f"it is no JSON: {why_not_json(error)}")
     return problems
 
 

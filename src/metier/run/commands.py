@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, NoReturn
 
 from metier.core.environment import small_environment
 from metier.core.paths import is_inside
+from metier.core.unread import why_not_json
 from metier.errors import UsageError
 from metier.run.processes import Ended, run_process
 from metier.run.tool import MOST_OUTPUT, Tool, ToolContext, ToolError, invalid
@@ -207,7 +208,7 @@ def _from_json(text: str) -> Any:
     try:
         return json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
-        raise ToolError(f"what it printed is not JSON: {error}") from None
+        raise ToolError(f"what it printed is not JSON: {why_not_json(error, text)}") from None
 
 
 def _no_constant(constant: str) -> NoReturn:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from metier.core.unread import why_not_json
 from metier.errors import MetierError, NotFoundError, UsageError
 from metier.run.checkpoints import CheckpointStore
 from metier.run.delegation import DelegationChain, DelegationResult, refused, within
@@ -165,7 +166,7 @@ class Runner:
         try:
             kept_request = kept_once(asked)
         except (ValueError, TypeError, RecursionError) as error:
-            raise UsageError(f"the input is no JSON: {error}") from None
+            raise UsageError(f"the input is no JSON: {why_not_json(error)}") from None
         new = NewRun(new_id(), profile.agent_id, task, time.time(), kept_request, kept, *parent)
         claim = Claim(self._store.new_key(), 1)
         run = RunRecord(

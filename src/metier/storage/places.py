@@ -164,11 +164,11 @@ def _chosen_by_settings(environ: Mapping[str, str], workspace: str, home: str) -
         return ""
     if not any(line.lstrip(b"[ \t\"'").startswith(b"state") for line in raw.split(b"\n")):
         return ""
-    import tomllib  # few users move their state
+    from metier.core.toml import toml_of  # few users move their state
 
     try:
-        table = tomllib.loads(raw.decode()).get("state")
-    except (ValueError, RecursionError):
+        table = toml_of(raw.decode()).get("state")
+    except ValueError:
         return ""  # whoever reads the settings reports it
     folder = table.get("folder") if isinstance(table, dict) else None
     if not isinstance(folder, str) or not folder:

@@ -17,6 +17,8 @@ _MODEL = re.compile(r"[A-Za-z0-9_-]+:\S+\Z")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
+_LONG_NUMBER = re.compile(r"[+-]?[0-9]{41,}(?:\.[0-9]*)?\Z")
+"""YAML with more digits than this is read as a text."""
 _MOST_UNKNOWN = 20
 """Unknown keys of one mapping that are named one by one."""
 
@@ -160,6 +162,8 @@ def dotted(at: KeyPath) -> str:
 def _what(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, str) and _LONG_NUMBER.match(value):
+        return "a number with more digits than metier reads"
     names = {str: "a text", int: "a number", float: "a number", list: "a list", dict: "a mapping"}
     name = names.get(type(value), "nothing")
     return f"the text '{value[:40]}'" if isinstance(value, str) else name

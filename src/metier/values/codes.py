@@ -41,7 +41,7 @@ CODES: dict[str, Code] = {
     "IO204": Code("error", "not a regular file"),
     "IO205": Code("warning", "file name is not UTF-8"),
     "IO206": Code("warning", "another file of the folder counts"),
-    "IO207": Code("warning", "no folder matches a pattern in the settings"),
+    "IO207": Code("warning", "a folder in the settings is not there"),
     "SK301": Code("warning", "skill has no name", fixable=True),
     "SK302": Code("warning", "skill name breaks the name rule"),
     "SK303": Code("warning", "skill name differs from its folder"),

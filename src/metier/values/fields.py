@@ -30,6 +30,8 @@ class Field:
     """The keys of a mapping; None lets it hold anything."""
     other_names: tuple[str, ...] = ()
     """Names that mean the same key."""
+    or_number: bool = False
+    """Whether a number counts as its text; only skills have such keys."""
 
 
 def text(longest: int | None = None, **more: object) -> Field:
@@ -51,11 +53,12 @@ ANY = Field(type="any")
 VERSION = text(form="version")
 
 TEXT_OR_TEXTS = Field(type="text-or-texts")
+_PROSE = text(or_number=True)
 
 SKILL = {
-    "name": text(required=True),
-    "description": text(required=True),
-    "license": text(),
+    "name": text(required=True, or_number=True),
+    "description": text(required=True, or_number=True),
+    "license": _PROSE,
     "compatibility": ANY,
     "allowed-tools": TEXT_OR_TEXTS,
     "metadata": Field(type="mapping"),
@@ -67,8 +70,10 @@ SKILL = {
     "examples": ANY,
     "enabled": FLAG,
     # Claude Code; some of them Copilot and VS Code too (August 2026)
-    "when_to_use": text(),
-    "argument-hint": TEXT_OR_TEXTS,  # `[file]` without quotes is a list, and works
+    "when_to_use": _PROSE,
+    "argument-hint": Field(
+        type="text-or-texts", or_number=True
+    ),  # `[file]` without quotes is a list, and works
     "arguments": TEXT_OR_TEXTS,
     "disable-model-invocation": FLAG,
     "user-invocable": FLAG,

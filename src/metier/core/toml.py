@@ -1,0 +1,59 @@
+"""TOML, with a bound on the work: `tomllib` takes quadratic time for long dotted keys."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+MOST_PARTS = 50
+"""Parts of one dotted key."""
+DEEPEST = 50
+"""Brackets inside each other."""
+_TOKEN = re.compile(
+    r'#[^\n]*|"""(?:[^"\\]|\\.|"{1,2}(?!"))*+(?:"{3,5})?|"(?:[^"\\\n]|\\[^\n])*+"?'
+    r"|'''(?:[^']|'{1,2}(?!'))*+(?:'{3,5})?|'[^'\n]*'?"
+    r"|(?P<number>(?<!\w)[0-9][0-9A-Fa-fobx_]{1000,})"
+    r"|(?P<dot>\.)|(?P<open>[\[{])|(?P<close>[\]}])|(?P<end>[\n=,])",
+    re.DOTALL,
+)
+"""Comments and texts are passed over; one that does not end goes on to where it could not.
+
+Python refuses to write numbers of more than some thousand digits, so those are not read."""
+
+
+class TomlError(ValueError):
+    """Why a text is no TOML that metier reads, with the line."""
+
+
+def toml_of(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
+    """The tables of a text. Raises `TomlError`."""
+    import tomllib  # most workspaces have no settings to read
+
+    text = text.replace("\r\n", "\n")
+    _check_bounds(text)
+    try:
+        return tomllib.loads(text, parse_float=parse_float)
+    except RecursionError:
+        raise TomlError("it is nested too deeply") from None
+    except ValueError as error:
+        raise TomlError(str(error)) from None
+
+
+def _check_bounds(text: str) -> None:
+    """Refuse what would take long to read or cannot be shown."""
+    depth = dots = 0
+    for token in _TOKEN.finditer(text):
+        kind = token.lastgroup
+        if kind is None:
+            continue
+        dots = dots + 1 if kind == "dot" else 0
+        depth += (kind == "open") - (kind == "close")
+        problem = ""
+        if kind == "number":
+            problem = "a number with more digits than metier reads"
+        elif dots >= MOST_PARTS:
+            problem = f"a key of more than {MOST_PARTS} parts"
+        elif depth > DEEPEST:
+            problem = f"nested deeper than {DEEPEST} levels"
+        if problem:
+            line = text.count("\n", 0, token.start()) + 1
+            raise TomlError(f"{problem} (at line {line})")

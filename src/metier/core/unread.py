@@ -1,0 +1,36 @@
+"""Why a text is no JSON that metier reads, in words for people."""
+
+import re
+import sys
+
+TOO_DEEP = "it is nested too deeply"
+TOO_MANY_DIGITS = "a number with more digits than metier reads"
+
+
+def why_not_json(error: Exception, text: str | bytes = "") -> str:
+    """What `json` means by an error that it raised on reading `text` or on writing a value."""
+    if isinstance(error, RecursionError):
+        return TOO_DEEP
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not UTF-8"
+    if not has_too_many_digits(error):
+        return str(error)
+    line, column = place_of_digits(text)
+    return f"{TOO_MANY_DIGITS}: line {line} column {column}" if line else TOO_MANY_DIGITS
+
+
+def has_too_many_digits(error: Exception) -> bool:
+    """Whether Python refused to read or write a number for its length."""
+    return isinstance(error, ValueError) and "set_int_max_str_digits" in str(error)
+
+
+def place_of_digits(text: str | bytes) -> tuple[int, int]:
+    """Line and column of the first number of JSON that is too long for Python; 0 when unknown."""
+    if isinstance(text, bytes):
+        text = text.decode(errors="replace")
+    digits = f"[0-9]{{{sys.get_int_max_str_digits() + 1},}}"
+    tokens = re.finditer(rf'"(?:[^"\\]|\\.)*+"?|(?P<digits>{digits})', text, re.DOTALL)
+    start = next((token.start() for token in tokens if token["digits"]), -1)
+    if start < 0:
+        return 0, 0
+    return text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
