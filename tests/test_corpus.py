@@ -124,7 +124,8 @@ def test_index_and_sql_agree_on_every_capability(load: Load) -> None:
 
 
 def test_a_further_load_changes_nothing(load: Load) -> None:
-    assert load.repository.load_skills_from_disk([load.folder]) == load.summary
-    before = load.store.connection.total_changes  # the way of a walk is kept once it is some age
-    assert load.repository.load_skills_from_disk([load.folder]) == load.summary
-    assert load.store.connection.total_changes == before
+    before = load.store.connection.total_changes
+    for _ in range(2):
+        assert load.repository.load_skills_from_disk([load.folder]) == load.summary
+    trail = load.store.connection.total_changes - before
+    assert trail <= 1, "the way of a walk is kept once, some time after the last change"

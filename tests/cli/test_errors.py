@@ -332,9 +332,13 @@ def test_a_catalogue_that_is_no_database_is_built_again(one: Workspace, command:
 def test_a_damaged_catalogue_is_one_clear_line_and_then_right_again(one: Workspace) -> None:
     metier(one.root, "refresh")
     file = one.state / "metier.db"
-    raw = file.read_bytes()
-    schema = len(raw) // 2  # damage to it is met, and mended, when the file is opened
-    file.write_bytes(raw[:schema] + b"A" * (len(raw) - schema))
+    with closing(sqlite3.connect(file)) as connection:
+        where = "SELECT rootpage FROM sqlite_schema WHERE name = 'document'"
+        (page,) = connection.execute(where).fetchone()
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+    with file.open("r+b") as damaged:
+        damaged.seek((page - 1) * size)
+        damaged.write(b"A" * size)
     checked = metier(one.root, "doctor")
     assert checked.returncode == 1
     assert "hint: the next refresh builds it again" in checked.stdout

@@ -8,11 +8,12 @@ from metier.index.store import Store
 from metier.values.files import Trail
 
 _END = "\0"
+_KEPT = "SELECT key, found, paths, stamps, absent, links FROM trail"
 
 
 def kept_trail(store: Store) -> Trail | None:
     """The trail that leads to what the catalogue holds, if one is kept."""
-    rows = store.rows("SELECT key, found, paths, stamps, absent, links FROM trail")
+    rows = store.rows(_KEPT)
     if not rows or not store.setting("counts"):
         return None
     key, found, paths, stamps, absent, links = rows[0]
@@ -29,6 +30,8 @@ def keep_trail(store: Store, trail: Trail, version: int) -> None:
         *(trail.key, trail.found, _END.join(trail.paths), trail.stamps),
         *(json.dumps(trail.absent), json.dumps(trail.links)),
     )
+    if store.rows(_KEPT) == [row]:
+        return
     with suppress(StoreError), store.without_waiting(), store.transaction() as connection:
         if store.data_version() == version:
             connection.execute("DELETE FROM trail")
