@@ -30,9 +30,10 @@ def keep_trail(store: Store, trail: Trail, version: int) -> None:
         *(trail.key, trail.found, _END.join(trail.paths), trail.stamps),
         *(json.dumps(trail.absent), json.dumps(trail.links)),
     )
-    if store.rows(_KEPT) == [row]:
-        return
-    with suppress(StoreError), store.without_waiting(), store.transaction() as connection:
-        if store.data_version() == version:
-            connection.execute("DELETE FROM trail")
-            connection.execute("INSERT INTO trail VALUES (?, ?, ?, ?, ?, ?)", row)
+    with suppress(StoreError):
+        if store.rows(_KEPT) == [row]:
+            return
+        with store.without_waiting(), store.transaction() as connection:
+            if store.data_version() == version:
+                connection.execute("DELETE FROM trail")
+                connection.execute("INSERT INTO trail VALUES (?, ?, ?, ?, ?, ?)", row)
