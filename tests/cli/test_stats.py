@@ -50,9 +50,9 @@ Stats = Callable[..., Result]
 
 
 @pytest.fixture(autouse=True)
-def coordinated_time(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def coordinated_time() -> Iterator[None]:
     """Times are printed as they are at the place where one is: here that is Greenwich."""
-    with monkeypatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TZ", "UTC")
         time.tzset()
         yield
@@ -392,13 +392,12 @@ def test_since_takes_a_date(workspace: Workspace, stats: Stats, since: str, requ
     assert stats("--since", since, "--json").data["overall"]["requests"] == requests
 
 
-def test_a_date_begins_at_midnight_here(
-    workspace: Workspace, stats: Stats, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_date_begins_at_midnight_here(workspace: Workspace, stats: Stats) -> None:
     write_log(workspace.root, decision(0))
-    monkeypatch.setenv("TZ", "XXX-9")  # nine hours ahead: there it is the 16th already
-    time.tzset()
-    assert stats("--since", "2025-11-16").rows["from"] == ["2025-11-16 00:10:41"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TZ", "XXX-9")  # nine hours ahead: there it is the 16th already
+        time.tzset()
+        assert stats("--since", "2025-11-16").rows["from"] == ["2025-11-16 00:10:41"]
 
 
 @pytest.mark.parametrize(
