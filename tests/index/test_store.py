@@ -6,6 +6,7 @@ import random
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -369,3 +370,11 @@ def test_a_store_in_memory_is_closed_when_nobody_has_it_any_more() -> None:
     gc.collect()
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
         connection.execute("SELECT 1")
+
+
+def test_a_catalogue_in_memory_may_be_collected_by_another_thread() -> None:
+    held = [Store.in_memory()]
+    collector = threading.Thread(target=held.clear)
+    collector.start()
+    collector.join()
+    gc.collect()

@@ -80,7 +80,12 @@ class Database:
 
     @classmethod
     def _connected(cls, path: str, busy_seconds: float) -> sqlite3.Connection:
-        return sqlite3.connect(path, timeout=busy_seconds, isolation_level=None)
+        is_file = (
+            path != IN_MEMORY
+        )  # what lives in memory is closed by whichever thread collects it
+        return sqlite3.connect(
+            path, timeout=busy_seconds, isolation_level=None, check_same_thread=is_file
+        )
 
     def close(self) -> None:
         self.connection.close()
