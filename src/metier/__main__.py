@@ -44,7 +44,7 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     code = run(sys.argv[1:])
-    gc.freeze()  # all goes now: nobody needs to look for garbage first
+    gc.freeze()  # skip the garbage collection at exit
     sys.exit(code)
 
 

@@ -374,7 +374,10 @@ def test_a_store_in_memory_is_closed_when_nobody_has_it_any_more() -> None:
 
 def test_a_catalogue_in_memory_may_be_collected_by_another_thread() -> None:
     held = [Store.in_memory()]
+    connection = held[0].connection
     collector = threading.Thread(target=held.clear)
     collector.start()
     collector.join()
     gc.collect()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")

@@ -2,8 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 import jsonschema
@@ -11,9 +10,12 @@ import pytest
 
 from conftest import REPOSITORY
 from metier.parse.contract import parse_contract
-from metier.resolve import Resolution, chooser, resolve
+from metier.resolve import Resolution, resolve
 from metier.resolve.results import ProbeResult
 from metier.values.candidates import Candidate
+from resolve.counted import calls
+
+__all__ = ["calls"]
 
 SCHEMA = json.loads(
     (REPOSITORY / "src/metier/schemas/capability-resolution-report.v1.schema.json").read_text()
@@ -166,20 +168,6 @@ def tree(last: str) -> list[Candidate]:
         for level, end in enumerate(ends)
         for number in range(WIDTH)
     ]
-
-
-@pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often the engine has scored, and how often it has selected."""
-    counts: Counter[str] = Counter()
-
-    def counting(name: str, original: Callable[..., Any], *args: Any, **more: Any) -> Any:
-        counts[name] += 1
-        return original(*args, **more)
-
-    for name in ("Scores", "select"):
-        monkeypatch.setattr(chooser, name, partial(counting, name, getattr(chooser, name)))
-    return counts
 
 
 @pytest.mark.parametrize("last", ["", "R(nowhere)"], ids=["resolved", "open"])

@@ -1,8 +1,7 @@
 """Webs of requirements: wide ones cost little, and all end as the plain definition says."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import pytest
@@ -11,8 +10,11 @@ from hypothesis import strategies as st
 
 from metier.core.names import stable_hash
 from metier.parse.contract import parse_contract
-from metier.resolve import Resolution, chooser, resolve
+from metier.resolve import Resolution, resolve
 from metier.values.candidates import Candidate
+from resolve.counted import calls
+
+__all__ = ["calls"]
 
 REASON = "dependency-unresolved"
 
@@ -35,20 +37,6 @@ def rejected(made: Resolution) -> dict[str, list[str]]:
 
 
 # Wide webs
-
-
-@pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often candidates were scored, and how often some were selected."""
-    counts: Counter[str] = Counter()
-
-    def counting(name: str, original: Callable[..., Any], *args: Any, **more: Any) -> Any:
-        counts[name] += 1
-        return original(*args, **more)
-
-    for name in ("Scores", "select"):
-        monkeypatch.setattr(chooser, name, partial(counting, name, getattr(chooser, name)))
-    return counts
 
 
 def layers(width: int, last: str = "") -> list[Candidate]:

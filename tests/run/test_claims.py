@@ -21,7 +21,7 @@ from metier.run.writes import LEASE_SECONDS, Claim, ended, step_write
 from metier.values.agents import AgentProfile
 from metier.values.runs import Event, StepRecord
 from run.random_plans import FAR_AWAY
-from run.world import BROKEN, Data, World, agent, delegate, do, forever, parallel, states
+from run.world import BROKEN, Data, World, agent, delegate, do, forever, parallel, prompt, states
 
 OTHER = "elsewhere/1//y"
 LATER = LEASE_SECONDS + SILENT_SECONDS + 1
@@ -194,6 +194,24 @@ def test_a_runner_that_wakes_after_its_lease_starts_no_further_tool(
     with pytest.raises(RunLostError):
         world.run(agent(do("a"), do("b")), look=freeze)
     assert world.calls == ["a"]
+
+
+@pytest.mark.parametrize("step", [prompt("b"), delegate("b", "kid")], ids=["prompt", "delegate"])
+def test_a_runner_that_wakes_after_its_lease_asks_no_model_and_no_other_agent(
+    monkeypatch: pytest.MonkeyPatch, step: Data
+) -> None:
+    world = World(agent(do("x"), agent_id="kid"))
+    clock = [time.time()]
+    monkeypatch.setattr("metier.run.ledger.time.time", lambda: clock[0])
+
+    def freeze(event: Event) -> None:
+        if event.kind == "step.succeeded":
+            clock[0] += LATER
+            world.store.claim(event.run_id, OTHER, clock[0])
+
+    with pytest.raises(RunLostError):
+        world.run(agent(do("a"), step), look=freeze)
+    assert (world.models, len(world.store.runs())) == ([], 1)
 
 
 def test_steps_in_flight_stop_once_the_heartbeat_finds_the_run_taken(

@@ -80,11 +80,12 @@ class Database:
 
     @classmethod
     def _connected(cls, path: str, busy_seconds: float) -> sqlite3.Connection:
-        is_file = (
-            path != IN_MEMORY
-        )  # what lives in memory is closed by whichever thread collects it
+        """Connect. The finalizer of a database in memory may run in any thread."""
         return sqlite3.connect(
-            path, timeout=busy_seconds, isolation_level=None, check_same_thread=is_file
+            path,
+            timeout=busy_seconds,
+            isolation_level=None,
+            check_same_thread=path != IN_MEMORY,
         )
 
     def close(self) -> None:
