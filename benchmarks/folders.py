@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from metier.boundary import power_set, workspace_of
 from metier.config import read_settings
 from metier.config.record import Entry, TrustRecord
+from metier.flow.boundary import power_set, workspace_of
 
 
 @contextmanager

@@ -15,14 +15,14 @@ from random import Random
 
 from benchmarks.corpus import unpack
 from benchmarks.measure import Bar, alternate, least
-from metier.boundary import power_set, read_boundary, workspace_of
 from metier.config import read_settings
 from metier.config.record import Entry, TrustRecord
 from metier.core.relevance import SCORERS
-from metier.decisions import read_decisions
-from metier.hooks import skills
-from metier.hooks.prepare import prepared_catalog
-from metier.hooks.store import ReadOnlyCatalogue
+from metier.flow.boundary import power_set, read_boundary, workspace_of
+from metier.flow.decisions import read_decisions
+from metier.flow.hook_refresh import prepared_catalog
+from metier.hook import skills
+from metier.hook.store import ReadOnlyCatalogue
 from metier.select.cards import CardIndex
 from metier.storage.places import state_room
 from metier.values.capabilities import SelectionContext

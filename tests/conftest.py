@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from metier.boundary import Boundary, power_set, workspace_of
 from metier.config import Config, read_settings
 from metier.config.record import Entry, TrustRecord
+from metier.flow.boundary import Boundary, power_set, workspace_of
 from metier.storage.places import state_room
+from metier.storage.workspace import MARKS
 from metier.values.trust import Trust
-from metier.workspace import MARKS
 from soak import EXAMPLES, SOAK
 from surroundings import (
     forget_the_user,
@@ -158,7 +158,7 @@ def no_mark_above(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         marks = (os.path.join(folder, mark) for mark in MARKS)
         return Path(folder).is_relative_to(tmp_path) and any(map(os.path.lexists, marks))
 
-    monkeypatch.setattr("metier.workspace.is_root", is_root)
+    monkeypatch.setattr("metier.storage.workspace.is_root", is_root)
 
 
 @pytest.fixture(scope="session")

@@ -214,7 +214,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         "Ability text is put before the system prompt while the prompt is prepared; nothing is "
         "added once it has been sent.",
         2,
-        "metier.agency",
+        "metier.flow.running",
         "run",
     ),
     Invariant(
@@ -1782,7 +1782,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         "CARD-INJ-005",
         "The hook passes on the recent messages, the session type and the configured budget.",
         5,
-        "metier.hooks",
+        "metier.hook",
         "hooks",
     ),
     Invariant(
@@ -1790,7 +1790,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         "Injection happens after the bootstrap files are loaded and before the context is built "
         "from them.",
         5,
-        "metier.hooks",
+        "metier.hook",
         "hooks",
     ),
     Invariant(
@@ -1980,7 +1980,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         "Cards may come from local, remote or database sources behind one interface of type, "
         "location and load.",
         5,
-        "metier.sources",
+        "metier.discover.sources",
         "discover",
     ),
     Invariant(
@@ -1988,7 +1988,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         "Remote and database sources are off unless configured, and remote cards are pinned by "
         "sha256.",
         5,
-        "metier.sources",
+        "metier.discover.sources",
         "discover",
     ),
     Invariant(
@@ -2085,7 +2085,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         "CARD-ROLL-005",
         "Selecting and injecting cards takes less than 50 ms.",
         5,
-        "metier.hooks",
+        "metier.hook",
         "hooks",
     ),
 )

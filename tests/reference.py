@@ -10,8 +10,8 @@ import click
 
 import metier
 from metier.cli import COMMANDS, group
-from metier.lint.pages import ERROR_PAGES, PAGES
-from metier.values.codes import CODES
+from metier.findings.codes import CODES
+from metier.findings.pages import ERROR_PAGES, PAGES
 
 DOCS = Path(__file__).parents[1] / "docs"
 NOTE = "Generated from the program; `make docs` writes it anew.\n"

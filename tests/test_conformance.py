@@ -14,8 +14,8 @@ import pytest
 from conftest import REPOSITORY
 from invariants import INVARIANTS
 from metier.cli.conformance import command
-from metier.conformance import CaseResult, compare, run_suite
 from metier.errors import UsageError
+from metier.flow.conformance import CaseResult, compare, run_suite
 
 SUITE = REPOSITORY / "conformance"
 FILES = sorted((SUITE / "cases").glob("*.json"))
@@ -262,7 +262,7 @@ def test_a_case_never_runs_in_another_workspace(
 
 
 def test_the_runner_imports_no_test_and_no_development_package() -> None:
-    source = (REPOSITORY / "src/metier/conformance.py").read_text(encoding="utf-8")
+    source = (REPOSITORY / "src/metier/flow/conformance.py").read_text(encoding="utf-8")
     modules = {
         name.split(".")[0]
         for node in ast.walk(ast.parse(source))

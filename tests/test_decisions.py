@@ -11,7 +11,10 @@ from typing import Any
 
 import pytest
 
-from metier.decisions import (
+from metier.errors import NotFoundError
+from metier.flow.decision_figures import MOST_USED, percentile
+from metier.flow.decision_log import FILE, FLAG, LATEST, LONGEST_LINE, OLDER_FILE
+from metier.flow.decisions import (
     Decision,
     Decisions,
     Group,
@@ -24,9 +27,6 @@ from metier.decisions import (
     resume,
     statistics,
 )
-from metier.decisions.figures import MOST_USED, percentile
-from metier.decisions.log import FILE, FLAG, LATEST, LONGEST_LINE, OLDER_FILE
-from metier.errors import NotFoundError
 from metier.storage.room import Room
 
 START = 1_763_219_441.125
@@ -569,7 +569,7 @@ def test_a_label_does_not_run_into_a_line_that_nobody_finished(tmp_path: Path) -
 
 LABEL_ON_A_FULL_DISK = """
 import os, resource, sys
-from metier.decisions import label
+from metier.flow.decisions import label
 from metier.storage.room import Room
 room = Room(os.path.join(sys.argv[1], "state"))
 size = os.path.getsize(room.file("decisions.jsonl"))

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metier
-from metier.decisions import read_decisions, statistics
-from metier.decisions.log import FILE, OLDER_FILE
+from metier.flow.decision_log import FILE, OLDER_FILE
+from metier.flow.decisions import read_decisions, statistics
 from metier.storage.room import Room
 from test_decisions import decision, room_of, text_of, write_log
 
@@ -220,7 +220,7 @@ def test_whole_lines_are_found_among_any_others(lines: list[tuple[bytes, int]]) 
 WRITERS, LABELS = 4, 400
 LABEL_OFTEN = """
 import sys
-from metier.decisions import label
+from metier.flow.decisions import label
 from metier.storage.room import Room
 print(flush=True)
 sys.stdin.readline()

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from invariants import INVARIANTS
-from metier.discover.hosts import HOSTS as SKILL_FOLDERS
-from metier.hooks.hosts import HOSTS, Host
+from metier.hosts.folders import HOSTS as SKILL_FOLDERS
+from metier.hosts.hooks import HOSTS, Host
 from reference import (
     DOCS,
     NOTE,

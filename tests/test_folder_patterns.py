@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from conftest import Workspace
-from metier.boundary import power_set, read_boundary
 from metier.catalog import Catalog
 from metier.cli import run
 from metier.config import read_settings
 from metier.errors import ConfigError
-from metier.hooks.prepare import depended_on
+from metier.flow.boundary import power_set, read_boundary
+from metier.flow.hook_refresh import depended_on
 
 AGENT = "agentId: {id}\ndescription: Works for {id}.\ntools: [search]\n"
 ABILITY = "---\nabilityId: {id}\n---\nWrite {id}.\n"

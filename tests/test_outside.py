@@ -13,9 +13,9 @@ from metier.catalog import Catalog
 from metier.cli import run
 from metier.cli.mcp import opened, stamp
 from metier.cli.session import Session
-from metier.hooks.journal import Journal
+from metier.hook.journal import Journal
 from metier.storage.places import state_home, user_room
-from metier.workspace import MARKS, find_workspace, is_workspace
+from metier.storage.workspace import MARKS, find_workspace, is_workspace
 
 AGENT = "agentId: {name}\ndescription: Answers questions.\n"
 Said = Callable[..., tuple[int, str, str]]

@@ -5,9 +5,10 @@ import json
 import pytest
 
 from conftest import Workspace
-from metier import Catalog, scan
+from metier import Catalog
 from metier.config import Config
-from metier.resolver import _TELLS
+from metier.flow import scan
+from metier.flow.resolving import _TELLS
 from metier.values.policy import PRESETS
 
 

@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metier.errors import ConfigError, SourceError
-from metier.sources import (
+from metier.discover.sources import (
     CardSource,
     DatabaseSource,
     LocalSource,
@@ -25,9 +24,10 @@ from metier.sources import (
     source_of,
     sync_sources,
 )
-from metier.sources.cards import LARGEST, file_stem
-from metier.sources.database import MOST_CARDS
-from metier.sources.shelf import Shelf
+from metier.discover.sources.cards import LARGEST, file_stem
+from metier.discover.sources.database import MOST_CARDS
+from metier.discover.sources.shelf import Shelf
+from metier.errors import ConfigError, SourceError
 from metier.storage.room import Room
 from metier.values.capabilities import CapabilitiesConfig, SourceSetting
 from metier.values.outcomes import Issue
@@ -779,7 +779,7 @@ def test_a_folder_in_the_place_of_a_card_is_a_finding_and_stays(place: Place) ->
 
 SYNC = """
 import sys
-from metier.sources import sync_sources
+from metier.discover.sources import sync_sources
 from metier.storage.room import Room
 from metier.values.capabilities import SourceSetting
 root, state, *locations = sys.argv[1:]

@@ -16,9 +16,9 @@ from urllib.parse import unquote
 
 import pytest
 
+from metier.discover.sources import RemoteSource, source_folders, sync_sources
+from metier.discover.sources.cards import LARGEST
 from metier.errors import SourceError
-from metier.sources import RemoteSource, source_folders, sync_sources
-from metier.sources.cards import LARGEST
 from metier.storage.room import Room
 from metier.values.capabilities import SourceSetting
 from metier.values.outcomes import Issue

@@ -14,9 +14,9 @@ import pytest
 
 from conftest import REPOSITORY, Workspace
 from metier.config import Config, load_config
+from metier.config.tokens import DEFAULT_TOKENIZER, token_counter
 from metier.core.budget import count_tokens
 from metier.errors import ConfigError
-from metier.tokens import DEFAULT_TOKENIZER, token_counter
 
 METIER = str(Path(sys.executable).with_name("metier"))
 FOLDERS = ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR")
@@ -35,7 +35,7 @@ sys.addaudithook(refuse)
 ASK = """
 import json
 from metier.errors import ConfigError
-from metier.tokens import token_counter
+from metier.config.tokens import token_counter
 
 def answer(name, *texts):
     try:

@@ -12,7 +12,7 @@ def _serve(host: str, more: list[str]) -> None:
         if more:
             _refuse(host, more)
             return
-        from metier.hooks.serve import serve  # every prompt waits for it: nothing else is loaded
+        from metier.hook.serve import serve  # every prompt waits for it: nothing else is loaded
 
         serve(host)
     except Exception:
@@ -21,8 +21,8 @@ def _serve(host: str, more: list[str]) -> None:
 
 def _refuse(host: str, more: list[str]) -> None:
     """Say in one line, to whoever looks, why there is no answer: it could be the wrong one."""
-    from metier.hooks.journal import Journal
-    from metier.workspace import find_workspace
+    from metier.hook.journal import Journal
+    from metier.storage.workspace import find_workspace
 
     why = f"'metier hook {host}' takes nothing else, but was given: {' '.join(more)}"
     journal = Journal()

@@ -6,40 +6,40 @@ from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from metier.boundary import RECORD, Boundary, open_boundary, untrusted_error
-from metier.boundary import workspace_of as workspace_of
 from metier.config import Config
-from metier.consent import check_files
+from metier.config.consent import check_files
 from metier.discover.roots import roots_for
+from metier.flow.boundary import RECORD, Boundary, open_boundary, untrusted_error
+from metier.flow.boundary import workspace_of as workspace_of
+from metier.flow.refreshed import Refreshed as Refreshed
+from metier.flow.reread import read_again, read_document, read_reference
+from metier.flow.scan import read_documents, read_skills, workspace_roots
 from metier.index import documents
 from metier.index.missing import no_such_document
 from metier.index.refresh import OnProgress, refresh_documents
 from metier.index.skills import SkillRepository
 from metier.index.store import Store
 from metier.index.trail import kept_trail
-from metier.refreshed import Refreshed as Refreshed
-from metier.reread import read_again, read_document, read_reference
-from metier.scan import read_documents, read_skills, workspace_roots
 from metier.storage.database import IN_MEMORY
 from metier.storage.places import state_room, user_home
 from metier.storage.room import Room
 from metier.storage.secret import workspace_secret
+from metier.storage.workspace import CATALOG_FILE, RESTRICTED_FILE
 from metier.values.files import Kind, Reading, Root
 from metier.values.outcomes import Exclusion, Issue
 from metier.values.rows import Row
 from metier.values.trust import Trust
 from metier.values.twins import hidden
-from metier.workspace import CATALOG_FILE, RESTRICTED_FILE
 
 if TYPE_CHECKING:
-    from metier.agency import Agency
     from metier.core.budget import CountTokens
-    from metier.prepare import Preparer
+    from metier.flow.prompts import Preparer
+    from metier.flow.resolving import Resolver
+    from metier.flow.running import Agency
     from metier.resolve.missing import Decision
     from metier.resolve.reliability import History
     from metier.resolve.report import Resolution
     from metier.resolve.results import Decide, MayProbe
-    from metier.resolver import Resolver
     from metier.run.services import Look
     from metier.values.agents import AgentMatch, Execution
     from metier.values.contracts import Mode
@@ -342,13 +342,13 @@ class Catalog:
     @cached_property
     def agency(self) -> "Agency":
         """Everything about running agents: tools, runs, checkpoints."""
-        from metier.agency import Agency  # only who runs agents needs it
+        from metier.flow.running import Agency  # only who runs agents needs it
 
         return Agency(self, lambda: workspace_secret(self.room))
 
     @cached_property
     def _resolver(self) -> "Resolver":
-        from metier.resolver import Resolver  # a refresh with nothing to do needs none of it
+        from metier.flow.resolving import Resolver  # a refresh with nothing to do needs none of it
 
         return Resolver(self.store, self.workspace, self.config, self.room, self._check_files)
 
@@ -362,7 +362,7 @@ class Catalog:
 
     @cached_property
     def _preparer(self) -> "Preparer":
-        from metier.prepare import Preparer  # a refresh with nothing to do needs none of it
+        from metier.flow.prompts import Preparer  # a refresh with nothing to do needs none of it
 
         return Preparer(
             self.store,

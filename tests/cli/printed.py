@@ -15,8 +15,8 @@ import pytest
 
 from conftest import Workspace, state_of, trust
 from metier.cli import run
-from metier.decisions.log import FILE
 from metier.errors import ConfigError
+from metier.flow.decision_log import FILE
 from test_decisions import text_of
 
 Finished = subprocess.CompletedProcess[str]

@@ -13,9 +13,9 @@ import pytest
 from cli.printed import Printed
 from conftest import Workspace
 from metier.cli import run
-from metier.hooks.hosts import HOSTS
+from metier.hosts.hooks import HOSTS
 from metier.storage.places import user_room
-from metier.workspace import CATALOG_FILE
+from metier.storage.workspace import CATALOG_FILE
 
 METIER = str(Path(sys.executable).with_name("metier"))
 CARD = "---\nid: {}\nname: A\ndescription: B\ntriggers: {{keywords: [sql]}}\n---\n{}\n"

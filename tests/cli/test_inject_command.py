@@ -13,8 +13,8 @@ import pytest
 from cli.printed import Printed
 from conftest import Workspace
 from metier.cli import run
-from metier.lint.pages import ERROR_PAGES
-from metier.values.codes import SEVERITIES
+from metier.findings.codes import SEVERITIES
+from metier.findings.pages import ERROR_PAGES
 
 SQL = "Größe zählt: use `EXPLAIN`.\n\n\nThen  measure\tagain. 数据库"
 TEXTS = {

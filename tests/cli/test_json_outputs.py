@@ -18,10 +18,10 @@ import metier
 from cli.printed import looked_at, write_log
 from conftest import REPOSITORY, Workspace
 from metier.cli import run
-from metier.hooks.hosts import HOSTS
-from metier.lint.pages import ERROR_PAGES
-from metier.mcp.hosts import HOSTS as MCP_HOSTS
-from metier.values.codes import CODES
+from metier.findings.codes import CODES
+from metier.findings.pages import ERROR_PAGES
+from metier.hosts.hooks import HOSTS
+from metier.hosts.servers import HOSTS as MCP_HOSTS
 from metier.values.files import KINDS, PLURAL
 from reference import SCHEMA_OF
 from test_decisions import decision, injecting, verdict

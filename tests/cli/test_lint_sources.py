@@ -8,7 +8,7 @@ import pytest
 from conftest import Workspace
 from metier.catalog import Catalog
 from metier.cli import run
-from metier.hooks.prepare import prepare
+from metier.flow.hook_refresh import prepare
 
 COLON = "---\nname: {name}\ndescription: Charts: bars and lines, when numbers matter.\n---\nDraw.\n"
 

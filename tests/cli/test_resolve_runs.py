@@ -14,7 +14,7 @@ import pytest
 from cli.printed import Printed, looked_at
 from conftest import Workspace, state_of
 from metier.cli import run
-from metier.resolver import MOST_REPORTS
+from metier.flow.resolving import MOST_REPORTS
 
 WITHOUT_PRIVILEGES = """
 import ctypes, os, sys

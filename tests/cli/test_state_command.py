@@ -17,7 +17,7 @@ from cli.run_workspace import Agents, agents, prompt, tool
 from cli.typed import answered
 from conftest import Workspace
 from metier.cli import run
-from metier.decisions.log import OLDER_FILE
+from metier.flow.decision_log import OLDER_FILE
 from metier.run.store import RunStore
 from test_decisions import decision, injecting, text_of, verdict
 

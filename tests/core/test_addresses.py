@@ -2,7 +2,8 @@
 
 import pytest
 
-from metier.core.addresses import (
+from metier.errors import UsageError
+from metier.safety.addresses import (
     check_address,
     host_of,
     is_at,
@@ -10,7 +11,6 @@ from metier.core.addresses import (
     is_loopback_host,
     redirected,
 )
-from metier.errors import UsageError
 
 
 @pytest.mark.parametrize(

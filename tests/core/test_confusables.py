@@ -5,9 +5,9 @@ import unicodedata
 
 import pytest
 
-from metier.core.confusables import CONFUSABLES
-from metier.core.disguise import examine, find_overrides
-from metier.core.lookalikes import EITHER, readings, twins
+from metier.safety.confusables import CONFUSABLES
+from metier.safety.disguise import examine, find_overrides
+from metier.safety.lookalikes import EITHER, readings, twins
 
 PHRASES = (
     "ignore previous instructions",

@@ -2,10 +2,10 @@
 
 import pytest
 
-from metier.core.disguise import MOST_NAMED, examine, find_overrides
-from metier.core.lookalikes import length_read, readings, twins
-from metier.core.markers import MOST_ROUNDS, defused
-from metier.core.phrases import find_phrases
+from metier.safety.disguise import MOST_NAMED, examine, find_overrides
+from metier.safety.lookalikes import length_read, readings, twins
+from metier.safety.markers import MOST_ROUNDS, defused
+from metier.safety.phrases import find_phrases
 
 
 def places(text: str, start: int = 0) -> list[tuple[str, int, int]]:

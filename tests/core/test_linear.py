@@ -14,22 +14,21 @@ from metier.config import powers
 from metier.core.indentation import with_spaces
 from metier.core.keywords import KeywordFinder, _may_overlap
 from metier.core.markdown import code_and_comments
-from metier.core.markers import defused
 from metier.core.nearest import Nearest, nearest
-from metier.core.phrases import find_phrases
 from metier.core.relevance import occurrences
 from metier.core.templates import TemplateError, compiled_text, compiled_value
 from metier.core.text import printable, words
+from metier.discover.sources import remote
 from metier.errors import ContractError
-from metier.hooks import shims, splice
 from metier.inject.sanitize import sanitize_capability_content
+from metier.install import shims, splice, tables
 from metier.lint import skills
 from metier.lint.agents import lint_agent, validate_agent
 from metier.lint.fix import fix
 from metier.lint.settings import SettingsFile, lint_capabilities
 from metier.lint.skills import lint_skill
 from metier.lint.tiers import lint_agents_file
-from metier.mcp import pipe, place, tables, yaml12
+from metier.mcp import pipe, place, yaml12
 from metier.parse import skills as parse_skills
 from metier.parse import yaml as parse_yaml
 from metier.parse.agents import parse_agent
@@ -42,7 +41,8 @@ from metier.run.models import connect, failures
 from metier.run.models.answers import arguments_of, value_of
 from metier.run.store import RunStore
 from metier.run.writes import Claim
-from metier.sources import remote
+from metier.safety.markers import defused
+from metier.safety.phrases import find_phrases
 from metier.values import checks
 from metier.values.agents import CheckpointSettings, Limits
 from metier.values.capabilities import CapabilitiesConfig

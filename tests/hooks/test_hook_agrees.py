@@ -17,10 +17,10 @@ from metier.catalog import Catalog
 from metier.config.capabilities import to_json
 from metier.core.relevance import recent
 from metier.core.stems import prose_stems, stems
-from metier.hooks.asked import LOOKED_AT
-from metier.hooks.cards import MetCard, choose_cards
-from metier.hooks.skills import MOST_POSTINGS, MOST_TERMS, suggest
-from metier.hooks.store import ReadOnlyCatalogue
+from metier.hook.cards import MetCard, choose_cards
+from metier.hook.request import LOOKED_AT
+from metier.hook.skills import MOST_POSTINGS, MOST_TERMS, suggest
+from metier.hook.store import ReadOnlyCatalogue
 from metier.index.cards import stored_cards
 from metier.select.cards import CardIndex
 from metier.values.capabilities import CapabilitiesConfig, SelectionContext

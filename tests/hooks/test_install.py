@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from metier.errors import MetierError, UsageError
-from metier.hooks.changes import BACKUP, Plan, apply
-from metier.hooks.hosts import HOSTS, Entry, Host, Scope, is_ours, place_of
-from metier.hooks.install import plan_install
+from metier.hosts.hooks import HOSTS, Entry, Host, Scope, is_ours, place_of
+from metier.install.changes import BACKUP, Plan, apply
+from metier.install.hooks import plan_install
 
 COMMAND = ["/opt/tools/metier"]
 SETTINGS = ["claude-code", "codex", "gemini", "copilot", "cursor"]

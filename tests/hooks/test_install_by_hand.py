@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from metier.errors import UsageError
-from metier.hooks.changes import BACKUP, Plan, apply
-from metier.hooks.hosts import HOSTS, Entry, is_by_hand
-from metier.hooks.install import plan_install, plan_uninstall
+from metier.hosts.hooks import HOSTS, Entry, is_by_hand
+from metier.install.changes import BACKUP, Plan, apply
+from metier.install.hooks import plan_install, plan_uninstall
 
 ENTRIES = {name: host.entry for name, host in HOSTS.items() if host.entry is not None}
 PLUGINS = [name for name, host in HOSTS.items() if host.entry is None]

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import settings as profile
 from hypothesis import strategies as st
 
-from metier.hooks import splice
-from metier.hooks.changes import BACKUP, apply
-from metier.hooks.hosts import HOSTS
-from metier.hooks.install import plan_install, plan_uninstall
+from metier.hosts.hooks import HOSTS
+from metier.install import splice
+from metier.install.changes import BACKUP, apply
+from metier.install.hooks import plan_install, plan_uninstall
 
 COMMAND = ["/opt/tools/metier"]
 FILES = {name: host.project or "" for name, host in HOSTS.items() if host.entry is not None}

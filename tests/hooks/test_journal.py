@@ -26,10 +26,10 @@ from hooks.test_serve import (
     context_in,
     fill,
 )
-from metier.decisions import read_decisions, resume, statistics
-from metier.hooks import journal
-from metier.hooks.journal import Journal
-from metier.hooks.lightjson import scan
+from metier.flow.decisions import read_decisions, resume, statistics
+from metier.hook import journal
+from metier.hook.journal import Journal
+from metier.storage.lightjson import scan
 from metier.storage.places import state_room
 
 LEAST = 20
@@ -247,8 +247,8 @@ def test_a_conversation_keeps_its_name_and_shares_it_with_no_other(filled: Hooks
 
 KEEP_50 = """
 import sys
-from metier.hooks.journal import Journal
-from metier.hooks.lightjson import scan
+from metier.hook.journal import Journal
+from metier.storage.lightjson import scan
 journal = Journal()
 journal.enter(sys.argv[1])
 for number in range(50):
@@ -532,7 +532,7 @@ def test_a_long_journal_is_not_read_through_for_the_latest_rows(
         scanned.append(text)
         return scan(text)
 
-    monkeypatch.setattr("metier.hooks.journal.scan", counted)
+    monkeypatch.setattr("metier.hook.journal.scan", counted)
     assert limited.served("codex", limited.asked("codex")) != ""
     assert 50 <= len(scanned) <= 500
 

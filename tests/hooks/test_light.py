@@ -30,8 +30,8 @@ from hooks.test_serve import (
     skill_lines,
     transcript,
 )
-from metier.hooks.lightjson import dump, parse, quoted_short
-from metier.hooks.store import ReadOnlyCatalogue
+from metier.hook.store import ReadOnlyCatalogue
+from metier.storage.lightjson import dump, parse, quoted_short
 from metier.storage.places import user_room
 from soak import examples
 
@@ -105,7 +105,7 @@ def test_a_prompt_with_cards_and_skills_loads_nothing_heavy(host: str, shared: H
     assert card_ids(text) != []
     assert len(skill_lines(text)) == (host != "cursor")
     assert_light(modules)
-    assert "metier.hooks.serve" in modules
+    assert "metier.hook.serve" in modules
 
 
 PROMPTS = {
@@ -265,7 +265,7 @@ def test_the_command_itself_loads_nothing_else(shared: Hooks) -> None:
     )
     names = [line.rpartition("|")[2].strip() for line in finished.stderr.decode().splitlines()]
     own = names.index("metier.__main__") if "metier.__main__" in names else names.index("metier")
-    assert "metier.hooks.serve" in names[own:]
+    assert "metier.hook.serve" in names[own:]
     assert_light(names[own:])
 
 

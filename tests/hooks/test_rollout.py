@@ -9,8 +9,8 @@ from conftest import trust
 from hooks.test_journal import LEAST, decided, log_rows
 from hooks.test_serve import Hooks, card_ids, context_in, fill, skill_lines
 from metier.cli import run
-from metier.decisions import failed_refresh, killed_since, resume
-from metier.hooks.journal import Journal
+from metier.flow.decisions import failed_refresh, killed_since, resume
+from metier.hook.journal import Journal
 from metier.storage.room import Room
 
 

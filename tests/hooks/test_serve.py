@@ -18,10 +18,10 @@ import jsonschema
 import pytest
 
 from conftest import Workspace, trust
-from metier.boundary import read_boundary
 from metier.core.render import REFERENCE_PREAMBLE
-from metier.hooks.prepare import UserCatalog, prepare, prepared_catalog
-from metier.hooks.serve import serve
+from metier.flow.boundary import read_boundary
+from metier.flow.hook_refresh import UserCatalog, prepare, prepared_catalog
+from metier.hook.serve import serve
 from metier.storage.places import state_room, user_room
 
 HOSTS = ("claude-code", "codex", "gemini", "copilot", "cursor", "opencode", "openclaw")

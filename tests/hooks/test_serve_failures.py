@@ -27,8 +27,8 @@ from hooks.test_serve import (
     lines_of,
     references,
 )
-from metier.hooks.journal import Journal
-from metier.hooks.store import ReadOnlyCatalogue
+from metier.hook.journal import Journal
+from metier.hook.store import ReadOnlyCatalogue
 from metier.index.migrations import MIGRATIONS
 from soak import examples
 
@@ -156,7 +156,7 @@ def test_half_a_character_in_the_prompt_costs_no_more_than_itself(
 
 def test_a_failure_is_one_line_whatever_its_text_holds(filled: Hooks) -> None:
     error = OSError(f"/no\nwhere\r\u2028\x1b{'x' * 3_000}")
-    with mock.patch("metier.hooks.serve.ReadOnlyCatalogue", side_effect=error):
+    with mock.patch("metier.hook.serve.ReadOnlyCatalogue", side_effect=error):
         assert filled.served("codex", filled.asked("codex")) == ""
     (line,) = filled.log()
     assert " codex: OSError: /no where" in line

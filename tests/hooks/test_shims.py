@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from metier.hooks.serve import envelope
-from metier.hooks.shims import plugin_files
+from metier.hook.serve import envelope
+from metier.install.shims import plugin_files
 
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="no node here")
 

@@ -27,7 +27,7 @@ from hooks.test_serve import (
     skill_lines,
 )
 from metier.catalog import Catalog
-from metier.hooks.journal import Journal
+from metier.hook.journal import Journal
 
 TRIES = 300
 """How often a hook is run until the refresh that it has asked for must have been made."""
@@ -359,7 +359,7 @@ class Blocked:
 
 
 RUN = (
-    "import sys; sys.executable = {program!r}; from metier.hooks.serve import serve; serve('codex')"
+    "import sys; sys.executable = {program!r}; from metier.hook.serve import serve; serve('codex')"
 )
 
 

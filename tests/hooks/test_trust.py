@@ -11,13 +11,13 @@ import pytest
 
 from conftest import trust
 from hooks.test_serve import PROMPT, Hooks, card_ids, context_in, fill, name_in, skill_lines
-from metier.boundary import read_boundary
 from metier.catalog import Catalog
 from metier.config.record import TrustRecord
-from metier.hooks.journal import Journal
-from metier.hooks.prepare import prepare, prepared_catalog
-from metier.hooks.store import ReadOnlyCatalogue
-from metier.sources.remote import RemoteSource
+from metier.discover.sources.remote import RemoteSource
+from metier.flow.boundary import read_boundary
+from metier.flow.hook_refresh import prepare, prepared_catalog
+from metier.hook.journal import Journal
+from metier.hook.store import ReadOnlyCatalogue
 from metier.storage.places import state_room
 from metier.storage.secret import workspace_secret
 
@@ -226,7 +226,7 @@ def test_a_change_while_a_refresh_lasts_is_not_trusted_with_it(
         return read
 
     with_user.prepare_user()
-    monkeypatch.setattr("metier.hooks.prepare.prepare", slow)
+    monkeypatch.setattr("metier.flow.hook_refresh.prepare", slow)
     with_user.prepare()
     assert named(with_user) == USERS
 
@@ -274,7 +274,7 @@ def test_a_refresh_that_a_prompt_has_started_calls_nobody(
         journal._spawn()
     assert seen["METIER_OFFLINE"] == "1"
     monkeypatch.setenv("METIER_OFFLINE", "1")
-    monkeypatch.setattr("metier.sources.remote._fetch", lambda *_: pytest.fail("fetched"))
+    monkeypatch.setattr("metier.discover.sources.remote._fetch", lambda *_: pytest.fail("fetched"))
     with pytest.raises(Exception, match="not fetched here"):
         RemoteSource("https://127.0.0.1:9/card.md", "0" * 64).load()
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from metier.errors import UsageError
-from metier.hooks.changes import BACKUP, Plan, apply
-from metier.hooks.hosts import HOSTS
-from metier.hooks.install import plan_install, plan_uninstall
+from metier.hosts.hooks import HOSTS
+from metier.install.changes import BACKUP, Plan, apply
+from metier.install.hooks import plan_install, plan_uninstall
 
 FILES = {
     "claude-code": ".claude/settings.json",

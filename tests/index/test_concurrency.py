@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from conftest import Workspace
-from metier.boundary import Boundary
 from metier.catalog import Catalog
+from metier.flow.boundary import Boundary
 from metier.index.skills import Roots, SkillRepository
 from metier.index.store import Store
 from metier.load import read_skills

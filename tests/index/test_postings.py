@@ -16,16 +16,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import Workspace
-from metier.boundary import Boundary
 from metier.catalog import Catalog
 from metier.config import Config
 from metier.core.text import words
+from metier.flow.boundary import Boundary
+from metier.flow.scan import read_skills
 from metier.index.abilities import StoredAbilities
 from metier.index.migrations import MIGRATIONS
 from metier.index.postings import keys_by_word
 from metier.index.skills import SkillRepository
 from metier.index.store import Store
-from metier.scan import read_skills
 from soak import examples
 
 _CLOCK = count(1)

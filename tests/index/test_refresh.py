@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import Workspace
-from metier.boundary import Boundary
 from metier.catalog import Catalog
 from metier.config import Config, Mount
+from metier.flow.boundary import Boundary
 from metier.values.outcomes import Changes
 from soak import examples
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import metier
 from conftest import Workspace
-from metier.boundary import Boundary
 from metier.catalog import Catalog
 from metier.config import Config
+from metier.flow.boundary import Boundary
 from metier.index import skills as skills_module
 from metier.index.capabilities import (
     IndexableSkill,

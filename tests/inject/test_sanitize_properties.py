@@ -6,8 +6,8 @@ import string
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from metier.core.markers import defused
 from metier.inject.sanitize import sanitize_capability_content
+from metier.safety.markers import defused
 
 SPEC = (
     re.compile(r"ignore previous instructions", re.IGNORECASE),

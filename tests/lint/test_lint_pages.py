@@ -9,11 +9,11 @@ import pytest
 
 import metier
 from metier.errors import MetierError
-from metier.lint.pages import ERROR_PAGES, PAGES
+from metier.findings.codes import CODES, OUTCOME_CODES, RUN_CODES
+from metier.findings.pages import ERROR_PAGES, PAGES
 from metier.lint.tiers import lint_agents_file
 from metier.load import load_folder
 from metier.resolve.aliases import parse_alias_table
-from metier.values.codes import CODES, OUTCOME_CODES, RUN_CODES
 from metier.values.files import Kind
 from metier.values.outcomes import Issue
 

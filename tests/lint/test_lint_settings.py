@@ -9,7 +9,7 @@ import pytest
 from conftest import Workspace
 from metier.cli import run
 from metier.config.capabilities import read_capabilities
-from metier.lint.pages import PAGES
+from metier.findings.pages import PAGES
 from metier.lint.settings import SettingsFile, lint_capabilities
 from metier.values.capabilities import CapabilitiesConfig
 from metier.values.outcomes import Issue

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import settings as profile
 from hypothesis import strategies as st
 
-from metier.hooks import hosts as hook_hosts
-from metier.hooks import install as hook
-from metier.hooks.changes import BACKUP, Plan, apply
-from metier.hooks.hosts import Scope
-from metier.mcp import hosts as server_hosts
-from metier.mcp import install as server
+from metier.hosts import hooks as hook_hosts
+from metier.hosts import servers as server_hosts
+from metier.hosts.hooks import Scope
+from metier.install import hooks as hook
+from metier.install import servers as server
+from metier.install.changes import BACKUP, Plan, apply
 
 COMMAND = ["/opt/bin/metier"]
 SCOPES: tuple[Scope, ...] = ("project", "user")

@@ -11,10 +11,10 @@ import pytest
 from cli.printed import run_here
 from mcp_served import ENOUGH, METIER, environment
 from metier.errors import UsageError
-from metier.hooks.changes import BACKUP, Plan, apply
-from metier.hooks.hosts import Scope
-from metier.mcp.hosts import HOSTS, LISTINGS
-from metier.mcp.install import plan_install, plan_uninstall
+from metier.hosts.hooks import Scope
+from metier.hosts.servers import HOSTS, LISTINGS
+from metier.install.changes import BACKUP, Plan, apply
+from metier.install.servers import plan_install, plan_uninstall
 
 COMMAND = ["/opt/bin/metier"]
 SCOPES: tuple[Scope, ...] = ("project", "user")
@@ -236,8 +236,8 @@ def test_a_link_out_of_the_workspace_is_refused(machine: Machine) -> None:
 
 
 def test_hook_and_server_in_one_file_do_not_disturb_each_other(machine: Machine) -> None:
-    from metier.hooks.install import plan_install as hook_install
-    from metier.hooks.install import plan_uninstall as hook_uninstall
+    from metier.install.hooks import plan_install as hook_install
+    from metier.install.hooks import plan_uninstall as hook_uninstall
 
     file = machine.workspace / ".gemini" / "settings.json"
     file.parent.mkdir()

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metier.errors import UsageError
-from metier.hooks.changes import Plan, apply
-from metier.mcp import tables
-from metier.mcp.install import plan_install, plan_uninstall
+from metier.install import tables
+from metier.install.changes import Plan, apply
+from metier.install.servers import plan_install, plan_uninstall
 
 WAY = ["mcp_servers", "metier"]
 TABLE = {"command": "/opt/bin/metier", "args": ["mcp"]}

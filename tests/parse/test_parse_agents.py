@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metier.findings.codes import CODES
 from metier.index.agents import AgentRegistry
 from metier.lint import lint_document
 from metier.parse.agents import parse_agent
 from metier.values.agents import AgentProfile
-from metier.values.codes import CODES
 from metier.values.files import Parsed
 from metier.values.outcomes import Issue
 from soak import examples

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from conftest import Workspace
-from metier.boundary import Boundary
 from metier.catalog import Catalog
 from metier.errors import NotFoundError, UsageError
+from metier.flow.boundary import Boundary
 from metier.run.functions import schema_tool
 from metier.run.store import FILE_NAME
 from metier.values.runs import StepRecord

@@ -3,7 +3,7 @@
 import pytest
 
 from metier.config import Config
-from metier.consent import consented
+from metier.config.consent import consented
 from metier.values.running import CommandSetting, ServerSetting, ToolSettings
 from metier.values.trust import Consent, Trust
 

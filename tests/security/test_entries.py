@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from metier.hooks.changes import apply
-from metier.hooks.entries import unsafe_entries
-from metier.hooks.install import plan_install
-from metier.mcp.install import plan_install as plan_server
+from metier.install.changes import apply
+from metier.install.entries import unsafe_entries
+from metier.install.hooks import plan_install
+from metier.install.servers import plan_install as plan_server
 
 SCRIPT = ["/opt/metier/bin/metier"]
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from conftest import Workspace
-from metier.boundary import Boundary, read_boundary
 from metier.catalog import Catalog
 from metier.cli import run
 from metier.config.powers import Powers
-from metier.hooks.prepare import depended_on
+from metier.flow.boundary import Boundary, read_boundary
+from metier.flow.hook_refresh import depended_on
 
 LINKS = ("skills/one", ".claude/skills/one", ".agents/skills/one")
 

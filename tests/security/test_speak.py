@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from conftest import Workspace, state_of, trust
-from metier.boundary import read_boundary
 from metier.config.record import TrustRecord
-from metier.hooks.prepare import prepared_catalog
+from metier.flow.boundary import read_boundary
+from metier.flow.hook_refresh import prepared_catalog
 
 PROMPT = json.dumps({"prompt": "please deploy the shop", "session_id": "s"})
 CARD = (

@@ -13,10 +13,10 @@ import pytest
 
 from conftest import Workspace, trust
 from metier import Catalog
-from metier.boundary import read_boundary
 from metier.cli import run
 from metier.config.record import Entry, TrustRecord
 from metier.errors import TrustError
+from metier.flow.boundary import read_boundary
 from metier.values.agents import AgentProfile
 from metier.values.trust import Trust
 

@@ -14,7 +14,7 @@ import pytest
 from conftest import state_of, trust
 from mcp_served import example
 from metier.cli import run
-from metier.hooks.serve import serve
+from metier.hook.serve import serve
 from metier.storage.places import state_home, user_room
 
 PAGE = 4096
@@ -207,7 +207,7 @@ def test_a_hook_over_a_damaged_catalogue_ends_well_and_says_nothing_wrong(
     asked = b'{"hook_event_name":"UserPromptSubmit","prompt":"search the web","cwd":%s}'
     given = used.home / "given.json"
     given.write_bytes(asked % f'"{used.root}"'.encode())
-    monkeypatch.setattr("metier.hooks.journal.Journal.refresh_if_stale", lambda *_: None)
+    monkeypatch.setattr("metier.hook.journal.Journal.refresh_if_stale", lambda *_: None)
     with standard_input(given):
         serve("claude-code")
     assert "Traceback" not in capfd.readouterr().err

@@ -5,9 +5,9 @@ import os
 import click
 
 from metier.cli.session import Session, counted, metier_command
-from metier.conformance import CaseResult, run_suite
 from metier.core.text import printable
 from metier.errors import UsageError
+from metier.flow.conformance import CaseResult, run_suite
 
 
 @metier_command("conformance", catalog=False)

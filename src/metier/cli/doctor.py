@@ -13,7 +13,6 @@ import click
 import yaml
 
 from metier import __version__
-from metier.boundary import Boundary
 from metier.catalog import Catalog
 from metier.cli.layout import flowed, words
 from metier.cli.lint_settings import settings_findings
@@ -21,16 +20,17 @@ from metier.cli.refresh import failed_sources
 from metier.cli.session import Session, counted, metier_command
 from metier.cli.shown import ShownPaths
 from metier.config.git import is_tracked
-from metier.discover.hosts import HOSTS
+from metier.config.tokens import token_counter
 from metier.errors import MetierError
-from metier.hooks.entries import unsafe_entries
+from metier.flow.boundary import Boundary
+from metier.hosts.folders import HOSTS
 from metier.index.documents import excluded_documents
+from metier.install.entries import unsafe_entries
 from metier.run.store import FILE_NAME, RunStore
 from metier.storage.places import user_home
-from metier.tokens import token_counter
+from metier.storage.workspace import OLD_STATE_FOLDER
 from metier.values.files import KINDS, PLURAL
 from metier.values.outcomes import Issue
-from metier.workspace import OLD_STATE_FOLDER
 
 _COLOURS = {"ok": "green", "warning": "yellow", "error": "red"}
 _MOST_SHOWN = 10

@@ -10,8 +10,8 @@ from click.shell_completion import CompletionItem
 from metier.cli.layout import flowed
 from metier.cli.session import Session, metier_command
 from metier.errors import NotFoundError
-from metier.lint.pages import ERROR_PAGES, PAGES
-from metier.values.codes import CODES, SEVERITIES
+from metier.findings.codes import CODES, SEVERITIES
+from metier.findings.pages import ERROR_PAGES, PAGES
 
 
 def _complete(_ctx: Any, _parameter: Any, incomplete: str) -> list[CompletionItem]:

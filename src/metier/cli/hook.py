@@ -14,15 +14,15 @@ from metier.cli.session import Session, counted, metier_command
 from metier.core.nearest import nearest
 from metier.core.text import printable
 from metier.errors import ConfigError, MetierError, NotFoundError, UsageError
-from metier.hooks.changes import BACKUP, Change, Plan, apply
-from metier.hooks.hosts import HOSTS, Scope
-from metier.hooks.install import plan_install, plan_uninstall
-from metier.hooks.journal import Journal
-from metier.hooks.prepare import hook_boundary, prepared_catalog
+from metier.flow.hook_refresh import hook_boundary, prepared_catalog
+from metier.hook.journal import Journal
+from metier.hosts.hooks import HOSTS, Scope
 from metier.index.cards import stored_cards
 from metier.index.documents import excluded_documents
+from metier.install.changes import BACKUP, Change, Plan, apply
+from metier.install.hooks import plan_install, plan_uninstall
 from metier.storage.places import state_room
-from metier.workspace import SETTINGS_FILE, is_root
+from metier.storage.workspace import SETTINGS_FILE, is_root
 
 _ACTIONS = ("install", "uninstall", "refresh")
 _DONE = {"create": "wrote", "change": "wrote", "remove": "removed", "restore": "restored"}

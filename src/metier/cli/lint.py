@@ -25,6 +25,8 @@ from metier.core.paths import is_inside
 from metier.core.text import printable
 from metier.discover import LARGEST, roots_for, roots_of_paths
 from metier.errors import ConfigError, UsageError
+from metier.findings.codes import CODES
+from metier.flow.scan import workspace_roots
 from metier.lint.choose import Choice, unknown_code
 from metier.lint.formats import FORMATS
 from metier.lint.tiers import AGENTS_FILE, lint_agents_file
@@ -36,10 +38,8 @@ from metier.load import (
     read_documents,
     write_repairs,
 )
-from metier.scan import workspace_roots
 from metier.storage.places import state_room, user_home
 from metier.storage.room import read_regular
-from metier.values.codes import CODES
 from metier.values.files import KINDS, Kind, Reading, Root
 from metier.values.outcomes import Issue
 

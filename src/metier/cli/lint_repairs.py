@@ -31,7 +31,7 @@ def print_repairs(
 
 
 def _row(repair: Repair, path: str) -> dict[str, Any]:
-    from metier.hooks.changes import Change  # only who looks before the repair needs it
+    from metier.install.changes import Change  # only who looks before the repair needs it
 
     before, after = (raw.decode(errors="replace") for raw in (repair.before, repair.after))
     return {

@@ -11,18 +11,18 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from metier.boundary import Boundary
 from metier.catalog import Catalog
 from metier.cli.hook import own_command, print_plan
 from metier.cli.session import Session, metier_command
 from metier.errors import UsageError
-from metier.hooks.changes import apply
-from metier.hooks.hosts import Scope
-from metier.hooks.prepare import depended_on
-from metier.hooks.verdict import stamp_of
-from metier.mcp.hosts import HOSTS
-from metier.mcp.install import plan_install, plan_uninstall
+from metier.flow.boundary import Boundary
+from metier.flow.hook_refresh import depended_on
+from metier.hosts.hooks import Scope
+from metier.hosts.servers import HOSTS
+from metier.install.changes import apply
+from metier.install.servers import plan_install, plan_uninstall
 from metier.mcp.place import PORT, TOKEN_HINT, Place, read_token
+from metier.storage.verdict import stamp_of
 
 _FOR_HTTP = {
     "address": "--listen",

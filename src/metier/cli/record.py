@@ -2,9 +2,9 @@
 
 import click
 
-from metier.boundary import untrusted_error
 from metier.cli.session import Session, complete_names, metier_command
 from metier.errors import MetierError
+from metier.flow.boundary import untrusted_error
 
 
 @metier_command("record")

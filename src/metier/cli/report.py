@@ -13,8 +13,8 @@ from metier.cli.resolve import how_to_go_on, stored_report
 from metier.cli.resolve_hints import Known, notes
 from metier.cli.resolve_view import Report, print_report
 from metier.cli.session import LAST, Session, metier_command, names_from_catalog, run_called
-from metier.core.escapes import escaped_json
 from metier.errors import MetierError, UsageError
+from metier.safety.escapes import escaped_json
 
 _ACTIONS = {"list": (0, 0), "show": (1, 1), "diff": (2, 2), "explain": (0, 2)}
 """What can be done, and the fewest and the most words that it takes."""

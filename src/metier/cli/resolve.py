@@ -24,10 +24,10 @@ from metier.cli.resolve_view import (
 from metier.cli.session import Session, complete_names, metier_command, run_called
 from metier.core.collector import without_garbage_collection
 from metier.errors import InvalidDocumentError, NotFoundError, UsageError
+from metier.flow.resolving import REPORTS
 from metier.resolve.engine import DEPTH
 from metier.resolve.missing import DECISIONS, Decision, settle_missing
 from metier.resolve.report import Resolution
-from metier.resolver import REPORTS
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
 from metier.values.policy import PRESETS

@@ -6,15 +6,15 @@ from typing import Any
 
 import click
 
-from metier.boundary import power_set, recorded, safe_directories, untrusted_error
 from metier.cli.layout import flowed
 from metier.cli.session import Session
 from metier.config.described import described, differences
 from metier.config.owners import foreign_owner
 from metier.config.powers import Powers
 from metier.config.record import Entry, TrustRecord
-from metier.core.escapes import visible
 from metier.errors import TrustError
+from metier.flow.boundary import power_set, recorded, safe_directories, untrusted_error
+from metier.safety.escapes import visible
 from metier.values.trust import Trust
 
 SPEAK = "its skills, cards and abilities may be put into prompts by a hook"
@@ -142,7 +142,7 @@ def offered(session: Session) -> bool:
 
 def prepare_hooks(session: Session) -> None:
     """Have hooks see what was decided; a catalogue that cannot be made is told elsewhere."""
-    from metier.hooks.prepare import hook_boundary, prepared_catalog  # few commands need it
+    from metier.flow.hook_refresh import hook_boundary, prepared_catalog  # few commands need it
 
     boundary, _ = hook_boundary(session.workspace(), is_outside=session.is_outside())
     prepared_catalog(boundary).close()

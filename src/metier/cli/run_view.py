@@ -13,8 +13,8 @@ import click
 
 from metier.cli.layout import one_line, wrapped
 from metier.cli.session import Session, counted
-from metier.core.escapes import escaped_json
 from metier.core.text import printable
+from metier.safety.escapes import escaped_json
 from metier.values.agents import AgentProfile, Checkpoint
 from metier.values.models import Usage
 from metier.values.runs import DONE, RunRecord, StepRecord, StepState

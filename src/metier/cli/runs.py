@@ -9,7 +9,6 @@ from typing import Any, get_args
 import click
 from click.shell_completion import CompletionItem
 
-from metier.agency import Agency
 from metier.catalog import Catalog
 from metier.cli.run_agent import (
     Attended,
@@ -23,6 +22,7 @@ from metier.cli.run_agent import (
 from metier.cli.run_view import Family, print_outputs, print_run, print_runs, state_in_words
 from metier.cli.session import LAST, Session, counted, metier_command, names_from_catalog
 from metier.errors import NotFoundError, UsageError
+from metier.flow.running import Agency
 from metier.run.services import Look
 from metier.values.agents import AgentProfile, Checkpoint
 from metier.values.runs import DONE, RunRecord, RunResult, RunState

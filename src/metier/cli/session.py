@@ -14,21 +14,21 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from metier.boundary import NONE, RECORD, VARIABLE, Boundary, check_digest, read_boundary
 from metier.catalog import Catalog, Refreshed, workspace_of
 from metier.cli.layout import wrapped
 from metier.cli.options import shared_options
 from metier.cli.shown import shown_file
 from metier.config import Config, Settings, read_settings
-from metier.core.escapes import escaped_json
 from metier.core.nearest import nearest
 from metier.core.text import printable
 from metier.errors import DamagedError, MetierError, NotFoundError, StoreError, UsageError
+from metier.flow.boundary import NONE, RECORD, VARIABLE, Boundary, check_digest, read_boundary
 from metier.index.refresh import OnProgress
+from metier.safety.escapes import escaped_json
 from metier.storage.database import MEANINGLESS
 from metier.storage.places import ignored_folders, state_room
+from metier.storage.workspace import is_workspace
 from metier.values.files import Kind
-from metier.workspace import is_workspace
 
 LAST = "last"
 """What the latest run may be called."""

@@ -4,14 +4,14 @@ import os
 
 import click
 
-from metier.adopt import Adopted, OldState
-from metier.boundary import untrusted_error
 from metier.cli.review import offered
 from metier.cli.session import Session, counted, metier_command
 from metier.config.git import is_tracked
 from metier.errors import NotFoundError, UsageError
+from metier.flow.adopt import Adopted, OldState
+from metier.flow.boundary import untrusted_error
 from metier.storage.places import state_room
-from metier.workspace import OLD_STATE_FOLDER
+from metier.storage.workspace import OLD_STATE_FOLDER
 
 
 @metier_command("state", catalog=False)

@@ -12,7 +12,10 @@ import click
 
 from metier.cli.session import Session, counted, metier_command
 from metier.core.nearest import nearest
-from metier.decisions import (
+from metier.errors import ConfigError, StoreError, UsageError
+from metier.flow.decision_figures import MOST_USED
+from metier.flow.decision_log import INJECTED, LATEST
+from metier.flow.decisions import (
     Considered,
     Decision,
     Decisions,
@@ -30,15 +33,12 @@ from metier.decisions import (
     resume,
     statistics,
 )
-from metier.decisions.figures import MOST_USED
-from metier.decisions.log import INJECTED, LATEST
-from metier.errors import ConfigError, StoreError, UsageError
-from metier.hooks.verdict import may_speak
 from metier.index.documents import names_of
 from metier.index.store import Store
 from metier.storage.places import state_room, user_room
 from metier.storage.room import Room
-from metier.workspace import CATALOG_FILE
+from metier.storage.verdict import may_speak
+from metier.storage.workspace import CATALOG_FILE
 
 _SPAN = re.compile(r"([0-9]{1,6})([mhdw])")
 _SECONDS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}

@@ -2,12 +2,12 @@
 
 import click
 
-from metier.boundary import check_digest, recorded
 from metier.cli.review import Review, has_terminal, prepare_hooks, show
 from metier.cli.session import Session, metier_command
 from metier.config.owners import main_worktree
 from metier.config.record import TrustRecord
 from metier.errors import TrustError, UsageError
+from metier.flow.boundary import check_digest, recorded
 
 
 @metier_command("trust", catalog=False, for_host=True)

@@ -12,6 +12,8 @@ from typing import NamedTuple
 from metier.config.layers import KEYS, Layer, layers_of, user_layer
 from metier.config.layers import user_settings as user_settings
 from metier.config.merging import merged_values, narrowed_values
+from metier.storage.workspace import SETTINGS_FILE
+from metier.storage.workspace import find_workspace as find_workspace
 from metier.values.capabilities import CapabilitiesConfig
 from metier.values.files import Kind
 from metier.values.running import ModelSettings, ServerSetting, ToolSettings
@@ -19,8 +21,6 @@ from metier.values.settings import DEFAULT_MIN_SIGNAL, LintSettings
 from metier.values.settings import Mount as Mount
 from metier.values.settings import ProbeSetting as ProbeSetting
 from metier.values.trust import NOTHING
-from metier.workspace import SETTINGS_FILE
-from metier.workspace import find_workspace as find_workspace
 
 FILE_NAME = SETTINGS_FILE
 ALIAS_FILE = os.path.join(".dci", "aliases.v1.json")

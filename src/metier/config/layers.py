@@ -10,7 +10,7 @@ from metier.core.paths import is_inside
 from metier.errors import ConfigError
 from metier.storage.places import config_folder
 from metier.storage.room import read_regular
-from metier.workspace import SETTINGS_FILE
+from metier.storage.workspace import SETTINGS_FILE
 
 ENVIRONMENT = "environment"
 LARGEST = 1 << 20

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from metier.core.paths import is_inside
 from metier.storage.room import read_regular
-from metier.workspace import SETTINGS_FILE
+from metier.storage.workspace import SETTINGS_FILE
 
 _LARGEST = 16 * 1024
 

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 
 from metier.core.paths import is_inside
-from metier.discover.hosts import PROJECT_FOLDERS
+from metier.hosts.folders import PROJECT_FOLDERS
 
 SKILL_FOLDERS = ("skills", *dict.fromkeys(folder for _, folder in PROJECT_FOLDERS))
 

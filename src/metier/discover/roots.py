@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from metier.config import Config, Mount
 from metier.core.paths import is_inside
-from metier.discover.hosts import FIRST_MOUNT_RANK, HOSTS, PROJECT_FOLDERS
 from metier.discover.patterns import fixed_part, is_pattern, matching
 from metier.discover.skill_folders import SKILL_NAMES
 from metier.errors import UsageError
+from metier.hosts.folders import FIRST_MOUNT_RANK, HOSTS, PROJECT_FOLDERS
 from metier.values.files import KINDS, PLURAL, Kind, Origin, Root
 
 FIRST_OUTSIDE_RANK = 6_000

@@ -13,12 +13,12 @@ from itertools import chain
 from operator import itemgetter
 
 from metier.core.paths import is_inside, is_markdown, is_utf8, without_md
-from metier.discover.hosts import PROJECT_HOSTS, USER_HOSTS
 from metier.discover.plugins import PLUGIN_FOLDER, Plugins
 from metier.discover.skill_folders import SKILL_NAMES, holds_skill, is_own_skill_folder
 from metier.discover.trail import Steps
+from metier.hosts.folders import PROJECT_HOSTS, USER_HOSTS
+from metier.storage.workspace import MARKS, is_root
 from metier.values.files import UNTRUSTED_RANK, Found, Kind, Origin, Root
-from metier.workspace import MARKS, is_root
 
 _BY_CLAIM = sorted(SKILL_NAMES, key=lambda name: (name != "SKILL.md", name))
 """The first of these that a folder holds counts."""

@@ -1,6 +1,6 @@
 """Cards in the catalogue: what chooses them, their text as it is handed over, their keywords.
 
-A hook reads these tables without loading any of this: `metier.hooks.serve` knows their shape.
+A hook reads these tables without loading any of this: `metier.hook.serve` knows their shape.
 """
 
 import json

@@ -167,7 +167,7 @@ def _is_safe(text: str) -> bool:
     """Whether nothing in `text` overrides instructions; most texts need no close look."""
     if _is_plain(text) and not _is_suspect(text) and not _is_suspect(text.translate(_LIKE_G)):
         return True
-    from metier.core.disguise import find_overrides  # few texts need it, and it loads a lot
+    from metier.safety.disguise import find_overrides  # few texts need it, and it loads a lot
 
     return not find_overrides(text)
 

@@ -2,7 +2,7 @@
 
 import re
 
-from metier.core.disguise import examine, find_overrides
+from metier.safety.disguise import examine, find_overrides
 from metier.values.capabilities import Sanitized
 from metier.values.outcomes import Issue
 

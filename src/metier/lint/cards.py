@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from math import ceil
 from typing import Any
 
-from metier.core.disguise import examine, find_overrides
 from metier.core.relevance import spec_score
+from metier.safety.disguise import examine, find_overrides
 from metier.values.checks import check_mapping
 from metier.values.documents import Card
 from metier.values.fields import CARD

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import ceil
 from typing import NamedTuple
 
-from metier.core.disguise import find_overrides
 from metier.core.text import is_cjk, jaccard, words
+from metier.safety.disguise import find_overrides
 from metier.values.files import Kind
 from metier.values.outcomes import Issue
 from metier.values.twins import exact_copy, same_id, same_name

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from metier.core.escapes import escaped_json, visible
 from metier.core.text import printable
-from metier.values.codes import CODES
+from metier.findings.codes import CODES
+from metier.safety.escapes import escaped_json, visible
 from metier.values.outcomes import Issue
 
 _SARIF_LEVELS = {"error": "error", "warning": "warning", "info": "note"}

@@ -18,6 +18,7 @@ from mcp.types import (
 
 from metier.catalog import Catalog
 from metier.core.paths import is_inside
+from metier.flow.reread import DEEP_REFERENCE
 from metier.index.pages import page_of_documents
 from metier.mcp.answers import refusal
 from metier.mcp.files import SkillFolder
@@ -26,7 +27,6 @@ from metier.mcp.links import Owners
 from metier.mcp.paging import cursor_after, handle_of
 from metier.mcp.tool import Context
 from metier.mcp.uris import SCHEME, find_skill, skill_uri
-from metier.reread import DEEP_REFERENCE
 from metier.values.rows import Row
 
 PAGE = 100

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from metier.core.escapes import escaped_json
 from metier.resolve.basis import Basis
 from metier.resolve.choice import REASONS, TIE_BREAKS, Verdicts, deciding_step, gates, rank
 from metier.resolve.matching import RESOLVING, Match
@@ -21,6 +20,7 @@ from metier.resolve.runtimes import compatibility
 from metier.resolve.scores import Mask, Question, Scores
 from metier.resolve.scoring import MATCH_SCORES
 from metier.resolve.words import distinct
+from metier.safety.escapes import escaped_json
 from metier.values.candidates import Candidate
 from metier.values.policy import Policy
 

@@ -7,9 +7,9 @@ from contextlib import AsyncExitStack
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from metier.core.addresses import check_address
 from metier.errors import MetierError, UsageError
 from metier.run.tool import one_line
+from metier.safety.addresses import check_address
 
 if TYPE_CHECKING:
     from mcp import Client

@@ -15,7 +15,7 @@ except ImportError:
     from hashlib import blake2b
 
 from metier.storage.room import Room, read_regular
-from metier.workspace import MARKS, SETTINGS_FILE
+from metier.storage.workspace import MARKS, SETTINGS_FILE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from metier.values.codes import CODES, SEVERITIES, Severity
+from metier.findings.codes import CODES, SEVERITIES, Severity
 
 T = TypeVar("T")
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 
-from metier.core.addresses import check_address
 from metier.core.nearest import nearest
 from metier.errors import UsageError
 from metier.run.models.offline import NAME as OFFLINE
 from metier.run.models.offline import OfflineModel
 from metier.run.models.provider import ProviderModel
 from metier.run.models.settings import ProviderSettings
+from metier.safety.addresses import check_address
 from metier.values.models import Model
 
 PROVIDERS = (

@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic_ai.models import create_async_http_client, create_async_httpx2_client
 
-from metier.core.addresses import redirected
 from metier.errors import ModelError
+from metier.safety.addresses import redirected
 
 NO_CLIENT = ("bedrock", "huggingface", "xai")
 """Their classes take no HTTP client of ours, so how they treat a redirect is up to their packages.

@@ -1,0 +1,111 @@
+"""All sources that the settings name → plain files in the state folder."""
+
+import os
+from collections.abc import Callable, Sequence
+
+from metier.core.text import printable
+from metier.discover.sources.cards import CardSource, SourcedCard, reason
+from metier.discover.sources.database import DatabaseSource
+from metier.discover.sources.local import LocalSource
+from metier.discover.sources.remote import RemoteSource, shown_address
+from metier.discover.sources.shelf import Shelf
+from metier.errors import ConfigError, MetierError, SourceError
+from metier.storage.room import Room
+from metier.values.capabilities import SourceSetting
+from metier.values.outcomes import Issue
+
+_SOURCES: dict[str, Callable[[SourceSetting, str], CardSource]] = {
+    "local": lambda setting, workspace: LocalSource(setting.location, workspace),
+    "database": lambda setting, workspace: DatabaseSource(
+        os.path.join(workspace, os.path.expanduser(setting.location))
+    ),
+    "remote": lambda setting, _: RemoteSource(setting.location, setting.sha256),
+}
+
+
+def source_of(setting: SourceSetting, workspace: str) -> CardSource:
+    """The source that a setting names. Raises `ConfigError` for a type that is not known."""
+    make = _SOURCES.get(setting.type)
+    if make is None:
+        message = f"no source of cards has the type '{printable(setting.type)}'"
+        raise ConfigError(message, hint=f"known: {', '.join(_SOURCES)}")
+    return make(setting, workspace)
+
+
+def source_folders(
+    settings: Sequence[SourceSetting], room: Room
+) -> list[tuple[SourceSetting, str]]:
+    """Where the cards of each source are kept, if any are.
+
+    Without those that only a link leads to: what is behind it did not come from a source.
+    """
+    shelf = Shelf(room)
+    folders: dict[str, SourceSetting] = {}
+    for setting in settings:
+        if setting.type in _SOURCES and shelf.folder(setting).exists():
+            folders.setdefault(shelf.folder(setting).path, setting)
+    return [(setting, folder) for folder, setting in folders.items()]
+
+
+def sync_sources(settings: Sequence[SourceSetting], workspace: str, room: Room) -> list[Issue]:
+    """Bring the cards of all sources into the state room; a finding for each that fails.
+
+    What a source no longer has goes, and so do folders of sources no longer named; nothing is
+    written when nothing has changed. A source that fails keeps what it gave before: a database
+    all, an address what is still pinned, a folder of the workspace nothing. Never raises.
+    """
+    shelf = Shelf(room)
+    if not settings and not os.path.lexists(shelf.room.path):
+        return []
+    issues: list[Issue] = []
+    seen: dict[str, SourceSetting] = {}
+    folders: list[Room] = []
+    for setting in settings:
+        try:
+            source = source_of(setting, workspace)
+            folder = shelf.folder(setting)
+            folders.append(folder)
+            if seen.setdefault(folder.path, setting) != setting:
+                raise SourceError("it is named twice, with two hashes; the first counts")
+            _bring(source, folder, shelf)
+        except MetierError as error:
+            issues.append(_issue(_place(setting), error.message, error.hint))
+        except Exception as error:  # whatever is wrong with one source, the others go on
+            why = f"not brought in: {reason(error)}"
+            issues.append(_issue(_place(setting), why, shelf.room.path))
+    try:
+        shelf.keep_only(folders)
+    except OSError as error:
+        issues.append(_issue(shelf.room.path, f"cannot be cleared: {reason(error)}"))
+    return issues
+
+
+def _issue(path: str, message: str, hint: str = "") -> Issue:
+    return Issue("SRC901", message, path, hint=hint)
+
+
+def _place(setting: SourceSetting) -> str:
+    is_remote = setting.type == "remote"
+    return shown_address(setting.location) if is_remote else printable(setting.location)
+
+
+def _bring(source: CardSource, folder: Room, shelf: Shelf) -> None:
+    """Put what the source has, or what is still valid of it, into `folder`. Raises why not."""
+    kept = _still_valid(source, shelf.cards(folder))
+    if kept and isinstance(source, RemoteSource):
+        shelf.put(folder, kept)
+        return
+    try:
+        shelf.put(folder, source.load())
+    except SourceError as error:
+        shelf.put(folder, kept)
+        if kept:
+            error.message += "; what it gave before is still used"
+        raise
+
+
+def _still_valid(source: CardSource, had: list[SourcedCard]) -> list[SourcedCard]:
+    """What may stay of the cards that a source gave before, if it fails now."""
+    if isinstance(source, RemoteSource):
+        return [card for card in had if card.name == source.name and source.is_pinned(card.data)]
+    return had if isinstance(source, DatabaseSource) else []

@@ -1,0 +1,1 @@
+"""Every finding and error: code, severity, text and example, as data."""

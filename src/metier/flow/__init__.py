@@ -1,0 +1,1 @@
+"""The order of the stages: reading, prompts, resolving, reports, running."""

@@ -1,0 +1,285 @@
+"""State of another place → the state of this workspace, row by row and through the schema.
+
+Runs, reports and decisions are taken over; secrets, settings, trust and database files never are.
+Nothing is deleted.
+"""
+
+import json
+import re
+import sqlite3
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import closing, suppress
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple, get_args
+
+from metier.core.unread import why_not_json
+from metier.errors import StoreError
+from metier.flow.decision_log import FILE as DECISIONS
+from metier.flow.decision_log import LARGEST_LOG, LATEST, LONGEST_LINE, OLDER_FILE, parse_line
+from metier.flow.resolving import REPORT_NAME, REPORTS
+from metier.run.checkpoints import CheckpointStore
+from metier.run.store import FILE_NAME as RUNS
+from metier.run.store import RunStore
+from metier.run.writes import key_of
+from metier.storage.room import Room
+from metier.storage.workspace import OLD_STATE_FOLDER
+from metier.values.runs import RunState
+
+LARGEST_DATABASE = 1 << 30
+LARGEST_DECISIONS = 64 << 20
+MOST_ROWS = 5_000_000
+_COLUMNS = {
+    "blob": ("key", "data"),
+    "run": (
+        "key", "id", "agent", "task", "state", "created", "finished", "request", "profile",
+        "parent", "parent_step", "forked_from", "failure", "usage", "output", "undoing",
+    ),
+    "step": (
+        "run", "id", "seq", "state", "attempts", "input", "output", "failure", "usage", "started",
+        "finished", "step_index", "memory", "generation",
+    ),
+    "checkpoint": (
+        "run", "seq", "name", "step_index", "completed", "context", "memory", "created",
+        "expires", "outputs",
+    ),
+}  # fmt: skip
+_NEW_IN_VERSION_2 = {"undoing": "NULL", "generation": "0"}
+"""Columns that an older record does not have, and what stands for them there."""
+_STATES = get_args(RunState)
+_RUN_ID = re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}-[0-9a-f]{4}\Z")
+_JSON = {"data", "failure", "usage", "output", "input", "undoing"}
+_NUMBERS = {
+    "key", "created", "finished", "request", "profile", "run", "seq", "attempts", "started",
+    "step_index", "memory", "context", "expires", "outputs", "generation",
+}  # fmt: skip
+
+
+class Adopted(NamedTuple):
+    """What was found, or taken over."""
+
+    runs: int = 0
+    reports: int = 0
+    decisions: int = 0
+
+
+class OldState(NamedTuple):
+    """State somewhere else: of a workspace that has moved, or of version 0.1."""
+
+    room: Room
+
+    @classmethod
+    def beside(cls, workspace: str) -> "OldState":
+        """The `.metier/` of version 0.1 in a workspace."""
+        return cls(Room(workspace, OLD_STATE_FOLDER))
+
+    def found(self) -> Adopted:
+        """What there is to take over. Raises `StoreError`."""
+        runs = _runs_of(self.room)["run"]
+        return Adopted(len(runs), len(self._reports()), len(list(self._decisions())))
+
+    def adopt(self, into: Room, store: RunStore) -> Adopted:
+        """Take over what is not there yet; what it was. Raises `StoreError` and `OSError`."""
+        taken = _insert(store, _runs_of(self.room))
+        return Adopted(taken, self._adopt_reports(into), self._adopt_decisions(into))
+
+    def _reports(self) -> dict[str, bytes]:
+        """The reports that follow the schema, by their file names."""
+        folder = self.room.below(REPORTS)
+        found = {}
+        for name in _names(folder):
+            if REPORT_NAME.match(name):
+                with suppress(OSError, ValueError, RecursionError):
+                    raw = folder.read(name)
+                    if _is_report(json.loads(raw), name.removesuffix(".json")):
+                        found[name] = raw
+        return found
+
+    def _adopt_reports(self, into: Room) -> int:
+        target = into.below(REPORTS)
+        known = set(target.names())
+        new = {name: raw for name, raw in self._reports().items() if name not in known}
+        for name, raw in new.items():
+            target.write(name, raw)
+        return len(new)
+
+    def _decisions(self) -> Iterator[tuple[str, bytes]]:
+        """Each line that is a decision or a label, with what tells it apart."""
+        for name in (OLDER_FILE, DECISIONS):
+            with suppress(OSError):
+                for line in self.room.read(name, LARGEST_DECISIONS).split(b"\n"):
+                    if line and len(line) < LONGEST_LINE and (key := parse_line(line)):
+                        yield key, line
+
+    def _adopt_decisions(self, into: Room) -> int:
+        known = {key for key, _ in OldState(into)._decisions()}
+        new = {key: line for key, line in self._decisions() if key not in known}
+        for line in new.values():
+            into.append(DECISIONS, line + b"\n", LARGEST_LOG, mend=True)
+        return len(new)
+
+
+def _names(room: Room) -> list[str]:
+    try:
+        return room.names()
+    except OSError:
+        return []
+
+
+@cache
+def _report_schema() -> Any:
+    from jsonschema import Draft202012Validator  # only to adopt
+
+    name = "capability-resolution-report.v1.schema.json"
+    text = files("metier").joinpath("schemas", name).read_text(encoding="utf-8")
+    return Draft202012Validator(json.loads(text))
+
+
+def _is_report(data: Any, run_id: str) -> bool:
+    return bool(_report_schema().is_valid(data)) and data["run_id"] == run_id
+
+
+# Runs
+
+_Tables = dict[str, list[dict[str, Any]]]
+
+
+def _runs_of(room: Room) -> _Tables:
+    """The rows of a record of runs that make sense, read from a copy: SQLite writes beside it."""
+    empty: _Tables = {table: [] for table in _COLUMNS}
+    with tempfile.TemporaryDirectory(prefix="metier-adopt-") as folder:
+        copied = Room(folder)
+        for ending in ("", "-wal"):
+            try:
+                copied.write(RUNS + ending, room.read(RUNS + ending, LARGEST_DATABASE))
+            except FileNotFoundError:
+                if not ending:
+                    return empty
+            except OSError as error:
+                raise _unusable(room, error.strerror or str(error)) from None
+        try:
+            return _read(copied.file(RUNS))
+        except (sqlite3.Error, ValueError, TypeError, RecursionError) as error:
+            raise _unusable(room, why_not_json(error)) from None
+
+
+def _read(path: str) -> _Tables:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA trusted_schema = OFF")
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if not 1 <= version <= len(RunStore.migrations):
+            raise ValueError("it has another version")
+        missing = _NEW_IN_VERSION_2 if version < 2 else {}
+        kinds = dict(connection.execute("SELECT name, type FROM sqlite_schema").fetchall())
+        if any(kinds.get(table) != "table" for table in _COLUMNS):
+            raise ValueError("it is no record of runs")
+        tables: _Tables = {}
+        for table, columns in _COLUMNS.items():
+            names = ", ".join(missing.get(one, one) for one in columns)
+            sql = f"SELECT {names} FROM {table} LIMIT {MOST_ROWS}"
+            tables[table] = [
+                dict(zip(columns, row, strict=True))
+                for row in connection.execute(sql)
+                if _makes_sense(columns, row)
+            ]
+        return tables
+
+
+def _makes_sense(columns: tuple[str, ...], row: tuple[Any, ...]) -> bool:
+    """Whether every value has the type that the schema gives it."""
+    return all(
+        value is None
+        or (
+            (_is_number(value) if column in _NUMBERS else isinstance(value, str))
+            and (column not in _JSON or _is_json(value))
+        )
+        for column, value in zip(columns, row, strict=True)
+    )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int) or (isinstance(value, float) and 0 <= value < LATEST)
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _insert(store: RunStore, tables: _Tables) -> int:
+    """Add the runs that are not there yet, each with all that belongs to it."""
+    blobs = {row["key"]: row["data"] for row in tables["blob"] if key_of(row["data"]) == row["key"]}
+    known = {row[0] for row in store.rows("SELECT id FROM run")}
+    return sum(
+        _inserted(store, run, tables, blobs)
+        for run in tables["run"]
+        if run["id"] not in known and _RUN_ID.match(run["id"]) and run["state"] in _STATES
+    )
+
+
+def _inserted(
+    store: RunStore, run: dict[str, Any], tables: _Tables, blobs: Mapping[int, str]
+) -> bool:
+    """Add one run; nothing of it when the record could not be read with it."""
+    rows = {"run": [run], **{one: _of_run(tables[one], run) for one in ("step", "checkpoint")}}
+    wanted = _blobs_of([row for some in rows.values() for row in some])
+    if not wanted <= blobs.keys():
+        return False
+    key = store.new_key()
+    try:
+        with store.transaction() as connection:
+            for blob in wanted:
+                values = (blob, blobs[blob])
+                connection.execute("INSERT OR IGNORE INTO blob VALUES (?, ?)", values)
+            for table, some in rows.items():
+                for row in some:
+                    _insert_row(connection, table, _COLUMNS[table], _moved(table, row, key))
+            _check_readable(store, run["id"], key)
+    except (StoreError, ValueError, TypeError, KeyError, AttributeError, OverflowError):
+        return False
+    return True
+
+
+def _check_readable(store: RunStore, run_id: str, key: int) -> None:
+    """Raise one of several errors unless a run can be shown."""
+    run, steps = store.run(run_id), store.steps(key)
+    for shown in (run.to_json(), *(step.to_json() for step in steps)):
+        json.dumps(shown)
+    for usage in (run.usage, *(step.usage for step in steps)):
+        sum(usage)
+    for checkpoint in CheckpointStore(store).list(run_id):
+        checkpoint.to_json()
+
+
+def _of_run(rows: list[dict[str, Any]], run: dict[str, Any]) -> list[dict[str, Any]]:
+    return [row for row in rows if row["run"] == run["key"]]
+
+
+def _blobs_of(rows: list[dict[str, Any]]) -> set[int]:
+    names = ("request", "profile", "memory", "context", "outputs")
+    return {row[name] for row in rows for name in names if row.get(name) is not None}
+
+
+def _moved(table: str, row: dict[str, Any], key: int) -> dict[str, Any]:
+    """A row under the new key of its run; one that was running waits to be resumed."""
+    if table != "run":
+        return {**row, "run": key}
+    state = "pending" if row["state"] == "running" else row["state"]
+    return {**row, "key": key, "state": state}
+
+
+def _insert_row(
+    connection: sqlite3.Connection, table: str, columns: tuple[str, ...], row: dict[str, Any]
+) -> None:
+    marks = ", ".join("?" * len(columns))
+    names = ", ".join(columns)
+    values = tuple(row[column] for column in columns)
+    connection.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", values)
+
+
+def _unusable(room: Room, why: str) -> StoreError:
+    return StoreError(f"the old runs cannot be read: {why}", where=room.file(RUNS))

@@ -1,0 +1,308 @@
+"""What a workspace may do: settings → powers → the user's trust → the settings in force."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from metier.config import Config, Settings, find_workspace, read_settings
+from metier.config.owners import foreign_owner, main_worktree
+from metier.config.powers import Powers, key_host, named_files, power_settings
+from metier.config.record import Entry, TrustRecord
+from metier.core.paths import is_utf8
+from metier.discover.links import links_out
+from metier.discover.roots import roots_for
+from metier.errors import ConfigError, TrustError, UsageError
+from metier.flow.scan import read_documents
+from metier.storage.places import user_home
+from metier.storage.workspace import is_workspace
+from metier.values.running import ModelSettings, ProviderSettings
+from metier.values.trust import Trust
+
+RECORD, NONE = "record", "none"
+"""What `trust` may be, besides a digest: what the user recorded, or nothing at all."""
+VARIABLE = "METIER_TRUST"
+_DIGEST = "sha256:"
+
+
+class Boundary(NamedTuple):
+    """A workspace, and what the user lets it do."""
+
+    workspace: str
+    trust: Trust
+    config: Config
+    """The settings in force."""
+
+
+def read_boundary(
+    workspace: str,
+    *,
+    file: str | None = None,
+    trust: str = RECORD,
+    environ: Mapping[str, str] = os.environ,
+    for_host: bool = False,
+    is_outside: bool = False,
+) -> Boundary:
+    """Read the settings of a workspace and decide what of them counts. Raises `ConfigError`.
+
+    With `is_outside` there is no workspace: only the user's own settings are read.
+    `trust` is what the user recorded (`record`), nothing (`none`), or the digest of a power set.
+    `for_host` is for processes that a host starts: no variable and no flag gives them power.
+    """
+    if is_outside:
+        return _outside(workspace, file=file, environ=environ, for_host=for_host)
+    settings = read_settings(workspace, file=file, environ=environ, for_host=for_host)
+    own = settings if settings.own or file is None else read_settings(workspace, environ=environ)
+    decided = decide(own, trust, environ)
+    config = settings.config(is_trusted=decided.is_trusted)._replace(links=decided.links)
+    return Boundary(workspace, decided, _with_bound_keys(config, decided))
+
+
+def _outside(
+    folder: str, *, file: str | None, environ: Mapping[str, str], for_host: bool
+) -> Boundary:
+    """A folder that is no workspace: the user's settings count, and none of its own."""
+    settings = read_settings("", file=file, environ=environ, for_host=for_host)
+    config = settings.config(is_trusted=False)
+    return Boundary(folder, Trust(), config._replace(is_workspace=False))
+
+
+def open_boundary(
+    root: str | os.PathLike[str] | None, config: Config | None, trust: str
+) -> Boundary:
+    """What a program may open: a workspace that it names, or where it is.
+
+    Settings given as `config` are the program's own and count whole.
+    """
+    workspace = workspace_of(root)
+    is_one = root is not None or is_workspace()
+    if config is None:
+        return read_boundary(workspace, trust=trust, is_outside=not is_one)
+    decided = trust_beside(workspace, trust) if is_one else Trust()
+    config = config._replace(
+        is_trusted=decided.is_trusted, is_workspace=is_one, links=decided.links
+    )
+    return Boundary(workspace, decided, config)
+
+
+def workspace_of(root: str | os.PathLike[str] | None) -> str:
+    """The workspace around `root`, or the current folder. Raises `UsageError` if it cannot be one.
+
+    Without a root there may be no workspace: see `metier.storage.workspace.is_workspace`.
+    """
+    start = os.fspath(root) if root is not None else None
+    if start is not None and not os.path.isdir(start):
+        raise UsageError(
+            "the workspace is not a folder", where=start, hint="give an existing folder"
+        )
+    workspace = find_workspace(start)
+    if not is_utf8(workspace):
+        raise UsageError(
+            "the workspace's path is not UTF-8", where=ascii(workspace), hint="rename the folder"
+        )
+    return workspace
+
+
+def trust_beside(workspace: str, trust: str) -> Trust:
+    """How far a workspace is trusted when a program brings its own settings.
+
+    If its own settings cannot be read, it is not trusted.
+    """
+    try:
+        settings = read_settings(workspace)
+    except ConfigError:
+        return decide(Settings(workspace, ()), "none", os.environ)
+    return decide(settings, trust, os.environ)
+
+
+def decide(settings: Settings, trust: str, environ: Mapping[str, str]) -> Trust:
+    """How far the user trusts a workspace with these settings."""
+    check_wanted(trust)
+    workspace = settings.workspace
+    foreign = foreign_owner(workspace, safe_directories(settings), environ)
+    if foreign:
+        return Trust("owner", detail=f"{foreign} belongs to another user of this system")
+    if trust == NONE:
+        return Trust("new")
+    if trust.startswith(_DIGEST):
+        powers = power_set(settings, environ)
+        if powers.digest != trust:
+            return Trust("changed", detail="its power set has another digest than the one given")
+        return trusted(powers, Entry.of(powers, speak=False))
+    try:
+        entry = recorded(workspace, environ)
+    except ConfigError as error:
+        return Trust("new", detail=f"{error.message} ({error.where})")
+    if entry is None:
+        return Trust("new")
+    powers = power_set(settings, environ)
+    return trusted(powers, entry) if powers.digest == entry.digest else Trust("changed")
+
+
+def check_wanted(trust: str) -> None:
+    """Raise `UsageError` unless `trust` is a word or a digest that means something."""
+    if trust not in (RECORD, NONE):
+        check_digest(trust, "trust is 'record', 'none' or a digest such as sha256:…")
+
+
+def check_digest(text: str, message: str) -> None:
+    """Raise `UsageError` with that message unless `text` is the digest of a power set."""
+    digits = text.removeprefix(_DIGEST)
+    is_digest = text.startswith(_DIGEST) and len(digits) == 64
+    if not (is_digest and set(digits) <= set("0123456789abcdef")):
+        raise UsageError(message, hint="metier trust --show prints the digest")
+
+
+def recorded(workspace: str, environ: Mapping[str, str] = os.environ) -> Entry | None:
+    """What the user recorded of a workspace, or of the one that it is a worktree of."""
+    record = TrustRecord(environ, workspace)
+    entry = record.entry(workspace)
+    if entry is not None:
+        return entry
+    main = main_worktree(workspace)
+    if not main or foreign_owner(main, environ=environ):
+        return None
+    return record.entry(main)
+
+
+def trusted(powers: Powers, entry: Entry) -> Trust:
+    """The trust that an entry of the record gives to what a workspace asks for."""
+    return Trust(
+        "trusted",
+        speak=entry.speak,
+        consents=frozenset(
+            one for one in entry.consents if one.digest == powers.digest_of(one.tool)
+        ),
+        keys=entry.keys,
+        digest=entry.digest,
+        files=powers.files,
+        agents=powers.agents,
+        links=powers.links,
+    )
+
+
+def safe_directories(settings: Settings) -> list[str]:
+    found: list[str] = []
+    for layer in settings.layers:
+        given = layer.values.get("safe-directories") if layer.owner == "user" else None
+        found += [one for one in given if isinstance(one, str)] if isinstance(given, list) else []
+    return found
+
+
+def power_set(settings: Settings, environ: Mapping[str, str] = os.environ) -> Powers:
+    """The power set of a workspace, as its files are now. Raises `ConfigError`."""
+    workspace = settings.workspace
+    try:
+        own = power_settings(settings.own, workspace)
+    except RecursionError:
+        where = settings.own[0].source
+        raise ConfigError("the settings are nested too deeply", where=where) from None
+    agents = _agents(settings, environ)
+    return Powers(own, named_files(own, workspace), agents, links_out(workspace))
+
+
+def untrusted_error(workspace: str, trust: Trust, what: str) -> TrustError:
+    """What to raise when something needs trust that is not there."""
+    changed = "its settings, agents or commands have changed since you trusted it"
+    why = trust.detail or {"changed": changed}.get(
+        trust.state, "you have not trusted this workspace"
+    )
+    hint = "metier trust shows what it may do, and asks"
+    if trust.state == "owner":
+        hint = "list the workspace under safe-directories in your own settings"
+    return TrustError(f"{what} needs trust: {why}", where=workspace, hint=hint)
+
+
+# Agents
+
+
+def _agents(settings: Settings, environ: Mapping[str, str]) -> dict[str, Any]:
+    """What each agent of the workspace can do, by its file.
+
+    Folders outside the workspace are not looked into: it is not known yet whether it is trusted.
+    """
+    config = settings.config(is_trusted=True)
+    roots = roots_for(settings.workspace, config, user_home(environ))
+    own = [root for root in roots if root.kind == "agent" and root.label == "workspace"]
+    reading = read_documents(own)
+    powers: dict[str, Any] = {}
+    for found in reading.found:
+        if found.refused or found.origin != "workspace":
+            continue
+        entry = reading.read(found)
+        if entry.document is not None and not entry.reason:
+            powers[found.path] = powers_of(entry.document)
+    return powers
+
+
+def powers_of(document: Any) -> dict[str, Any]:
+    """What an agent can do, and none of its prose."""
+    from metier.run.workflow import allowed_tools, delegates  # loads the templates
+
+    steps = list(_steps(document.data.get("workflow") or ()))
+    named = [tool for step, _ in steps for tool in (step.get("config") or {}).get("tools") or ()]
+    delegation = document.data.get("delegation") or {}
+    return {
+        "id": document.id,
+        "tools": sorted({*allowed_tools(document), *named}),
+        "models": [document.data["model"]] if document.data.get("model") else [],
+        "delegates": sorted({*delegates(document), *(delegation.get("to") or ())}),
+        "steps": [
+            _acting(step, within)
+            for step, within in steps
+            if step.get("type") in ("tool", "delegate")
+        ],
+    }
+
+
+def _acting(step: Mapping[str, Any], within: Sequence[str]) -> dict[str, Any]:
+    """What a step calls, with what, and when."""
+    config = step["config"]
+    return {
+        "step": step["stepId"],
+        "tool": config.get("tool") or "",
+        "agent": config.get("targetAgent") or "",
+        "input": config.get("input") or {},
+        "condition": f"if {step['condition']}" if step.get("condition") else "",
+        "within": list(within),
+    }
+
+
+def _steps(steps: Any, within: tuple[str, ...] = ()) -> Iterator[tuple[dict[str, Any], Any]]:
+    """These steps and all inside them, each with what decides whether and how often it runs."""
+    for step in steps:
+        yield step, within
+        config = step.get("config") or {}
+        for key in ("then", "else", "steps"):
+            yield from _steps(config.get(key) or (), (*within, _around(step, key)))
+        undo = [step["compensate"]] if step.get("compensate") else ()
+        yield from _steps(undo, (*within, f"to take back {step['stepId']}"))
+
+
+def _around(step: Mapping[str, Any], key: str) -> str:
+    config = step["config"]
+    if step["type"] == "conditional":
+        return f"{'if' if key == 'then' else 'unless'} {config.get('condition')}"
+    over = config.get("over") or config.get("while")
+    return f"for each of {over}" if over else f"in {step['stepId']}"
+
+
+# Keys
+
+
+def _with_bound_keys(config: Config, trust: Trust) -> Config:
+    """Providers of the workspace whose keys go where the user agreed, and nowhere else."""
+    providers = {
+        name: one if one.is_users else _bound(name, one, trust)
+        for name, one in config.models.providers.items()
+    }
+    return config._replace(models=ModelSettings(config.models.default, providers))
+
+
+def _bound(name: str, provider: ProviderSettings, trust: Trust) -> ProviderSettings:
+    if not provider.api_key_env:
+        return provider
+    host = key_host(name, {"base-url": provider.base_url})
+    agreed = trust.keys.get(provider.api_key_env, ())
+    if host not in agreed:
+        return provider._replace(key_host=", ".join(agreed) or "no host")
+    return provider._replace(key_host=host if provider.base_url else "")

@@ -1,0 +1,297 @@
+"""Figures of what hooks decided: how often, how large, how fast, how right."""
+
+from array import array
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, TypeVar
+
+from metier.flow.decision_log import HELD_BACK, INJECTED, Considered, Decision, Decisions
+
+MOST_USED = 10
+_Value = TypeVar("_Value", int, float)
+
+
+class Group(NamedTuple):
+    """Figures of some requests; a share, mean or percentile of nothing is None."""
+
+    requests: int
+    injecting: int
+    injection_rate: float | None
+    tokens_mean: float | None
+    """Over all requests; one that handed nothing over cost none, whatever was weighed for it."""
+    tokens_p50: int | None
+    """Over the requests that inject."""
+    tokens_p95: int | None
+    milliseconds_p50: float | None
+    milliseconds_p95: float | None
+    errors: int
+    error_rate: float | None
+    labelled: int
+    right: int
+    right_share: float | None
+    """Of the labelled ones."""
+
+
+class Used(NamedTuple):
+    """A card or skill that was handed over, or held back."""
+
+    name: str
+    uses: int
+    mean_score: float
+    """Over these times."""
+
+
+class Usage(NamedTuple):
+    """Which cards, or which skills, were handed over."""
+
+    most_used: tuple[Used, ...]
+    """Ten at most, by falling number of uses, then by name."""
+    existing: int | None
+    """How many there are; None when nobody said."""
+    unused: tuple[str, ...] | None
+    """Those that exist and were never handed over, by name; None when nobody said what exists."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {**self._asdict(), "most_used": [one._asdict() for one in self.most_used]}
+
+
+class HeldBack(NamedTuple):
+    """What would have been handed over, had the mode not been `monitor`, or `soft` elsewhere."""
+
+    requests: int
+    share: float | None
+    """Of all requests."""
+    tokens_mean: float | None
+    """Over the requests that would have injected."""
+    cards: tuple[Used, ...]
+    """All of them, by falling number of times, then by name."""
+    skills: tuple[Used, ...]
+
+
+class Statistics(NamedTuple):
+    """What the log says about the requests that were asked for."""
+
+    since: float | None
+    until: float | None
+    host: str
+    first: float | None
+    """When the first of the requests came, in seconds since 1970."""
+    last: float | None
+    skipped: int
+    """Lines of the whole log that make no sense."""
+    overall: Group
+    hosts: Mapping[str, Group]
+    modes: Mapping[str, Group]
+    arms: Mapping[str, Group]
+    """Empty unless two scorers are compared; a request outside the comparison is in neither."""
+    scorers: Mapping[str, tuple[str, ...]]
+    """Arm → what it was scored by."""
+    cards: Usage
+    skills: Usage
+    held_back: HeldBack
+    """Not part of the JSON."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "schema_version": "1",
+            "since": _iso(self.since),
+            "until": _iso(self.until),
+            "host": self.host,
+            "first": _iso(self.first),
+            "last": _iso(self.last),
+            "skipped_lines": self.skipped,
+            "overall": self.overall._asdict(),
+            "hosts": {name: one._asdict() for name, one in self.hosts.items()},
+            "modes": {name: one._asdict() for name, one in self.modes.items()},
+            "arms": {name: one._asdict() for name, one in self.arms.items()},
+            "scorers": {name: list(scorers) for name, scorers in self.scorers.items()},
+            "cards": self.cards.to_json(),
+            "skills": self.skills.to_json(),
+        }
+
+
+def statistics(
+    decisions: Decisions,
+    *,
+    since: float | None = None,
+    until: float | None = None,
+    host: str = "",
+    cards: Collection[str] | None = None,
+    skills: Collection[str] | None = None,
+) -> Statistics:
+    """Figures of the requests from `since` on and before `until`, of one host or of all.
+
+    `cards` and `skills` name what exists: without them nobody can say what was never used.
+    """
+    counts = _Counts()
+    for one in decisions:
+        if is_asked_for(one, since=since, until=until, host=host):
+            counts.add(one, decisions.labels.get(one.id))
+    return Statistics(
+        since=since,
+        until=until,
+        host=host,
+        first=counts.first,
+        last=counts.last,
+        skipped=decisions.skipped,
+        overall=counts.overall.group(),
+        hosts=_groups(counts.hosts),
+        modes=_groups(counts.modes),
+        arms=_groups(counts.arms),
+        scorers={arm: tuple(sorted(names)) for arm, names in sorted(counts.scorers.items())},
+        cards=counts.cards.usage(cards),
+        skills=counts.skills.usage(skills),
+        held_back=counts.held_back.group(len(counts.overall.milliseconds)),
+    )
+
+
+def is_asked_for(
+    decision: Decision, *, since: float | None = None, until: float | None = None, host: str = ""
+) -> bool:
+    """Whether a decision was made from `since` on, before `until`, for that host."""
+    if since is not None and decision.at < since:
+        return False
+    if until is not None and decision.at >= until:
+        return False
+    return host in ("", decision.host)
+
+
+def percentile(values: Iterable[_Value], percent: int) -> _Value | None:
+    """The nearest-rank percentile: the least value that `percent` % of them do not exceed.
+
+    It is always one of the values, never something between two. None of nothing.
+    """
+    ranked = sorted(values)
+    rank = -(-len(ranked) * percent // 100)
+    return ranked[max(rank, 1) - 1] if ranked else None
+
+
+class _Tally:
+    """The figures of a group while they are collected: arrays of numbers, so that many fit."""
+
+    def __init__(self) -> None:
+        self.tokens = array("q")
+        self.milliseconds = array("d")
+        self.errors = self.labelled = self.right = 0
+
+    def add(self, decision: Decision, right: bool | None) -> None:
+        self.milliseconds.append(decision.milliseconds)
+        if decision.injected:
+            self.tokens.append(decision.tokens)
+        self.errors += bool(decision.error)
+        self.labelled += right is not None
+        self.right += right is True
+
+    def group(self) -> Group:
+        requests, injecting = len(self.milliseconds), len(self.tokens)
+        return Group(
+            requests=requests,
+            injecting=injecting,
+            injection_rate=_ratio(injecting, requests),
+            tokens_mean=_ratio(sum(self.tokens), requests),
+            tokens_p50=percentile(self.tokens, 50),
+            tokens_p95=percentile(self.tokens, 95),
+            milliseconds_p50=percentile(self.milliseconds, 50),
+            milliseconds_p95=percentile(self.milliseconds, 95),
+            errors=self.errors,
+            error_rate=_ratio(self.errors, requests),
+            labelled=self.labelled,
+            right=self.right,
+            right_share=_ratio(self.right, self.labelled),
+        )
+
+
+class _Uses:
+    """How often each card, or each skill, had an outcome, and the sum of its scores then."""
+
+    def __init__(self, *outcomes: str) -> None:
+        self.outcomes = outcomes
+        self.counts: dict[str, int] = defaultdict(int)
+        self.scores: dict[str, float] = defaultdict(float)
+
+    def add(self, considered: Sequence[Considered]) -> None:
+        for one in considered:
+            if one.outcome in self.outcomes:
+                self.counts[one.name] += 1
+                self.scores[one.name] += one.score
+
+    def ranked(self) -> tuple[Used, ...]:
+        names = sorted(self.counts, key=lambda name: (-self.counts[name], name))
+        return tuple(
+            Used(one, self.counts[one], self.scores[one] / self.counts[one]) for one in names
+        )
+
+    def usage(self, existing: Collection[str] | None) -> Usage:
+        most_used = self.ranked()[:MOST_USED]
+        if existing is None:
+            return Usage(most_used, None, None)
+        unused = sorted(set(existing) - self.counts.keys())
+        return Usage(most_used, len(set(existing)), tuple(unused))
+
+
+class _HeldBackTally:
+    """What only the mode kept back, while it is collected."""
+
+    def __init__(self) -> None:
+        self.requests = self.tokens = 0
+        self.cards, self.skills = _Uses(*HELD_BACK), _Uses(*HELD_BACK)
+
+    def add(self, decision: Decision) -> None:
+        considered = (*decision.cards, *decision.skills)
+        if any(one.outcome in HELD_BACK for one in considered):
+            self.requests += 1
+            self.tokens += decision.tokens
+            self.cards.add(decision.cards)
+            self.skills.add(decision.skills)
+
+    def group(self, requests: int) -> HeldBack:
+        return HeldBack(
+            requests=self.requests,
+            share=_ratio(self.requests, requests),
+            tokens_mean=_ratio(self.tokens, self.requests),
+            cards=self.cards.ranked(),
+            skills=self.skills.ranked(),
+        )
+
+
+class _Counts:
+    """Everything that is counted in one pass."""
+
+    def __init__(self) -> None:
+        self.first: float | None = None
+        self.last: float | None = None
+        self.overall = _Tally()
+        self.hosts: dict[str, _Tally] = defaultdict(_Tally)
+        self.modes: dict[str, _Tally] = defaultdict(_Tally)
+        self.arms: dict[str, _Tally] = defaultdict(_Tally)
+        self.scorers: dict[str, set[str]] = defaultdict(set)
+        self.cards, self.skills = _Uses(INJECTED), _Uses(INJECTED)
+        self.held_back = _HeldBackTally()
+
+    def add(self, one: Decision, right: bool | None) -> None:
+        self.first = one.at if self.first is None else min(self.first, one.at)
+        self.last = one.at if self.last is None else max(self.last, one.at)
+        tallies = [self.overall, self.hosts[one.host], self.modes[one.mode]]
+        if one.arm:
+            tallies.append(self.arms[one.arm])
+            self.scorers[one.arm].add(one.scorer)
+        for tally in tallies:
+            tally.add(one, right)
+        self.cards.add(one.cards)
+        self.skills.add(one.skills)
+        self.held_back.add(one)
+
+
+def _groups(tallies: Mapping[str, _Tally]) -> dict[str, Group]:
+    return {name: tallies[name].group() for name in sorted(tallies)}
+
+
+def _ratio(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+def _iso(moment: float | None) -> str | None:
+    if moment is None:
+        return None
+    return datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds")

@@ -1,0 +1,242 @@
+"""What a hook writes: its decisions, its failures, the kill switch; and the refresh it asks for.
+
+Light: runs for every prompt. Everything lies in the state room of the workspace; outside of any
+workspace, in the user's own.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+try:
+    from _blake2 import blake2b  # hashlib would load OpenSSL as well
+except ImportError:
+    from hashlib import blake2b
+
+from metier.storage.lightjson import dump, scan
+from metier.storage.places import state_room, user_home, user_room
+from metier.storage.secret import workspace_secret
+from metier.storage.verdict import FILE as SPEAK
+from metier.storage.verdict import may_speak
+from metier.storage.workspace import is_root
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+DECISIONS, OLDER_DECISIONS = "decisions.jsonl", "decisions.1.jsonl"
+LOG, STATE, LOCK = "hook.log", "hook.state", "hook.lock"
+FLAG, RESUMED = "monitor.flag", "monitor.resumed"
+"""The kill switch is on; the time at which it was last turned off."""
+LARGEST_JOURNAL = 8_000_000
+_LARGEST_LOG = 1_000_000
+_NO_CODE_OF_THE_FOLDER = ("-P",)
+"""Python must not import from the folder that it is started in: that may be a stranger's."""
+_AFTER_A_FAILURE = 60
+"""Seconds after which a catalogue counts as stale when it could not be used."""
+_WINDOW, _LEAST = 50, 20
+"""The share of requests that inject is that of the last 50, once there are 20."""
+_WINDOW_BYTES = 1_048_576
+
+
+class Journal:
+    """The files of one workspace that hooks write."""
+
+    def __init__(self) -> None:
+        self._workspace = ""
+        self._is_workspace = False
+        """Whether it is one: it has a mark, or was named as one before."""
+        self._room = user_room()
+        self.catalogue = self._room
+        """The room with the catalogue to use: the workspace's if it may speak, else the user's."""
+        self.may_speak = False
+        self._has_lapsed = False
+        """Whether the workspace spoke until something changed: then it must be looked at again."""
+
+    def enter(self, workspace: str) -> None:
+        if workspace == self._workspace:
+            return
+        room = state_room(workspace)
+        self._workspace = workspace
+        self._is_workspace = is_root(workspace) or room.exists()
+        users = user_room(workspace=self.workspace)
+        self._room = room if self._is_workspace else users
+        self.may_speak = may_speak(room, workspace)
+        self._has_lapsed = not self.may_speak and room.has(SPEAK)
+        self.catalogue = room if self.may_speak else users
+
+    @property
+    def workspace(self) -> str:
+        """The workspace that was entered; empty where there is none."""
+        return self._workspace if self._is_workspace else ""
+
+    # Decisions
+
+    def keep(self, row: dict[str, Any]) -> None:
+        """Append a decision; a full journal is put aside, and the one before it goes."""
+        row["id"] = f"{os.urandom(2).hex()}-{int(row['at'] * 1e3):x}"
+        self._room.append(DECISIONS, _line(dump(row)), LARGEST_JOURNAL, OLDER_DECISIONS)
+
+    def is_killed(self, most: float | None) -> bool:
+        """Whether the kill switch is on; turned on here when too large a share injects."""
+        if self._room.has(FLAG):
+            return True
+        if most is None:
+            return False
+        resumed = self._room.info(RESUMED)
+        since = resumed.st_mtime if resumed is not None else 0.0
+        rows = self._latest(since)
+        share = sum(row.get("injected") is True for row in rows) / max(1, len(rows))
+        if len(rows) < _LEAST or share <= most:
+            return False
+        why = f"{share:.0%} of the last {len(rows)} requests injected, the limit is {most:.0%}"
+        self._room.append(FLAG, _line(why), _LARGEST_LOG)
+        self.note("kill switch", f"on: {why}; to undo: metier stats resume")
+        return True
+
+    def _latest(self, since: float) -> list[dict[str, Any]]:
+        """The last decisions after a moment that could inject, at most as many as count."""
+        try:
+            tail, is_whole = self._room.tail(DECISIONS, _WINDOW_BYTES)
+        except OSError:
+            return []
+        lines = tail.split(b"\n")
+        found: list[dict[str, Any]] = []
+        for line in reversed(lines if is_whole else lines[1:]):
+            row = _row(line)
+            at = row.get("at")
+            if row.get("mode") in ("soft", "on") and isinstance(at, int | float) and at > since:
+                found.append(row)
+                if len(found) == _WINDOW:
+                    break
+        return found
+
+    def session_hash(self, session: str) -> str:
+        """A conversation by a name that says nothing; the same for the same conversation."""
+        return blake2b(session.encode(errors="replace"), digest_size=6).hexdigest()
+
+    # Failures
+
+    def fail(self, host: str, error: BaseException, milliseconds: float) -> None:
+        """Log one line about a failure, and a row that counts it, if that can be done at all."""
+        self.tell(host, error)
+        try:
+            self.keep(failed_row(host, type(error).__name__, milliseconds))
+            self.refresh_if_stale(_AFTER_A_FAILURE)
+        except (OSError, ValueError):
+            pass
+
+    def tell(self, host: str, error: BaseException) -> None:
+        """Log one line about a failure."""
+        self.note(host, f"{type(error).__name__}: {error}")
+
+    def note(self, who: str, what: str) -> None:
+        """Log one line, if that can be done at all."""
+        line = f"{time.strftime('%Y-%m-%dT%H:%M:%S%z')} {who}: {' '.join(what.split())[:500]}"
+        for room in (self._room, user_room()):
+            try:
+                room.append(LOG, _line(line), _LARGEST_LOG)
+                break
+            except (OSError, ValueError):
+                continue
+
+    # The secret behind the marks around what is handed over
+
+    def secret(self) -> bytes:
+        return workspace_secret(self._room)
+
+    # A catalogue that may be stale
+
+    def refresh_if_stale(self, after: int) -> None:
+        """Have a detached process refresh the catalogue, one at a time, if that is due."""
+        if not self._is_stale(after):
+            return
+        try:
+            lock = self.catalogue.lock(LOCK, wait=False)
+        except BlockingIOError:
+            return  # another process does it
+        try:
+            os.set_inheritable(lock, True)  # the lock lives as long as that process
+            self._spawn()
+        finally:
+            os.close(lock)
+
+    def _spawn(self) -> None:
+        is_there = self._is_workspace and os.path.isdir(self._workspace)
+        root = self._workspace if is_there else user_home(os.environ)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        os.posix_spawn(
+            sys.executable,
+            [
+                sys.executable,
+                *_NO_CODE_OF_THE_FOLDER,
+                "-m",
+                "metier",
+                "hook",
+                "refresh",
+                "--root",
+                root,
+            ],
+            {**os.environ, "METIER_OFFLINE": "1"},  # a prompt opens no connection
+            file_actions=[(os.POSIX_SPAWN_DUP2, nothing, number) for number in (0, 1, 2)],
+            setsid=True,
+        )
+        os.close(nothing)
+
+    def _is_stale(self, after: int) -> bool:
+        """Whether a folder or settings file has changed since, or the last look is too long ago."""
+        if self._has_lapsed:
+            return True
+        try:
+            watched = self.catalogue.read(STATE).decode(errors="surrogateescape").split("\n")
+        except OSError:
+            return True
+        looked = self.catalogue.info(STATE)
+        if looked is None or not 0 <= time.time() - looked.st_mtime < after:
+            return True
+        return any(_has_changed(line) for line in watched if line)
+
+
+def failed_row(host: str, error: str, milliseconds: float) -> dict[str, Any]:
+    """A request that came to nothing because something went wrong."""
+    return {
+        "id": "",
+        "at": round(time.time(), 3),
+        "host": host,
+        "event": "",
+        "session": "",
+        "session_type": "main",
+        "mode": "failed",
+        "scorer": "",
+        "arm": "",
+        "cards": [],
+        "skills": [],
+        "tokens": 0,
+        "characters": 0,
+        "injected": False,
+        "milliseconds": round(milliseconds, 3),
+        "error": error,
+    }
+
+
+def _has_changed(line: str) -> bool:
+    """Whether a file or folder, given as `time path`, has another time now."""
+    noted, _, path = line.partition(" ")
+    try:
+        return str(os.stat(path).st_mtime_ns) != noted
+    except OSError:
+        return noted != "-"
+
+
+def _line(text: str) -> bytes:
+    return f"{text}\n".encode(errors="replace")
+
+
+def _row(line: bytes) -> dict[str, Any]:
+    try:
+        value = scan(line.decode()) if line else None
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}

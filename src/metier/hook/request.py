@@ -1,0 +1,152 @@
+"""What a host asks: its JSON → prompt, recent messages, session. Light: runs for every prompt."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from metier.storage.lightjson import scan
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+LONGEST_INPUT = 4_000_000
+LOOKED_AT = 6_000
+"""Characters of one message that are looked at: two thirds from its start, one from its end."""
+_TAIL = 65_536
+"""Bytes of a transcript that are read, from its end."""
+
+
+_PROMPT = ("prompt", "initialPrompt", "user_prompt")
+_STARTS = frozenset(["sessionstart", "session_start", "subagentstart", "subagent_start"])
+"""The events that come without a prompt, in any host's spelling."""
+_START_ONLY = ("cursor", "copilot")
+"""Hosts that may ask without naming the event."""
+
+
+class Asked:
+    """One request of a host, whatever its spelling."""
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        self.event = _text(given, "hook_event_name", "hookEventName", "event")
+        self.prompt = _text(given, *_PROMPT)
+        self._has_prompt = any(isinstance(given.get(name), str) for name in _PROMPT)
+        self.folder = _text(given, "cwd", "workspaceRoot") or _first_root(given)
+        self.session = _text(given, "session_id", "sessionId", "conversation_id", "conversationId")
+        self.agent = _text(given, "agent_type", "agentType", "agent", "agentName")
+        is_sub = self.event.lower().startswith("subagent") or bool(_text(given, "agent_id"))
+        self.session_type = "isolated" if is_sub else "main"
+        self._transcript = _text(given, "transcript_path", "transcriptPath")
+        messages = given.get("messages")
+        self._messages = messages[-50:] if isinstance(messages, list) else None
+
+    def check(self, host: str) -> None:
+        """Raise `ValueError` when there is neither a prompt nor the start of a session."""
+        is_start = self.event.lower() in _STARTS or (host in _START_ONLY and not self.event)
+        if not self._has_prompt and not is_start:
+            raise ValueError("there is no prompt")
+
+    def conversation_length(self) -> int:
+        """About how many characters the whole conversation has."""
+        try:
+            if self._transcript:
+                return os.stat(self._transcript).st_size
+        except (OSError, ValueError):
+            pass
+        return len(self.prompt) + sum(map(len, _messages_in(self._messages)))
+
+    def messages(self, most: int) -> list[str]:
+        """The last messages that are not blank, each cut to what is looked at; the prompt last."""
+        earlier = (
+            self._from_transcript() if self._messages is None else _messages_in(self._messages)
+        )
+        if earlier and earlier[-1].strip() == self.prompt.strip():
+            earlier.pop()
+        told = [one for one in [*earlier, self.prompt] if one.strip()]
+        return [_whole(clipped(one)) for one in told[-most:]]
+
+    def _from_transcript(self) -> list[str]:
+        """The messages at the end of the transcript, as far as it can be understood."""
+        if not self._transcript:
+            return []
+        try:
+            tail, is_whole = _tail_of(self._transcript)
+        except (OSError, ValueError):
+            return []
+        if is_whole and (found := _messages_in(_parsed(tail))):
+            return found
+        lines = tail.split("\n") if is_whole else tail.split("\n")[1:]
+        return [text for line in lines if (text := _text_of(_parsed(line)))]
+
+
+def _whole(text: str) -> str:
+    """`text` without halves of surrogate pairs, which SQLite does not take."""
+    return text.encode(errors="replace").decode()
+
+
+def clipped(message: str) -> str:
+    if len(message) <= LOOKED_AT:
+        return message
+    return f"{message[: LOOKED_AT * 2 // 3]} {message[-LOOKED_AT // 3 :]}"
+
+
+def _text(given: dict[str, Any], *names: str) -> str:
+    for name in names:
+        value = given.get(name)
+        if isinstance(value, str) and value:
+            return _whole(value)
+    return ""
+
+
+def _first_root(given: dict[str, Any]) -> str:
+    roots = given.get("workspace_roots")
+    first = roots[0] if isinstance(roots, list) and roots else ""
+    return _whole(first) if isinstance(first, str) else ""
+
+
+def _tail_of(path: str) -> tuple[str, bool]:
+    """The end of a regular file, and whether that is all of it."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        info = os.fstat(descriptor)
+        if not stat.S_ISREG(info.st_mode):
+            return "", True
+        start = max(0, info.st_size - _TAIL)
+        return os.pread(descriptor, _TAIL, start).decode(errors="replace"), start == 0
+    finally:
+        os.close(descriptor)
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return scan(text) if text.strip() else None
+    except ValueError:
+        return None
+
+
+def _messages_in(value: Any) -> list[str]:
+    """The messages of a transcript that is one JSON value."""
+    listed = value.get("messages", value.get("history")) if isinstance(value, dict) else value
+    return [text for one in listed if (text := _text_of(one))] if isinstance(listed, list) else []
+
+
+def _text_of(entry: Any) -> str:
+    """The words of a person or a model in one entry of a transcript, in any host's shape."""
+    if isinstance(entry, str):
+        return entry
+    if not isinstance(entry, dict):
+        return ""
+    inner = entry.get("message", entry.get("payload"))
+    if isinstance(inner, dict):
+        return _text_of(inner)
+    role = entry.get("role", entry.get("type"))
+    if role not in ("user", "assistant", "model", "gemini"):
+        return ""
+    content = entry.get("content", entry.get("parts", entry.get("text")))
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    parts = [one.get("text") for one in content if isinstance(one, dict)]
+    return " ".join(one for one in parts if isinstance(one, str))

@@ -1,0 +1,1 @@
+"""Facts about agent hosts, as data: their folders, settings and switches."""

@@ -1,0 +1,198 @@
+"""Changes of a host's files: what they would be, and doing them."""
+
+import difflib
+import os
+import stat
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from metier.errors import MetierError, UsageError
+from metier.hosts.hooks import Host, Scope
+from metier.storage.files import write_atomically
+from metier.storage.room import LARGEST, read_regular
+
+BACKUP = ".metier-backup"
+"""Ends the name of the file that keeps what was there before the first install."""
+_MADE = ".metier-made"
+"""Ends the name of a mark: its folder was made by metier, which put there what the mark names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What happens to one file."""
+
+    path: str
+    before: str | None
+    """Its text now; None when there is no such file."""
+    after: str | None
+    """Its text then; None when it is removed."""
+    backup: Literal["keep", "make", "drop"] = "keep"
+    """What happens to the backup beside it."""
+    copy: str | None = None
+    """What a backup holds; None for the text as it is now."""
+    has_more: bool = False
+    """Whether another entry of metier stands in it then."""
+
+    @property
+    def target(self) -> str:
+        """The file that is written: where links lead."""
+        return os.path.realpath(self.path)
+
+    @property
+    def action(self) -> str:
+        """create · change · remove · restore · keep"""
+        if self.before == self.after:
+            return "keep"
+        if self.before is None:
+            return "create"
+        if self.after is None:
+            return "remove"
+        return "restore" if self.backup == "drop" else "change"
+
+    @property
+    def diff(self) -> str:
+        """A unified diff; empty when nothing changes."""
+        lines = difflib.unified_diff(
+            _lines(self.before),
+            _lines(self.after),
+            "/dev/null" if self.before is None else self.path,
+            "/dev/null" if self.after is None else self.path,
+            lineterm="",
+        )
+        return "\n".join(lines)
+
+    def to_json(self) -> dict[str, str]:
+        return {"path": self.path, "action": self.action, "diff": self.diff}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What is written for one host; nothing of it has been done yet."""
+
+    host: Host
+    scope: Scope
+    installs: bool
+    """False when the hook is taken out."""
+    changes: tuple[Change, ...]
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything is left to do."""
+        return any(change.action != "keep" for change in self.changes)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "host": self.host.name,
+            "scope": self.scope,
+            "files": [change.to_json() for change in self.changes],
+            "changed": self.changed,
+        }
+
+
+def apply(plan: Plan) -> None:
+    """Write what `plan` says, each file in one step, through links to what they lead to.
+
+    MetierError when a file cannot be written or is no longer as it was planned for; files before
+    it are written then.
+    """
+    for change in plan.changes:
+        if change.action == "keep":
+            continue
+        if read(change.path) != change.before:
+            message = "the file was changed meanwhile"
+            raise MetierError(message, code="SYSTEM", where=change.path, hint="run it again")
+        try:
+            _write(change)
+            if not plan.installs and not change.has_more:
+                _unmark(change.target)
+        except OSError as error:
+            raise MetierError(
+                f"the file cannot be written: {error.strerror or error}",
+                code="SYSTEM",
+                where=change.path,
+                hint="--dry-run shows what would be written",
+            ) from error
+
+
+def read(path: str) -> str | None:
+    """The text of a file; None when there is none. UsageError when it is not UTF-8."""
+    try:
+        return read_regular(path, LARGEST).decode()
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError:
+        raise UsageError("the file is not UTF-8", where=path, hint="save it as UTF-8") from None
+    except OSError as error:
+        message = f"the file cannot be read: {error.strerror or error}"
+        raise MetierError(message, code="SYSTEM", where=path) from error
+
+
+def _lines(text: str | None) -> list[str]:
+    return text.removesuffix("\n").split("\n") if text else []
+
+
+def _write(change: Change) -> None:
+    real = change.target
+    if change.backup == "make" and change.before is not None:
+        copy = change.before if change.copy is None else change.copy
+        write_atomically(change.path + BACKUP, copy.encode())
+        os.chmod(change.path + BACKUP, stat.S_IMODE(os.stat(real).st_mode))
+    if change.after is None:
+        os.unlink(real)
+        return
+    made = _make_folders(os.path.dirname(real))
+    write_atomically(real, change.after.encode())
+    if change.before is None:
+        _mark(real, made)
+    if change.backup == "drop":
+        os.unlink(change.path + BACKUP)
+
+
+# Folders
+
+
+def _make_folders(folder: str) -> int:
+    """Make what is missing of a folder's path; how many were."""
+    missing, above = 0, folder
+    while not os.path.lexists(above):
+        missing, above = missing + 1, os.path.dirname(above)
+    os.makedirs(folder, exist_ok=True)
+    return missing
+
+
+def _mark(path: str, made: int) -> None:
+    """Mark a new file if its folder was made by metier, and that folder in the same way.
+
+    The nearest `made` folders were made just now; others have marks in them.
+    """
+    folder = os.path.dirname(path)
+    if made > 0 or _marked(folder):
+        write_atomically(path + _MADE, b"metier made this folder\n")
+        _mark(folder, made - 1)
+
+
+def _unmark(path: str) -> None:
+    """Take away the mark of what is metier's no more, and the folder if that was the last one.
+
+    A folder that is in use stays, without a mark.
+    """
+    folder = os.path.dirname(path)
+    marked = _marked(folder)
+    for one in marked:
+        if one == path or not os.path.lexists(one):
+            os.unlink(one + _MADE)
+    if marked and not _marked(folder):
+        with suppress(OSError):
+            os.rmdir(folder)
+        _unmark(folder)
+
+
+def _marked(folder: str) -> list[str]:
+    """What metier put into a folder that it made; nothing where it did not make the folder."""
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return []
+    found = [name.removesuffix(_MADE) for name in names if name.endswith(_MADE)]
+    return [os.path.join(folder, name) for name in found]
