@@ -16,8 +16,8 @@ ABOVE_THE_STAGES = ("flow", "catalog", "load")
 MAY_IMPORT = {
     "errors": (),
     "core": ("errors",),
-    **{folder: GROUND for folder in GROUND[2:]},
-    **{stage: GROUND for stage in STAGES},
+    **dict.fromkeys(GROUND[2:], GROUND),
+    **dict.fromkeys(STAGES, GROUND),
     "flow": (*GROUND, *STAGES),
     "load": (*GROUND, *STAGES, "flow"),
     "catalog": (*GROUND, *STAGES, "flow"),

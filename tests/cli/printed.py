@@ -14,10 +14,10 @@ from unittest import mock
 import pytest
 
 from conftest import Workspace, state_of, trust
+from flow.test_decisions import text_of
 from metier.cli import run
 from metier.errors import ConfigError
 from metier.flow.decision_log import FILE
-from test_decisions import text_of
 
 Finished = subprocess.CompletedProcess[str]
 

@@ -17,6 +17,7 @@ import pytest
 import metier
 from cli.printed import looked_at, write_log
 from conftest import REPOSITORY, Workspace
+from flow.test_decisions import decision, injecting, verdict
 from metier.cli import run
 from metier.findings.codes import CODES
 from metier.findings.pages import ERROR_PAGES
@@ -24,7 +25,6 @@ from metier.hosts.hooks import HOSTS
 from metier.hosts.servers import HOSTS as MCP_HOSTS
 from metier.values.files import KINDS, PLURAL
 from reference import SCHEMA_OF
-from test_decisions import decision, injecting, verdict
 
 SCHEMAS = Path(metier.__file__).parent / "schemas"
 METIER = str(Path(sys.executable).with_name("metier"))

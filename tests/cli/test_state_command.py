@@ -16,10 +16,10 @@ from cli.printed import Printed, looked_at, write_log
 from cli.run_workspace import Agents, agents, prompt, tool
 from cli.typed import answered
 from conftest import Workspace
+from flow.test_decisions import decision, injecting, text_of, verdict
 from metier.cli import run
 from metier.flow.decision_log import OLDER_FILE
 from metier.run.store import RunStore
-from test_decisions import decision, injecting, text_of, verdict
 
 __all__ = ["agents"]
 

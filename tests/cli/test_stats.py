@@ -13,9 +13,9 @@ import pytest
 import metier
 from cli.printed import Printed, write_log
 from conftest import Workspace
+from flow.test_decisions import START, decision, injecting, verdict
 from metier.cli import run
 from metier.storage.places import user_room
-from test_decisions import START, decision, injecting, verdict
 
 SCHEMA = json.loads((Path(metier.__file__).parent / "schemas" / "stats.v1.schema.json").read_text())
 CARD = """---

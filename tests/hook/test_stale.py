@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from conftest import trust
-from hooks.test_serve import (
+from hook.test_serve import (
     HOSTS,
     Hooks,
     as_bytes,

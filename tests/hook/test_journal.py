@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 
 from conftest import state_of
-from hooks.test_serve import (
+from hook.test_serve import (
     HOSTS,
     NEUTRAL,
     PROMPT,

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hooks.test_serve import (
+from hook.test_serve import (
     HOSTS,
     NEUTRAL,
     PROMPT,

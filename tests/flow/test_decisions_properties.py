@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metier
+from flow.test_decisions import decision, room_of, text_of, write_log
 from metier.flow.decision_log import FILE, OLDER_FILE
 from metier.flow.decisions import read_decisions, statistics
 from metier.storage.room import Room
-from test_decisions import decision, room_of, text_of, write_log
 
 BOUND = 60
 """Seconds after which another process counts as stuck."""

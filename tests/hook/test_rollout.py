@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from conftest import trust
-from hooks.test_journal import LEAST, decided, log_rows
-from hooks.test_serve import Hooks, card_ids, context_in, fill, skill_lines
+from hook.test_journal import LEAST, decided, log_rows
+from hook.test_serve import Hooks, card_ids, context_in, fill, skill_lines
 from metier.cli import run
 from metier.flow.decisions import failed_refresh, killed_since, resume
 from metier.hook.journal import Journal

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from conftest import trust
-from hooks.test_serve import PROMPT, Hooks, card_ids, context_in, fill, name_in, skill_lines
+from hook.test_serve import PROMPT, Hooks, card_ids, context_in, fill, name_in, skill_lines
 from metier.catalog import Catalog
 from metier.config.record import TrustRecord
 from metier.discover.sources.remote import RemoteSource
