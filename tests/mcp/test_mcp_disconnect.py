@@ -15,7 +15,7 @@ from conftest import Workspace
 from mcp_served import ENOUGH, refreshed
 from metier.catalog import Catalog
 from metier.mcp.http import Guard, serve_http
-from metier.mcp.keeper import Keeper
+from metier.mcp.catalog_thread import Keeper
 from metier.mcp.place import Place
 from metier.mcp.server import make_server
 

@@ -17,7 +17,7 @@ from metier.index.store import Store
 from metier.load import read_skills
 from metier.mcp.skills import skill_entry
 from metier.mcp.uris import MAIN_FILE, find_skill, skill_uri
-from metier.mcp.yaml12 import difference
+from metier.parse.yaml12 import difference
 from metier.parse.frontmatter import read_matter
 from soak import SOAK
 

@@ -16,7 +16,7 @@ from metier.core.nearest import nearest
 from metier.errors import MetierError, NotFoundError, UsageError
 from metier.index.agents import stored_agents
 from metier.mcp.answers import refusal
-from metier.mcp.keeper import Keeper
+from metier.mcp.catalog_thread import Keeper
 from metier.mcp.tool import Context
 from metier.values.agents import AgentProfile
 

@@ -22,7 +22,7 @@ from metier.flow.reread import DEEP_REFERENCE
 from metier.index.pages import page_of_documents
 from metier.mcp.answers import refusal
 from metier.mcp.files import SkillFolder
-from metier.mcp.keeper import Keeper
+from metier.mcp.catalog_thread import Keeper
 from metier.mcp.links import Owners
 from metier.mcp.paging import cursor_after, handle_of
 from metier.mcp.tool import Context

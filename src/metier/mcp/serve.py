@@ -13,7 +13,7 @@ from mcp.server.lowlevel import Server
 
 from metier.catalog import Catalog
 from metier.mcp.http import serve_http
-from metier.mcp.keeper import Keeper
+from metier.mcp.catalog_thread import Keeper
 from metier.mcp.pipe import OpenRequests, patient_stdio
 from metier.mcp.place import Place
 from metier.mcp.runs import Workshop

@@ -19,7 +19,7 @@ from metier import __version__
 from metier.core.nearest import nearest
 from metier.errors import NotFoundError
 from metier.mcp.answers import failure
-from metier.mcp.keeper import Keeper
+from metier.mcp.catalog_thread import Keeper
 from metier.mcp.prompts import Prompts
 from metier.mcp.resources import Resources
 from metier.mcp.skills import Skills

@@ -19,7 +19,7 @@ from metier.index.pages import page_of_documents
 from metier.index.store import Store
 from metier.mcp.answers import refusal
 from metier.mcp.files import MOST_BYTES, SkillFolder
-from metier.mcp.keeper import Keeper
+from metier.mcp.catalog_thread import Keeper
 from metier.mcp.links import Owners
 from metier.mcp.paging import cursor_after, handle_of
 from metier.mcp.resources import mime_type
@@ -33,7 +33,7 @@ from metier.mcp.uris import (
     skill_uri,
     unknown,
 )
-from metier.mcp.yaml12 import difference
+from metier.parse.yaml12 import difference
 from metier.parse.frontmatter import read_matter
 from metier.values.rows import Row
 

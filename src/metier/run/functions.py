@@ -10,7 +10,7 @@ from metier.errors import UsageError
 from metier.run.threads import in_thread
 from metier.run.tool import Call, Prepare, Tool, ToolContext, invalid
 from metier.run.tool_json import NotJsonError, json_copy
-from metier.run.tool_schema import listed
+from metier.core.json_schema import listed
 
 Function = Callable[..., Any]
 

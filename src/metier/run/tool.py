@@ -9,7 +9,7 @@ from metier.core.frozen import freeze
 from metier.core.text import printable
 from metier.errors import UsageError
 from metier.run.tool_json import NotJsonError, json_copy
-from metier.run.tool_schema import Schema
+from metier.core.json_schema import Schema
 from metier.values.models import ToolSpec
 
 ToolCode = Literal[

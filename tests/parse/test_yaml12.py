@@ -6,7 +6,7 @@ from mcp import MCPError
 from conftest import Workspace
 from mcp_sep2640 import READ_OTHERWISE, SAME_TO_ALL, GetSkill, OfUri, bytes_of, listed, sent
 from mcp_served import server_over
-from metier.mcp.yaml12 import difference
+from metier.parse.yaml12 import difference
 from metier.parse.frontmatter import read_matter
 
 
