@@ -28,9 +28,10 @@ from metier.lint.fix import fix
 from metier.lint.settings import SettingsFile, lint_capabilities
 from metier.lint.skills import lint_skill
 from metier.lint.tiers import lint_agents_file
-from metier.mcp import pipe, place, yaml12
+from metier.mcp import pipe, place
 from metier.parse import skills as parse_skills
 from metier.parse import yaml as parse_yaml
+from metier.parse import yaml12
 from metier.parse.agents import parse_agent
 from metier.parse.contract import parse_contract
 from metier.parse.skills import parse_skill

@@ -113,7 +113,11 @@ HOSTS = [
 def test_only_its_own_names_are_answered(
     server: HttpServer, host: str, status: int, path: str
 ) -> None:
-    assert post(server, {"Host": host}, path)[0] in (status, 400 if not host else status)
+    try:
+        found = post(server, {"Host": host}, path)[0]
+    except ConnectionResetError:  # closed before the body of a request that HTTP does not know
+        found = 400
+    assert found == status or (found == 400 and not host)
 
 
 ORIGINS = [

@@ -106,7 +106,7 @@ def test_whatever_skills_there_are_each_has_an_address_of_its_own(
             addresses = {skill_uri(row): row for row in rows}
             assert len(addresses) == len(rows)
             for uri, row in addresses.items():
-                owner, way = find_skill(catalog.store, uri)
+                owner, way = find_skill(catalog, uri)
                 assert (owner, way) == (row, ["SKILL.md"])
                 assert SkillFolder.of(owner).read(way) == Path(row.file).read_bytes()
 

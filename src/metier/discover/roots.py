@@ -7,10 +7,9 @@ from typing import NamedTuple
 from metier.config import Config, Mount
 from metier.core.paths import is_inside
 from metier.discover.patterns import fixed_part, is_pattern, matching
-from metier.discover.skill_folders import SKILL_NAMES
 from metier.errors import UsageError
 from metier.hosts.folders import FIRST_MOUNT_RANK, HOSTS, PROJECT_FOLDERS
-from metier.values.files import KINDS, PLURAL, Kind, Origin, Root
+from metier.values.files import KINDS, PLURAL, SKILL_NAMES, Kind, Origin, Root
 
 FIRST_OUTSIDE_RANK = 6_000
 """After all of the user's."""

@@ -2,9 +2,7 @@
 
 import os
 
-SKILL_NAMES = frozenset(
-    stem + suffix for stem in ("SKILL", "skill") for suffix in (".md", ".MD", ".Md", ".mD")
-)
+from metier.values.files import SKILL_NAMES
 
 
 def holds_skill(folder: str) -> bool:

@@ -14,11 +14,11 @@ from operator import itemgetter
 
 from metier.core.paths import is_inside, is_markdown, is_utf8, without_md
 from metier.discover.plugins import PLUGIN_FOLDER, Plugins
-from metier.discover.skill_folders import SKILL_NAMES, holds_skill, is_own_skill_folder
+from metier.discover.skill_folders import holds_skill, is_own_skill_folder
 from metier.discover.trail import Steps
 from metier.hosts.folders import PROJECT_HOSTS, USER_HOSTS
 from metier.storage.workspace import MARKS, is_root
-from metier.values.files import UNTRUSTED_RANK, Found, Kind, Origin, Root
+from metier.values.files import NOT_ENTERED, SKILL_NAMES, UNTRUSTED_RANK, Found, Kind, Origin, Root
 
 _BY_CLAIM = sorted(SKILL_NAMES, key=lambda name: (name != "SKILL.md", name))
 """The first of these that a folder holds counts."""
@@ -28,13 +28,6 @@ SUFFIXES: dict[Kind, tuple[str, ...]] = {
     "agent": (".yaml", ".yml", ".json"),
 }
 """Of the files of a kind, besides `.md`, which counts in any case."""
-NOT_ENTERED = frozenset(
-    {
-        ".git", ".hg", ".svn", ".metier", ".dci", ".venv", "venv", "virtualenv", "node_modules",
-        "site-packages", "__pycache__", ".tox", ".nox", ".mypy_cache", ".pytest_cache",
-        ".ruff_cache", ".hypothesis", ".direnv",
-    }
-)  # fmt: skip
 _VENV_MARK = "pyvenv.cfg"
 _TELLING = frozenset({*SKILL_NAMES, *MARKS, _VENV_MARK, PLUGIN_FOLDER})
 """Names that say what a folder is."""

@@ -215,3 +215,14 @@ def _row(row: tuple[Any, ...]) -> Row:
         origin=row[14],
         plugin=row[15],
     )
+
+
+def skills_called(store: Store, name: str) -> list[Row]:
+    """The active skills with that name, with or without the name of a plugin before it."""
+    return select_rows(
+        store,
+        "kind = 'skill' AND +state = 'active'"  # the plus sign: look the handle up
+        " AND handle IN (SELECT ? UNION SELECT plugin || ':' || ? FROM document"
+        " WHERE plugin != '')",
+        [name, name],
+    )

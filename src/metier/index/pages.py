@@ -1,23 +1,12 @@
 """Documents one page at a time: what somebody wants who cannot take ten thousand at once."""
 
 from bisect import bisect_right
-from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from metier.index.documents import SEARCHED, filtered, select_rows
 from metier.index.store import Store
 from metier.values.files import Kind
-from metier.values.rows import Row
-
-
-class Page(NamedTuple):
-    """Some active documents, in the order of their handles."""
-
-    rows: list[Row]
-    total: int
-    """How many there are on all pages together."""
-    last: str
-    """What the next page comes after; empty when this is the last one."""
+from metier.values.rows import Page
 
 
 def page_of_documents(

@@ -1,5 +1,7 @@
-"""What goes over the wire: results, errors as results, and errors of the protocol."""
+"""What goes over the wire: results, cursors, errors of tools and of the protocol."""
 
+import base64
+import binascii
 import json
 import logging
 from importlib import resources
@@ -9,7 +11,7 @@ from mcp import MCPError
 from mcp.types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, TextContent
 from pydantic_core import to_json
 
-from metier.errors import MetierError
+from metier.errors import MetierError, UsageError
 
 log = logging.getLogger("metier.mcp")
 _INTERNAL = MetierError(
@@ -61,3 +63,24 @@ def described(error: Exception) -> dict[str, str]:
 def sendable(text: str) -> str:
     """`text` without halves of surrogate pairs, which no JSON on the wire may hold."""
     return text.encode(errors="replace").decode()
+
+
+def cursor_after(handle: str) -> str:
+    """The cursor of the page after `handle`; empty for none."""
+    return base64.urlsafe_b64encode(handle.encode()).decode().rstrip("=")
+
+
+def handle_of(cursor: str) -> str:
+    """What a cursor stands for. Raises `UsageError` for one that was never given out."""
+    try:
+        raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
+        handle = raw.decode()
+    except (binascii.Error, ValueError):
+        handle = ""
+    if cursor and cursor_after(handle) != cursor:
+        raise UsageError(
+            "the cursor is none that this server gave out",
+            code="TOOL_VALIDATION_ERROR",
+            hint="leave it out to begin with the first page",
+        )
+    return handle

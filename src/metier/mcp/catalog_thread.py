@@ -13,7 +13,7 @@ from metier.errors import DamagedError
 T = TypeVar("T")
 
 
-class Keeper:
+class CatalogThread:
     """Opens the catalogue in a thread of its own and answers questions there, one by one.
 
     A connection to SQLite belongs to one thread, and what a catalogue remembers is not made for

@@ -14,9 +14,8 @@ from mcp.types import (
 from metier.catalog import Catalog
 from metier.core.nearest import nearest
 from metier.errors import MetierError, NotFoundError, UsageError
-from metier.index.agents import stored_agents
 from metier.mcp.answers import refusal
-from metier.mcp.catalog_thread import Keeper
+from metier.mcp.catalog_thread import CatalogThread
 from metier.mcp.tool import Context
 from metier.values.agents import AgentProfile
 
@@ -26,25 +25,25 @@ TASK = PromptArgument(name="task", description="What is to be done.", required=T
 class Prompts:
     """The prompts of one catalogue."""
 
-    def __init__(self, keeper: Keeper) -> None:
-        self._keeper = keeper
+    def __init__(self, catalog: CatalogThread) -> None:
+        self._catalog = catalog
 
     async def list(self, _: Context, _params: PaginatedRequestParams | None) -> ListPromptsResult:
         try:
-            return ListPromptsResult(prompts=await self._keeper.ask(_prompts))
+            return ListPromptsResult(prompts=await self._catalog.ask(_prompts))
         except Exception as error:
             raise refusal(error) from None
 
     async def get(self, _: Context, params: GetPromptRequestParams) -> GetPromptResult:
         task = (params.arguments or {}).get("task", "")
         try:
-            return await self._keeper.ask(lambda catalog: _prompt(catalog, params.name, task))
+            return await self._catalog.ask(lambda catalog: _prompt(catalog, params.name, task))
         except Exception as error:
             raise refusal(error, name=params.name) from None
 
 
 def _enabled(catalog: Catalog) -> list[AgentProfile]:
-    return [one for one in stored_agents(catalog.store) if one.enabled]
+    return [one for one in catalog.agents() if one.enabled]
 
 
 def _prompts(catalog: Catalog) -> list[Prompt]:

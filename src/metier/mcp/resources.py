@@ -19,12 +19,10 @@ from mcp.types import (
 from metier.catalog import Catalog
 from metier.core.paths import is_inside
 from metier.flow.reread import DEEP_REFERENCE
-from metier.index.pages import page_of_documents
-from metier.mcp.answers import refusal
+from metier.mcp.answers import cursor_after, handle_of, refusal
+from metier.mcp.catalog_thread import CatalogThread
 from metier.mcp.files import SkillFolder
-from metier.mcp.catalog_thread import Keeper
 from metier.mcp.links import Owners
-from metier.mcp.paging import cursor_after, handle_of
 from metier.mcp.tool import Context
 from metier.mcp.uris import SCHEME, find_skill, skill_uri
 from metier.values.rows import Row
@@ -42,13 +40,13 @@ _TEMPLATE = ResourceTemplate(
 class Resources:
     """The resources of one catalogue."""
 
-    def __init__(self, keeper: Keeper) -> None:
-        self._keeper = keeper
+    def __init__(self, catalog: CatalogThread) -> None:
+        self._catalog = catalog
 
     async def list(self, _: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
         cursor = (params.cursor if params else None) or ""
         try:
-            return await self._keeper.ask(lambda catalog: _page(catalog, cursor))
+            return await self._catalog.ask(lambda catalog: _page(catalog, cursor))
         except Exception as error:
             raise refusal(error) from None
 
@@ -59,14 +57,14 @@ class Resources:
 
     async def read(self, _: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
         try:
-            raw, kind = await self._keeper.ask(lambda catalog: _bytes(catalog, params.uri))
+            raw, kind = await self._catalog.ask(lambda catalog: _bytes(catalog, params.uri))
         except Exception as error:
             raise refusal(error, uri=params.uri) from None
         return ReadResourceResult(contents=[_contents(params.uri, raw, kind)])
 
 
 def _page(catalog: Catalog, cursor: str) -> ListResourcesResult:
-    page = page_of_documents(catalog.store, "skill", limit=PAGE, after=handle_of(cursor))
+    page = catalog.page("skill", limit=PAGE, after=handle_of(cursor))
     first = [_reference()] if not cursor and _has_reference(catalog) else []
     owners = Owners(catalog.folders)
     served = (row for row in page.rows if not SkillFolder.of(row, owners).leads_out())
@@ -109,7 +107,7 @@ def _bytes(catalog: Catalog, uri: str) -> tuple[bytes, str]:
     """What an address holds, and of what kind it is. Raises `NotFoundError`."""
     if uri == REFERENCE and _has_reference(catalog):
         return catalog.reference(DEEP_REFERENCE).encode(), "text/markdown"
-    row, way = find_skill(catalog.store, uri)
+    row, way = find_skill(catalog, uri)
     return SkillFolder.of(row, Owners(catalog.folders)).read(way), mime_type(way[-1])
 
 

@@ -12,8 +12,8 @@ from typing import Any
 from mcp.server.lowlevel import Server
 
 from metier.catalog import Catalog
+from metier.mcp.catalog_thread import CatalogThread
 from metier.mcp.http import serve_http
-from metier.mcp.catalog_thread import Keeper
 from metier.mcp.pipe import OpenRequests, patient_stdio
 from metier.mcp.place import Place
 from metier.mcp.runs import Workshop
@@ -36,13 +36,13 @@ def serving(
 
     It is opened anew when `stamp` changes.
     """
-    keeper, shop = Keeper(opened, stamp), Workshop(opened, stamp)
+    catalog, shop = CatalogThread(opened, stamp), Workshop(opened, stamp)
     try:
-        keeper.start()
-        yield make_server(keeper, shop.tools() if allow_run else ())
+        catalog.start()
+        yield make_server(catalog, shop.tools() if allow_run else ())
     finally:
         shop.close()
-        keeper.close()
+        catalog.close()
 
 
 def run_http(

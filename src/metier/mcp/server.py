@@ -19,7 +19,7 @@ from metier import __version__
 from metier.core.nearest import nearest
 from metier.errors import NotFoundError
 from metier.mcp.answers import failure
-from metier.mcp.catalog_thread import Keeper
+from metier.mcp.catalog_thread import CatalogThread
 from metier.mcp.prompts import Prompts
 from metier.mcp.resources import Resources
 from metier.mcp.skills import Skills
@@ -37,9 +37,13 @@ INSTRUCTIONS = (
 _CONSTANT = CacheHint(ttl_ms=3_600_000, scope="public")
 
 
-def make_server(keeper: Keeper, more: Sequence[ServedTool] = ()) -> Server[Any]:
+def make_server(catalog: CatalogThread, more: Sequence[ServedTool] = ()) -> Server[Any]:
     """A server over a catalogue; `more` tools come after those that only read."""
-    calls, resources, prompts = Calls(keeper, [*READING, *more]), Resources(keeper), Prompts(keeper)
+    calls, resources, prompts = (
+        Calls(catalog, [*READING, *more]),
+        Resources(catalog),
+        Prompts(catalog),
+    )
     server: Server[Any] = Server(
         NAME,
         version=__version__,
@@ -58,7 +62,7 @@ def make_server(keeper: Keeper, more: Sequence[ServedTool] = ()) -> Server[Any]:
     # what a client hands back of a question is sealed: it can neither read nor change it
     security = RequestStateSecurity.ephemeral()
     server.middleware.append(RequestStateBoundary(security, default_audience=NAME))
-    _extend(server, Skills(keeper))
+    _extend(server, Skills(catalog))
     return server
 
 
@@ -71,8 +75,8 @@ def _extend(server: Server[Any], extension: Extension) -> None:
 class Calls:
     """Calls of tools; whatever goes wrong is an answer."""
 
-    def __init__(self, keeper: Keeper, tools: Sequence[ServedTool]) -> None:
-        self._keeper = keeper
+    def __init__(self, catalog: CatalogThread, tools: Sequence[ServedTool]) -> None:
+        self._catalog = catalog
         self._tools = {tool.name: tool for tool in tools}
 
     def input_schema(self, name: str) -> dict[str, Any] | None:
@@ -87,7 +91,7 @@ class Calls:
         try:
             tool = self._tool(params.name)
             args = tool.checked(params.arguments or {})
-            return await tool.answer(Call(args, self._keeper, context, params))
+            return await tool.answer(Call(args, self._catalog, context, params))
         except Exception as error:
             return failure(error)
 

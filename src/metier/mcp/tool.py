@@ -16,14 +16,13 @@ from mcp.types import (
 )
 
 from metier.catalog import Catalog
+from metier.core.json_schema import Schema
 from metier.core.paths import is_utf8
 from metier.errors import UsageError
-from metier.index.store import Store
 from metier.mcp.answers import result, schema
-from metier.mcp.catalog_thread import Keeper
-from metier.core.json_schema import Schema
+from metier.mcp.catalog_thread import CatalogThread
 
-MOST_REMEMBERED = 8_000_000
+MOST_CACHED = 8_000_000
 """Characters of answers: two hundred pages of fifty skills are about half of it."""
 Args = Mapping[str, Any]
 Context = ServerRequestContext[Any, Any]
@@ -33,7 +32,7 @@ class Call(NamedTuple):
     """One call of a tool; the arguments fit its schema."""
 
     args: Args
-    keeper: Keeper
+    catalog: CatalogThread
     context: Context
     params: CallToolRequestParams
 
@@ -101,54 +100,51 @@ def from_catalog(question: Callable[[Catalog, Args], dict[str, Any]]) -> Answer:
     """An answer that the catalogue gives by itself."""
 
     async def answer(call: Call) -> CallToolResult:
-        return result(await call.keeper.ask(lambda catalog: question(catalog, call.args)))
+        return result(await call.catalog.ask(lambda catalog: question(catalog, call.args)))
 
     return answer
 
 
-def remembered(question: Callable[[Catalog, Args], dict[str, Any]]) -> Answer:
-    """The same for what hangs on the catalogue alone.
+def cached(question: Callable[[Catalog, Args], dict[str, Any]]) -> Answer:
+    """An answer that depends on the catalogue alone: computed once until the catalogue changes."""
+    caches: WeakKeyDictionary[Catalog, AnswerCache] = WeakKeyDictionary()
 
-    Who asks what somebody asked before is told the same, unless anybody has written meanwhile.
-    """
-    memory: WeakKeyDictionary[Store, Memory] = WeakKeyDictionary()
-
-    def told(catalog: Catalog, args: Args) -> CallToolResult:
-        known = memory.setdefault(catalog.store, Memory())
-        known.keep_to(catalog.store.version())
+    def cached_answer(catalog: Catalog, args: Args) -> CallToolResult:
+        cache = caches.setdefault(catalog, AnswerCache())
+        cache.drop_unless(catalog.version())
         key = json.dumps(args, sort_keys=True)
-        if key not in known.answers:
-            known.add(key, result(question(catalog, args)))
-        return known.answers[key]
+        if key not in cache.answers:
+            cache.add(key, result(question(catalog, args)))
+        return cache.answers[key]
 
     async def answer(call: Call) -> CallToolResult:
-        return await call.keeper.ask(lambda catalog: told(catalog, call.args))
+        return await call.catalog.ask(lambda catalog: cached_answer(catalog, call.args))
 
     return answer
 
 
-class Memory:
-    """Answers of one state of the catalogue, up to a size."""
+class AnswerCache:
+    """Answers about one version of the catalogue, up to a total size."""
 
     def __init__(self) -> None:
         self._version: object = None
         self._size = 0
         self.answers: dict[str, CallToolResult] = {}
 
-    def keep_to(self, version: object) -> None:
-        """Forget what was said in another state."""
+    def drop_unless(self, version: object) -> None:
+        """Forget answers about another version."""
         if version != self._version:
             self._version = version
-            self._forget()
+            self._clear()
 
     def add(self, key: str, answer: CallToolResult) -> None:
         (text,) = (one.text for one in answer.content if isinstance(one, TextContent))
         size = len(key) + len(text)
-        if self._size + size > MOST_REMEMBERED:
-            self._forget()
+        if self._size + size > MOST_CACHED:
+            self._clear()
         self._size += size
         self.answers[key] = answer
 
-    def _forget(self) -> None:
+    def _clear(self) -> None:
         self.answers.clear()
         self._size = 0

@@ -8,10 +8,9 @@ into.
 from functools import lru_cache
 from urllib.parse import quote, unquote
 
+from metier.catalog import Catalog
 from metier.core.paths import is_utf8
 from metier.errors import NotFoundError
-from metier.index.documents import select_rows
-from metier.index.store import Store
 from metier.values.rows import Row
 
 SCHEME = "skill://"
@@ -71,35 +70,29 @@ def _decoded(segment: str, uri: str) -> str:
     return text
 
 
-def find_skill(store: Store, uri: str) -> tuple[Row, list[str]]:
+def find_skill(catalog: Catalog, uri: str) -> tuple[Row, list[str]]:
     """The active skill that an address leads into, and the way from its folder to the file.
 
     Of nested skills the innermost. Raises `NotFoundError`. What the way leads to is not known
     yet: it may be anything that a client has written.
     """
     segments = segments_of(uri)
-    return _innermost(store, segments, len(segments) - 1, uri)
+    return _innermost(catalog, segments, len(segments) - 1, uri)
 
 
-def find_folder(store: Store, uri: str) -> tuple[Row, list[str]]:
+def find_folder(catalog: Catalog, uri: str) -> tuple[Row, list[str]]:
     """The same for the address of a folder: the way may be empty."""
     segments = segments_of(uri)
-    return _innermost(store, segments, len(segments), uri)
+    return _innermost(catalog, segments, len(segments), uri)
 
 
-def _innermost(store: Store, segments: list[str], most: int, uri: str) -> tuple[Row, list[str]]:
+def _innermost(catalog: Catalog, segments: list[str], most: int, uri: str) -> tuple[Row, list[str]]:
     for end in range(most, 0, -1):
         name = segments[end - 1]
-        for row in select_rows(store, _CALLED, [name, name]):
+        for row in catalog.skills_called(name):
             if skill_root(row) == segments[:end]:
                 return row, segments[end:]
     raise unknown(uri)
-
-
-_CALLED = (
-    "kind = 'skill' AND +state = 'active'"  # the handle is looked up
-    " AND handle IN (SELECT ? UNION SELECT plugin || ':' || ? FROM document WHERE plugin != '')"
-)
 
 
 def unknown(uri: str) -> NotFoundError:

@@ -25,6 +25,18 @@ PLURAL: dict[Kind, str] = {
 KIND_OF: dict[str, Kind] = {word: kind for kind in KINDS for word in (kind, PLURAL[kind])}
 """By what it may be called: one or many."""
 
+SKILL_NAMES = frozenset(
+    stem + suffix for stem in ("SKILL", "skill") for suffix in (".md", ".MD", ".Md", ".mD")
+)
+NOT_ENTERED = frozenset(
+    {
+        ".git", ".hg", ".svn", ".metier", ".dci", ".venv", "venv", "virtualenv", "node_modules",
+        "site-packages", "__pycache__", ".tox", ".nox", ".mypy_cache", ".pytest_cache",
+        ".ruff_cache", ".hypothesis", ".direnv",
+    }
+)  # fmt: skip
+"""Folders that no walk enters."""
+
 Origin = Literal["user", "workspace", "untrusted"]
 """Whose document it is: the user's own, a trusted workspace's, or an untrusted one's."""
 UNTRUSTED_RANK = 10_000

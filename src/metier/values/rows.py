@@ -92,3 +92,13 @@ class Row(NamedTuple):
         if self.reason:
             out["reason"] = self.reason
         return out
+
+
+class Page(NamedTuple):
+    """Some active documents, sorted by handle."""
+
+    rows: list[Row]
+    total: int
+    """How many there are on all pages."""
+    last: str
+    """The handle that the next page starts after; empty on the last page."""
