@@ -15,8 +15,8 @@ from conftest import Workspace
 from mcp_served import ENOUGH, refreshed
 from metier.catalog import Catalog
 from metier.mcp.catalog_thread import CatalogThread
+from metier.mcp.endpoint import Place
 from metier.mcp.http import Guard, serve_http
-from metier.mcp.place import Place
 from metier.mcp.server import make_server
 
 META = {

@@ -32,8 +32,8 @@ from mcp_served import (
     own_home,
 )
 from metier.errors import UsageError
+from metier.mcp.endpoint import Place
 from metier.mcp.http import Guard
-from metier.mcp.place import Place
 
 TOKEN = "a-long-enough-token"
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}

@@ -25,7 +25,7 @@ from mcp_sep2640 import (
 )
 from mcp_served import asked, refreshed, server_over
 from metier.config import Mount
-from metier.mcp import links
+from metier.mcp import hard_links
 from metier.mcp.serve import serving
 
 
@@ -263,13 +263,13 @@ def test_no_more_than_so_many_names_are_looked_at(
         workspace.write(f"docs/{number}.md", "x")
     link_outside(workspace, "out.txt")
     looked: list[str] = []
-    count = links._Tree._count
+    count = hard_links._Tree._count
 
     def counted(tree: Any, descriptor: int, folder: str, device: int) -> None:
         looked.append(folder)
         count(tree, descriptor, folder, device)
 
-    monkeypatch.setattr(links._Tree, "_count", counted)
+    monkeypatch.setattr(hard_links._Tree, "_count", counted)
     listed(server)
     assert len(looked) == len(set(looked))  # each folder once for a request
     everything = len(looked)

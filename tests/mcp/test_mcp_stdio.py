@@ -28,7 +28,7 @@ from mcp_served import (
     example,
     over_stdio,
 )
-from metier.mcp.pipe import OpenRequests
+from metier.mcp.stdio import OpenRequests
 
 HELLO = {
     "jsonrpc": "2.0",
@@ -190,7 +190,7 @@ def test_a_cancellation_of_what_nobody_asked_stops_nothing(
 def test_a_request_that_gets_no_answer_does_not_hold_the_end_forever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("metier.mcp.pipe.GRACE", 0.01)
+    monkeypatch.setattr("metier.mcp.stdio.GRACE", 0.01)
 
     async def talk() -> bool:
         requests = OpenRequests()

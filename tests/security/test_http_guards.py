@@ -16,9 +16,9 @@ from starlette.responses import PlainTextResponse
 from conftest import Workspace
 from mcp_served import ENOUGH, METIER, environment, over_http, server_over
 from metier.errors import UsageError
+from metier.mcp.endpoint import Place, read_token
 from metier.mcp.http import Guard, serve_http
-from metier.mcp.patience import LIMITS, Limits
-from metier.mcp.place import Place, read_token
+from metier.mcp.slow_clients import LIMITS, Limits
 
 HERE = Place()
 PORT = HERE.port

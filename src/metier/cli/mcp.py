@@ -21,7 +21,7 @@ from metier.hosts.hooks import Scope
 from metier.hosts.servers import HOSTS
 from metier.install.changes import apply
 from metier.install.servers import plan_install, plan_uninstall
-from metier.mcp.place import PORT, TOKEN_HINT, Place, read_token
+from metier.mcp.endpoint import PORT, TOKEN_HINT, Place, read_token
 from metier.storage.verdict import stamp_of
 
 _FOR_HTTP = {

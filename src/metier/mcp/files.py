@@ -15,7 +15,7 @@ from pydantic_core import to_json
 
 from metier.core.paths import is_inside
 from metier.errors import InvalidDocumentError, NotFoundError
-from metier.mcp.links import Owners
+from metier.mcp.hard_links import Owners
 from metier.mcp.uris import MAIN_FILE, address, skill_root, skill_uri, unknown
 from metier.values.files import NOT_ENTERED, SKILL_NAMES
 from metier.values.rows import Row

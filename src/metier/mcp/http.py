@@ -18,8 +18,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from metier import __version__
-from metier.mcp.patience import LIMITS, Limits, impatient
-from metier.mcp.place import Place
+from metier.mcp.endpoint import Place
+from metier.mcp.slow_clients import LIMITS, Limits, impatient
 
 PATH = "/mcp"
 HEALTH = "/health"

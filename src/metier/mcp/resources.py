@@ -22,7 +22,7 @@ from metier.flow.reread import DEEP_REFERENCE
 from metier.mcp.answers import cursor_after, handle_of, refusal
 from metier.mcp.catalog_thread import CatalogThread
 from metier.mcp.files import SkillFolder
-from metier.mcp.links import Owners
+from metier.mcp.hard_links import Owners
 from metier.mcp.tool import Context
 from metier.mcp.uris import SCHEME, find_skill, skill_uri
 from metier.values.rows import Row

@@ -13,11 +13,11 @@ from mcp.server.lowlevel import Server
 
 from metier.catalog import Catalog
 from metier.mcp.catalog_thread import CatalogThread
+from metier.mcp.endpoint import Place
 from metier.mcp.http import serve_http
-from metier.mcp.pipe import OpenRequests, patient_stdio
-from metier.mcp.place import Place
 from metier.mcp.runs import Workshop
 from metier.mcp.server import make_server
+from metier.mcp.stdio import OpenRequests, patient_stdio
 
 Opened = Callable[[], AbstractContextManager[Catalog]]
 Stamp = Callable[[Catalog], object]

@@ -19,7 +19,7 @@ from metier.flow.front_matter import portable_front_matter
 from metier.mcp.answers import cursor_after, handle_of, refusal
 from metier.mcp.catalog_thread import CatalogThread
 from metier.mcp.files import MOST_BYTES, SkillFolder
-from metier.mcp.links import Owners
+from metier.mcp.hard_links import Owners
 from metier.mcp.resources import mime_type
 from metier.mcp.tool import Context
 from metier.mcp.uris import (

@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from metier.errors import UsageError
-from metier.mcp.place import Place
+from metier.mcp.endpoint import Place
 
 
 def refusal(where: Place) -> UsageError:
@@ -33,5 +33,5 @@ def test_a_port_that_needs_rights_is_told_as_such(monkeypatch: pytest.MonkeyPatc
         def bind(self, _address: object) -> None:
             raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr("metier.mcp.place.socket.socket", Refused)
+    monkeypatch.setattr("metier.mcp.endpoint.socket.socket", Refused)
     assert refusal(Place(port=80)).hint == "a port from 1024 on needs no rights: --port N"
