@@ -15,7 +15,7 @@ from conftest import Workspace
 from mcp_served import ENOUGH, refreshed
 from metier.catalog import Catalog
 from metier.mcp.catalog_thread import CatalogThread
-from metier.mcp.endpoint import Place
+from metier.mcp.endpoint import Endpoint
 from metier.mcp.http import Guard, serve_http
 from metier.mcp.server import make_server
 
@@ -63,7 +63,7 @@ def test_work_for_a_client_that_has_left_is_cancelled() -> None:
                 ended = "cancelled"
                 raise
 
-        guard = Guard(works, Place())
+        guard = Guard(works, Endpoint())
         answering = asyncio.ensure_future(guard(request.scope, request.receive, request.send))
         await begun.wait()
         request.leave()
@@ -89,7 +89,7 @@ def test_what_follows_an_answer_is_not_cancelled() -> None:
                 await asyncio.sleep(0)
             is_done = True
 
-        guard = Guard(answers, Place())
+        guard = Guard(answers, Endpoint())
         answering = asyncio.ensure_future(guard(request.scope, request.receive, request.send))
         await answered.wait()
         request.leave()
@@ -125,7 +125,7 @@ def busy(keeper: CatalogThread) -> Iterator[None]:
 @asynccontextmanager
 async def connected(keeper: CatalogThread, era: dict[str, str], body: bytes) -> AsyncIterator[Any]:
     """A connection to a server, over which the head of a request for `body` has been sent."""
-    place, ready = Place(port=0), asyncio.Event()
+    place, ready = Endpoint(port=0), asyncio.Event()
     with place.bound() as bound:
         port = bound.getsockname()[1]
         server = make_server(keeper)

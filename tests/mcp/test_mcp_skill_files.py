@@ -231,7 +231,7 @@ def test_a_skill_file_that_is_a_hard_link_leading_out_is_not_served(
     with pytest.raises(MCPError) as caught:
         sent(server, GetSkill(params=OfUri(uri=uri)))
     for error in (refused(server, uri), caught.value):
-        assert error.data["message"] == f"no resource has the address '{uri}'"
+        assert error.data["message"] == f"no resource '{uri}'"
 
     async def resources(client: Client) -> list[str]:
         return [str(one.uri) for one in (await client.list_resources()).resources]
@@ -273,7 +273,7 @@ def test_no_more_than_so_many_names_are_looked_at(
     listed(server)
     assert len(looked) == len(set(looked))  # each folder once for a request
     everything = len(looked)
-    monkeypatch.setattr(links, "MOST_ENTRIES", 10)
+    monkeypatch.setattr(hard_links, "MOST_ENTRIES", 10)
     looked.clear()
     listed(server)
     assert 0 < len(looked) < everything

@@ -203,8 +203,8 @@ def test_only_so_many_answers_are_cached(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
-    ("no_such_tool", {}, "TOOL_NOT_FOUND", "no tool is called 'no_such_tool'"),
-    ("skill_lst", {}, "TOOL_NOT_FOUND", "no tool is called 'skill_lst'"),
+    ("no_such_tool", {}, "TOOL_NOT_FOUND", "no tool 'no_such_tool'"),
+    ("skill_lst", {}, "TOOL_NOT_FOUND", "no tool 'skill_lst'"),
     ("skill_list", {"limit": 0}, "TOOL_VALIDATION_ERROR", "limit"),
     ("skill_list", {"limit": 201}, "TOOL_VALIDATION_ERROR", "limit"),
     ("skill_list", {"limit": "5"}, "TOOL_VALIDATION_ERROR", "limit"),

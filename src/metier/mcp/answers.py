@@ -14,9 +14,7 @@ from pydantic_core import to_json
 from metier.errors import MetierError, UsageError
 
 log = logging.getLogger("metier.mcp")
-_INTERNAL = MetierError(
-    "the server could not do that", code="INTERNAL", hint="its standard error says more"
-)
+_INTERNAL = MetierError("the server failed", code="INTERNAL", hint="see its standard error")
 
 
 def schema(name: str) -> dict[str, Any]:
@@ -32,36 +30,36 @@ def result(data: dict[str, Any]) -> CallToolResult:
     return CallToolResult(content=[TextContent(text=text)], structured_content=data)
 
 
-def failure(error: Exception) -> CallToolResult:
-    """An error as a tool's answer. What nobody expected is told on standard error only."""
-    text = json.dumps({"error": described(error)}, ensure_ascii=False)
+def tool_error(error: Exception) -> CallToolResult:
+    """An error as a tool's answer. Unexpected errors go to standard error only."""
+    text = json.dumps({"error": error_details(error)}, ensure_ascii=False)
     return CallToolResult(content=[TextContent(text=text)], is_error=True)
 
 
-def refusal(error: Exception, **about: str) -> MCPError:
-    """An error as the protocol has it, for what is no tool."""
-    told = described(error)
-    code = INTERNAL_ERROR if told["code"] == "INTERNAL" else INVALID_PARAMS
-    asked = {key: sendable(text) for key, text in about.items()}
-    return MCPError(code, told["message"], {**asked, **told})
+def protocol_error(error: Exception, **about: str) -> MCPError:
+    """An error as a protocol error, for everything but tools."""
+    details = error_details(error)
+    code = INTERNAL_ERROR if details["code"] == "INTERNAL" else INVALID_PARAMS
+    request = {key: sendable(text) for key, text in about.items()}
+    return MCPError(code, details["message"], {**request, **details})
 
 
-def described(error: Exception) -> dict[str, str]:
-    """Code, message, place and hint; nothing of the inside of the program."""
+def error_details(error: Exception) -> dict[str, str]:
+    """Code, message, location and hint; no internals."""
     if not isinstance(error, MetierError):
         log.error("unexpected error", exc_info=error)
         error = _INTERNAL
-    told = {
+    details = {
         "code": error.code,
         "message": " ".join(error.message.split()),
         "where": error.where,
         "hint": error.hint,
     }
-    return {key: sendable(text) for key, text in told.items()}
+    return {key: sendable(text) for key, text in details.items()}
 
 
 def sendable(text: str) -> str:
-    """`text` without halves of surrogate pairs, which no JSON on the wire may hold."""
+    """`text` without lone surrogates, which JSON cannot carry."""
     return text.encode(errors="replace").decode()
 
 
@@ -71,7 +69,7 @@ def cursor_after(handle: str) -> str:
 
 
 def handle_of(cursor: str) -> str:
-    """What a cursor stands for. Raises `UsageError` for one that was never given out."""
+    """The handle in a cursor. Raises `UsageError` for an invalid one."""
     try:
         raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
         handle = raw.decode()
@@ -79,8 +77,8 @@ def handle_of(cursor: str) -> str:
         handle = ""
     if cursor and cursor_after(handle) != cursor:
         raise UsageError(
-            "the cursor is none that this server gave out",
+            "the cursor is not from this server",
             code="TOOL_VALIDATION_ERROR",
-            hint="leave it out to begin with the first page",
+            hint="omit it to start with the first page",
         )
     return handle

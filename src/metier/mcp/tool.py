@@ -1,4 +1,4 @@
-"""What a tool is to this server, and one call of it."""
+"""Tools of the server, and calls of them."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
@@ -23,13 +23,13 @@ from metier.mcp.answers import result, schema
 from metier.mcp.catalog_thread import CatalogThread
 
 MOST_CACHED = 8_000_000
-"""Characters of answers: two hundred pages of fifty skills are about half of it."""
+"""Characters of cached answers: about four hundred pages of fifty skills."""
 Args = Mapping[str, Any]
 Context = ServerRequestContext[Any, Any]
 
 
 class Call(NamedTuple):
-    """One call of a tool; the arguments fit its schema."""
+    """One tool call, with valid arguments."""
 
     args: Args
     catalog: CatalogThread
@@ -41,7 +41,7 @@ Answer = Callable[[Call], Awaitable[CallToolResult | InputRequiredResult]]
 
 
 class ServedTool:
-    """A tool with a constant description, the schemas of both its ends, and what answers it."""
+    """A tool: its description, its schemas, and the function that answers it."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class ServedTool:
         answer: Answer,
         read_only: bool = True,
     ) -> None:
-        """`takes` names the arguments with their schemas, `gives` the schema of the answer."""
+        """`takes` maps arguments to schemas, `gives` names the schema of the answer."""
         parameters = {
             "type": "object",
             "properties": dict(takes),
@@ -82,22 +82,22 @@ class ServedTool:
         )
 
     def checked(self, args: Args) -> Args:
-        """The arguments. Raises `UsageError` with everything that does not fit."""
+        """The arguments. Raises `UsageError` with every problem."""
         problems = self._arguments.problems(args)
         if not problems and not is_utf8(json.dumps(args, ensure_ascii=False)):
-            problems = ["arguments: a text holds half of a surrogate pair"]
+            problems = ["arguments: a string has a lone surrogate"]
         if problems:
             raise UsageError(
                 "; ".join(problems),
                 code="TOOL_VALIDATION_ERROR",
-                hint=f"the input schema of {self.name} says what it takes",
+                hint=f"see the input schema of {self.name}",
             )
         # 50.0 is an integer in JSON
         return {**args, **{name: int(args[name]) for name in self._whole if name in args}}
 
 
 def from_catalog(question: Callable[[Catalog, Args], dict[str, Any]]) -> Answer:
-    """An answer that the catalogue gives by itself."""
+    """An answer computed from the catalogue."""
 
     async def answer(call: Call) -> CallToolResult:
         return result(await call.catalog.ask(lambda catalog: question(catalog, call.args)))
