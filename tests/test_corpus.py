@@ -87,6 +87,7 @@ def test_nearly_every_file_with_a_description_is_usable(
 
 def test_every_refused_file_is_told_where_and_what_to_do(load: Load) -> None:
     issues = load.issues()
+    assert load.refused()
     for path in load.refused():
         errors = [issue for issue in issues.get(path, []) if issue.is_error]
         assert errors, path
@@ -97,6 +98,7 @@ def test_every_refused_file_is_told_where_and_what_to_do(load: Load) -> None:
 
 
 def test_every_finding_points_at_a_line_that_exists(load: Load, files: dict[str, bytes]) -> None:
+    assert load.issues()
     for path, issues in load.issues().items():
         lines = files[path].count(b"\n") + 1
         placed = [issue for issue in issues if issue.code != NOT_YET_PLACED]
@@ -105,6 +107,7 @@ def test_every_finding_points_at_a_line_that_exists(load: Load, files: dict[str,
 
 
 def test_every_skill_is_found_by_its_id_and_by_its_name(load: Load) -> None:
+    assert load.repository.list_skills()
     for row in load.repository.list_skills(shadowed=True):
         assert [one.path for one in find_documents(load.store, "skill", row.id)] == [row.path]
     for row in load.repository.list_skills():

@@ -66,9 +66,13 @@ def test_every_requirement_is_proved_by_a_test() -> None:
 def test_every_proof_is_part_of_an_ordinary_run() -> None:
     """Nothing that only a soak does is the proof of a requirement."""
     soaked = re.compile(r"((?:^@.*\n)*)^@pytest\.mark\.soak\n((?:^@.*\n)*)", re.MULTILINE)
-    for path, text in texts().items():
-        for before, after in soaked.findall(text):
-            assert MARK.findall(before + after) == [], path
+    found = [
+        (path, before + after)
+        for path, text in texts().items()
+        for before, after in soaked.findall(text)
+    ]
+    assert found
+    assert [path for path, marks in found if MARK.findall(marks)] == []
 
 
 def test_no_test_claims_an_unknown_requirement() -> None:

@@ -47,7 +47,9 @@ def objects(part: Any) -> Iterator[dict[str, Any]]:
 
 @pytest.mark.parametrize("name", sorted(set(SCHEMA_OF.values())))
 def test_what_a_command_prints_has_no_field_that_its_schema_does_not_name(name: str) -> None:
-    for one in objects(schema(name)):
+    found = list(objects(schema(name)))
+    assert found or schema(name)["items"]["type"] == "string"
+    for one in found:
         assert one["additionalProperties"] is False
         assert set(one.get("required", ())) <= one["properties"].keys()
 

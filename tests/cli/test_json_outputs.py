@@ -203,7 +203,12 @@ def test_an_output_follows_its_schema(
         follows(result.data, command)
 
 
-def test_every_document_can_be_shown(metier_json: Metier, place: Path) -> None:
+@pytest.mark.parametrize("made", [_example, _mess])
+def test_every_document_can_be_shown(
+    metier_json: Metier, made: Callable[[Path], Path], tmp_path: Path
+) -> None:
+    place = made(tmp_path / "workspace")
+    assert metier_json(place, "list", "skills").data
     for kind in KINDS:
         rows = metier_json(place, "list", PLURAL[kind], "--shadowed").data
         known = {row["path"]: row for row in rows}

@@ -211,7 +211,9 @@ def test_the_name_itself_is_not_like_itself() -> None:
 
 
 def test_scores_are_given_with_ten_decimals() -> None:
-    for _, score in FuzzyNames(["web-searches", "web-searching"]).like("web-search"):
+    found = FuzzyNames(["web-searches", "web-searching"]).like("web-search")
+    assert len(found) == 2
+    for _, score in found:
         assert score == round(score, 10)
         assert THRESHOLD <= score < 1
 

@@ -236,7 +236,9 @@ def test_a_folder_as_the_page_describes_it_gets_the_finding(code: str, tmp_path:
 def test_every_finding_has_a_place_and_a_message(tmp_path: Path) -> None:
     for code in SHOWN:
         (tmp_path / code).mkdir()
-        for issue in load_text(tmp_path / code, code, PAGES[code].bad.encode()):
+        issues = load_text(tmp_path / code, code, PAGES[code].bad.encode())
+        assert code in {issue.code for issue in issues}
+        for issue in issues:
             assert issue.line >= 1
             assert issue.column >= 1
             assert issue.message.strip()

@@ -286,9 +286,9 @@ def test_time_and_output_are_bounded_and_no_shell_is_between(host: str) -> None:
 
 
 def test_a_path_with_anything_in_it_is_only_a_path(tmp_path: Path) -> None:
-    for text in plugin_files(
-        "opencode", ['/x"]; process.exit(1) //\n\u2028`${1}`/metier']
-    ).values():
+    files = plugin_files("opencode", ['/x"]; process.exit(1) //\n\u2028`${1}`/metier'])
+    assert files
+    for text in files.values():
         file = tmp_path / "odd.mjs"
         file.write_text(text)
         code = f"import plugin from {json.dumps(str(file))}; console.log(plugin.id)"

@@ -560,8 +560,12 @@ def test_every_finding_names_the_file_and_says_what_to_do() -> None:
     samples: list[Any] = [
         b"", b"\0", b"---\na: b: c\n---\n", b"---\n", b"---\n- a\n---\n", b"---\na: &b c\n---\n",
     ]  # fmt: skip
-    for raw in samples:
-        for issue in read_matter(raw, "folder/file.md").issues:
+    found = [read_matter(raw, "folder/file.md").issues for raw in samples]
+    assert [codes(issues) for issues in found] == [
+        ["FM114"], ["FM111"], ["FM104"], ["FM102"], ["FM109"], ["FM106"],
+    ]  # fmt: skip
+    for issues in found:
+        for issue in issues:
             assert issue.path == "folder/file.md"
             assert issue.message
             assert issue.hint

@@ -107,6 +107,7 @@ def test_what_is_open_further_below_is_named_and_not_the_way_to_it(
 @EVERY_RUN
 def test_a_row_has_the_key_exactly_when_it_has_the_rejection(name: str) -> None:
     made = made_by(name)
+    assert made.full_report().data["candidates"]
     for report in (made.report, made.full_report()):
         for one in report.data["candidates"]:
             assert bool(one.get(KEY)) is (KEY in one) is (REASON in one["rejected"]), one["name"]

@@ -127,7 +127,9 @@ def test_a_run_without_any_candidate_has_a_report(pool: list[Candidate]) -> None
 @pytest.mark.invariant(id="DCI-REP-003")
 @EVERY_RUN
 def test_the_figures_of_a_row_follow_from_one_another(name: str) -> None:
-    for row in made_by(name).full_report().data["candidates"]:
+    rows = made_by(name).full_report().data["candidates"]
+    assert rows
+    for row in rows:
         parts = [row[key] for key in ("S_contract", "S_desc", "S_namepath", "S_runtime")]
         assert all(0.0 <= one <= 1.0 for one in parts)
         total = 0.6 * parts[0] + 0.2 * parts[1] + 0.1 * parts[2] + 0.1 * parts[3]
