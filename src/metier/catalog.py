@@ -13,7 +13,7 @@ from metier.flow.boundary import RECORD, Boundary, open_boundary, untrusted_erro
 from metier.flow.boundary import workspace_of as workspace_of
 from metier.flow.refreshed import Refreshed as Refreshed
 from metier.flow.reread import read_again, read_document, read_reference
-from metier.flow.scan import read_documents, read_skills, workspace_roots
+from metier.flow.reading import read_documents, read_skills, workspace_roots
 from metier.index import documents
 from metier.index.missing import no_such_document
 from metier.index.refresh import OnProgress, refresh_documents

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from metier.errors import InvalidDocumentError, MetierError
-from metier.flow.reading import folder_of, read_bytes, read_text
-from metier.flow.scan import read_documents, read_skills
+from metier.flow.entries import folder_of, read_bytes, read_text
+from metier.flow.reading import read_documents, read_skills
 from metier.lint.collisions import Subject, lint_collisions
 from metier.lint.fix import fix
 from metier.storage.files import write_atomically

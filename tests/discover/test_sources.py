@@ -26,7 +26,7 @@ from metier.discover.sources import (
 )
 from metier.discover.sources.cards import LARGEST, file_stem
 from metier.discover.sources.database import MOST_CARDS
-from metier.discover.sources.shelf import Shelf
+from metier.discover.sources.cache import Shelf
 from metier.errors import ConfigError, SourceError
 from metier.storage.room import Room
 from metier.values.capabilities import CapabilitiesConfig, SourceSetting

@@ -20,7 +20,7 @@ from metier.catalog import Catalog
 from metier.config import Config
 from metier.core.text import words
 from metier.flow.boundary import Boundary
-from metier.flow.scan import read_skills
+from metier.flow.reading import read_skills
 from metier.index.abilities import StoredAbilities
 from metier.index.migrations import MIGRATIONS
 from metier.index.postings import keys_by_word

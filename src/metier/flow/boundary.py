@@ -12,7 +12,7 @@ from metier.core.paths import is_utf8
 from metier.discover.links import links_out
 from metier.discover.roots import roots_for
 from metier.errors import ConfigError, TrustError, UsageError
-from metier.flow.scan import read_documents
+from metier.flow.reading import read_documents
 from metier.storage.places import user_home
 from metier.storage.workspace import is_workspace
 from metier.values.running import ModelSettings, ProviderSettings

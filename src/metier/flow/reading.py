@@ -1,132 +1,163 @@
-"""One file: bytes → parsed → linted. Never raises; what goes wrong becomes an entry."""
+"""What is on disk, and how to read it: the light half of loading.
 
-import hashlib
+A refresh with nothing to read is done with this module; the parsers and rules behind
+`metier.flow.entries` are imported when the first file is read.
+"""
+
 import os
-import re
-import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, partial
 
-from metier.discover import LARGEST
-from metier.hosts.switches import IGNORE_THE_SWITCH, hosts_that_ignore_the_switch
-from metier.lint import lint_document
-from metier.lint.skills import lint_switch
-from metier.parse.kinds import parse_document
-from metier.storage.room import read_regular
-from metier.values.documents import Card, Document, Skill
-from metier.values.files import Entry, Found, Kind, Parsed
-from metier.values.outcomes import Issue, has_errors
+from metier.config import Config
+from metier.core.paths import is_inside
+from metier.discover import (
+    Steps,
+    discover,
+    is_unchanged,
+    missing_folders,
+    roots_for,
+    roots_of_user,
+    skill_root,
+    source_root,
+)
+from metier.storage.room import Room
+from metier.values.files import Entry, Found, Origin, Reading, Root, Trail
+from metier.values.outcomes import Issue
 
-_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
-_OFF_IN_CODEX = re.compile(r"\ballow_implicit_invocation[ \t]*:[ \t]*false\b")
-_IO_HINTS = {
-    "IO201": "check that it exists and that you may read it",
-    "IO202": "copy it here, or name its folder under 'mounts' in metier.toml",
-    "IO203": "shorten it, or move parts into files beside it",
-    "IO204": "put a text file here",
-    "IO205": "rename it",
-    "IO206": "remove one of the two",
-}
+READER_VERSION = "12"
+"""Raised whenever the same bytes would give another entry: every file is then read again.
 
-
-def read_entry(found: Found, *, disabled: frozenset[str], strict: bool = False) -> Entry:
-    """Read, parse and lint one file. Never raises."""
-    if found.refused:
-        return _refused(found, found.refused, found.code, found.detail)
-    try:
-        raw = read_bytes(found)
-    except OSError as error:
-        return _refused(found, "unreadable", "IO201", f"cannot be read: {error.strerror}")
-    parsed = read_text(found, raw)
-    issues = [*parsed.issues, *lint_document(parsed), *_lint_switch(found, parsed)]
-    reason = _reason(found.kind, parsed.document, issues, disabled, strict=strict)
-    return Entry(
-        found=found,
-        sha256=hashlib.sha256(raw).hexdigest(),
-        document=parsed.document,
-        issues=issues,
-        reason=reason,
-        handed=_handed(parsed.document) if found.kind == "card" and not reason else "",
-    )
+Also when the same folders would give other files: a trail of before then no longer counts.
+"""
 
 
-def _handed(document: Document | None) -> str:
-    """What a hook or an injection hands over of a card."""
-    from metier.inject.sanitize import sanitize_capability_content  # most files are no cards
+def workspace_roots(
+    workspace: str, config: Config, home: str, room: Room | None
+) -> tuple[list[Root], list[Issue]]:
+    """Every folder to look through; cards from elsewhere are brought into the state room first.
 
-    return sanitize_capability_content(document.body).text if isinstance(document, Card) else ""
-
-
-def read_text(found: Found, raw: bytes) -> Parsed:
-    """The document that `raw`, the bytes of `found`, holds."""
-    return parse_document(
-        found.kind, raw, found.path, folder_of(found), file=found.file, plugin=found.plugin
-    )
+    Without a room there are no such cards. Sources that fail become findings.
+    """
+    roots = roots_for(workspace, config, home)
+    more, issues = _source_roots(workspace, config, room, _card_roots(roots))
+    return [*roots, *more], [*_missing(workspace, config), *issues]
 
 
-def folder_of(found: Found) -> str:
-    """The name of the folder that a file is in, also when its path is written as `./SKILL.md`."""
-    shown = found.path.rpartition("/")[0].rpartition("/")[2]
-    return shown if shown not in ("", ".", "..") else found.file.split("/")[-2]
+def _card_roots(roots: Sequence[Root]) -> int:
+    return sum(root.kind == "card" for root in roots)
 
 
-def _reason(
-    kind: Kind,
-    document: Document | None,
-    issues: Sequence[Issue],
-    disabled: frozenset[str],
-    *,
-    strict: bool,
-) -> str:
-    if document is None or ((strict or kind != "skill") and has_errors(issues)):
-        return "unparseable"
-    if isinstance(document, Skill):
-        off = document.data.get("enabled") is False
-        if off or (disabled and (document.name in disabled or document.id in disabled)):
-            return "disabled"
-    return ""
+def _missing(workspace: str, config: Config) -> list[Issue]:
+    """A finding for every folder in the settings that is not there.
+
+    A folder that the user wants to be read in every workspace may be missing in some.
+    """
+    issues = []
+    for one in missing_folders(workspace, config):
+        file, line = _place(one.folder, config)
+        is_everywhere = one.in_workspace and bool(file) and not is_inside(file, workspace)
+        if not is_everywhere:
+            message = f"{one.problem} ({one.key})"
+            hint = "check the spelling, or take it out"
+            issues.append(Issue("IO207", message, file, line, hint=hint))
+    return issues
 
 
-def _lint_switch(found: Found, parsed: Parsed) -> list[Issue]:
-    """What is wrong with the switch that leaves a skill to the user."""
-    skill, matter = parsed.document, parsed.matter
-    if not isinstance(skill, Skill) or matter is None or not skill.is_manual:
-        return []
-    hosts = [
-        IGNORE_THE_SWITCH[host]
-        for host in hosts_that_ignore_the_switch(found.file)
-        if host != "codex" or not _is_off_in_codex(found.file)
+def _place(folder: str, config: Config) -> tuple[str, int]:
+    """The settings file and the line that name a folder."""
+    home = os.path.expanduser("~/")
+    names = [folder, folder.replace(home, "~/", 1)]
+    written = [f"{quote}{name}{quote}" for name in names for quote in "\"'"]
+    for file in config.sources:
+        with open(file, encoding="utf-8", errors="replace") as text:
+            for number, line in enumerate(text, start=1):
+                if any(one in line for one in written):
+                    return file, number
+    return "", 1
+
+
+def user_roots(config: Config, home: str, room: Room | None) -> tuple[list[Root], list[Issue]]:
+    """The same for the user's own documents, whatever the workspace."""
+    roots = roots_of_user(config, home)
+    more, issues = _source_roots(home, config, room, _card_roots(roots))
+    return [*roots, *more], issues
+
+
+def _source_roots(
+    workspace: str, config: Config, room: Room | None, first_rank: int
+) -> tuple[list[Root], list[Issue]]:
+    settings = config.capabilities.sources
+    if room is None or not (settings or os.path.lexists(room.file("cards"))):
+        return [], []
+    from metier.discover.sources import source_folders, sync_sources  # most workspaces name none
+
+    issues = sync_sources(settings, workspace, room)
+    folders = source_folders(settings, room)
+    roots = [
+        source_root(path, label=setting.type, rank=rank)
+        for rank, (setting, path) in enumerate(folders, start=first_rank)
+        if os.path.isdir(path)
     ]
-    return lint_switch(skill, matter, hosts)
+    origin: Origin = "workspace" if config.is_trusted else "user"
+    return [root._replace(origin=origin) for root in roots], issues
 
 
-def _is_off_in_codex(file: str) -> bool:
-    """Whether Codex is told by its own file beside the skill that only the user starts it."""
-    try:
-        own = os.path.join(os.path.dirname(file), "agents", "openai.yaml")
-        text = read_regular(own, LARGEST["skill"], links=False).decode(errors="replace")
-    except OSError:
-        return False
-    return _OFF_IN_CODEX.search(text) is not None
+def read_documents(
+    roots: Iterable[Root],
+    *,
+    disabled: Iterable[str] = (),
+    own_disabled: Iterable[str] = (),
+    strict: bool = False,
+    ordered: bool = True,
+    known: Trail | None = None,
+) -> Reading:
+    """What is on disk below `roots`, and how to read one file of it.
+
+    `own_disabled` switches off documents of an untrusted workspace only. Nothing is listed if
+    `known`, the trail of an earlier reading, says that it would be the same files as then.
+    """
+    roots = list(roots)
+    off = frozenset(disabled)
+    own_off = off | frozenset(own_disabled)
+
+    def read(found: Found) -> Entry:
+        disabled = own_off if found.origin == "untrusted" else off
+        return _reader()(found, disabled=disabled, strict=strict)
+
+    fingerprint = _fingerprint(roots, own_off)
+    key = f"{fingerprint}\n{roots}"
+    if known is not None and known.key == key and is_unchanged(known):
+        return Reading([], read, fingerprint, followed=known)
+    steps = Steps()
+    found = discover(roots, ordered=ordered, steps=steps)
+    return Reading(found, read, fingerprint, partial(steps.trail, key, len(found)))
 
 
-def read_bytes(found: Found) -> bytes:
-    """The bytes of the very file that discovery met, and of no other."""
-    descriptor = os.open(found.file, _OPEN_FLAGS)
-    try:
-        info = os.fstat(descriptor)
-        if not stat.S_ISREG(info.st_mode) or info.st_ino != found.inode:
-            raise OSError(None, "another file took its place while it was being read")
-        limit = LARGEST[found.kind]
-        raw = os.read(descriptor, min(info.st_size, limit) + 1)
-        while len(raw) < info.st_size and (more := os.read(descriptor, limit + 1 - len(raw))):
-            raw += more
-        if len(raw) > limit:
-            raise OSError(None, "it grew beyond the limit while it was being read")
-        return raw
-    finally:
-        os.close(descriptor)
+@cache
+def _reader() -> Callable[..., Entry]:
+    from metier.flow.entries import read_entry  # see above
+
+    return read_entry
 
 
-def _refused(found: Found, reason: str, code: str, detail: str) -> Entry:
-    issue = Issue(code, detail, found.path, 1, 1, _IO_HINTS[code])
-    return Entry(found=found, sha256="", document=None, issues=[issue], reason=reason)
+def read_skills(roots: Iterable[Root | str | os.PathLike[str]]) -> Reading:
+    """The skills below `roots`; a plain folder counts as a root of its own."""
+    return read_documents(_as_roots(roots))
+
+
+def _as_roots(roots: Iterable[Root | str | os.PathLike[str]]) -> list[Root]:
+    out: list[Root] = []
+    for rank, root in enumerate(roots):
+        if isinstance(root, Root):
+            out.append(root)
+        else:
+            path = os.path.realpath(root)
+            label = os.path.basename(path)
+            out.append(skill_root(path, label=label, rank=rank, prefix="" if rank == 0 else None))
+    return out
+
+
+def _fingerprint(roots: Sequence[Root], disabled: frozenset[str]) -> str:
+    parts = [READER_VERSION, *sorted(disabled)]
+    parts += [f"{root.kind}|{root.path}|{root.prefix}|{root.rank}|{root.origin}" for root in roots]
+    return "\n".join(parts)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from metier.core.paths import is_inside
 from metier.errors import NotFoundError
-from metier.flow.scan import read_documents
+from metier.flow.reading import read_documents
 from metier.storage.room import read_regular
 from metier.values.files import Entry, Found
 from metier.values.rows import Row

@@ -8,7 +8,7 @@ from metier.discover.sources.cards import CardSource, SourcedCard, reason
 from metier.discover.sources.database import DatabaseSource
 from metier.discover.sources.local import LocalSource
 from metier.discover.sources.remote import RemoteSource, shown_address
-from metier.discover.sources.shelf import Shelf
+from metier.discover.sources.cache import Shelf
 from metier.errors import ConfigError, MetierError, SourceError
 from metier.storage.room import Room
 from metier.values.capabilities import SourceSetting
