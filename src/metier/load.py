@@ -14,7 +14,7 @@ from metier.storage.files import write_atomically
 from metier.values.documents import Ability, Document, Skill
 from metier.values.files import Entry, Found, Kind, Reading, Root
 from metier.values.outcomes import Exclusion, Issue, Loaded
-from metier.values.twins import same_id
+from metier.values.rows import same_id
 
 T = TypeVar("T")
 _MOST_REPAIRS = 50

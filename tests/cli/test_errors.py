@@ -282,7 +282,7 @@ def test_a_skill_that_is_left_out_is_told_with_the_reason(one: Workspace, wanted
     assert_refused(
         metier(one.root, "show", "skill", wanted),
         1,
-        f"error: skill '{wanted}' was left out: the file has {size} bytes, the limit is {limit}"
+        f"error: skill '{wanted}' is excluded: the file has {size} bytes, the limit is {limit}"
         " (NOT_FOUND)",
         f"  {one.root}/skills/huge/SKILL.md",
         "hint: metier lint says what to change",
@@ -309,7 +309,7 @@ def test_every_document_that_is_left_out_is_told_with_the_reason(
     one.write("abilities/empty.md", "")
     metier(one.root, "refresh")
     finished = metier(one.root, "show", kind, wanted)
-    assert finished.stderr.startswith(f"error: {kind} '{wanted}' was left out: {why}")
+    assert finished.stderr.startswith(f"error: {kind} '{wanted}' is excluded: {why}")
     assert "did you mean" not in finished.stderr
     assert finished.returncode == 1
 

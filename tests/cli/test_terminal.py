@@ -189,7 +189,7 @@ def test_no_bar_when_quiet_or_when_there_is_little(
 
 INTERRUPTED = """
 import itertools, os, signal
-from metier.flow import reading as read
+from metier.flow import entries as read
 from metier.__main__ import main
 original, files = read.read_entry, itertools.count(1)
 

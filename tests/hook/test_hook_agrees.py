@@ -17,7 +17,7 @@ from metier.catalog import Catalog
 from metier.config.capabilities import to_json
 from metier.core.relevance import recent
 from metier.core.stems import prose_stems, stems
-from metier.hook.cards import MetCard, choose_cards
+from metier.hook.cards import ConsideredCard, choose_cards
 from metier.hook.request import LOOKED_AT
 from metier.hook.skills import MOST_POSTINGS, MOST_TERMS, suggest
 from metier.hook.store import ReadOnlyCatalogue
@@ -149,7 +149,7 @@ def write_cards(hooks: Hooks, cards: Sequence[CardFacts]) -> None:
 
 def by_hook(
     hooks: Hooks, messages: Sequence[str], config: CapabilitiesConfig, session: str, moment: str
-) -> list[MetCard]:
+) -> list[ConsideredCard]:
     told: dict[str, Any] = to_json(config)
     with read_only(hooks) as catalogue:
         seen = recent(messages, config.recent_messages)

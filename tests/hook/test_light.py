@@ -287,7 +287,7 @@ def test_no_question_to_the_catalogue_goes_through_all_documents(
     monkeypatch.setattr(ReadOnlyCatalogue, "rows", noted)
     shared.served("codex", shared.asked("codex", prompt))
     assert len(asked) > 3
-    through = ("SCAN document", "SCAN skill_stem", "SCAN skill_size", "SCAN card_keyword")
+    through = ("SCAN document", "SCAN posting", "SCAN skill_size", "SCAN card_keyword")
     with closing(sqlite3.connect(shared.state / "metier.db")) as connection:
         for sql, size in asked.items():
             if not sql.startswith("PRAGMA"):

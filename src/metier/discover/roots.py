@@ -2,15 +2,14 @@
 
 import os
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from metier.config import Config, Mount
 from metier.core.paths import is_inside
 from metier.discover.patterns import fixed_part, is_pattern, matching
-from metier.discover.skill_folders import SKILL_NAMES
 from metier.errors import UsageError
 from metier.hosts.folders import FIRST_MOUNT_RANK, HOSTS, PROJECT_FOLDERS
-from metier.values.files import KINDS, PLURAL, Kind, Origin, Root
+from metier.values.files import KINDS, PLURAL, SKILL_NAMES, Kind, Origin, Root
+from metier.values.outcomes import Issue
 
 FIRST_OUTSIDE_RANK = 6_000
 """After all of the user's."""
@@ -109,20 +108,11 @@ def _kind_roots(kind: Kind, folders: Sequence[str], workspace: str, origin: Orig
     return roots
 
 
-class Missing(NamedTuple):
-    """A folder that settings name and that is not there."""
+def missing_folders(workspace: str, config: Config) -> list[Issue]:
+    """A finding for every configured folder that does not exist.
 
-    key: str
-    folder: str
-    problem: str
-    in_workspace: bool
-    """Whether the name means another folder in each workspace."""
-
-
-def missing_folders(workspace: str, config: Config) -> list[Missing]:
-    """The folders in the settings that are not there; the usual ones may be missing.
-
-    A mount that is not there is met when it is looked through.
+    Default folders may be missing, and so may relative ones of the user's own settings. A mount
+    that is no pattern is reported by the walk.
     """
     usual = _folders(Config())
     named = [
@@ -139,11 +129,28 @@ def missing_folders(workspace: str, config: Config) -> list[Missing]:
             if one not in usual[kind]
         ),
     ]
-    return [
-        Missing(key, folder, problem, base != "/" and not os.path.isabs(folder))
-        for key, folder, base in named
-        if (problem := _problem(folder, base))
-    ]
+    issues = []
+    for key, folder, base in named:
+        problem = _problem(folder, base)
+        file, line = _setting_of(folder, config) if problem else ("", 1)
+        is_relative = base != "/" and not os.path.isabs(folder)
+        is_everywhere = is_relative and bool(file) and not is_inside(file, workspace)
+        if problem and not is_everywhere:
+            hint = "check the spelling, or take it out"
+            issues.append(Issue("IO207", f"{problem} ({key})", file, line, hint=hint))
+    return issues
+
+
+def _setting_of(folder: str, config: Config) -> tuple[str, int]:
+    """The settings file and the line that name a folder."""
+    names = [folder, folder.replace(os.path.expanduser("~/"), "~/", 1)]
+    written = [f"{quote}{name}{quote}" for name in names for quote in "\"'"]
+    for file in config.sources:
+        with open(file, encoding="utf-8", errors="replace") as text:
+            for number, line in enumerate(text, start=1):
+                if any(one in line for one in written):
+                    return file, number
+    return "", 1
 
 
 def _problem(folder: str, base: str) -> str:

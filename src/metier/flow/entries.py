@@ -6,14 +6,13 @@ import re
 import stat
 from collections.abc import Sequence
 
-from metier.discover import LARGEST
 from metier.hosts.switches import IGNORE_THE_SWITCH, hosts_that_ignore_the_switch
 from metier.lint import lint_document
 from metier.lint.skills import lint_switch
 from metier.parse.kinds import parse_document
 from metier.storage.room import read_regular
 from metier.values.documents import Card, Document, Skill
-from metier.values.files import Entry, Found, Kind, Parsed
+from metier.values.files import LARGEST, Entry, Found, Kind, Parsed
 from metier.values.outcomes import Issue, has_errors
 
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
@@ -30,12 +29,12 @@ _IO_HINTS = {
 
 def read_entry(found: Found, *, disabled: frozenset[str], strict: bool = False) -> Entry:
     """Read, parse and lint one file. Never raises."""
-    if found.refused:
-        return _refused(found, found.refused, found.code, found.detail)
+    if found.excluded:
+        return _excluded(found, found.excluded, found.code, found.detail)
     try:
         raw = read_bytes(found)
     except OSError as error:
-        return _refused(found, "unreadable", "IO201", f"cannot be read: {error.strerror}")
+        return _excluded(found, "unreadable", "IO201", f"cannot be read: {error.strerror}")
     parsed = read_text(found, raw)
     issues = [*parsed.issues, *lint_document(parsed), *_lint_switch(found, parsed)]
     reason = _reason(found.kind, parsed.document, issues, disabled, strict=strict)
@@ -45,15 +44,17 @@ def read_entry(found: Found, *, disabled: frozenset[str], strict: bool = False) 
         document=parsed.document,
         issues=issues,
         reason=reason,
-        handed=_handed(parsed.document) if found.kind == "card" and not reason else "",
+        card_text="" if reason else _card_text(parsed.document),
     )
 
 
-def _handed(document: Document | None) -> str:
-    """What a hook or an injection hands over of a card."""
+def _card_text(document: Document | None) -> str:
+    """What may be injected of a card."""
+    if not isinstance(document, Card):
+        return ""
     from metier.inject.sanitize import sanitize_capability_content  # most files are no cards
 
-    return sanitize_capability_content(document.body).text if isinstance(document, Card) else ""
+    return sanitize_capability_content(document.body).text
 
 
 def read_text(found: Found, raw: bytes) -> Parsed:
@@ -87,7 +88,7 @@ def _reason(
 
 
 def _lint_switch(found: Found, parsed: Parsed) -> list[Issue]:
-    """What is wrong with the switch that leaves a skill to the user."""
+    """Findings about the switch that only lets the user start a skill."""
     skill, matter = parsed.document, parsed.matter
     if not isinstance(skill, Skill) or matter is None or not skill.is_manual:
         return []
@@ -100,7 +101,7 @@ def _lint_switch(found: Found, parsed: Parsed) -> list[Issue]:
 
 
 def _is_off_in_codex(file: str) -> bool:
-    """Whether Codex is told by its own file beside the skill that only the user starts it."""
+    """Whether Codex's own file beside the skill says that only the user starts it."""
     try:
         own = os.path.join(os.path.dirname(file), "agents", "openai.yaml")
         text = read_regular(own, LARGEST["skill"], links=False).decode(errors="replace")
@@ -110,7 +111,7 @@ def _is_off_in_codex(file: str) -> bool:
 
 
 def read_bytes(found: Found) -> bytes:
-    """The bytes of the very file that discovery met, and of no other."""
+    """The bytes of the file that discovery found, and of no other."""
     descriptor = os.open(found.file, _OPEN_FLAGS)
     try:
         info = os.fstat(descriptor)
@@ -127,6 +128,6 @@ def read_bytes(found: Found) -> bytes:
         os.close(descriptor)
 
 
-def _refused(found: Found, reason: str, code: str, detail: str) -> Entry:
+def _excluded(found: Found, reason: str, code: str, detail: str) -> Entry:
     issue = Issue(code, detail, found.path, 1, 1, _IO_HINTS[code])
     return Entry(found=found, sha256="", document=None, issues=[issue], reason=reason)

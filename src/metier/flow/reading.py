@@ -1,12 +1,12 @@
-"""What is on disk, and how to read it: the light half of loading.
+"""Discover → read → index: what is on disk, and what a refresh made of it.
 
-A refresh with nothing to read is done with this module; the parsers and rules behind
-`metier.flow.entries` are imported when the first file is read.
+Light: a refresh with nothing to read never imports `metier.flow.entries`.
 """
 
 import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
+from typing import TYPE_CHECKING, Any
 
 from metier.config import Config
 from metier.core.paths import is_inside
@@ -20,71 +20,39 @@ from metier.discover import (
     skill_root,
     source_root,
 )
-from metier.storage.room import Room
+from metier.errors import NotFoundError
+from metier.storage.room import Room, read_regular
 from metier.values.files import Entry, Found, Origin, Reading, Root, Trail
-from metier.values.outcomes import Issue
+from metier.values.outcomes import Changes, Exclusion, Issue
+from metier.values.rows import Row
+
+if TYPE_CHECKING:  # slow to import, and most commands read no file
+    from metier.values.documents import Document
 
 READER_VERSION = "12"
-"""Raised whenever the same bytes would give another entry: every file is then read again.
-
-Also when the same folders would give other files: a trail of before then no longer counts.
-"""
+"""Raised when the same bytes give another entry, or the same folders other files."""
+DEEP_REFERENCE = "SYSTEM_ARCHITECTURE.md"
+LARGEST_REFERENCE = 1_048_576
 
 
 def workspace_roots(
     workspace: str, config: Config, home: str, room: Room | None
 ) -> tuple[list[Root], list[Issue]]:
-    """Every folder to look through; cards from elsewhere are brought into the state room first.
-
-    Without a room there are no such cards. Sources that fail become findings.
-    """
+    """Every folder to read; cards from sources are first copied into `room`, if there is one."""
     roots = roots_for(workspace, config, home)
-    more, issues = _source_roots(workspace, config, room, _card_roots(roots))
-    return [*roots, *more], [*_missing(workspace, config), *issues]
-
-
-def _card_roots(roots: Sequence[Root]) -> int:
-    return sum(root.kind == "card" for root in roots)
-
-
-def _missing(workspace: str, config: Config) -> list[Issue]:
-    """A finding for every folder in the settings that is not there.
-
-    A folder that the user wants to be read in every workspace may be missing in some.
-    """
-    issues = []
-    for one in missing_folders(workspace, config):
-        file, line = _place(one.folder, config)
-        is_everywhere = one.in_workspace and bool(file) and not is_inside(file, workspace)
-        if not is_everywhere:
-            message = f"{one.problem} ({one.key})"
-            hint = "check the spelling, or take it out"
-            issues.append(Issue("IO207", message, file, line, hint=hint))
-    return issues
-
-
-def _place(folder: str, config: Config) -> tuple[str, int]:
-    """The settings file and the line that name a folder."""
-    home = os.path.expanduser("~/")
-    names = [folder, folder.replace(home, "~/", 1)]
-    written = [f"{quote}{name}{quote}" for name in names for quote in "\"'"]
-    for file in config.sources:
-        with open(file, encoding="utf-8", errors="replace") as text:
-            for number, line in enumerate(text, start=1):
-                if any(one in line for one in written):
-                    return file, number
-    return "", 1
+    more, issues = _source_roots(workspace, config, room, roots)
+    return [*roots, *more], [*missing_folders(workspace, config), *issues]
 
 
 def user_roots(config: Config, home: str, room: Room | None) -> tuple[list[Root], list[Issue]]:
-    """The same for the user's own documents, whatever the workspace."""
+    """The folders of the user's own documents, whatever the workspace."""
     roots = roots_of_user(config, home)
-    more, issues = _source_roots(home, config, room, _card_roots(roots))
+    more, issues = _source_roots(home, config, room, roots)
     return [*roots, *more], issues
 
 
 def _source_roots(
-    workspace: str, config: Config, room: Room | None, first_rank: int
+    workspace: str, config: Config, room: Room | None, others: Sequence[Root]
 ) -> tuple[list[Root], list[Issue]]:
     settings = config.capabilities.sources
     if room is None or not (settings or os.path.lexists(room.file("cards"))):
@@ -92,14 +60,14 @@ def _source_roots(
     from metier.discover.sources import source_folders, sync_sources  # most workspaces name none
 
     issues = sync_sources(settings, workspace, room)
-    folders = source_folders(settings, room)
+    first_rank = sum(root.kind == "card" for root in others)
+    origin: Origin = "workspace" if config.is_trusted else "user"
     roots = [
-        source_root(path, label=setting.type, rank=rank)
-        for rank, (setting, path) in enumerate(folders, start=first_rank)
+        source_root(path, label=setting.type, rank=rank)._replace(origin=origin)
+        for rank, (setting, path) in enumerate(source_folders(settings, room), start=first_rank)
         if os.path.isdir(path)
     ]
-    origin: Origin = "workspace" if config.is_trusted else "user"
-    return [root._replace(origin=origin) for root in roots], issues
+    return roots, issues
 
 
 def read_documents(
@@ -111,10 +79,10 @@ def read_documents(
     ordered: bool = True,
     known: Trail | None = None,
 ) -> Reading:
-    """What is on disk below `roots`, and how to read one file of it.
+    """The files below `roots`, and how to read one.
 
-    `own_disabled` switches off documents of an untrusted workspace only. Nothing is listed if
-    `known`, the trail of an earlier reading, says that it would be the same files as then.
+    `own_disabled` applies to documents of an untrusted workspace only. Nothing is listed while
+    `known`, the trail of an earlier reading, is unchanged.
     """
     roots = list(roots)
     off = frozenset(disabled)
@@ -135,29 +103,103 @@ def read_documents(
 
 @cache
 def _reader() -> Callable[..., Entry]:
-    from metier.flow.entries import read_entry  # see above
+    from metier.flow.entries import read_entry  # loads the parsers and the linter
 
     return read_entry
-
-
-def read_skills(roots: Iterable[Root | str | os.PathLike[str]]) -> Reading:
-    """The skills below `roots`; a plain folder counts as a root of its own."""
-    return read_documents(_as_roots(roots))
-
-
-def _as_roots(roots: Iterable[Root | str | os.PathLike[str]]) -> list[Root]:
-    out: list[Root] = []
-    for rank, root in enumerate(roots):
-        if isinstance(root, Root):
-            out.append(root)
-        else:
-            path = os.path.realpath(root)
-            label = os.path.basename(path)
-            out.append(skill_root(path, label=label, rank=rank, prefix="" if rank == 0 else None))
-    return out
 
 
 def _fingerprint(roots: Sequence[Root], disabled: frozenset[str]) -> str:
     parts = [READER_VERSION, *sorted(disabled)]
     parts += [f"{root.kind}|{root.path}|{root.prefix}|{root.rank}|{root.origin}" for root in roots]
     return "\n".join(parts)
+
+
+def read_skills(roots: Iterable[Root | str | os.PathLike[str]]) -> Reading:
+    """The skills below `roots`; a plain folder counts as a root of its own."""
+    return read_documents(
+        root if isinstance(root, Root) else _folder_root(os.path.realpath(root), rank)
+        for rank, root in enumerate(roots)
+    )
+
+
+def _folder_root(path: str, rank: int) -> Root:
+    prefix = "" if rank == 0 else None
+    return skill_root(path, label=os.path.basename(path), rank=rank, prefix=prefix)
+
+
+class Refreshed:
+    """What a refresh changed; issues and exclusions are read on access."""
+
+    def __init__(
+        self,
+        changes: Changes,
+        issues: Callable[[], list[Issue]],
+        excluded: Callable[[], list[Exclusion]],
+    ) -> None:
+        self.changes = changes
+        self._issues = issues
+        self._excluded = excluded
+
+    @property
+    def issues(self) -> list[Issue]:
+        """Every finding in every file, excluded ones included."""
+        return self._issues()
+
+    @property
+    def excluded(self) -> list[Exclusion]:
+        """Every excluded file, with the reason."""
+        return self._excluded()
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            **self.changes.to_json(),
+            "exclusions": [exclusion.to_json() for exclusion in self.excluded],
+            "issues": [issue.to_json() for issue in self.issues],
+        }
+
+
+def read_document(row: Row) -> "Document":
+    """The whole document behind a row. Raises `NotFoundError`."""
+    entry = read_again(row)
+    if entry.document is None:
+        raise _gone(row, entry.issues[0].message)
+    return entry.document
+
+
+def read_again(row: Row) -> Entry:
+    """What the file behind a row holds now. Raises `NotFoundError`."""
+    try:
+        info = os.stat(row.file)
+    except OSError as error:
+        raise _gone(row, error.strerror or "") from None
+    if os.path.realpath(row.file) != row.file:
+        raise _gone(row, "a link has taken its place")
+    found = Found(
+        row.kind, row.path, 0, info.st_size, 0, "", row.file, row.source, info.st_ino,
+        plugin=row.plugin,
+    )  # fmt: skip
+    return read_documents([]).read(found)
+
+
+def _gone(row: Row, detail: str) -> NotFoundError:
+    return NotFoundError(
+        f"the file of {row.kind} '{row.name}' cannot be read: {detail}",
+        code="ABILITY_LOAD_FAILED" if row.kind == "ability" else None,
+        where=row.file,
+        hint="metier refresh",
+    )
+
+
+def read_reference(workspace: str, name: str) -> str:
+    """A text that is read on request and never injected. Raises `NotFoundError`."""
+    for folder in ("", "docs"):
+        path = os.path.join(workspace, folder, name)
+        real = os.path.realpath(path)
+        if name == DEEP_REFERENCE and is_inside(real, workspace) and os.path.isfile(real):
+            try:
+                return read_regular(real, LARGEST_REFERENCE, links=False).decode(errors="replace")
+            except OSError as error:
+                message = f"'{name}' cannot be read: {error.strerror}"
+                raise NotFoundError(message, where=path) from None
+    hint = f"there is one such text: {DEEP_REFERENCE}, in the workspace or in docs"
+    raise NotFoundError(f"no reference is called '{name}'", where=workspace, hint=hint)

@@ -1,18 +1,20 @@
-"""Questions about the documents in the catalogue."""
+"""Queries over the documents in the catalog."""
 
 import json
 from collections.abc import Iterable
 from typing import Any
 
 from metier.core.names import canonical_id
+from metier.core.nearest import nearest_name
+from metier.errors import NotFoundError
 from metier.index.store import Store
-from metier.values.files import Kind
-from metier.values.outcomes import Issue
+from metier.values.files import PLURAL, Kind
+from metier.values.outcomes import Exclusion, Issue
 from metier.values.rows import Row
 
 _COLUMNS = (
-    "kind, handle, name, description, path, source, state, reason, twin, file, sha256,"
-    " json_array_length(issues) + (twin != ''), capabilities, data, origin, plugin"
+    "kind, handle, name, description, path, source, state, reason, shadowed_by, file, sha256,"
+    " json_array_length(issues) + (shadowed_by != ''), capabilities, data, origin, plugin"
 )
 
 SEARCHED = "name || char(10) || description || char(10) || when_to_use"
@@ -27,10 +29,9 @@ def list_documents(
     capability: str | None = None,
     shadowed: bool = False,
 ) -> list[Row]:
-    """Active documents by name; `shadowed` adds those that another one hides.
+    """Active documents by name; with `shadowed` also shadowed ones.
 
-    `search` is looked for in name, description and `when_to_use`, whatever the case; `capability`
-    must be equal to the last letter.
+    `search` is a case-insensitive substring of name, description and `when_to_use`.
     """
     state = "state IN ('active', 'shadowed')" if shadowed else "state = 'active'"
     tables, where, parameters = filtered(store, search, capability)
@@ -55,13 +56,13 @@ def filtered(
 
 
 def excluded_documents(store: Store) -> list[Row]:
-    """Every file that was met and left out, by path."""
+    """Every excluded file, by path."""
     return select_rows(store, "state = 'excluded' ORDER BY kind = 'skill' DESC, rank, path", [])
 
 
-def hidden_documents(store: Store) -> list[Row]:
-    """Every document that another one hides: shadowed ones and exact copies."""
-    return select_rows(store, "twin != '' ORDER BY rank, path", [])
+def shadowed_documents(store: Store) -> list[Row]:
+    """Every shadowed document, exact copies included."""
+    return select_rows(store, "shadowed_by != '' ORDER BY rank, path", [])
 
 
 def find_documents(store: Store, kind: Kind, wanted: str) -> list[Row]:
@@ -86,8 +87,8 @@ def _names_in_id(wanted: str) -> list[str]:
     return ["::".join(parts[:end]) for end in range(1, len(parts))]
 
 
-def left_out(store: Store, kind: Kind, wanted: str) -> str:
-    """The file that would be called `wanted`, by its id or its name, had it not been left out."""
+def excluded_path(store: Store, kind: Kind, wanted: str) -> str:
+    """The path of the excluded file whose id or name is `wanted`; else empty."""
     active = store.rows(
         "SELECT 1 FROM document WHERE kind = ? AND handle = ? AND state = 'active'", (kind, wanted)
     )
@@ -191,27 +192,35 @@ def select_rows(
 
 
 _TYPES = [*[str] * 11, int, *[str] * 4]
-"""What each of `_COLUMNS` holds."""
+"""What each of `_COLUMNS` holds; they are in the order of `Row`."""
+_CAPABILITIES = Row._fields.index("capabilities")
 
 
 def _row(row: tuple[Any, ...]) -> Row:
     if list(map(type, row)) != _TYPES:
         raise TypeError("a column holds a value of another type")
-    return Row(
-        kind=row[0],
-        handle=row[1],
-        name=row[2],
-        description=row[3],
-        path=row[4],
-        source=row[5],
-        state=row[6],
-        reason=row[7],
-        twin=row[8],
-        file=row[9],
-        sha256=row[10],
-        issues=row[11],
-        capabilities=tuple(json.loads(row[12])) if row[12] != "[]" else (),
-        data_json=row[13],
-        origin=row[14],
-        plugin=row[15],
+    capabilities = tuple(json.loads(row[_CAPABILITIES])) if row[_CAPABILITIES] != "[]" else ()
+    return Row._make([*row[:_CAPABILITIES], capabilities, *row[_CAPABILITIES + 1 :]])
+
+
+def no_such_document(store: Store, kind: Kind, wanted: str, workspace: str) -> NotFoundError:
+    """The error to raise: the file is excluded, and why; or there is no such document."""
+    code = "ABILITY_NOT_FOUND" if kind == "ability" else None
+    path = excluded_path(store, kind, wanted)
+    if path:
+        [row] = select_rows(store, "kind = ? AND path = ?", [kind, path])
+        issues = document_issues(store, kind, path)
+        why = Exclusion.of(path, row.reason, issues).detail or row.reason
+        return NotFoundError(
+            f"{kind} '{wanted}' is excluded: {why}",
+            code=code,
+            where=row.file,
+            hint="metier lint says what to change",
+        )
+    near = nearest_name(wanted, names_of(store, kind))
+    return NotFoundError(
+        f"no {kind} is called '{wanted}'",
+        code=code,
+        where=workspace,
+        hint=f"did you mean '{near}'?" if near else f"metier list {PLURAL[kind]}",
     )

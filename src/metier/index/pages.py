@@ -1,8 +1,7 @@
-"""Documents one page at a time: what somebody wants who cannot take ten thousand at once."""
+"""Documents, one page at a time."""
 
 from bisect import bisect_right
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 from metier.index.documents import SEARCHED, filtered, select_rows
 from metier.index.store import Store
@@ -11,13 +10,13 @@ from metier.values.rows import Row
 
 
 class Page(NamedTuple):
-    """Some active documents, in the order of their handles."""
+    """Some active documents, by handle."""
 
     rows: list[Row]
     total: int
-    """How many there are on all pages together."""
+    """The number of documents on all pages."""
     last: str
-    """What the next page comes after; empty when this is the last one."""
+    """Where the next page starts; empty on the last one."""
 
 
 def page_of_documents(
@@ -31,7 +30,7 @@ def page_of_documents(
 ) -> Page:
     """The first `limit` documents after the handle `after`; filters as for the whole list.
 
-    Rows and total are of one state of the catalogue, whoever writes meanwhile.
+    Rows and total are of one snapshot.
     """
     if search and capability is None:
         return _page_of_found(store, kind, search.casefold(), after, limit)
@@ -47,9 +46,10 @@ def page_of_documents(
 
 
 def _page_of_found(store: Store, kind: Kind, wanted: str, after: str, limit: int) -> Page:
-    """The page of those that have a text in what is searched."""
+    """The page of the documents that contain `wanted`."""
     with store.snapshot():
-        found = [handle for handle, text in _texts(store, kind) if wanted in text]
+        texts = store.cached(("texts", kind), lambda: _texts(store, kind))
+        found = [handle for handle, text in texts if wanted in text]
         first = bisect_right(found, after)
         shown = found[first : first + limit]
         marks = ", ".join("?" * len(shown))
@@ -58,35 +58,16 @@ def _page_of_found(store: Store, kind: Kind, wanted: str, after: str, limit: int
     return Page(rows, len(found), shown[-1] if first + limit < len(found) else "")
 
 
-_TEXTS: WeakKeyDictionary[Store, tuple[object, dict[Kind, list[tuple[str, str]]]]]
-_TEXTS = WeakKeyDictionary()
-"""Handles with what is searched, in the state that a catalogue had last: folding takes long."""
-
-
 def _texts(store: Store, kind: Kind) -> list[tuple[str, str]]:
-    version, known = _TEXTS.get(store, (None, {}))
-    if version != store.version():
-        known = {}
-        _TEXTS[store] = store.version(), known
-    if kind not in known:
-        texts = f"SELECT handle, {SEARCHED} FROM document"
-        rows = store.rows(f"{texts} WHERE kind = ? AND state = 'active' ORDER BY handle", (kind,))
-        known[kind] = [(handle, text.casefold()) for handle, text in rows]
-    return known[kind]
-
-
-_COUNTS: WeakKeyDictionary[Store, tuple[object, dict[object, int]]] = WeakKeyDictionary()
-"""What was counted in the state that a catalogue had last: counting costs more than a page."""
-_MOST_COUNTS = 1_000
+    """Handles with the text that is searched, folded."""
+    rows = store.rows(
+        f"SELECT handle, {SEARCHED} FROM document"
+        " WHERE kind = ? AND state = 'active' ORDER BY handle",
+        (kind,),
+    )
+    return [(handle, text.casefold()) for handle, text in rows]
 
 
 def _count(store: Store, tables: str, where: list[str], values: tuple[str, ...]) -> int:
-    version, known = _COUNTS.get(store, (None, {}))
-    if version != store.version() or len(known) >= _MOST_COUNTS:
-        known = {}
-        _COUNTS[store] = store.version(), known
-    asked = (*where, *values)
-    if asked not in known:
-        count = f"SELECT count(*) FROM {tables} WHERE {' AND '.join(where)}"
-        known[asked] = int(store.rows(count, values)[0][0])
-    return known[asked]
+    sql = f"SELECT count(*) FROM {tables} WHERE {' AND '.join(where)}"
+    return store.cached((sql, values), lambda: int(store.rows(sql, values)[0][0]))

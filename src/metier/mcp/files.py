@@ -14,11 +14,10 @@ from typing import BinaryIO, NamedTuple
 from pydantic_core import to_json
 
 from metier.core.paths import is_inside
-from metier.discover.skill_folders import SKILL_NAMES
-from metier.discover.walk import NOT_ENTERED
 from metier.errors import InvalidDocumentError, NotFoundError
 from metier.mcp.links import Owners
 from metier.mcp.uris import MAIN_FILE, address, skill_root, skill_uri, unknown
+from metier.values.files import NOT_ENTERED, SKILL_NAMES
 from metier.values.rows import Row
 
 MOST_FILES = 512

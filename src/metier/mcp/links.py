@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 
 from metier.core.paths import is_inside
-from metier.discover.walk import NOT_ENTERED
+from metier.values.files import NOT_ENTERED
 
 MOST_ENTRIES = 100_000
 """So many names of one tree are looked at for one request."""

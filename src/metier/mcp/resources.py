@@ -18,7 +18,7 @@ from mcp.types import (
 
 from metier.catalog import Catalog
 from metier.core.paths import is_inside
-from metier.flow.reread import DEEP_REFERENCE
+from metier.flow.reading import DEEP_REFERENCE
 from metier.index.pages import page_of_documents
 from metier.mcp.answers import refusal
 from metier.mcp.files import SkillFolder

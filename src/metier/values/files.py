@@ -1,6 +1,6 @@
-"""A file's way into the catalogue: met, read, parsed, linted.
+"""A file on its way into the catalog: found, read, parsed, linted.
 
-Light on purpose: a refresh with nothing to read imports this module and no document kind.
+Light: a refresh with nothing to read imports this module and no document kind.
 """
 
 from __future__ import annotations
@@ -23,7 +23,25 @@ PLURAL: dict[Kind, str] = {
     "agent": "agents",
 }
 KIND_OF: dict[str, Kind] = {word: kind for kind in KINDS for word in (kind, PLURAL[kind])}
-"""By what it may be called: one or many."""
+"""By singular and plural."""
+LARGEST: dict[Kind, int] = {
+    "skill": 1 << 20,
+    "ability": 1 << 20,
+    "card": 50 * 1024,
+    "agent": 1 << 20,
+}
+"""The most bytes a file may have."""
+SKILL_NAMES = frozenset(
+    stem + suffix for stem in ("SKILL", "skill") for suffix in (".md", ".MD", ".Md", ".mD")
+)
+NOT_ENTERED = frozenset(
+    {
+        ".git", ".hg", ".svn", ".metier", ".dci", ".venv", "venv", "virtualenv", "node_modules",
+        "site-packages", "__pycache__", ".tox", ".nox", ".mypy_cache", ".pytest_cache",
+        ".ruff_cache", ".hypothesis", ".direnv",
+    }
+)  # fmt: skip
+"""Folders in which nobody keeps documents."""
 
 Origin = Literal["user", "workspace", "untrusted"]
 """Whose document it is: the user's own, a trusted workspace's, or an untrusted one's."""
@@ -57,7 +75,7 @@ class Root(NamedTuple):
 
 
 class Found(NamedTuple):
-    """One file that discovery met, before anything is read.
+    """One file that discovery found, before anything is read.
 
     A file is read again when one of the first six fields, `ctime_ns` or `plugin` has changed.
     """
@@ -68,14 +86,14 @@ class Found(NamedTuple):
     rank: int
     size: int
     mtime_ns: int
-    refused: str
-    """Why it is refused already: `unreadable`, `outside-root`, `too-large`; else empty."""
+    excluded: str
+    """Why it is excluded unread: `unreadable`, `outside-root`, `too-large`; else empty."""
     file: str
     """What to open."""
     source: str
     inode: int
     code: str = ""
-    """The issue that says why it is refused."""
+    """The code of the issue that says why it is excluded."""
     detail: str = ""
     ctime_ns: int = 0
     """Changes with every write, also with one that keeps size and time."""
@@ -114,9 +132,9 @@ class Entry(NamedTuple):
     document: Document | None
     issues: Sequence[Issue]
     reason: str = ""
-    """Why it is left out; empty for a usable document."""
-    handed: str = ""
-    """The text of a card as it may be handed over."""
+    """Why it is excluded; empty for a usable document."""
+    card_text: str = ""
+    """The sanitized text of a card."""
 
     @property
     def handle(self) -> str:
@@ -136,21 +154,33 @@ class Entry(NamedTuple):
         return getattr(self.document, "words", frozenset())
 
 
+class Stored(NamedTuple):
+    """A row that is about to change or go."""
+
+    key: int
+    handle: str
+    sha256: str
+    name: str
+    description: str
+    when_to_use: str
+    path: str
+
+
 class Trail(NamedTuple):
-    """What walks went by, as it was then: while it stays so, they would find the same."""
+    """What walks looked at: while it is unchanged, they would find the same files."""
 
     key: str
     """What was walked for."""
     found: int
-    """How many files were found."""
+    """The number of files."""
     paths: Sequence[str]
-    """Folders and files that were there."""
+    """Folders and files that existed."""
     stamps: bytes
-    """When each was last changed, and its inode."""
+    """The change time and inode of each."""
     absent: Sequence[str]
-    """Places where nothing was."""
+    """Paths at which nothing was."""
     links: dict[str, str]
-    """Where each link led to."""
+    """The target of each link."""
 
 
 class Reading(NamedTuple):
@@ -159,8 +189,8 @@ class Reading(NamedTuple):
     found: Sequence[Found]
     read: Callable[[Found], Entry]
     fingerprint: str = ""
-    """Changes when every file has to be read again: other settings, another parser."""
+    """Changes when every file must be read again: other settings, another parser."""
     trail: Callable[[int], Trail | None] | None = None
-    """What was gone by, given the moment when that began; None when it cannot be relied on."""
+    """The trail of a walk that began at that moment; None if it cannot be relied on."""
     followed: Trail | None = None
-    """The trail that was found unchanged; then nothing was listed."""
+    """The trail that was unchanged; nothing was listed then."""
