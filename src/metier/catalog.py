@@ -21,6 +21,7 @@ from metier.flow.reading import (
     workspace_roots,
 )
 from metier.index import documents
+from metier.index.pages import page_of_documents
 from metier.index.refresh import OnProgress, refresh_documents
 from metier.index.skills import SkillRepository
 from metier.index.store import Store
@@ -33,7 +34,7 @@ from metier.storage.workspace import CATALOG_FILE, RESTRICTED_FILE
 from metier.values.capabilities import InjectRequest
 from metier.values.files import Kind, Reading, Root
 from metier.values.outcomes import Exclusion, Issue
-from metier.values.rows import Row, shadowing_issue
+from metier.values.rows import Page, Row, shadowing_issue
 from metier.values.trust import Trust
 
 if TYPE_CHECKING:
@@ -46,9 +47,9 @@ if TYPE_CHECKING:
     from metier.resolve.report import Resolution
     from metier.resolve.results import Decide, MayProbe
     from metier.run.services import Look
-    from metier.values.agents import AgentMatch, Execution
+    from metier.values.agents import AgentMatch, AgentProfile, Execution
     from metier.values.contracts import Mode
-    from metier.values.documents import Ability, Document
+    from metier.values.documents import Ability, Card, Document
     from metier.values.runs import RunResult
     from metier.values.selection import Injection
 
@@ -163,6 +164,40 @@ class Catalog:
     ) -> list[Row]:
         """Documents of any kind, by name."""
         return documents.list_documents(self.store, kind, search=search, shadowed=shadowed)
+
+    def page(
+        self,
+        kind: Kind,
+        *,
+        limit: int,
+        after: str = "",
+        search: str | None = None,
+        capability: str | None = None,
+    ) -> Page:
+        """The first `limit` active documents after the handle `after`."""
+        return page_of_documents(
+            self.store, kind, limit=limit, after=after, search=search, capability=capability
+        )
+
+    def skills_called(self, name: str) -> list[Row]:
+        """The active skills with that name, with or without the name of a plugin before it."""
+        return documents.skills_called(self.store, name)
+
+    def cards(self) -> "list[Card]":
+        """All cards, by id."""
+        from metier.index.cards import stored_cards  # a refresh with nothing to do needs none
+
+        return stored_cards(self.store)
+
+    def agents(self) -> "list[AgentProfile]":
+        """All agents, disabled ones included."""
+        from metier.index.agents import stored_agents  # a refresh with nothing to do needs none
+
+        return stored_agents(self.store)
+
+    def version(self) -> object:
+        """Changes whenever anyone writes to the catalogue."""
+        return self.store.version()
 
     def providers(self, capability: str) -> list[str]:
         """Names of the skills that declare `capability`; empty when nobody does."""

@@ -28,9 +28,10 @@ from metier.lint.fix import fix
 from metier.lint.settings import SettingsFile, lint_capabilities
 from metier.lint.skills import lint_skill
 from metier.lint.tiers import lint_agents_file
-from metier.mcp import pipe, place, yaml12
+from metier.mcp import endpoint, stdio
 from metier.parse import skills as parse_skills
 from metier.parse import yaml as parse_yaml
+from metier.parse import yaml12
 from metier.parse.agents import parse_agent
 from metier.parse.contract import parse_contract
 from metier.parse.skills import parse_skill
@@ -424,8 +425,8 @@ SEARCHES: dict[str, Callable[[str], object]] = {
     "names of a server's tools": lambda text: mcp_tools._ILLEGAL.sub("_", text),
     "packages in an error": connect._EXTRA.search,
     "keys in an error": lambda text: failures._LIKE_A_KEY.sub("***", text),
-    "answers": pipe._ANSWER.match,
-    "hosts": place._NAME.fullmatch,
+    "answers": stdio._ANSWER.match,
+    "hosts": endpoint._NAME.fullmatch,
     "odd marks": yaml12._ODD_MARKS.search,
     "scalars": yaml12._NO_TEXT.fullmatch,
     "blocks": yaml12._BLOCK.match,

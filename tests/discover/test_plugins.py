@@ -198,8 +198,8 @@ def test_its_address_has_the_folders_and_the_name_in_its_file(
         "skill://plugins/telegram/skills/access/SKILL.md",
     ]
     for one in catalog.skills():
-        assert find_skill(catalog.store, skill_uri(one)) == (one, ["SKILL.md"])
-    entry = skill_entry(catalog.store, row(catalog, "discord:access"))
+        assert find_skill(catalog, skill_uri(one)) == (one, ["SKILL.md"])
+    entry = skill_entry(catalog, row(catalog, "discord:access"))
     assert entry["frontmatter"]["name"] == "access"
 
 

@@ -38,7 +38,7 @@ PIN = "0" * 64
 CARD = "---\nid: {id}\nname: Web search\n---\nSearch.\n"
 
 
-class Place:
+class Endpoint:
     """A workspace with its state folder."""
 
     def __init__(self, root: Path) -> None:
@@ -77,8 +77,8 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path)
+def place(tmp_path: Path) -> Endpoint:
+    return Endpoint(tmp_path)
 
 
 LOCAL = SourceSetting("local", "more/cards")
@@ -138,7 +138,7 @@ def test_a_name_cannot_be_made_to_look_like_the_stem_of_another() -> None:
 
 
 @pytest.mark.invariant(id="CARD-EXT-005")
-def test_a_folder_gives_the_markdown_files_directly_in_it(place: Place) -> None:
+def test_a_folder_gives_the_markdown_files_directly_in_it(place: Endpoint) -> None:
     place.write("more/cards/web-search.md", "a")
     place.write("more/cards/B c.md", b"\xff\x00")
     place.write("more/cards/deep/below.md", "no")
@@ -149,7 +149,7 @@ def test_a_folder_gives_the_markdown_files_directly_in_it(place: Place) -> None:
     assert source.load() == [(file_stem("B c"), b"\xff\x00"), ("web-search", b"a")]
 
 
-def test_a_folder_may_be_named_in_full_and_reached_by_links_inside(place: Place) -> None:
+def test_a_folder_may_be_named_in_full_and_reached_by_links_inside(place: Endpoint) -> None:
     file = place.write("more/cards/a.md", "a")
     (place.root / "link").symlink_to(file.parent)
     (file.parent / "b.md").symlink_to(place.write("docs/real.md", "b"))
@@ -157,36 +157,36 @@ def test_a_folder_may_be_named_in_full_and_reached_by_links_inside(place: Place)
         assert LocalSource(folder, str(place.root)).load() == [("a", b"a"), ("b", b"b")]
 
 
-def outside_by_dots(place: Place) -> str:
+def outside_by_dots(place: Endpoint) -> str:
     return "../outside"
 
 
-def outside_by_full_path(place: Place) -> str:
+def outside_by_full_path(place: Endpoint) -> str:
     return str(place.root.parent / "outside")
 
 
-def outside_by_link(place: Place) -> str:
+def outside_by_link(place: Endpoint) -> str:
     (place.root / "link").symlink_to(place.root.parent / "outside")
     return "link"
 
 
-def outside_by_link_on_the_way(place: Place) -> str:
+def outside_by_link_on_the_way(place: Endpoint) -> str:
     (place.root / "link").symlink_to(place.root.parent)
     return "link/outside"
 
 
-def outside_by_similar_name(place: Place) -> str:
+def outside_by_similar_name(place: Endpoint) -> str:
     shutil.copytree(place.root.parent / "outside", place.root.parent / "workspace-evil")
     return "../workspace-evil"
 
 
-def outside_by_link_of_a_file(place: Place) -> str:
+def outside_by_link_of_a_file(place: Endpoint) -> str:
     place.write("more/cards/good.md", "good")
     (place.root / "more/cards/x.md").symlink_to(place.root.parent / "outside/x.md")
     return "more/cards"
 
 
-def outside_by_similar_name_of_a_file(place: Place) -> str:
+def outside_by_similar_name_of_a_file(place: Endpoint) -> str:
     place.write("more/cards/good.md", "good")
     twin = place.root.parent / "workspace.md"
     twin.write_text("secret")
@@ -210,7 +210,7 @@ def outside_by_similar_name_of_a_file(place: Place) -> str:
     ],
 )
 def test_no_card_is_taken_from_outside_the_workspace(
-    way: Callable[[Place], str], place: Place
+    way: Callable[[Endpoint], str], place: Endpoint
 ) -> None:
     outside = place.root.parent / "outside"
     outside.mkdir()
@@ -237,13 +237,13 @@ def pipe_for_a_file(folder: Path) -> None:
 
 @pytest.mark.parametrize("spoil", [too_large_a_file, folder_for_a_file, pipe_for_a_file])
 def test_a_folder_with_something_else_than_cards_is_not_taken(
-    spoil: Callable[[Path], None], place: Place
+    spoil: Callable[[Path], None], place: Endpoint
 ) -> None:
     spoil(place.write("more/cards/good.md", "good").parent)
     assert "'x.md' is no regular file" in failure(LocalSource("more/cards", str(place.root)))
 
 
-def test_a_file_name_that_is_no_text_gets_one_that_is(place: Place) -> None:
+def test_a_file_name_that_is_no_text_gets_one_that_is(place: Endpoint) -> None:
     (place.root / "more").mkdir()
     try:
         with open(os.fsencode(place.root) + b"/more/caf\xe9.md", "wb") as file:
@@ -254,12 +254,12 @@ def test_a_file_name_that_is_no_text_gets_one_that_is(place: Place) -> None:
     assert (card.name.isascii(), card.data) == (True, b"coffee")
 
 
-def test_a_card_of_the_largest_size_is_taken(place: Place) -> None:
+def test_a_card_of_the_largest_size_is_taken(place: Endpoint) -> None:
     place.write("more/cards/x.md", b"a" * LARGEST)
     assert len(LocalSource("more/cards", str(place.root)).load()[0].data) == LARGEST
 
 
-def test_a_folder_that_cannot_be_listed_says_why(place: Place) -> None:
+def test_a_folder_that_cannot_be_listed_says_why(place: Endpoint) -> None:
     place.write("file", "")
     (place.root / "loop").symlink_to("loop")
     (place.root / "more").mkdir()
@@ -445,7 +445,7 @@ def test_a_long_id_makes_no_long_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.invariant(id="CARD-EXT-005")
-def test_every_type_has_its_source_behind_one_interface(place: Place) -> None:
+def test_every_type_has_its_source_behind_one_interface(place: Endpoint) -> None:
     settings = [LOCAL, DATABASE, SourceSetting("remote", "https://example.org/a.md", PIN)]
     sources = [source_of(setting, str(place.root)) for setting in settings]
     assert [source.type for source in sources] == ["local", "database", "remote"]
@@ -453,7 +453,7 @@ def test_every_type_has_its_source_behind_one_interface(place: Place) -> None:
 
 
 def test_the_path_of_a_database_starts_at_the_workspace_or_at_home(
-    place: Place, empty_home: Path
+    place: Endpoint, empty_home: Path
 ) -> None:
     fill(place.root / "here.db", {"a": "here"})
     fill(empty_home / "there.db", {"a": "there"})
@@ -463,7 +463,7 @@ def test_the_path_of_a_database_starts_at_the_workspace_or_at_home(
 
 
 @pytest.mark.parametrize("unknown", ["ftp", "", "../../x", "Local"])
-def test_an_unknown_type_is_a_wrong_setting(unknown: str, place: Place) -> None:
+def test_an_unknown_type_is_a_wrong_setting(unknown: str, place: Endpoint) -> None:
     setting = SourceSetting(unknown, "x")
     with pytest.raises(ConfigError, match="no source of cards has the type") as caught:
         source_of(setting, str(place.root))
@@ -479,20 +479,20 @@ def test_an_unknown_type_is_a_wrong_setting(unknown: str, place: Place) -> None:
 
 
 @pytest.mark.invariant(id="CARD-EXT-006")
-def test_without_settings_nothing_is_asked_and_nothing_is_made(place: Place) -> None:
+def test_without_settings_nothing_is_asked_and_nothing_is_made(place: Endpoint) -> None:
     assert CapabilitiesConfig().sources == ()
     fill(place.root / "cards.db", {"a": "text"})
     assert place.sync() == []
     assert not place.state.exists()
 
 
-def test_without_settings_a_state_folder_elsewhere_is_no_concern(place: Place) -> None:
+def test_without_settings_a_state_folder_elsewhere_is_no_concern(place: Endpoint) -> None:
     (place.root.parent / "elsewhere").mkdir()
     place.state.symlink_to(place.root.parent / "elsewhere")
     assert place.sync() == []
 
 
-def test_cards_of_all_sources_become_plain_files(place: Place) -> None:
+def test_cards_of_all_sources_become_plain_files(place: Endpoint) -> None:
     place.write("more/cards/web.md", CARD.format(id="web"))
     fill(place.root / "cards.db", {"b": CARD.format(id="b"), "a/../b": "x"})
     assert place.sync(LOCAL, DATABASE) == []
@@ -501,7 +501,7 @@ def test_cards_of_all_sources_become_plain_files(place: Place) -> None:
     assert place.kept(DATABASE) == {"b.md": CARD.format(id="b"), mangled: "x"}
 
 
-def test_the_folder_of_a_source_is_known_by_its_type_and_location(place: Place) -> None:
+def test_the_folder_of_a_source_is_known_by_its_type_and_location(place: Endpoint) -> None:
     digest = hashlib.sha256(b"localmore/cards").hexdigest()[:12]
     settings = [LOCAL, DATABASE, SourceSetting("database", "more/cards")]
     for setting in settings:
@@ -511,7 +511,7 @@ def test_the_folder_of_a_source_is_known_by_its_type_and_location(place: Place) 
     assert len({folder for _, folder in source_folders(settings, place.room)}) == 3
 
 
-def test_nothing_is_written_when_nothing_has_changed(place: Place) -> None:
+def test_nothing_is_written_when_nothing_has_changed(place: Endpoint) -> None:
     place.write("more/cards/web.md", "web")
     fill(place.root / "cards.db", {"b": "text"})
     place.sync(LOCAL, DATABASE)
@@ -524,7 +524,7 @@ def test_nothing_is_written_when_nothing_has_changed(place: Place) -> None:
     assert touched.keys() == before.keys()
 
 
-def test_only_what_has_changed_is_written(place: Place) -> None:
+def test_only_what_has_changed_is_written(place: Endpoint) -> None:
     fill(place.root / "cards.db", {"a": "1", "b": "1", "c": "1"})
     place.sync(DATABASE)
     stayed = (place.folder(DATABASE) / "a.md").stat()
@@ -535,7 +535,7 @@ def test_only_what_has_changed_is_written(place: Place) -> None:
     assert (now.st_ino, now.st_mtime_ns) == (stayed.st_ino, stayed.st_mtime_ns)
 
 
-def test_who_reads_a_card_while_it_is_replaced_reads_the_old_one(place: Place) -> None:
+def test_who_reads_a_card_while_it_is_replaced_reads_the_old_one(place: Endpoint) -> None:
     fill(place.root / "cards.db", {"a": "old"})
     place.sync(DATABASE)
     with (place.folder(DATABASE) / "a.md").open() as reader:
@@ -545,7 +545,7 @@ def test_who_reads_a_card_while_it_is_replaced_reads_the_old_one(place: Place) -
     assert place.kept(DATABASE) == {"a.md": "another"}
 
 
-def test_what_somebody_changed_in_the_state_folder_is_put_right(place: Place) -> None:
+def test_what_somebody_changed_in_the_state_folder_is_put_right(place: Endpoint) -> None:
     fill(place.root / "cards.db", {"a": "1", "b": "1"})
     place.sync(DATABASE)
     folder = place.folder(DATABASE)
@@ -555,7 +555,7 @@ def test_what_somebody_changed_in_the_state_folder_is_put_right(place: Place) ->
     assert place.kept(DATABASE) == {"a.md": "1", "b.md": "1"}
 
 
-def test_only_cards_are_ever_deleted_in_the_state_folder(place: Place) -> None:
+def test_only_cards_are_ever_deleted_in_the_state_folder(place: Endpoint) -> None:
     fill(place.root / "cards.db", {"a": "1"})
     place.sync(DATABASE)
     folder = place.folder(DATABASE)
@@ -569,7 +569,7 @@ def test_only_cards_are_ever_deleted_in_the_state_folder(place: Place) -> None:
     assert (folder / "sub" / "x.md").read_text() == "mine"
 
 
-def test_folders_of_sources_no_longer_named_go_and_others_stay(place: Place) -> None:
+def test_folders_of_sources_no_longer_named_go_and_others_stay(place: Endpoint) -> None:
     place.write("more/cards/web.md", "web")
     fill(place.root / "cards.db", {"b": "text"})
     place.sync(LOCAL, DATABASE)
@@ -584,7 +584,7 @@ def test_folders_of_sources_no_longer_named_go_and_others_stay(place: Place) -> 
     assert (place.state / "metier.db").exists()
 
 
-def test_a_source_that_gives_nothing_is_empty_and_no_failure(place: Place) -> None:
+def test_a_source_that_gives_nothing_is_empty_and_no_failure(place: Endpoint) -> None:
     (place.root / "more/cards").mkdir(parents=True)
     fill(place.root / "cards.db", {"b": "text"})
     place.sync(DATABASE)
@@ -593,7 +593,7 @@ def test_a_source_that_gives_nothing_is_empty_and_no_failure(place: Place) -> No
     assert (place.kept(LOCAL), place.kept(DATABASE)) == ({}, {})
 
 
-def test_a_failing_database_keeps_its_last_state_and_the_others_go_on(place: Place) -> None:
+def test_a_failing_database_keeps_its_last_state_and_the_others_go_on(place: Endpoint) -> None:
     place.write("more/cards/web.md", "old")
     file = fill(place.root / "cards.db", {"b": "text"})
     place.sync(DATABASE, LOCAL)
@@ -612,7 +612,7 @@ def test_a_failing_database_keeps_its_last_state_and_the_others_go_on(place: Pla
     assert place.everything()[card] == before[card]
 
 
-def test_a_source_is_taken_whole_or_not_at_all(place: Place) -> None:
+def test_a_source_is_taken_whole_or_not_at_all(place: Endpoint) -> None:
     file = fill(place.root / "cards.db", {"a": "old"})
     place.sync(DATABASE)
     fill(file, {"a": "new", "b": "a" * (LARGEST + 1)})
@@ -620,7 +620,7 @@ def test_a_source_is_taken_whole_or_not_at_all(place: Place) -> None:
     assert place.kept(DATABASE) == {"a.md": "old"}
 
 
-def test_a_folder_of_the_workspace_that_is_gone_keeps_nothing(place: Place) -> None:
+def test_a_folder_of_the_workspace_that_is_gone_keeps_nothing(place: Endpoint) -> None:
     place.write("more/cards/web.md", "web")
     place.sync(LOCAL)
     shutil.rmtree(place.root / "more")
@@ -630,7 +630,7 @@ def test_a_folder_of_the_workspace_that_is_gone_keeps_nothing(place: Place) -> N
 
 
 def test_an_address_that_fails_keeps_only_what_is_still_pinned(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    place: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody listens at the address."""
     monkeypatch.setenv("no_proxy", "*")
@@ -647,7 +647,7 @@ def test_an_address_that_fails_keeps_only_what_is_still_pinned(
     assert place.kept(pinned) == {}
 
 
-def test_one_address_with_two_hashes_is_refused_and_the_first_counts(place: Place) -> None:
+def test_one_address_with_two_hashes_is_refused_and_the_first_counts(place: Endpoint) -> None:
     first = SourceSetting("remote", "https://metier.invalid/a.md", hashlib.sha256(b"a").hexdigest())
     place.folder(first).mkdir(parents=True)
     (place.folder(first) / "a.md").write_text("a")
@@ -666,7 +666,7 @@ def test_one_address_with_two_hashes_is_refused_and_the_first_counts(place: Plac
 def test_no_setting_makes_it_raise_or_write_elsewhere(
     settings: list[SourceSetting], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    place = Place(tmp_path_factory.mktemp("place"))
+    place = Endpoint(tmp_path_factory.mktemp("place"))
     issues = place.sync(*settings)
     assert {issue.code for issue in issues} <= {"SRC901"}
     assert {one.name for one in place.root.parent.rglob("*")} <= {
@@ -677,7 +677,7 @@ def test_no_setting_makes_it_raise_or_write_elsewhere(
     }
 
 
-def test_a_state_folder_that_cannot_be_made_is_a_finding(place: Place) -> None:
+def test_a_state_folder_that_cannot_be_made_is_a_finding(place: Endpoint) -> None:
     place.write("more/cards/web.md", "web")
     place.state.write_text("a file")
     issues = place.sync(LOCAL)
@@ -688,17 +688,17 @@ def test_a_state_folder_that_cannot_be_made_is_a_finding(place: Place) -> None:
 # links in the state folder
 
 
-def linked_cards(place: Place, outside: Path) -> None:
+def linked_cards(place: Endpoint, outside: Path) -> None:
     place.state.mkdir()
     place.cards.symlink_to(outside)
 
 
-def linked_lock(place: Place, outside: Path) -> None:
+def linked_lock(place: Endpoint, outside: Path) -> None:
     place.state.mkdir()
     (place.state / "cards.lock").symlink_to(outside / "made")
 
 
-def linked_folder(place: Place, outside: Path) -> None:
+def linked_folder(place: Endpoint, outside: Path) -> None:
     folder = place.folder(LOCAL)
     place.cards.mkdir(parents=True)
     folder.symlink_to(outside)
@@ -710,7 +710,7 @@ LINKS = [linked_cards, linked_lock, linked_folder]
 @pytest.mark.invariant(id="CARD-SEC-002")
 @pytest.mark.parametrize("plant", LINKS)
 def test_a_planted_link_leads_no_write_outside(
-    plant: Callable[[Place, Path], None], place: Place
+    plant: Callable[[Endpoint, Path], None], place: Endpoint
 ) -> None:
     place.write("more/cards/web.md", "web")
     outside = place.root.parent / "outside"
@@ -726,7 +726,7 @@ def test_a_planted_link_leads_no_write_outside(
 
 @pytest.mark.parametrize("plant", LINKS[:2])
 def test_a_planted_link_leads_no_removal_outside(
-    plant: Callable[[Place, Path], None], place: Place
+    plant: Callable[[Endpoint, Path], None], place: Endpoint
 ) -> None:
     outside = place.root.parent / "outside"
     old = place.folder(LOCAL).name
@@ -740,7 +740,7 @@ def test_a_planted_link_leads_no_removal_outside(
     assert found == sorted(["cards", f"cards/{old}", old])
 
 
-def test_a_link_among_the_cards_is_replaced_and_its_target_stays(place: Place) -> None:
+def test_a_link_among_the_cards_is_replaced_and_its_target_stays(place: Endpoint) -> None:
     place.write("more/cards/web.md", "web")
     place.sync(LOCAL)
     outside = place.root.parent / "outside.md"
@@ -756,7 +756,7 @@ def test_a_link_among_the_cards_is_replaced_and_its_target_stays(place: Place) -
 
 
 def test_a_link_in_the_place_of_an_old_source_is_a_finding_and_its_target_stays(
-    place: Place,
+    place: Endpoint,
 ) -> None:
     outside = place.root.parent / "outside"
     outside.mkdir()
@@ -767,7 +767,7 @@ def test_a_link_in_the_place_of_an_old_source_is_a_finding_and_its_target_stays(
     assert (outside / "mine.md").read_text() == "mine"
 
 
-def test_a_folder_in_the_place_of_a_card_is_a_finding_and_stays(place: Place) -> None:
+def test_a_folder_in_the_place_of_a_card_is_a_finding_and_stays(place: Endpoint) -> None:
     place.write("more/cards/web.md", "web")
     (place.folder(LOCAL) / "web.md" / "deep").mkdir(parents=True)
     (issue,) = place.sync(LOCAL)
@@ -790,7 +790,7 @@ for _ in range(20):
 """
 
 
-def test_processes_that_sync_at_once_corrupt_nothing(place: Place) -> None:
+def test_processes_that_sync_at_once_corrupt_nothing(place: Endpoint) -> None:
     """They even disagree about which sources there are."""
     for folder in ("a", "b", "c"):
         for number in range(4):

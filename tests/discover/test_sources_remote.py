@@ -444,7 +444,7 @@ def test_the_limit_holds_while_a_name_is_looked_up(monkeypatch: pytest.MonkeyPat
 # bringing it in
 
 
-class Place:
+class Endpoint:
     """A workspace that trusts the server."""
 
     def __init__(self, root: Path, server: Server) -> None:
@@ -462,20 +462,20 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> Place:
+def place(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> Endpoint:
     monkeypatch.setenv("SSL_CERT_FILE", str(server.certificate))
-    return Place(tmp_path, server)
+    return Endpoint(tmp_path, server)
 
 
 @pytest.mark.invariant(id="CARD-EXT-006")
-def test_a_pinned_card_is_fetched_once(place: Place) -> None:
+def test_a_pinned_card_is_fetched_once(place: Endpoint) -> None:
     for _ in range(3):
         assert place.sync() == []
         assert place.kept() == {"web.md": CARD}
     assert place.server.asked == ["/card/web.md"]
 
 
-def test_a_card_that_was_changed_here_is_fetched_again(place: Place) -> None:
+def test_a_card_that_was_changed_here_is_fetched_again(place: Endpoint) -> None:
     place.sync()
     ((_, folder),) = source_folders([place.setting], place.room)
     (Path(folder) / "web.md").write_bytes(CARD + b"tampered")
@@ -485,7 +485,7 @@ def test_a_card_that_was_changed_here_is_fetched_again(place: Place) -> None:
 
 
 @pytest.mark.invariant(id="CARD-EXT-006")
-def test_after_a_new_pin_the_old_card_does_not_stay(place: Place) -> None:
+def test_after_a_new_pin_the_old_card_does_not_stay(place: Endpoint) -> None:
     place.sync()
     (issue,) = place.sync(sha256=pin(b"another card"))
     assert issue.code == "SRC901"
@@ -495,7 +495,7 @@ def test_after_a_new_pin_the_old_card_does_not_stay(place: Place) -> None:
     assert place.kept() == {"web.md": CARD}
 
 
-def test_no_secret_of_an_address_is_in_a_finding(place: Place) -> None:
+def test_no_secret_of_an_address_is_in_a_finding(place: Endpoint) -> None:
     address = place.server.url("status/404?token=secret")
     for location in (address, address.replace("//", "//user:secret@")):
         (issue,) = place.sync(location=location)

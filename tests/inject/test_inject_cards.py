@@ -243,7 +243,7 @@ def test_the_level_decides_how_much_is_logged(caplog: pytest.LogCaptureFixture) 
     assert [summary] == logged(caplog, *cards)
     assert summary.startswith("[capability-injection] Injected 1 capability (")
     assert "large" not in summary
-    assert detailed == f"{summary}\n  left out: large (over-budget)"
+    assert detailed == f"{summary}\n  skipped: large (over-budget)"
 
 
 def test_the_log_counts_each_card_as_it_counts_all_of_them(

@@ -14,9 +14,9 @@ import pytest
 from conftest import Workspace
 from mcp_served import ENOUGH, refreshed
 from metier.catalog import Catalog
+from metier.mcp.catalog_thread import CatalogThread
+from metier.mcp.endpoint import Endpoint
 from metier.mcp.http import Guard, serve_http
-from metier.mcp.keeper import Keeper
-from metier.mcp.place import Place
 from metier.mcp.server import make_server
 
 META = {
@@ -63,7 +63,7 @@ def test_work_for_a_client_that_has_left_is_cancelled() -> None:
                 ended = "cancelled"
                 raise
 
-        guard = Guard(works, Place())
+        guard = Guard(works, Endpoint())
         answering = asyncio.ensure_future(guard(request.scope, request.receive, request.send))
         await begun.wait()
         request.leave()
@@ -89,7 +89,7 @@ def test_what_follows_an_answer_is_not_cancelled() -> None:
                 await asyncio.sleep(0)
             is_done = True
 
-        guard = Guard(answers, Place())
+        guard = Guard(answers, Endpoint())
         answering = asyncio.ensure_future(guard(request.scope, request.receive, request.send))
         await answered.wait()
         request.leave()
@@ -103,15 +103,15 @@ def test_what_follows_an_answer_is_not_cancelled() -> None:
 
 
 @pytest.fixture
-def keeper(workspace: Workspace) -> Iterator[Keeper]:
+def keeper(workspace: Workspace) -> Iterator[CatalogThread]:
     workspace.skill("one")
-    with closing(Keeper(lambda: refreshed(workspace.root))) as made:
+    with closing(CatalogThread(lambda: refreshed(workspace.root))) as made:
         made.start()
         yield made
 
 
 @contextmanager
-def busy(keeper: Keeper) -> Iterator[None]:
+def busy(keeper: CatalogThread) -> Iterator[None]:
     """The catalogue answers somebody else all the while."""
     free = threading.Event()
     held = keeper._thread.submit(free.wait, ENOUGH)
@@ -123,9 +123,9 @@ def busy(keeper: Keeper) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def connected(keeper: Keeper, era: dict[str, str], body: bytes) -> AsyncIterator[Any]:
+async def connected(keeper: CatalogThread, era: dict[str, str], body: bytes) -> AsyncIterator[Any]:
     """A connection to a server, over which the head of a request for `body` has been sent."""
-    place, ready = Place(port=0), asyncio.Event()
+    place, ready = Endpoint(port=0), asyncio.Event()
     with place.bound() as bound:
         port = bound.getsockname()[1]
         server = make_server(keeper)
@@ -146,7 +146,7 @@ async def connected(keeper: Keeper, era: dict[str, str], body: bytes) -> AsyncIt
 
 @ERAS
 def test_a_question_of_a_client_that_has_left_is_never_asked(
-    keeper: Keeper, era: dict[str, str], caplog: pytest.LogCaptureFixture
+    keeper: CatalogThread, era: dict[str, str], caplog: pytest.LogCaptureFixture
 ) -> None:
     params = {"name": "skill_list", "arguments": {}, "_meta": META if era else {}}
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
@@ -185,7 +185,7 @@ def test_a_question_of_a_client_that_has_left_is_never_asked(
 
 @ERAS
 def test_a_client_that_leaves_before_it_has_asked_is_not_worth_a_word(
-    keeper: Keeper, era: dict[str, str], caplog: pytest.LogCaptureFixture
+    keeper: CatalogThread, era: dict[str, str], caplog: pytest.LogCaptureFixture
 ) -> None:
     async def main() -> None:
         async with connected(keeper, era, b"0123456789") as writer:

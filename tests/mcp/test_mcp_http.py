@@ -32,8 +32,8 @@ from mcp_served import (
     own_home,
 )
 from metier.errors import UsageError
+from metier.mcp.endpoint import Endpoint
 from metier.mcp.http import Guard
-from metier.mcp.place import Place
 
 TOKEN = "a-long-enough-token"
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
@@ -113,7 +113,11 @@ HOSTS = [
 def test_only_its_own_names_are_answered(
     server: HttpServer, host: str, status: int, path: str
 ) -> None:
-    assert post(server, {"Host": host}, path)[0] in (status, 400 if not host else status)
+    try:
+        found = post(server, {"Host": host}, path)[0]
+    except ConnectionResetError:  # closed before the body of a request that HTTP does not know
+        found = 400
+    assert found == status or (found == 400 and not host)
 
 
 ORIGINS = [
@@ -237,7 +241,7 @@ def test_a_request_that_is_given_up_at_the_end_is_told_so() -> None:
         sent.append(message)
 
     scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": [(b"host", b"localhost")]}
-    asyncio.run(Guard(given_up, Place())(scope, receive, send))
+    asyncio.run(Guard(given_up, Endpoint())(scope, receive, send))
     assert sent[0]["status"] == 503
 
 
@@ -264,19 +268,19 @@ def test_the_port_of_another_is_refused_in_one_line(server: HttpServer, tmp_path
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
 def test_beyond_this_machine_it_needs_a_token(host: str) -> None:
     with pytest.raises(UsageError, match="needs a token"):
-        Place(host).check()
-    Place(host, token=TOKEN).check()
+        Endpoint(host).check()
+    Endpoint(host, token=TOKEN).check()
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
 def test_on_this_machine_it_needs_none(host: str) -> None:
-    Place(host).check()
+    Endpoint(host).check()
 
 
 @pytest.mark.parametrize("token", ["ä", "a\nb", " a", "a "])
 def test_a_token_that_no_header_can_hold_is_refused(token: str) -> None:
     with pytest.raises(UsageError):
-        Place(token=token).check()
+        Endpoint(token=token).check()
 
 
 def test_another_name_can_be_allowed(workspace: Workspace) -> None:

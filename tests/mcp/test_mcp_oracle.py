@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +9,17 @@ import pytest
 
 from mcp_node import install_clients, problems_by_hosts
 from mcp_sep2640 import READ_OTHERWISE, SAME_TO_ALL
+from metier.catalog import Catalog
+from metier.config import Config
 from metier.errors import MetierError
-from metier.index.documents import list_documents
-from metier.index.skills import SkillRepository
-from metier.index.store import Store
-from metier.load import read_skills
+from metier.flow.boundary import open_boundary
 from metier.mcp.skills import skill_entry
 from metier.mcp.uris import MAIN_FILE, find_skill, skill_uri
-from metier.mcp.yaml12 import difference
 from metier.parse.frontmatter import read_matter
+from metier.parse.yaml12 import difference
 from soak import SOAK
 
-OTHERWISE = "hosts would read"
+OTHERWISE = "hosts read its front matter differently"
 PIECES = [
     *(
         '"',
@@ -103,20 +101,23 @@ def test_what_is_said_to_be_alike_is_read_alike_by_hosts(tmp_path: Path) -> None
 
 
 @pytest.fixture(scope="module")
-def store(corpus: Path) -> Iterator[Store]:
-    with closing(Store.in_memory()) as store:
-        SkillRepository(store, read_skills).load_skills_from_disk([corpus])
-        yield store
+def catalog(corpus: Path) -> Iterator[Catalog]:
+    boundary = open_boundary(corpus, Config(host_folders=False), "none")
+    with Catalog.in_memory(boundary) as catalog:
+        catalog.refresh()
+        yield catalog
 
 
 @pytest.mark.corpus
-def test_every_real_skill_has_an_entry_when_hosts_can_read_it(store: Store, tmp_path: Path) -> None:
+def test_every_real_skill_has_an_entry_when_hosts_can_read_it(
+    catalog: Catalog, tmp_path: Path
+) -> None:
     entries: list[tuple[str, Any]] = []
     refused: list[tuple[str, Any]] = []
-    for row in list_documents(store, "skill"):
+    for row in catalog.skills():
         text = Path(row.file).read_bytes().decode("utf-8-sig", errors="replace")
         try:
-            entries.append((text, skill_entry(store, row)["frontmatter"]))
+            entries.append((text, skill_entry(catalog, row)["frontmatter"]))
         except MetierError as error:
             if OTHERWISE in error.message:
                 refused.append((text, read(text)))
@@ -126,8 +127,8 @@ def test_every_real_skill_has_an_entry_when_hosts_can_read_it(store: Store, tmp_
 
 
 @pytest.mark.corpus
-def test_every_real_skill_is_found_by_its_address(store: Store) -> None:
-    rows = list_documents(store, "skill")
+def test_every_real_skill_is_found_by_its_address(catalog: Catalog) -> None:
+    rows = catalog.skills()
     assert len({skill_uri(row) for row in rows}) == len(rows) > 1_000
     for row in rows:
-        assert find_skill(store, skill_uri(row)) == (row, [MAIN_FILE])
+        assert find_skill(catalog, skill_uri(row)) == (row, [MAIN_FILE])

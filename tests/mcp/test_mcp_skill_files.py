@@ -25,7 +25,7 @@ from mcp_sep2640 import (
 )
 from mcp_served import asked, refreshed, server_over
 from metier.config import Mount
-from metier.mcp import links
+from metier.mcp import hard_links
 from metier.mcp.serve import serving
 
 
@@ -231,7 +231,7 @@ def test_a_skill_file_that_is_a_hard_link_leading_out_is_not_served(
     with pytest.raises(MCPError) as caught:
         sent(server, GetSkill(params=OfUri(uri=uri)))
     for error in (refused(server, uri), caught.value):
-        assert error.data["message"] == f"no resource has the address '{uri}'"
+        assert error.data["message"] == f"no resource '{uri}'"
 
     async def resources(client: Client) -> list[str]:
         return [str(one.uri) for one in (await client.list_resources()).resources]
@@ -263,17 +263,17 @@ def test_no_more_than_so_many_names_are_looked_at(
         workspace.write(f"docs/{number}.md", "x")
     link_outside(workspace, "out.txt")
     looked: list[str] = []
-    count = links._Tree._count
+    count = hard_links._Tree._count
 
     def counted(tree: Any, descriptor: int, folder: str, device: int) -> None:
         looked.append(folder)
         count(tree, descriptor, folder, device)
 
-    monkeypatch.setattr(links._Tree, "_count", counted)
+    monkeypatch.setattr(hard_links._Tree, "_count", counted)
     listed(server)
     assert len(looked) == len(set(looked))  # each folder once for a request
     everything = len(looked)
-    monkeypatch.setattr(links, "MOST_ENTRIES", 10)
+    monkeypatch.setattr(hard_links, "MOST_ENTRIES", 10)
     looked.clear()
     listed(server)
     assert 0 < len(looked) < everything

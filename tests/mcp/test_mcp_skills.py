@@ -160,7 +160,7 @@ def test_a_file_is_served_as_long_as_it_fits_into_one_message(
         error = refused(server, uri)
         assert error.data["code"] == "DOCUMENT_INVALID"
         assert f"{len(fits) + 1} bytes" in error.data["message"]
-        assert f"the {MOST_SENT} of one answer" in error.data["message"]
+        assert f"the {MOST_SENT} bytes of one answer" in error.data["message"]
         assert error.data["where"] == "skills/heavy/file"
         assert error.data["hint"]
         assert listed(server) == []

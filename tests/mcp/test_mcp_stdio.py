@@ -28,7 +28,7 @@ from mcp_served import (
     example,
     over_stdio,
 )
-from metier.mcp.pipe import OpenRequests
+from metier.mcp.stdio import OpenRequests
 
 HELLO = {
     "jsonrpc": "2.0",
@@ -158,14 +158,14 @@ def test_the_end_waits_for_each_request_until_it_is_answered_or_cancelled() -> N
         cancelled = {"method": "notifications/cancelled", "params": {"requestId": "2"}}
         seen = []
         steps: list[Callable[[], None]] = [
-            lambda: requests.asked(message(id='a"b', method="tools/list")),
-            lambda: requests.asked(message(id=2, method="tools/list")),
-            lambda: requests.asked(message(method="notifications/initialized")),
-            lambda: requests.told(written(id='a"b', result={})),
-            lambda: requests.asked(message(**cancelled)),
-            lambda: requests.asked(message(id=3, method="tools/list")),
-            lambda: requests.told(written(method="notifications/message", params={})),
-            lambda: requests.told(written(id=3, error={"code": 1, "message": "no"})),
+            lambda: requests.received(message(id='a"b', method="tools/list")),
+            lambda: requests.received(message(id=2, method="tools/list")),
+            lambda: requests.received(message(method="notifications/initialized")),
+            lambda: requests.written(written(id='a"b', result={})),
+            lambda: requests.received(message(**cancelled)),
+            lambda: requests.received(message(id=3, method="tools/list")),
+            lambda: requests.written(written(method="notifications/message", params={})),
+            lambda: requests.written(written(id=3, error={"code": 1, "message": "no"})),
         ]
         for happens in steps:
             happens()
@@ -190,11 +190,11 @@ def test_a_cancellation_of_what_nobody_asked_stops_nothing(
 def test_a_request_that_gets_no_answer_does_not_hold_the_end_forever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("metier.mcp.pipe.GRACE", 0.01)
+    monkeypatch.setattr("metier.mcp.stdio.GRACE", 0.01)
 
     async def talk() -> bool:
         requests = OpenRequests()
-        requests.asked(message(id=1, method="tools/list"))
+        requests.received(message(id=1, method="tools/list"))
         await requests.settled()
         return requests.none
 

@@ -19,7 +19,7 @@ from metier.cli.session import Session
 from metier.config import ProbeSetting
 from metier.mcp.answers import result, schema
 from metier.mcp.serve import serving
-from metier.mcp.tool import Memory
+from metier.mcp.tool import AnswerCache
 
 NAMES = ["skill_list", "capability_resolve", "capability_list", "context_inject"]
 RUNNING = ["run_start", "run_get"]
@@ -193,9 +193,9 @@ def test_a_policy_takes_numbers_as_numbers_and_as_texts(
     assert report["policy"]["min-total-score"] == kept
 
 
-def test_only_so_many_answers_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("metier.mcp.tool.MOST_REMEMBERED", 10_000)
-    memory = Memory()
+def test_only_so_many_answers_are_cached(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("metier.mcp.tool.MOST_CACHED", 10_000)
+    memory = AnswerCache()
     for number in range(100):
         memory.add(f"{number}", result({"text": "x" * 900}))
         assert len(memory.answers) <= 10
@@ -203,8 +203,8 @@ def test_only_so_many_answers_are_remembered(monkeypatch: pytest.MonkeyPatch) ->
 
 
 REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
-    ("no_such_tool", {}, "TOOL_NOT_FOUND", "no tool is called 'no_such_tool'"),
-    ("skill_lst", {}, "TOOL_NOT_FOUND", "no tool is called 'skill_lst'"),
+    ("no_such_tool", {}, "TOOL_NOT_FOUND", "no tool 'no_such_tool'"),
+    ("skill_lst", {}, "TOOL_NOT_FOUND", "no tool 'skill_lst'"),
     ("skill_list", {"limit": 0}, "TOOL_VALIDATION_ERROR", "limit"),
     ("skill_list", {"limit": 201}, "TOOL_VALIDATION_ERROR", "limit"),
     ("skill_list", {"limit": "5"}, "TOOL_VALIDATION_ERROR", "limit"),

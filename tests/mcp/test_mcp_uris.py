@@ -25,9 +25,9 @@ from mcp_sep2640 import (
 from mcp_served import asked, called, data_of, refreshed, server_over
 from metier.errors import NotFoundError
 from metier.index.documents import list_documents
-from metier.mcp.answers import refusal
+from metier.mcp.answers import protocol_error
 from metier.mcp.files import SkillFolder
-from metier.mcp.uris import LONGEST, address, find_skill, segments_of, skill_uri
+from metier.mcp.uris import LONGEST, find_skill, segments_of, skill_uri, uri_of
 from soak import examples
 
 ODD = [
@@ -47,7 +47,7 @@ ODD = [
     "\x7f",
     "\t",
 ]
-"""Texts that mean something in an address, or that cannot be seen."""
+"""Texts that mean something in an uri_of, or that cannot be seen."""
 SEGMENTS = st.one_of(st.sampled_from(["", *ODD]), st.text(max_size=8))
 NAMES = st.one_of(st.sampled_from(ODD), st.text(st.characters(codec="utf-8"), max_size=8))
 FOLDERS = st.one_of(
@@ -62,17 +62,17 @@ FOLDERS = st.one_of(
 
 @given(st.lists(SEGMENTS, min_size=1, max_size=5))
 def test_what_was_made_an_address_is_found_in_it_again(segments: list[str]) -> None:
-    assert segments_of(address(segments)) == segments
+    assert segments_of(uri_of(segments)) == segments
 
 
 @given(st.lists(SEGMENTS, min_size=1, max_size=3), st.lists(SEGMENTS, min_size=1, max_size=3))
 def test_different_places_have_different_addresses(one: list[str], other: list[str]) -> None:
-    assert (address(one) == address(other)) == (one == other)
+    assert (uri_of(one) == uri_of(other)) == (one == other)
 
 
 @given(st.lists(SEGMENTS, min_size=1, max_size=5))
 def test_an_address_holds_only_what_every_client_leaves_as_it_is(segments: list[str]) -> None:
-    uri = address(segments)
+    uri = uri_of(segments)
     assert uri.isascii()
     assert uri.isprintable()
     assert not set(uri) & set(" #?\\")
@@ -106,7 +106,7 @@ def test_whatever_skills_there_are_each_has_an_address_of_its_own(
             addresses = {skill_uri(row): row for row in rows}
             assert len(addresses) == len(rows)
             for uri, row in addresses.items():
-                owner, way = find_skill(catalog.store, uri)
+                owner, way = find_skill(catalog, uri)
                 assert (owner, way) == (row, ["SKILL.md"])
                 assert SkillFolder.of(owner).read(way) == Path(row.file).read_bytes()
 
@@ -175,7 +175,7 @@ def test_a_skill_with_a_file_whose_address_is_anothers_has_no_entry(crossed: Wor
         entries = listed(server)
         assert [one["frontmatter"]["name"] for one in entries] == ["sub", "z"]
         error = refused_entry(server, "skill://odd/y/SKILL.md")
-        assert "the address of its 'sub/note.md' belongs to another skill" in error
+        assert "the URI of 'sub/note.md' belongs to another skill" in error
         digests: dict[str, str] = {}
         for entry in entries:
             for file in entry["resources"]:
@@ -223,12 +223,12 @@ def test_half_of_a_surrogate_pair_is_refused_in_words_that_can_be_sent() -> None
     uri = "skill://skills/\ud800"
     with pytest.raises(NotFoundError) as caught:
         segments_of(uri)
-    error = refusal(caught.value, uri=uri)
+    error = protocol_error(caught.value, uri=uri)
     assert error.code == INVALID_PARAMS
     assert error.data == {
         "uri": "skill://skills/?",
         "code": "NOT_FOUND",
-        "message": "no resource has the address 'skill://skills/?'",
+        "message": "no resource 'skill://skills/?'",
         "where": "",
-        "hint": "resources/list names those there are",
+        "hint": "see resources/list",
     }

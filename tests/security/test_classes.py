@@ -39,7 +39,7 @@ def test_each_entry_of_a_table_is_a_power_of_its_own() -> None:
     assert found == ["tools.allow", "tools.x", "capabilities.maxTokens"]
 
 
-class Place:
+class Endpoint:
     """A workspace and a home, with settings in both."""
 
     def __init__(self, folder: Path) -> None:
@@ -59,8 +59,8 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path)
+def place(tmp_path: Path) -> Endpoint:
+    return Endpoint(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def place(tmp_path: Path) -> Place:
     ],
 )
 def test_of_two_values_the_stricter_one_holds_for_the_untrusted(
-    users: str, own: str, field: str, wanted: object, place: Place
+    users: str, own: str, field: str, wanted: object, place: Endpoint
 ) -> None:
     place.user(f"[capabilities]\n{users}\n")
     place.own(f"[capabilities]\n{own}\n")
@@ -96,7 +96,7 @@ def test_of_two_values_the_stricter_one_holds_for_the_untrusted(
     [("20", "5", 20), ("20", "30", 30), ("", "5", 10), ("", "11.5", 11.5)],
 )
 def test_an_untrusted_workspace_can_only_raise_the_cut_of_abilities(
-    users: str, own: str, wanted: float, place: Place
+    users: str, own: str, wanted: float, place: Endpoint
 ) -> None:
     place.user(f"[abilities]\nminSignal = {users}\n" if users else "")
     place.own(f"[abilities]\nminSignal = {own}\n")
@@ -105,7 +105,7 @@ def test_an_untrusted_workspace_can_only_raise_the_cut_of_abilities(
     assert place.load().ignored == ()
 
 
-def test_no_power_of_an_untrusted_workspace_reaches_the_settings(place: Place) -> None:
+def test_no_power_of_an_untrusted_workspace_reaches_the_settings(place: Endpoint) -> None:
     place.own(
         'host-folders = false\ntokenizer = "x"\ndisabled = ["mine"]\n'
         'mounts = [{ path = "/srv" }]\n[folders]\nagents = ["a", "/srv", "../up", "~/x"]\n'
@@ -125,7 +125,7 @@ def test_no_power_of_an_untrusted_workspace_reaches_the_settings(place: Place) -
     }  # fmt: skip
 
 
-def test_trusted_settings_count_as_they_are(place: Place) -> None:
+def test_trusted_settings_count_as_they_are(place: Endpoint) -> None:
     place.user('[capabilities]\nmode = "monitor"\n[tools.mine]\nargv = ["m"]\n')
     place.own('host-folders = false\n[capabilities]\nmode = "on"\n[tools.x]\nargv = ["x"]\n')
     config = place.load(is_trusted=True)
@@ -137,7 +137,7 @@ def test_trusted_settings_count_as_they_are(place: Place) -> None:
 
 @pytest.mark.parametrize("setting", ['[state]\nfolder = "/x"', 'safe-directories = ["/"]'])
 def test_settings_for_the_user_alone_are_an_error_in_a_workspace(
-    setting: str, place: Place
+    setting: str, place: Endpoint
 ) -> None:
     place.user(f"{setting}\n")
     place.load()
@@ -146,7 +146,7 @@ def test_settings_for_the_user_alone_are_an_error_in_a_workspace(
         place.load(is_trusted=True)
 
 
-def test_folders_of_the_users_own_are_read_in_every_workspace(place: Place) -> None:
+def test_folders_of_the_users_own_are_read_in_every_workspace(place: Endpoint) -> None:
     place.user('[folders]\nabilities = ["~/abilities", "more"]\ncards = ["/srv/cards"]\n')
     place.own('[folders]\nabilities = ["here"]\n')
     config = place.load()

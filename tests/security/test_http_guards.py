@@ -16,11 +16,11 @@ from starlette.responses import PlainTextResponse
 from conftest import Workspace
 from mcp_served import ENOUGH, METIER, environment, over_http, server_over
 from metier.errors import UsageError
+from metier.mcp.endpoint import Endpoint, read_token
 from metier.mcp.http import Guard, serve_http
-from metier.mcp.patience import LIMITS, Limits
-from metier.mcp.place import Place, read_token
+from metier.mcp.slow_clients import LIMITS, Limits
 
-HERE = Place()
+HERE = Endpoint()
 PORT = HERE.port
 TOKEN = "a-long-enough-token"
 
@@ -29,7 +29,7 @@ TOKEN = "a-long-enough-token"
 
 def status(
     headers: list[tuple[str, str]],
-    place: Place = HERE,
+    place: Endpoint = HERE,
     path: str = "/health",
 ) -> int:
     """What a request with exactly these headers is answered by the guard."""
@@ -139,7 +139,7 @@ def test_there_is_at_most_one_origin() -> None:
     ],
 )
 def test_a_name_that_was_allowed_counts_exactly(name: str, host: str, expected: int) -> None:
-    place = Place(names=[name])
+    place = Endpoint(names=[name])
     place.check()
     assert status([("host", host)], place) == expected
     assert status([("host", "localhost"), ("origin", f"https://{host}")], place) == (
@@ -150,11 +150,11 @@ def test_a_name_that_was_allowed_counts_exactly(name: str, host: str, expected: 
 @pytest.mark.parametrize("name", ["", "*", "*.example", "http://a", "a/b", "a:b", "a@b", "a:", "ü"])
 def test_what_is_no_name_cannot_be_allowed(name: str) -> None:
     with pytest.raises(UsageError, match="is not the name of a host"):
-        Place(names=[name]).check()
+        Endpoint(names=[name]).check()
 
 
 def test_a_host_that_holds_a_path_does_not_spare_the_token() -> None:
-    place = Place(token=TOKEN)
+    place = Endpoint(token=TOKEN)
     assert status([("host", f"localhost:{PORT}/health?")], place, "/mcp") == 421
     assert status([("host", "localhost")], place, "/mcp") == 401
 
@@ -200,7 +200,7 @@ class Listening:
 
 @asynccontextmanager
 async def listening(server: Server[Any], limits: Limits) -> AsyncIterator[Listening]:
-    place, ready = Place(port=0), asyncio.Event()
+    place, ready = Endpoint(port=0), asyncio.Event()
     with place.bound() as bound:
         port = bound.getsockname()[1]
         serving = asyncio.ensure_future(
@@ -327,10 +327,10 @@ def test_the_limits_are_seconds_not_minutes() -> None:
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1"])
 def test_on_this_machine_too_running_agents_needs_a_token(host: str) -> None:
     with pytest.raises(UsageError, match="needs a token") as caught:
-        Place(host).check(allow_run=True)
+        Endpoint(host).check(allow_run=True)
     assert "METIER_MCP_TOKEN" in caught.value.hint
-    Place(host, token=TOKEN).check(allow_run=True)
-    Place(host).check()
+    Endpoint(host, token=TOKEN).check(allow_run=True)
+    Endpoint(host).check()
 
 
 def token_file(folder: Path, raw: bytes, mode: int = 0o600) -> str:
@@ -371,7 +371,7 @@ def test_a_token_file_is_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("raw", [b"two\nlines\n", b"\xff", b" a"])
 def test_what_no_header_can_hold_is_no_token(tmp_path: Path, raw: bytes) -> None:
     with pytest.raises(UsageError):
-        Place(token=read_token(token_file(tmp_path, raw))).check()
+        Endpoint(token=read_token(token_file(tmp_path, raw))).check()
 
 
 def test_a_token_on_the_command_line_is_not_repeated(tmp_path: Path) -> None:

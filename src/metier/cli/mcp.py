@@ -21,7 +21,7 @@ from metier.hosts.hooks import Scope
 from metier.hosts.servers import HOSTS
 from metier.install.changes import apply
 from metier.install.servers import plan_install, plan_uninstall
-from metier.mcp.place import PORT, TOKEN_HINT, Place, read_token
+from metier.mcp.endpoint import PORT, TOKEN_HINT, Endpoint, read_token
 from metier.storage.verdict import stamp_of
 
 _FOR_HTTP = {
@@ -177,7 +177,7 @@ def _serve(
         session.note(f"serving {url}")
 
     token = read_token(token_file) if token_file else os.environ.get("METIER_MCP_TOKEN", "")
-    place = Place(address, port, token, names)
+    place = Endpoint(address, port, token, names)
     run_http(fresh, place, ready, allow_run=allow_run, stamp=stamp)
     session.note("stopped")
     return 0

@@ -224,3 +224,14 @@ def no_such_document(store: Store, kind: Kind, wanted: str, workspace: str) -> N
         where=workspace,
         hint=f"did you mean '{near}'?" if near else f"metier list {PLURAL[kind]}",
     )
+
+
+def skills_called(store: Store, name: str) -> list[Row]:
+    """The active skills with that name, with or without the name of a plugin before it."""
+    return select_rows(
+        store,
+        "kind = 'skill' AND +state = 'active'"  # the plus sign: look the handle up
+        " AND handle IN (SELECT ? UNION SELECT plugin || ':' || ? FROM document"
+        " WHERE plugin != '')",
+        [name, name],
+    )

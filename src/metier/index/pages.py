@@ -1,22 +1,11 @@
 """Documents, one page at a time."""
 
 from bisect import bisect_right
-from typing import NamedTuple
 
 from metier.index.documents import SEARCHED, filtered, select_rows
 from metier.index.store import Store
 from metier.values.files import Kind
-from metier.values.rows import Row
-
-
-class Page(NamedTuple):
-    """Some active documents, by handle."""
-
-    rows: list[Row]
-    total: int
-    """The number of documents on all pages."""
-    last: str
-    """Where the next page starts; empty on the last one."""
+from metier.values.rows import Page
 
 
 def page_of_documents(

@@ -1,5 +1,7 @@
-"""What goes over the wire: results, errors as results, and errors of the protocol."""
+"""What goes over the wire: results, cursors, errors of tools and of the protocol."""
 
+import base64
+import binascii
 import json
 import logging
 from importlib import resources
@@ -9,12 +11,10 @@ from mcp import MCPError
 from mcp.types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, TextContent
 from pydantic_core import to_json
 
-from metier.errors import MetierError
+from metier.errors import MetierError, UsageError
 
 log = logging.getLogger("metier.mcp")
-_INTERNAL = MetierError(
-    "the server could not do that", code="INTERNAL", hint="its standard error says more"
-)
+_INTERNAL = MetierError("the server failed", code="INTERNAL", hint="see its standard error")
 
 
 def schema(name: str) -> dict[str, Any]:
@@ -30,34 +30,55 @@ def result(data: dict[str, Any]) -> CallToolResult:
     return CallToolResult(content=[TextContent(text=text)], structured_content=data)
 
 
-def failure(error: Exception) -> CallToolResult:
-    """An error as a tool's answer. What nobody expected is told on standard error only."""
-    text = json.dumps({"error": described(error)}, ensure_ascii=False)
+def tool_error(error: Exception) -> CallToolResult:
+    """An error as a tool's answer. Unexpected errors go to standard error only."""
+    text = json.dumps({"error": error_details(error)}, ensure_ascii=False)
     return CallToolResult(content=[TextContent(text=text)], is_error=True)
 
 
-def refusal(error: Exception, **about: str) -> MCPError:
-    """An error as the protocol has it, for what is no tool."""
-    told = described(error)
-    code = INTERNAL_ERROR if told["code"] == "INTERNAL" else INVALID_PARAMS
-    asked = {key: sendable(text) for key, text in about.items()}
-    return MCPError(code, told["message"], {**asked, **told})
+def protocol_error(error: Exception, **about: str) -> MCPError:
+    """An error as a protocol error, for everything but tools."""
+    details = error_details(error)
+    code = INTERNAL_ERROR if details["code"] == "INTERNAL" else INVALID_PARAMS
+    request = {key: sendable(text) for key, text in about.items()}
+    return MCPError(code, details["message"], {**request, **details})
 
 
-def described(error: Exception) -> dict[str, str]:
-    """Code, message, place and hint; nothing of the inside of the program."""
+def error_details(error: Exception) -> dict[str, str]:
+    """Code, message, location and hint; no internals."""
     if not isinstance(error, MetierError):
         log.error("unexpected error", exc_info=error)
         error = _INTERNAL
-    told = {
+    details = {
         "code": error.code,
         "message": " ".join(error.message.split()),
         "where": error.where,
         "hint": error.hint,
     }
-    return {key: sendable(text) for key, text in told.items()}
+    return {key: sendable(text) for key, text in details.items()}
 
 
 def sendable(text: str) -> str:
-    """`text` without halves of surrogate pairs, which no JSON on the wire may hold."""
+    """`text` without lone surrogates, which JSON cannot carry."""
     return text.encode(errors="replace").decode()
+
+
+def cursor_after(handle: str) -> str:
+    """The cursor of the page after `handle`; empty for none."""
+    return base64.urlsafe_b64encode(handle.encode()).decode().rstrip("=")
+
+
+def handle_of(cursor: str) -> str:
+    """The handle in a cursor. Raises `UsageError` for an invalid one."""
+    try:
+        raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
+        handle = raw.decode()
+    except (binascii.Error, ValueError):
+        handle = ""
+    if cursor and cursor_after(handle) != cursor:
+        raise UsageError(
+            "the cursor is not from this server",
+            code="TOOL_VALIDATION_ERROR",
+            hint="omit it to start with the first page",
+        )
+    return handle

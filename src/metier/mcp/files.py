@@ -1,9 +1,8 @@
-"""The files of one skill: which there are, and their bytes. Nothing outside its folder.
+"""The files of one skill: their names and bytes, and nothing outside its folder.
 
-A name that begins with a dot, or that no walk enters, is no part of a skill. A link counts when
-it leads to a file of the same skill, a hard link when all names of the file are in the tree of
-the skill's owner. A skill in the root of the workspace has only the folders that the format knows:
-the rest of the workspace is not its own.
+Hidden files and folders that no walk enters are not part of a skill. A symlink counts if it leads
+to a file of the same skill, a hard link if all names of the file are in the same tree. A skill in
+the root of the workspace has only the folders that the skill format names.
 """
 
 import os
@@ -15,16 +14,16 @@ from pydantic_core import to_json
 
 from metier.core.paths import is_inside
 from metier.errors import InvalidDocumentError, NotFoundError
-from metier.mcp.links import Owners
-from metier.mcp.uris import MAIN_FILE, address, skill_root, skill_uri, unknown
+from metier.mcp.hard_links import Owners
+from metier.mcp.uris import MAIN_FILE, skill_root, skill_uri, unknown, uri_of
 from metier.values.files import NOT_ENTERED, SKILL_NAMES
 from metier.values.rows import Row
 
 MOST_FILES = 512
 MOST_BYTES = 16 * 1024 * 1024
-"""Of all files of one skill: what every host takes (SEP-2640)."""
+"""All files of one skill together: what every host accepts (SEP-2640)."""
 MOST_SENT = 8 * 1024 * 1024
-"""Of one file in a message: some clients end the connection at 10 MiB."""
+"""One file in a message: some clients disconnect at 10 MiB."""
 _LONGEST_ESCAPE = 6
 _OF_THE_FORMAT = frozenset({"scripts", "references", "assets"})
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
@@ -32,23 +31,23 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 class SkillFolder(NamedTuple):
-    """Where the files of a skill lie."""
+    """A skill and its folder."""
 
     row: Row
     folder: str
     main: str
-    """The name of the file that the catalogue knows."""
+    """The name of its `SKILL.md`, as it is spelled."""
     owners: Owners
-    """Of those who ask, one for a request: a tree is then walked once."""
+    """Shared by a request, so that each tree is walked once."""
 
     @classmethod
     def of(cls, row: Row, owners: Owners | None = None) -> "SkillFolder":
-        """Without `owners` the skill's folder is all that its owner has."""
+        """Without `owners` the skill's folder is a tree of its own."""
         folder, main = os.path.split(row.file)
         return cls(row, folder, main, owners or Owners())
 
     def leads_out(self) -> bool:
-        """Whether its `SKILL.md` is a hard link out of its owner's tree."""
+        """Whether its `SKILL.md` is a hard link to a file elsewhere."""
         try:
             info = os.lstat(os.path.join(self.folder, self.main))
         except OSError:
@@ -75,38 +74,38 @@ class SkillFolder(NamedTuple):
         with os.scandir(folder) as entries:
             inside = sorted(entries, key=lambda entry: entry.name)
         for entry in inside:
-            way = above + entry.name
-            if not self._is_own(way.split("/")):
+            parts = above + entry.name
+            if not self._is_own(parts.split("/")):
                 continue
             if entry.is_dir(follow_symlinks=False):
-                yield from self._walk(entry.path, f"{way}/")
-            elif self._target(way) is not None:
-                yield way
+                yield from self._walk(entry.path, f"{parts}/")
+            elif self._target(parts) is not None:
+                yield parts
 
-    def _is_own(self, way: Sequence[str]) -> bool:
-        """Whether a way through folders may lead to a file of the skill."""
-        if not all(map(_is_entered, way)) or (way[-1] in SKILL_NAMES and len(way) == 1):
+    def _is_own(self, parts: Sequence[str]) -> bool:
+        """Whether a relative path may name a file of the skill."""
+        if not all(map(_is_entered, parts)) or (parts[-1] in SKILL_NAMES and len(parts) == 1):
             return False
-        return "/" in self.row.path or way[0] in _OF_THE_FORMAT
+        return "/" in self.row.path or parts[0] in _OF_THE_FORMAT
 
-    def place(self, way: Sequence[str]) -> str | None:
-        """Where the file lies that a way leads to; None when it is not the skill's."""
-        target = self._way_to(way)
+    def path(self, parts: Sequence[str]) -> str | None:
+        """The absolute path of a file; None if it is not the skill's."""
+        target = self._resolve(parts)
         return None if target is None else os.path.join(self.folder, *target)
 
-    def _way_to(self, way: Sequence[str]) -> list[str] | None:
-        if list(way) == [MAIN_FILE]:
+    def _resolve(self, parts: Sequence[str]) -> list[str] | None:
+        if list(parts) == [MAIN_FILE]:
             return [self.main]
-        is_own = self._has_more() and way and self._is_own(way)
-        return self._target("/".join(way)) if is_own else None
+        is_own = self._has_more() and parts and self._is_own(parts)
+        return self._target("/".join(parts)) if is_own else None
 
     def _has_more(self) -> bool:
-        """Whether it has files besides; where a link leads to, what lies there is not its own."""
+        """Whether it has other files; a skill that is a link to a file has none."""
         return self.main in SKILL_NAMES
 
-    def _target(self, way: str) -> list[str] | None:
-        """The way to the regular file that a name stands for; None when it is not the skill's."""
-        path = os.path.join(self.folder, way)
+    def _target(self, parts: str) -> list[str] | None:
+        """The resolved relative path of a regular file; None if it is not the skill's."""
+        path = os.path.join(self.folder, parts)
         try:
             real = os.path.realpath(path, strict=True)
             info = os.stat(real)
@@ -117,20 +116,20 @@ class SkillFolder(NamedTuple):
         if not self.owners.hold(info, self.folder):
             return None
         target = os.path.relpath(real, self.folder).split(os.sep)
-        if target == way.split("/"):
+        if target == parts.split("/"):
             return target
         is_linked_file = os.path.islink(path) and os.path.dirname(path) == os.path.realpath(
             os.path.dirname(path)
         )
         return target if is_linked_file and self._is_own(target) else None
 
-    def read(self, way: Sequence[str]) -> bytes:
+    def read(self, parts: Sequence[str]) -> bytes:
         """The bytes of one file. Raises `NotFoundError`, or `InvalidDocumentError` by its size."""
-        target = self._way_to(way)
-        nowhere = unknown(address([*skill_root(self.row), *way]))
+        target = self._resolve(parts)
+        nowhere = unknown(uri_of([*skill_root(self.row), *parts]))
         if target is None:
             raise nowhere
-        where = f"{self.row.path.rpartition('/')[0] or '.'}/{'/'.join(way)}"
+        where = f"{self.row.path.rpartition('/')[0] or '.'}/{'/'.join(parts)}"
         try:
             with _opened(self.folder, target) as file:
                 info = os.fstat(file.fileno())
@@ -143,8 +142,8 @@ class SkillFolder(NamedTuple):
             ) from None
         if not _fits(raw):
             raise InvalidDocumentError(
-                f"the file has {max(info.st_size, len(raw))} bytes, and encoded more than the"
-                f" {MOST_SENT} of one answer",
+                f"the file has {max(info.st_size, len(raw))} bytes; encoded, that is more than the"
+                f" {MOST_SENT} bytes of one answer",
                 where=where,
                 hint="open it in the workspace, or split it",
             )
@@ -152,13 +151,13 @@ class SkillFolder(NamedTuple):
 
 
 def _is_entered(name: str) -> bool:
-    """Whether files and folders of that name are a part of skills."""
+    """Whether a file or folder of that name is part of a skill."""
     is_name = name != "" and "/" not in name and name.isprintable()
     return is_name and not name.startswith(".") and name not in NOT_ENTERED
 
 
 def _fits(raw: bytes) -> bool:
-    """Whether a file can be sent in one message: as text where it is such, else as base64."""
+    """Whether a file fits into one message, as text or as base64."""
     if len(raw) * _LONGEST_ESCAPE <= MOST_SENT:
         return True
     try:
@@ -167,20 +166,20 @@ def _fits(raw: bytes) -> bool:
         return (len(raw) + 2) // 3 * 4 <= MOST_SENT
 
 
-def _opened(folder: str, way: Sequence[str]) -> BinaryIO:
-    """The regular file at the end of a way on which nothing is a link."""
+def _opened(folder: str, parts: Sequence[str]) -> BinaryIO:
+    """Open a regular file by a path without links."""
     at = os.open(folder, _FOLDER)
     try:
-        for name in way[:-1]:
+        for name in parts[:-1]:
             inner = os.open(name, _FOLDER, dir_fd=at)
             os.close(at)
             at = inner
-        descriptor = os.open(way[-1], _FILE, dir_fd=at)
+        descriptor = os.open(parts[-1], _FILE, dir_fd=at)
     finally:
         os.close(at)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(None, "it is no regular file")
+        raise OSError(None, "not a regular file")
     return os.fdopen(descriptor, "rb")
 
 
@@ -188,5 +187,5 @@ def _too_large(row: Row, why: str) -> InvalidDocumentError:
     return InvalidDocumentError(
         f"skill '{row.name}' is not served: {why}",
         where=row.path,
-        hint="move what is not part of the skill out of its folder",
+        hint="move other files out of its folder",
     )

@@ -1,4 +1,4 @@
-"""The server over HTTP: who may ask, whether it is well, and an orderly end."""
+"""The HTTP server: access checks, health check, graceful shutdown."""
 
 import asyncio
 import hmac
@@ -18,42 +18,44 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from metier import __version__
-from metier.mcp.patience import LIMITS, Limits, impatient
-from metier.mcp.place import Place
+from metier.mcp.endpoint import Endpoint
+from metier.mcp.slow_clients import LIMITS, Limits, with_limits
 
 PATH = "/mcp"
 HEALTH = "/health"
-_LONGEST_END = 5
-"""Seconds that answers under way are waited for."""
+_SHUTDOWN_SECONDS = 5
+"""Seconds to wait for running requests at shutdown."""
 
 
 class Guard:
-    """Lets only those through who may ask: Host (421), Origin (403), token (401), POST (405)."""
+    """Rejects requests by Host (421), Origin (403), token (401) and method (405)."""
 
-    def __init__(self, app: ASGIApp, place: Place) -> None:
+    def __init__(self, app: ASGIApp, endpoint: Endpoint) -> None:
         self._app = app
-        self._hosts = place.hosts()
-        self._origins = {f"{way}://{host}" for way in ("http", "https") for host in self._hosts}
-        self._token = place.token.encode()
+        self._hosts = endpoint.hosts()
+        self._origins = {
+            f"{scheme}://{host}" for scheme in ("http", "https") for host in self._hosts
+        }
+        self._token = endpoint.token.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            refused = self._refused(Request(scope))
-            if refused is not None:
-                await refused(scope, receive, send)
+            rejection = self._rejection(Request(scope))
+            if rejection is not None:
+                await rejection(scope, receive, send)
                 return
-        await _orderly(self._app, scope, receive, send)
+        await _answer_at_shutdown(self._app, scope, receive, send)
 
-    def _refused(self, request: Request) -> Response | None:
+    def _rejection(self, request: Request) -> Response | None:
         hosts, origins = request.headers.getlist("host"), request.headers.getlist("origin")
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
-            return PlainTextResponse("Host is not a name of this server", 421)
+            return PlainTextResponse("Host is not this server", 421)
         if origins and (len(origins) > 1 or origins[0].lower() not in self._origins):
             return PlainTextResponse("Origin is not this server", 403)
-        path = request.scope["path"]  # not that of request.url, which is made from the Host
+        path = request.scope["path"]  # request.url is built from the Host header
         if request.method == "GET" and path == PATH:
-            # a client may listen for what a server says by itself: this one says nothing
-            return PlainTextResponse("ask with POST", 405, {"Allow": "POST"})
+            # this server sends nothing on its own
+            return PlainTextResponse("use POST", 405, {"Allow": "POST"})
         if not self._token or path == HEALTH:
             return None
         scheme, _, shown = request.headers.get("authorization", "").partition(" ")
@@ -61,11 +63,11 @@ class Guard:
         if scheme.lower() == "bearer" and is_same:
             return None
         headers = {"WWW-Authenticate": "Bearer"}
-        return PlainTextResponse("a valid bearer token is needed", 401, headers)
+        return PlainTextResponse("a valid bearer token is required", 401, headers)
 
 
-async def _orderly(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-    """Have `app` answer. A request that is given up at the end of the server is told so."""
+async def _answer_at_shutdown(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+    """Call `app`; a request that shutdown cancels gets a 503."""
     has_begun = False
 
     async def sent(message: Message) -> None:
@@ -78,11 +80,11 @@ async def _orderly(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> 
     except asyncio.CancelledError:
         if scope["type"] != "http" or has_begun:
             raise
-        await PlainTextResponse("the server is ending", 503)(scope, receive, send)
+        await PlainTextResponse("the server is shutting down", 503)(scope, receive, send)
 
 
 async def _while_connected(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-    """Have `app` answer, and cancel it when the client disconnects before that."""
+    """Call `app`, and cancel it when the client disconnects first."""
     listeners: list[asyncio.Task[None]] = []
     is_answered = False
 
@@ -94,7 +96,7 @@ async def _while_connected(app: ASGIApp, scope: Scope, receive: Receive, send: S
 
     async def received() -> Message:
         if listeners:
-            await asyncio.wait(listeners)  # only the end of the connection can follow the body
+            await asyncio.wait(listeners)  # only a disconnect can follow the body
             return {"type": "http.disconnect"}
         message = await receive()
         if message["type"] == "http.disconnect":
@@ -120,7 +122,7 @@ async def _while_connected(app: ASGIApp, scope: Scope, receive: Receive, send: S
                 one.cancel()
 
 
-def app(server: Server[Any], place: Place) -> ASGIApp:
+def app(server: Server[Any], endpoint: Endpoint) -> ASGIApp:
     """The whole server as an ASGI application."""
 
     async def health(_: Request) -> Response:
@@ -133,11 +135,11 @@ def app(server: Server[Any], place: Place) -> ASGIApp:
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         custom_starlette_routes=[Route(HEALTH, health)],
     )
-    return Guard(inner, place)
+    return Guard(inner, endpoint)
 
 
 class _Listener(uvicorn.Server):
-    """Leaves signals to whoever runs it."""
+    """Leaves signals to its caller."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -146,25 +148,25 @@ class _Listener(uvicorn.Server):
 
 async def serve_http(
     server: Server[Any],
-    place: Place,
+    endpoint: Endpoint,
     bound: socket.socket,
     ready: Callable[[str], None],
     *,
     limits: Limits = LIMITS,
 ) -> None:
-    """Answer on `bound` until SIGINT or SIGTERM; what is under way then is answered first.
+    """Serve on `bound` until SIGINT or SIGTERM, then finish running requests.
 
-    `ready` is told the address. Requests that are not whole within `limits` are given up.
+    Calls `ready` with the URL. Requests that are incomplete after `limits` are closed.
     """
-    place = place._replace(port=bound.getsockname()[1])
+    endpoint = endpoint._replace(port=bound.getsockname()[1])
     config = uvicorn.Config(
-        app(server, place),
-        http=impatient(limits),
+        app(server, endpoint),
+        http=with_limits(limits),
         ws="none",
         log_config=None,
         access_log=False,
         lifespan="on",
-        timeout_graceful_shutdown=_LONGEST_END,
+        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
     )
     listener = _Listener(config)
 
@@ -174,8 +176,8 @@ async def serve_http(
     loop = asyncio.get_running_loop()
     for one in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(one, stop)
-    host = f"[{place.host}]" if ":" in place.host else place.host
-    ready(f"http://{host}:{place.port}{PATH}")
+    host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
+    ready(f"http://{host}:{endpoint.port}{PATH}")
     try:
         await listener.serve(sockets=[bound])
     finally:

@@ -1,4 +1,4 @@
-"""Prompts: one for each agent, with what its profile hands over for a task."""
+"""Prompts: one for each agent, with the context that its task needs."""
 
 from mcp.types import (
     GetPromptRequestParams,
@@ -14,37 +14,36 @@ from mcp.types import (
 from metier.catalog import Catalog
 from metier.core.nearest import nearest
 from metier.errors import MetierError, NotFoundError, UsageError
-from metier.index.agents import stored_agents
-from metier.mcp.answers import refusal
-from metier.mcp.keeper import Keeper
+from metier.mcp.answers import protocol_error
+from metier.mcp.catalog_thread import CatalogThread
 from metier.mcp.tool import Context
 from metier.values.agents import AgentProfile
 
-TASK = PromptArgument(name="task", description="What is to be done.", required=True)
+TASK = PromptArgument(name="task", description="What to do.", required=True)
 
 
 class Prompts:
     """The prompts of one catalogue."""
 
-    def __init__(self, keeper: Keeper) -> None:
-        self._keeper = keeper
+    def __init__(self, catalog: CatalogThread) -> None:
+        self._catalog = catalog
 
     async def list(self, _: Context, _params: PaginatedRequestParams | None) -> ListPromptsResult:
         try:
-            return ListPromptsResult(prompts=await self._keeper.ask(_prompts))
+            return ListPromptsResult(prompts=await self._catalog.ask(_prompts))
         except Exception as error:
-            raise refusal(error) from None
+            raise protocol_error(error) from None
 
     async def get(self, _: Context, params: GetPromptRequestParams) -> GetPromptResult:
         task = (params.arguments or {}).get("task", "")
         try:
-            return await self._keeper.ask(lambda catalog: _prompt(catalog, params.name, task))
+            return await self._catalog.ask(lambda catalog: _prompt(catalog, params.name, task))
         except Exception as error:
-            raise refusal(error, name=params.name) from None
+            raise protocol_error(error, name=params.name) from None
 
 
 def _enabled(catalog: Catalog) -> list[AgentProfile]:
-    return [one for one in stored_agents(catalog.store) if one.enabled]
+    return [one for one in catalog.agents() if one.enabled]
 
 
 def _prompts(catalog: Catalog) -> list[Prompt]:
@@ -60,12 +59,12 @@ def _prompts(catalog: Catalog) -> list[Prompt]:
 
 
 def _prompt(catalog: Catalog, name: str, task: str) -> GetPromptResult:
-    """What the agent is told: its abilities and cards for the task, its own words, the task."""
+    """Abilities and cards for the task, the system prompt, and the task."""
     profiles = {one.agent_id: one for one in _enabled(catalog)}
     if name not in profiles:
         near = nearest(name, profiles)
-        hint = f"did you mean '{near}'?" if near else "prompts/list names those there are"
-        raise NotFoundError(f"no agent is called '{name[:200]}'", hint=hint)
+        hint = f"did you mean '{near}'?" if near else "see prompts/list"
+        raise NotFoundError(f"no agent '{name[:200]}'", hint=hint)
     if not task.strip():
         raise UsageError("the task is empty", hint="give the argument 'task'")
     profile = profiles[name]
@@ -75,17 +74,17 @@ def _prompt(catalog: Catalog, name: str, task: str) -> GetPromptResult:
         first = errors[0]
         raise MetierError(first.message, code=first.code, where=first.path, hint=first.hint)
     parts = [part for part in (injection.text, profile.system_prompt) if part]
-    told = [_said("\n\n".join(parts))] if parts else []
-    return GetPromptResult(description=profile.description, messages=[*told, _said(task)])
+    context = [_message("\n\n".join(parts))] if parts else []
+    return GetPromptResult(description=profile.description, messages=[*context, _message(task)])
 
 
 def _is_untrusted(catalog: Catalog, profile: AgentProfile) -> bool:
-    """Whether the agent itself is an untrusted workspace's: then it was asked for by its name.
+    """Whether the agent comes from an untrusted workspace.
 
-    A stranger's abilities and cards come with no other agent.
+    Only such an agent, which the client asked for by name, gets untrusted abilities and cards.
     """
     return bool(profile.path) and catalog.row("agent", profile.agent_id).origin == "untrusted"
 
 
-def _said(text: str) -> PromptMessage:
+def _message(text: str) -> PromptMessage:
     return PromptMessage(role="user", content=TextContent(text=text))

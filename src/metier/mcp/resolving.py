@@ -44,11 +44,11 @@ async def answer_resolve(call: Call) -> CallToolResult | InputRequiredResult:
     """
     state, given = call.params.request_state, _given(call.params)
     if state and given is not None:
-        report = await call.keeper.ask(lambda catalog: catalog.decide(state, given))
+        report = await call.catalog.ask(lambda catalog: catalog.decide(state, given))
     elif state:  # nobody wanted to decide
-        report = await call.keeper.ask(lambda catalog: catalog.report(state))
+        report = await call.catalog.ask(lambda catalog: catalog.report(state))
     else:
-        report, is_kept = await call.keeper.ask(lambda catalog: _resolve(catalog, call.args))
+        report, is_kept = await call.catalog.ask(lambda catalog: _resolve(catalog, call.args))
         if is_kept and _waits(report) and _can_ask(call.context):
             return InputRequiredResult(
                 input_requests={_QUESTION: _question(report)}, request_state=report["run_id"]

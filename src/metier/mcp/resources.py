@@ -1,4 +1,4 @@
-"""Resources: the files of skills, and the text that is only read on request."""
+"""Resources: the files of skills, and the architecture document."""
 
 import base64
 import mimetypes
@@ -19,12 +19,10 @@ from mcp.types import (
 from metier.catalog import Catalog
 from metier.core.paths import is_inside
 from metier.flow.reading import DEEP_REFERENCE
-from metier.index.pages import page_of_documents
-from metier.mcp.answers import refusal
+from metier.mcp.answers import cursor_after, handle_of, protocol_error
+from metier.mcp.catalog_thread import CatalogThread
 from metier.mcp.files import SkillFolder
-from metier.mcp.keeper import Keeper
-from metier.mcp.links import Owners
-from metier.mcp.paging import cursor_after, handle_of
+from metier.mcp.hard_links import Owners
 from metier.mcp.tool import Context
 from metier.mcp.uris import SCHEME, find_skill, skill_uri
 from metier.values.rows import Row
@@ -35,22 +33,22 @@ _TEMPLATE = ResourceTemplate(
     uri_template=f"{SCHEME}{{+path}}",
     name="skill file",
     title="A file of a skill",
-    description="Any file of a skill, by its place beside the SKILL.md that skill_list names.",
+    description="Any file of a skill, relative to the SKILL.md that skill_list returns.",
 )
 
 
 class Resources:
     """The resources of one catalogue."""
 
-    def __init__(self, keeper: Keeper) -> None:
-        self._keeper = keeper
+    def __init__(self, catalog: CatalogThread) -> None:
+        self._catalog = catalog
 
     async def list(self, _: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
         cursor = (params.cursor if params else None) or ""
         try:
-            return await self._keeper.ask(lambda catalog: _page(catalog, cursor))
+            return await self._catalog.ask(lambda catalog: _page(catalog, cursor))
         except Exception as error:
-            raise refusal(error) from None
+            raise protocol_error(error) from None
 
     async def templates(
         self, _: Context, _params: PaginatedRequestParams | None
@@ -59,14 +57,14 @@ class Resources:
 
     async def read(self, _: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
         try:
-            raw, kind = await self._keeper.ask(lambda catalog: _bytes(catalog, params.uri))
+            raw, kind = await self._catalog.ask(lambda catalog: _bytes(catalog, params.uri))
         except Exception as error:
-            raise refusal(error, uri=params.uri) from None
+            raise protocol_error(error, uri=params.uri) from None
         return ReadResourceResult(contents=[_contents(params.uri, raw, kind)])
 
 
 def _page(catalog: Catalog, cursor: str) -> ListResourcesResult:
-    page = page_of_documents(catalog.store, "skill", limit=PAGE, after=handle_of(cursor))
+    page = catalog.page("skill", limit=PAGE, after=handle_of(cursor))
     first = [_reference()] if not cursor and _has_reference(catalog) else []
     owners = Owners(catalog.folders)
     served = (row for row in page.rows if not SkillFolder.of(row, owners).leads_out())
@@ -90,13 +88,13 @@ def _reference() -> Resource:
         uri=REFERENCE,
         name=DEEP_REFERENCE,
         title="The architecture of the system",
-        description="All there is to know about this system; read it when a task needs that much.",
+        description="The full architecture of this system, for tasks that need it.",
         mime_type="text/markdown",
     )
 
 
 def _has_reference(catalog: Catalog) -> bool:
-    """Whether there is one, and no link leads out of the workspace."""
+    """Whether there is one inside the workspace."""
     root = os.path.realpath(catalog.workspace)
     for folder in ("", "docs"):
         path = os.path.join(root, folder, DEEP_REFERENCE)
@@ -106,15 +104,15 @@ def _has_reference(catalog: Catalog) -> bool:
 
 
 def _bytes(catalog: Catalog, uri: str) -> tuple[bytes, str]:
-    """What an address holds, and of what kind it is. Raises `NotFoundError`."""
+    """The bytes at a URI, and their MIME type. Raises `NotFoundError`."""
     if uri == REFERENCE and _has_reference(catalog):
         return catalog.reference(DEEP_REFERENCE).encode(), "text/markdown"
-    row, way = find_skill(catalog.store, uri)
+    row, way = find_skill(catalog, uri)
     return SkillFolder.of(row, Owners(catalog.folders)).read(way), mime_type(way[-1])
 
 
 def _contents(uri: str, raw: bytes, kind: str) -> TextResourceContents | BlobResourceContents:
-    """Text where the bytes are UTF-8, so that they can be checked against their digest."""
+    """Text if the bytes are UTF-8, else base64."""
     try:
         text = raw.decode()
         kind = "text/plain" if kind == _UNKNOWN else kind
@@ -126,10 +124,10 @@ def _contents(uri: str, raw: bytes, kind: str) -> TextResourceContents | BlobRes
 
 _UNKNOWN = "application/octet-stream"
 _KNOWN = mimetypes.MimeTypes()
-"""What Python ships with; what this machine knows besides does not count."""
+"""Python's own table: the same on every machine."""
 _KNOWN.add_type("text/markdown", ".md")
 
 
 def mime_type(name: str) -> str:
-    """The kind of a file, by its name."""
+    """The MIME type of a file, by its name."""
     return _KNOWN.guess_type(name)[0] or _UNKNOWN

@@ -1,4 +1,4 @@
-"""A server from its start to its end: the catalogue is opened, served and closed again."""
+"""Runs a server over stdio or HTTP."""
 
 import asyncio
 import logging
@@ -12,16 +12,16 @@ from typing import Any
 from mcp.server.lowlevel import Server
 
 from metier.catalog import Catalog
+from metier.mcp.catalog_thread import CatalogThread
+from metier.mcp.endpoint import Endpoint
 from metier.mcp.http import serve_http
-from metier.mcp.keeper import Keeper
-from metier.mcp.pipe import OpenRequests, patient_stdio
-from metier.mcp.place import Place
 from metier.mcp.runs import Workshop
 from metier.mcp.server import make_server
+from metier.mcp.stdio import OpenRequests, stdio_streams
 
 Opened = Callable[[], AbstractContextManager[Catalog]]
 Stamp = Callable[[Catalog], object]
-"""Changes with what the user's trust in the workspace depends on."""
+"""Changes when the user's trust in the workspace may have changed."""
 
 
 def _no_stamp(_catalog: Catalog) -> object:
@@ -32,36 +32,33 @@ def _no_stamp(_catalog: Catalog) -> object:
 def serving(
     opened: Opened, *, allow_run: bool = False, stamp: Stamp = _no_stamp
 ) -> Iterator[Server[Any]]:
-    """A server over the catalogue that `opened` gives; closed at the end of the block.
-
-    It is opened anew when `stamp` changes.
-    """
-    keeper, shop = Keeper(opened, stamp), Workshop(opened, stamp)
+    """A server over the catalogue that `opened` opens, reopened when `stamp` changes."""
+    catalog, shop = CatalogThread(opened, stamp), Workshop(opened, stamp)
     try:
-        keeper.start()
-        yield make_server(keeper, shop.tools() if allow_run else ())
+        catalog.start()
+        yield make_server(catalog, shop.tools() if allow_run else ())
     finally:
         shop.close()
-        keeper.close()
+        catalog.close()
 
 
 def run_http(
     opened: Opened,
-    place: Place,
+    endpoint: Endpoint,
     ready: Callable[[str], None],
     *,
     allow_run: bool = False,
     stamp: Stamp = _no_stamp,
 ) -> None:
-    """Serve over HTTP until a signal asks for the end."""
-    place.check(allow_run=allow_run)
+    """Serve over HTTP until a signal."""
+    endpoint.check(allow_run=allow_run)
     _log_to_standard_error()
-    with place.bound() as bound, serving(opened, allow_run=allow_run, stamp=stamp) as server:
-        asyncio.run(serve_http(server, place, bound, ready))
+    with endpoint.bound() as bound, serving(opened, allow_run=allow_run, stamp=stamp) as server:
+        asyncio.run(serve_http(server, endpoint, bound, ready))
 
 
 def run_stdio(opened: Opened, *, allow_run: bool = False, stamp: Stamp = _no_stamp) -> None:
-    """Serve over standard input and output until the client closes them, or a signal comes."""
+    """Serve over stdio until the client closes it, or a signal."""
     _log_to_standard_error()
     with ExitStack() as stack:
         server = stack.enter_context(serving(opened, allow_run=allow_run, stamp=stamp))
@@ -69,10 +66,10 @@ def run_stdio(opened: Opened, *, allow_run: bool = False, stamp: Stamp = _no_sta
 
 
 async def _over_stdio(server: Server[Any], leave: Callable[[], None]) -> None:
-    """Serve to the end of the input. A signal ends the process: answers first, then `leave`.
+    """Serve until the end of the input, or until a signal or a client that stops reading.
 
-    Nothing else could end it: a thread waits for the next line, and no line may ever come. When
-    nobody reads the answers any more, it is as if a signal had come.
+    Those end the process, after open answers and `leave`: a thread that waits for the next line
+    cannot be stopped otherwise.
     """
     requests = OpenRequests()
     signalled = asyncio.Event()
@@ -91,10 +88,9 @@ async def _over_stdio(server: Server[Any], leave: Callable[[], None]) -> None:
 
 
 async def _until_end(server: Server[Any], requests: OpenRequests, gone: asyncio.Event) -> None:
-    async with patient_stdio(requests, gone) as (reading, writing):
+    async with stdio_streams(requests, gone) as (reading, writing):
         await server.run(reading, writing, server.create_initialization_options())
 
 
 def _log_to_standard_error() -> None:
-    """What is worth a word goes where no client reads."""
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(name)s: %(message)s")

@@ -1,7 +1,7 @@
 """Skills over MCP (SEP-2640): `skills/list`, `skills/get`, `resources/directory/read`.
 
-An entry holds the front matter as the file has it now, and the sha256 and size of every file.
-Only skills that keep to the format are entries; of all others the text is still a resource.
+An entry has the current front matter, and the SHA-256 and size of every file. Only skills that
+follow the format have one; the text of every skill is a resource.
 """
 
 import hashlib
@@ -15,48 +15,42 @@ from pydantic_core import to_json
 from metier.catalog import Catalog
 from metier.core.names import is_capability_name
 from metier.errors import InvalidDocumentError, MetierError, NotFoundError
-from metier.index.pages import page_of_documents
-from metier.index.store import Store
-from metier.mcp.answers import refusal
+from metier.flow.front_matter import portable_front_matter
+from metier.mcp.answers import cursor_after, handle_of, protocol_error
+from metier.mcp.catalog_thread import CatalogThread
 from metier.mcp.files import MOST_BYTES, SkillFolder
-from metier.mcp.keeper import Keeper
-from metier.mcp.links import Owners
-from metier.mcp.paging import cursor_after, handle_of
+from metier.mcp.hard_links import Owners
 from metier.mcp.resources import mime_type
 from metier.mcp.tool import Context
 from metier.mcp.uris import (
     MAIN_FILE,
-    address,
     find_folder,
     find_skill,
     skill_root,
     skill_uri,
     unknown,
+    uri_of,
 )
-from metier.mcp.yaml12 import difference
-from metier.parse.frontmatter import read_matter
 from metier.values.rows import Row
 
 PAGE = 50
 LARGEST_PAGE = 1024 * 1024
-"""In bytes; one entry may have more."""
+"""In bytes; a single entry may be larger."""
 MOST_TRIED = 200
-"""Skills whose files are read for one page."""
+"""Skills to read for one page."""
 _ROWS_AT_ONCE = 500
-LONGEST_DESCRIPTION = 1024
 FRESH = {"ttlMs": 0, "cacheScope": "private"}
-"""Anybody may change the files at any time."""
-_TWICE = "FM105"
+"""Files may change at any time."""
 
 
 class OfSkill(RequestParams):
-    """What `skills/get` takes."""
+    """The parameters of `skills/get`."""
 
     uri: str
 
 
 class OfFolder(PaginatedRequestParams):
-    """What `resources/directory/read` takes."""
+    """The parameters of `resources/directory/read`."""
 
     uri: str
 
@@ -66,8 +60,8 @@ class Skills(Extension):
 
     identifier = "io.modelcontextprotocol/skills"
 
-    def __init__(self, keeper: Keeper) -> None:
-        self._keeper = keeper
+    def __init__(self, catalog: CatalogThread) -> None:
+        self._catalog = catalog
 
     def settings(self) -> dict[str, Any]:
         return {"directoryRead": True}
@@ -81,29 +75,29 @@ class Skills(Extension):
 
     async def _list(self, _: Context, params: PaginatedRequestParams) -> dict[str, Any]:
         try:
-            return await self._keeper.ask(lambda catalog: _page(catalog, params.cursor or ""))
+            return await self._catalog.ask(lambda catalog: _page(catalog, params.cursor or ""))
         except Exception as error:
-            raise refusal(error) from None
+            raise protocol_error(error) from None
 
     async def _get(self, _: Context, params: OfSkill) -> dict[str, Any]:
         try:
-            return await self._keeper.ask(lambda catalog: _one(catalog, params.uri))
+            return await self._catalog.ask(lambda catalog: _one(catalog, params.uri))
         except Exception as error:
-            raise refusal(error, uri=params.uri) from None
+            raise protocol_error(error, uri=params.uri) from None
 
     async def _folder(self, _: Context, params: OfFolder) -> dict[str, Any]:
         try:
-            return await self._keeper.ask(lambda catalog: _children(catalog, params.uri))
+            return await self._catalog.ask(lambda catalog: _children(catalog, params.uri))
         except Exception as error:
-            raise refusal(error, uri=params.uri) from None
+            raise protocol_error(error, uri=params.uri) from None
 
 
 def _page(catalog: Catalog, cursor: str) -> dict[str, Any]:
-    """The next entries: as many as a page holds, unless too many skills in a row have none."""
+    """The next page; it is shorter when many skills in a row have no entry."""
     entries: list[dict[str, Any]] = []
     size, last, owners = 0, "", Owners(catalog.folders)
-    for tried, row in enumerate(_named_well(catalog.store, handle_of(cursor)), 1):
-        entry = _entry_if_any(catalog.store, row, owners)
+    for tried, row in enumerate(_with_valid_names(catalog, handle_of(cursor)), 1):
+        entry = _entry_or_none(catalog, row, owners)
         if entry is not None:
             size += len(to_json(entry))
             if len(entries) == PAGE or (entries and size > LARGEST_PAGE):
@@ -115,78 +109,60 @@ def _page(catalog: Catalog, cursor: str) -> dict[str, Any]:
     return {"skills": entries, **FRESH}
 
 
-def _named_well(store: Store, after: str) -> Iterator[Row]:
-    """The skills after one that may have an entry by their name; no file is opened for it."""
+def _with_valid_names(catalog: Catalog, after: str) -> Iterator[Row]:
+    """Skills after `after` whose names allow an entry."""
     while True:
-        page = page_of_documents(store, "skill", limit=_ROWS_AT_ONCE, after=after)
+        page = catalog.page("skill", limit=_ROWS_AT_ONCE, after=after)
         yield from (row for row in page.rows if is_capability_name(row.own_name))
         if not page.last:
             return
         after = page.last
 
 
-def _entry_if_any(store: Store, row: Row, owners: Owners) -> dict[str, Any] | None:
-    """None when the skill does not keep to the format, or has gone."""
+def _entry_or_none(catalog: Catalog, row: Row, owners: Owners) -> dict[str, Any] | None:
+    """None if the skill does not follow the format, or is gone."""
     try:
-        return skill_entry(store, row, owners)
+        return skill_entry(catalog, row, owners)
     except MetierError:
         return None
 
 
 def _one(catalog: Catalog, uri: str) -> dict[str, Any]:
-    row, way = find_skill(catalog.store, uri)
-    if way != [MAIN_FILE]:
+    row, parts = find_skill(catalog, uri)
+    if parts != [MAIN_FILE]:
         raise unknown(uri)
-    return {"skill": skill_entry(catalog.store, row, Owners(catalog.folders)), **FRESH}
+    return {"skill": skill_entry(catalog, row, Owners(catalog.folders)), **FRESH}
 
 
-def skill_entry(store: Store, row: Row, owners: Owners | None = None) -> dict[str, Any]:
-    """The entry of one skill. Raises `InvalidDocumentError` when it cannot have one."""
+def skill_entry(catalog: Catalog, row: Row, owners: Owners | None = None) -> dict[str, Any]:
+    """The entry of one skill. Raises `InvalidDocumentError` if it cannot have one."""
     folder = SkillFolder.of(row, owners)
     files, size = [], 0
     matter: dict[str, Any] = {}
     for file in folder.files():
-        way = file.split("/")
-        raw = folder.read(way)
+        parts = file.split("/")
+        raw = folder.read(parts)
         if file == MAIN_FILE:
-            matter = _front_matter(row, raw)
-        elif not _is_found(store, folder, way):
-            raise _no_entry(row, f"the address of its '{file[:200]}' belongs to another skill")
+            matter, problem = portable_front_matter(row, raw)
+            if problem:
+                raise _no_entry(row, problem)
+        elif not _is_found(catalog, folder, parts):
+            raise _no_entry(row, f"the URI of '{file[:200]}' belongs to another skill")
         size += len(raw)
         if size > MOST_BYTES:
-            raise _no_entry(row, f"its files have more than {MOST_BYTES} bytes together")
+            raise _no_entry(row, f"its files have more than {MOST_BYTES} bytes")
         digest = f"sha256:{hashlib.sha256(raw).hexdigest()}"
         files.append({"uri": skill_uri(row, file), "digest": digest, "size": len(raw)})
     return {"uri": skill_uri(row), "frontmatter": matter, "resources": files}
 
 
-def _is_found(store: Store, folder: SkillFolder, way: list[str]) -> bool:
-    """Whether the address of a file leads to it, and not into a skill that lies elsewhere."""
-    if len(way) == 1:
+def _is_found(catalog: Catalog, folder: SkillFolder, parts: list[str]) -> bool:
+    """Whether the URI of a file leads to it, and not into another skill."""
+    if len(parts) == 1:
         return True
-    owner, rest = find_skill(store, skill_uri(folder.row, "/".join(way)))
+    owner, rest = find_skill(catalog, skill_uri(folder.row, "/".join(parts)))
     there = SkillFolder.of(owner, folder.owners)
-    return owner == folder.row or there.place(rest) == folder.place(way)
-
-
-def _front_matter(row: Row, raw: bytes) -> dict[str, Any]:
-    """The front matter of a skill that keeps to the format."""
-    taken = read_matter(raw, row.path)
-    flaws = [one.message for one in taken.issues if one.is_error or one.code == _TWICE]
-    if taken.matter is None or flaws:
-        raise _no_entry(row, flaws[0] if flaws else "it has no front matter")
-    data = taken.matter.data
-    name, description = data.get("name"), data.get("description")
-    if name != row.own_name or not is_capability_name(row.own_name):
-        raise _no_entry(row, "its name breaks the name rule, or has changed")
-    if not isinstance(description, str) or not description.strip():
-        raise _no_entry(row, "it has no description")
-    if len(description) > LONGEST_DESCRIPTION:
-        raise _no_entry(row, f"its description has more than {LONGEST_DESCRIPTION} characters")
-    other = difference(raw)
-    if other:
-        raise _no_entry(row, f"hosts would read its front matter otherwise: {other}")
-    return data
+    return owner == folder.row or there.path(rest) == folder.path(parts)
 
 
 def _no_entry(row: Row, why: str) -> InvalidDocumentError:
@@ -196,18 +172,18 @@ def _no_entry(row: Row, why: str) -> InvalidDocumentError:
 
 
 def _children(catalog: Catalog, uri: str) -> dict[str, Any]:
-    """What lies directly in one folder of a skill."""
-    row, way = find_folder(catalog.store, uri)
+    """The files and folders directly in a folder of a skill."""
+    row, parts = find_folder(catalog, uri)
     folder = SkillFolder.of(row, Owners(catalog.folders))
     files = [file.split("/") for file in folder.files()]
-    depth = len(way)
-    below = [file for file in files if file[:depth] == way and len(file) > depth]
+    depth = len(parts)
+    below = [file for file in files if file[:depth] == parts and len(file) > depth]
     if not below:
-        raise NotFoundError(f"'{uri[:200]}' is no folder of a skill", hint="skills/get names files")
+        raise NotFoundError(f"'{uri[:200]}' is not a folder of a skill", hint="see skills/get")
     children = {}
     for file in below:
         name, is_folder = file[depth], len(file) > depth + 1
-        child = address([*skill_root(row), *way, name])
+        child = uri_of([*skill_root(row), *parts, name])
         kind = "inode/directory" if is_folder else mime_type(name)
         children[name] = {"uri": child, "name": name, "mimeType": kind}
     return {"resources": [children[name] for name in sorted(children)]}

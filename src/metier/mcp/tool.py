@@ -1,4 +1,4 @@
-"""What a tool is to this server, and one call of it."""
+"""Tools of the server, and calls of them."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
@@ -16,24 +16,23 @@ from mcp.types import (
 )
 
 from metier.catalog import Catalog
+from metier.core.json_schema import Schema
 from metier.core.paths import is_utf8
 from metier.errors import UsageError
-from metier.index.store import Store
 from metier.mcp.answers import result, schema
-from metier.mcp.keeper import Keeper
-from metier.run.tool_schema import Schema
+from metier.mcp.catalog_thread import CatalogThread
 
-MOST_REMEMBERED = 8_000_000
-"""Characters of answers: two hundred pages of fifty skills are about half of it."""
+MOST_CACHED = 8_000_000
+"""Characters of cached answers: about four hundred pages of fifty skills."""
 Args = Mapping[str, Any]
 Context = ServerRequestContext[Any, Any]
 
 
 class Call(NamedTuple):
-    """One call of a tool; the arguments fit its schema."""
+    """One tool call, with valid arguments."""
 
     args: Args
-    keeper: Keeper
+    catalog: CatalogThread
     context: Context
     params: CallToolRequestParams
 
@@ -42,7 +41,7 @@ Answer = Callable[[Call], Awaitable[CallToolResult | InputRequiredResult]]
 
 
 class ServedTool:
-    """A tool with a constant description, the schemas of both its ends, and what answers it."""
+    """A tool: its description, its schemas, and the function that answers it."""
 
     def __init__(
         self,
@@ -56,7 +55,7 @@ class ServedTool:
         answer: Answer,
         read_only: bool = True,
     ) -> None:
-        """`takes` names the arguments with their schemas, `gives` the schema of the answer."""
+        """`takes` maps arguments to schemas, `gives` names the schema of the answer."""
         parameters = {
             "type": "object",
             "properties": dict(takes),
@@ -83,72 +82,69 @@ class ServedTool:
         )
 
     def checked(self, args: Args) -> Args:
-        """The arguments. Raises `UsageError` with everything that does not fit."""
+        """The arguments. Raises `UsageError` with every problem."""
         problems = self._arguments.problems(args)
         if not problems and not is_utf8(json.dumps(args, ensure_ascii=False)):
-            problems = ["arguments: a text holds half of a surrogate pair"]
+            problems = ["arguments: a string has a lone surrogate"]
         if problems:
             raise UsageError(
                 "; ".join(problems),
                 code="TOOL_VALIDATION_ERROR",
-                hint=f"the input schema of {self.name} says what it takes",
+                hint=f"see the input schema of {self.name}",
             )
         # 50.0 is an integer in JSON
         return {**args, **{name: int(args[name]) for name in self._whole if name in args}}
 
 
 def from_catalog(question: Callable[[Catalog, Args], dict[str, Any]]) -> Answer:
-    """An answer that the catalogue gives by itself."""
+    """An answer computed from the catalogue."""
 
     async def answer(call: Call) -> CallToolResult:
-        return result(await call.keeper.ask(lambda catalog: question(catalog, call.args)))
+        return result(await call.catalog.ask(lambda catalog: question(catalog, call.args)))
 
     return answer
 
 
-def remembered(question: Callable[[Catalog, Args], dict[str, Any]]) -> Answer:
-    """The same for what hangs on the catalogue alone.
+def cached(question: Callable[[Catalog, Args], dict[str, Any]]) -> Answer:
+    """An answer that depends on the catalogue alone: computed once until the catalogue changes."""
+    caches: WeakKeyDictionary[Catalog, AnswerCache] = WeakKeyDictionary()
 
-    Who asks what somebody asked before is told the same, unless anybody has written meanwhile.
-    """
-    memory: WeakKeyDictionary[Store, Memory] = WeakKeyDictionary()
-
-    def told(catalog: Catalog, args: Args) -> CallToolResult:
-        known = memory.setdefault(catalog.store, Memory())
-        known.keep_to(catalog.store.version())
+    def cached_answer(catalog: Catalog, args: Args) -> CallToolResult:
+        cache = caches.setdefault(catalog, AnswerCache())
+        cache.drop_unless(catalog.version())
         key = json.dumps(args, sort_keys=True)
-        if key not in known.answers:
-            known.add(key, result(question(catalog, args)))
-        return known.answers[key]
+        if key not in cache.answers:
+            cache.add(key, result(question(catalog, args)))
+        return cache.answers[key]
 
     async def answer(call: Call) -> CallToolResult:
-        return await call.keeper.ask(lambda catalog: told(catalog, call.args))
+        return await call.catalog.ask(lambda catalog: cached_answer(catalog, call.args))
 
     return answer
 
 
-class Memory:
-    """Answers of one state of the catalogue, up to a size."""
+class AnswerCache:
+    """Answers about one version of the catalogue, up to a total size."""
 
     def __init__(self) -> None:
         self._version: object = None
         self._size = 0
         self.answers: dict[str, CallToolResult] = {}
 
-    def keep_to(self, version: object) -> None:
-        """Forget what was said in another state."""
+    def drop_unless(self, version: object) -> None:
+        """Forget answers about another version."""
         if version != self._version:
             self._version = version
-            self._forget()
+            self._clear()
 
     def add(self, key: str, answer: CallToolResult) -> None:
         (text,) = (one.text for one in answer.content if isinstance(one, TextContent))
         size = len(key) + len(text)
-        if self._size + size > MOST_REMEMBERED:
-            self._forget()
+        if self._size + size > MOST_CACHED:
+            self._clear()
         self._size += size
         self.answers[key] = answer
 
-    def _forget(self) -> None:
+    def _clear(self) -> None:
         self.answers.clear()
         self._size = 0

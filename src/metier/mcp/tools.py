@@ -4,11 +4,9 @@ from typing import Any
 
 from metier.catalog import Catalog
 from metier.errors import MetierError
-from metier.index.cards import stored_cards
-from metier.index.pages import page_of_documents
-from metier.mcp.paging import cursor_after, handle_of
+from metier.mcp.answers import cursor_after, handle_of
 from metier.mcp.resolving import POLICY, answer_resolve
-from metier.mcp.tool import Args, ServedTool, from_catalog, remembered
+from metier.mcp.tool import Args, ServedTool, cached, from_catalog
 from metier.mcp.uris import skill_uri
 from metier.resolve.missing import DECISIONS
 from metier.values.documents import Card
@@ -33,8 +31,7 @@ _CURSOR = {
 
 
 def _skill_list(catalog: Catalog, args: Args) -> dict[str, Any]:
-    page = page_of_documents(
-        catalog.store,
+    page = catalog.page(
         "skill",
         limit=args.get("limit", PAGE),
         after=handle_of(args.get("cursor", "")),
@@ -46,9 +43,8 @@ def _skill_list(catalog: Catalog, args: Args) -> dict[str, Any]:
 
 
 def _capability_list(catalog: Catalog, args: Args) -> dict[str, Any]:
-    cards = stored_cards(catalog.store)
     wanted = args.get("search", "").casefold()
-    found = [one for one in cards if wanted in _searched(one)]
+    found = [one for one in catalog.cards() if wanted in _searched(one)]
     after, limit = handle_of(args.get("cursor", "")), args.get("limit", PAGE)
     rest = [one for one in found if one.id > after]
     last = rest[limit - 1].id if len(rest) > limit else ""
@@ -119,7 +115,7 @@ READING: tuple[ServedTool, ...] = (
             "cursor": _CURSOR,
         },
         gives="skill-list",
-        answer=remembered(_skill_list),
+        answer=cached(_skill_list),
     ),
     ServedTool(
         "capability_resolve",
@@ -168,7 +164,7 @@ READING: tuple[ServedTool, ...] = (
             "cursor": _CURSOR,
         },
         gives="capability-list",
-        answer=remembered(_capability_list),
+        answer=cached(_capability_list),
     ),
     ServedTool(
         "context_inject",

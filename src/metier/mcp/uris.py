@@ -1,46 +1,40 @@
-"""Addresses of the files of skills: `skill://FOLDERS/NAME/SKILL.md`, and back.
+"""URIs of the files of skills: `skill://FOLDERS/NAME/SKILL.md`, and back.
 
-Every text has one segment and every segment one text, so that two skills never share an address
-and whatever is listed is found again. An address belongs to the innermost skill that it leads
-into.
+Encoding is one-to-one, so that no two skills share a URI and every listed URI can be read. A URI
+belongs to the innermost skill on its path.
 """
 
 from functools import lru_cache
 from urllib.parse import quote, unquote
 
+from metier.catalog import Catalog
 from metier.core.paths import is_utf8
 from metier.errors import NotFoundError
-from metier.index.documents import select_rows
-from metier.index.store import Store
 from metier.values.rows import Row
 
 SCHEME = "skill://"
 MAIN_FILE = "SKILL.md"
 LONGEST = 512 * 1024
-"""More than a name and a path can take: front matter has at most 64 KiB, a path 4."""
+"""More than any name (64 KiB of front matter) and path (4 KiB) can need."""
 _MOST_SEGMENTS = 4 * 1024
 _MARKED = {"": "=", ".": "=.", "..": "=.."}
-"""What no address can hold: clients take dots out of it, even when they are written as %2E."""
+"""Segments that clients normalize away, even when written as %2E."""
 _UNMARKED = {mark: text for text, mark in _MARKED.items()}
 
 
 def skill_root(row: Row) -> list[str]:
-    """The segments of a skill's own address: the folders above it, then its name.
-
-    The name stands for the skill's folder, whatever that is called. That of its plugin is no part
-    of it: the folders tell plugins apart.
-    """
+    """The segments of a skill's URI: the folders above it, then its name without its plugin's."""
     folder = row.path.rpartition("/")[0]
     above = folder.rpartition("/")[0]
     return [*(part for part in above.split("/") if part not in ("", ".")), row.own_name]
 
 
 def skill_uri(row: Row, file: str = MAIN_FILE) -> str:
-    """The address of one file of a skill; `file` is relative to its folder."""
-    return address([*skill_root(row), *file.split("/")])
+    """The URI of one file of a skill; `file` is relative to its folder."""
+    return uri_of([*skill_root(row), *file.split("/")])
 
 
-def address(segments: list[str]) -> str:
+def uri_of(segments: list[str]) -> str:
     return SCHEME + "/".join(map(_encoded, segments))
 
 
@@ -50,7 +44,7 @@ def _encoded(text: str) -> str:
 
 
 def segments_of(uri: str) -> list[str]:
-    """What `address` made an address of. Raises `NotFoundError` for what it never makes."""
+    """The decoded segments. Raises `NotFoundError` for a URI that `uri_of` never makes."""
     if not uri.startswith(SCHEME) or len(uri) > LONGEST or not is_utf8(uri):
         raise unknown(uri)
     parts = uri[len(SCHEME) :].split("/")
@@ -71,39 +65,30 @@ def _decoded(segment: str, uri: str) -> str:
     return text
 
 
-def find_skill(store: Store, uri: str) -> tuple[Row, list[str]]:
-    """The active skill that an address leads into, and the way from its folder to the file.
+def find_skill(catalog: Catalog, uri: str) -> tuple[Row, list[str]]:
+    """The innermost active skill on a URI's path, and the rest of the path.
 
-    Of nested skills the innermost. Raises `NotFoundError`. What the way leads to is not known
-    yet: it may be anything that a client has written.
+    Raises `NotFoundError`. The rest comes from the client and may not exist.
     """
     segments = segments_of(uri)
-    return _innermost(store, segments, len(segments) - 1, uri)
+    return _innermost(catalog, segments, len(segments) - 1, uri)
 
 
-def find_folder(store: Store, uri: str) -> tuple[Row, list[str]]:
-    """The same for the address of a folder: the way may be empty."""
+def find_folder(catalog: Catalog, uri: str) -> tuple[Row, list[str]]:
+    """The same for the URI of a folder, whose rest may be empty."""
     segments = segments_of(uri)
-    return _innermost(store, segments, len(segments), uri)
+    return _innermost(catalog, segments, len(segments), uri)
 
 
-def _innermost(store: Store, segments: list[str], most: int, uri: str) -> tuple[Row, list[str]]:
+def _innermost(catalog: Catalog, segments: list[str], most: int, uri: str) -> tuple[Row, list[str]]:
     for end in range(most, 0, -1):
         name = segments[end - 1]
-        for row in select_rows(store, _CALLED, [name, name]):
+        for row in catalog.skills_called(name):
             if skill_root(row) == segments[:end]:
                 return row, segments[end:]
     raise unknown(uri)
 
 
-_CALLED = (
-    "kind = 'skill' AND +state = 'active'"  # the handle is looked up
-    " AND handle IN (SELECT ? UNION SELECT plugin || ':' || ? FROM document WHERE plugin != '')"
-)
-
-
 def unknown(uri: str) -> NotFoundError:
-    """The error for an address that leads nowhere."""
-    return NotFoundError(
-        f"no resource has the address '{uri[:200]}'", hint="resources/list names those there are"
-    )
+    """The error for a URI that does not exist."""
+    return NotFoundError(f"no resource '{uri[:200]}'", hint="see resources/list")

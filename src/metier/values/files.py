@@ -41,7 +41,7 @@ NOT_ENTERED = frozenset(
         ".ruff_cache", ".hypothesis", ".direnv",
     }
 )  # fmt: skip
-"""Folders in which nobody keeps documents."""
+"""Folders that no walk enters."""
 
 Origin = Literal["user", "workspace", "untrusted"]
 """Whose document it is: the user's own, a trusted workspace's, or an untrusted one's."""

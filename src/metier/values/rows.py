@@ -96,6 +96,16 @@ class Row(NamedTuple):
         return out
 
 
+class Page(NamedTuple):
+    """Some active documents, sorted by handle."""
+
+    rows: list[Row]
+    total: int
+    """How many there are on all pages."""
+    last: str
+    """The handle that the next page starts after; empty on the last page."""
+
+
 def same_name(name: str, path: str, first: str) -> Issue:
     message = f"name '{name}' belongs to {first} as well, which comes first and hides this one"
     return Issue("XF901", message, path, 1, 1, "rename one, or ask for it by its full id")

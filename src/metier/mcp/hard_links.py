@@ -1,7 +1,7 @@
-"""Hard links: whether all names of a file lie in the tree of its owner.
+"""Hard links: whether all names of a file are in one tree.
 
-A symbolic link says where it leads, a hard link does not: a file with several names may be one
-from anywhere. The tree is walked only for such files, and only as far as needed.
+Unlike a symlink, a hard link does not say where else the file is. The tree is walked only for
+files with several names, and only as far as needed.
 """
 
 import os
@@ -13,14 +13,14 @@ from metier.core.paths import is_inside
 from metier.values.files import NOT_ENTERED
 
 MOST_ENTRIES = 100_000
-"""So many names of one tree are looked at for one request."""
+"""The most directory entries to read for one request."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
 class Owners:
-    """Whose files are whose, for one request: `roots` are the trees of the owners.
+    """The trees that files belong to, for one request.
 
-    A folder that lies in none of them is an owner's tree of its own.
+    A folder outside all of `roots` is a tree of its own.
     """
 
     def __init__(self, roots: Callable[[], Iterable[str]] = tuple) -> None:
@@ -28,7 +28,7 @@ class Owners:
         self._trees: dict[str, _Tree] = {}
 
     def hold(self, info: os.stat_result, folder: str) -> bool:
-        """Whether all names of a file in `folder` are its owner's."""
+        """Whether all names of a file in `folder` are in the same tree."""
         if info.st_nlink <= 1:
             return True
         root = next((one for one in self._roots() if is_inside(folder, one)), folder)
@@ -38,7 +38,7 @@ class Owners:
 
 
 class _Tree:
-    """How many names each file has in a tree, as far as it has been walked."""
+    """Counts the names of each file in a tree, as far as it has been walked."""
 
     def __init__(self, root: str) -> None:
         self._ahead = deque([root])
@@ -47,15 +47,15 @@ class _Tree:
         self._left = MOST_ENTRIES
 
     def has_all_names(self, info: os.stat_result, near: str) -> bool:
-        """Whether all names of a file are in the tree; `near` is a folder to look in first."""
+        """Whether all names of a file are in the tree; searches the folder `near` first."""
         file = (info.st_dev, info.st_ino)
         self._ahead.append(near)
         while self._names[file] < info.st_nlink and self._ahead and self._left > 0:
-            self._look(self._ahead.pop())
+            self._visit(self._ahead.pop())
         return self._names[file] >= info.st_nlink
 
-    def _look(self, folder: str) -> None:
-        """Count the names in one folder, once; a folder that cannot be listed has none."""
+    def _visit(self, folder: str) -> None:
+        """Count the names in one folder, once; an unreadable folder has none."""
         try:
             descriptor = os.open(folder, _FOLDER)
         except OSError:
@@ -77,6 +77,6 @@ class _Tree:
                 if not entry.is_dir(follow_symlinks=False):
                     self._names[device, entry.inode()] += 1
                 elif entry.name in NOT_ENTERED:
-                    self._ahead.appendleft(os.path.join(folder, entry.name))  # the last to look in
+                    self._ahead.appendleft(os.path.join(folder, entry.name))  # searched last
                 else:
                     self._ahead.append(os.path.join(folder, entry.name))

@@ -1,4 +1,4 @@
-"""Standard input and output: whatever ends the server, what was asked before is answered first."""
+"""Standard input and output: requests that arrived are answered before the server ends."""
 
 import asyncio
 import json
@@ -27,18 +27,18 @@ from pydantic import ValidationError
 from metier.core.paths import is_utf8
 
 GRACE = 5.0
-"""The most seconds that answers may take once the end has come."""
+"""Seconds to wait for answers when the server ends."""
 _ANSWER = re.compile(
     r"""\{"jsonrpc":"2\.0","id":("(?:[^"\\]|\\.)*"|-?[0-9]+),"(?:result|error)":"""
 )
 
 _MAY_BE_ODD_ID = re.compile(r'"id"\s*+:\s*+(?:[^"0-9-]|-?[0-9]++[.eE])')
 _NO_MESSAGE = "[]\n"
-"""A line that is refused as no message of JSON-RPC."""
+"""A line that the SDK rejects as a JSON-RPC message."""
 
 
 class OpenRequests:
-    """What was asked and has not been answered: the answer is not written yet."""
+    """Requests whose answers have not been written yet."""
 
     def __init__(self) -> None:
         self._ids: set[RequestId] = set()
@@ -49,7 +49,7 @@ class OpenRequests:
     def none(self) -> bool:
         return not self._ids
 
-    def asked(self, message: Any) -> None:
+    def received(self, message: Any) -> None:
         if isinstance(message, JSONRPCRequest):
             self._ids.add(coerce_request_id(message.id))
             self._settled.clear()
@@ -58,8 +58,8 @@ class OpenRequests:
         ):
             self._forget(as_request_id((message.params or {}).get("requestId")))
 
-    def told(self, line: str) -> None:
-        """`line` is a message as it was written."""
+    def written(self, line: str) -> None:
+        """Note a message that was written."""
         if answer := _ANSWER.match(line):
             self._forget(json.loads(answer[1]))
 
@@ -70,18 +70,18 @@ class OpenRequests:
             self._settled.set()
 
     async def settled(self) -> None:
-        """Return when all is answered, or the time for it is over."""
+        """Wait until everything is answered, at most `GRACE` seconds."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._settled.wait(), GRACE)
 
 
 @asynccontextmanager
-async def patient_stdio(
+async def stdio_streams(
     requests: OpenRequests, gone: asyncio.Event
 ) -> AsyncIterator[tuple["Reading", Any]]:
-    """The streams of a server over stdio. `metier mcp < FILE` gets its answers.
+    """The streams of a stdio server; at the end of the input they wait for open answers.
 
-    `gone` is set when nobody reads them any more.
+    `gone` is set when the client stops reading.
     """
     with _own_input() as lines, _own_output() as file:
         output = cast("Any", Output(file, requests, gone))
@@ -91,7 +91,7 @@ async def patient_stdio(
 
 @contextmanager
 def _own_output() -> Iterator[TextIO]:
-    """Standard output for the protocol alone: what else is printed goes to standard error."""
+    """Standard output for the protocol only; other output goes to standard error."""
     wire = os.dup(1)
     os.dup2(2, 1)
     # never closed: a thread may still write when the server ends
@@ -101,20 +101,20 @@ def _own_output() -> Iterator[TextIO]:
 
 @contextmanager
 def _own_input() -> Iterator[TextIO]:
-    """Standard input for the protocol alone: whoever else reads meets its end."""
+    """Standard input for the protocol only; other readers get an empty one."""
     wire = os.dup(0)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
-    # never closed: a thread may still wait for a line when the server ends
+    # never closed: a thread may still be reading when the server ends
     yield os.fdopen(wire, encoding="utf-8", errors="replace", closefd=False)
     os.dup2(wire, 0)
 
 
 class Input:
-    """Lines as the client wrote them, but for requests with an id that is none.
+    """The client's lines, without requests that have an invalid id.
 
-    The SDK would take such a request for a notification, and never answer it.
+    The SDK would treat such a request as a notification and never answer it.
     """
 
     def __init__(self, file: TextIO) -> None:
@@ -126,7 +126,7 @@ class Input:
 
 
 def _has_odd_id(line: str) -> bool:
-    """Whether it is a request whose id is neither a text nor a whole number."""
+    """Whether it is a request whose id is neither a string nor an integer."""
     if not _MAY_BE_ODD_ID.search(line):
         return False
     with suppress(ValueError, RecursionError):
@@ -139,7 +139,7 @@ def _has_odd_id(line: str) -> bool:
 
 
 class Output:
-    """Where answers are written. Each counts as told when it has left this process."""
+    """Writes answers. Each counts as written when it has left this process."""
 
     def __init__(self, file: TextIO, requests: OpenRequests, gone: asyncio.Event) -> None:
         self._file = file
@@ -157,7 +157,7 @@ class Output:
             await asyncio.to_thread(self._write, text)
         except BrokenPipeError:
             self._gone.set()
-        self._requests.told(text)
+        self._requests.written(text)
 
     def _write(self, text: str) -> None:
         self._file.write(text)
@@ -165,10 +165,10 @@ class Output:
 
 
 def refusal(error: Exception) -> JSONRPCError:
-    """The answer to a line that is no message: nobody shall wait for another."""
+    """The answer to an invalid line, so that the client does not wait."""
     problem = error.errors()[0] if isinstance(error, ValidationError) else None
     if problem is None or problem["type"] != "json_invalid":
-        what = ErrorData(code=INVALID_REQUEST, message="this is no message of JSON-RPC 2.0")
+        what = ErrorData(code=INVALID_REQUEST, message="not a JSON-RPC 2.0 message")
         return JSONRPCError(jsonrpc="2.0", id=None, error=what)
     message = " ".join(problem["msg"].split())
     what = ErrorData(code=PARSE_ERROR, message=message)
@@ -176,7 +176,7 @@ def refusal(error: Exception) -> JSONRPCError:
 
 
 def _id_in(line: Any) -> RequestId | None:
-    """The id of a request whose text only a lenient reader can read."""
+    """The id of an invalid request, if it can be read."""
     with suppress(ValueError, RecursionError):
         data = json.loads(line)
         found = data.get("id") if isinstance(data, dict) else None
@@ -186,7 +186,7 @@ def _id_in(line: Any) -> RequestId | None:
 
 
 class Reading:
-    """What a client says. Its end comes after the answers."""
+    """The client's messages; the end comes after open answers are written."""
 
     def __init__(self, inner: Any, writing: Any, requests: OpenRequests) -> None:
         self._inner = inner
@@ -205,7 +205,7 @@ class Reading:
             await self._requests.settled()
             raise
         if isinstance(item, SessionMessage):
-            self._requests.asked(item.message)
+            self._requests.received(item.message)
         else:
             await self._writing.send(SessionMessage(refusal(item)))
         return item

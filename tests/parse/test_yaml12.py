@@ -6,8 +6,8 @@ from mcp import MCPError
 from conftest import Workspace
 from mcp_sep2640 import READ_OTHERWISE, SAME_TO_ALL, GetSkill, OfUri, bytes_of, listed, sent
 from mcp_served import server_over
-from metier.mcp.yaml12 import difference
 from metier.parse.frontmatter import read_matter
+from metier.parse.yaml12 import difference
 
 
 def fenced(yaml: str) -> bytes:
@@ -61,6 +61,6 @@ def test_a_skill_that_hosts_read_otherwise_has_no_entry_but_its_text_can_be_read
             "name": "deep",
             "description": "Does one thing. - Well. Use it.",
         }
-        with pytest.raises(MCPError, match="hosts would read its front matter otherwise: line 4"):
+        with pytest.raises(MCPError, match="hosts read its front matter differently: line 4"):
             sent(server, GetSkill(params=OfUri(uri="skill://skills/bare/SKILL.md")))
         assert bytes_of(server, "skill://skills/bare/SKILL.md").decode() == text

@@ -1,4 +1,4 @@
-"""Where a server listens over HTTP, and for whom."""
+"""Where an HTTP server listens, and who may use it."""
 
 import errno
 import ipaddress
@@ -19,15 +19,15 @@ _LARGEST_TOKEN_FILE = 4 * 1024
 _NAME = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?", re.ASCII | re.IGNORECASE)
 
 
-class Place(NamedTuple):
-    """Where to listen, and for whom."""
+class Endpoint(NamedTuple):
+    """An address to listen on, with its access rules."""
 
     host: str = "127.0.0.1"
     port: int = PORT
     token: str = ""
-    """What clients must show; empty for nothing."""
+    """The bearer token clients need; empty for none."""
     names: Sequence[str] = ()
-    """More names that clients may reach the server by, each alone or with a port."""
+    """More host names that clients may use, each with or without a port."""
 
     @property
     def is_loopback(self) -> bool:
@@ -39,14 +39,14 @@ class Place(NamedTuple):
             return False
 
     def check(self, *, allow_run: bool = False) -> None:
-        """Raises `UsageError` where others could reach the server without a token.
+        """Raises `UsageError` if others could use the server without a token.
 
-        Other users and programs of this machine count when agents may be run.
+        With `allow_run`, other programs on this machine count too.
         """
         if not self.is_loopback and not self.token:
             raise UsageError(
-                f"whoever reaches {self.host} could ask this server: it needs a token",
-                hint=f"{TOKEN_HINT}; without a token it listens on 127.0.0.1",
+                f"anyone who can reach {self.host} could use this server, so it needs a token",
+                hint=f"{TOKEN_HINT}, or listen on 127.0.0.1",
             )
         if allow_run and not self.token:
             raise UsageError(
@@ -54,9 +54,9 @@ class Place(NamedTuple):
                 hint=TOKEN_HINT,
             )
         if self.token and not (self.token.isascii() and self.token.isprintable()):
-            raise UsageError("the token has characters that no header can hold")
+            raise UsageError("the token has characters that a header cannot hold")
         if self.token != self.token.strip():
-            raise UsageError("the token begins or ends with a space")
+            raise UsageError("the token starts or ends with a space")
         for name in self.names:
             if not _NAME.fullmatch(name):
                 raise UsageError(
@@ -65,9 +65,9 @@ class Place(NamedTuple):
                 )
 
     def bound(self) -> socket.socket:
-        """A socket that listens there. Raises `UsageError` when that cannot be."""
+        """A listening socket. Raises `UsageError` if that fails."""
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
-        # named as TCP, else asyncio leaves it to wait for acknowledgements: 40 ms an answer
+        # with IPPROTO_TCP asyncio sets TCP_NODELAY; without it each answer takes 40 ms
         bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         try:
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -77,21 +77,20 @@ class Place(NamedTuple):
             bound.close()
             why = getattr(error, "strerror", None) or error
             message = f"cannot listen on {self.host}:{self.port}: {why}"
-            raise UsageError(message, hint=self._way_out(error)) from None
+            raise UsageError(message, hint=self._hint(error)) from None
         return bound
 
-    def _way_out(self, error: OSError | TypeError) -> str:
-        """What to do when a socket cannot listen there."""
+    def _hint(self, error: OSError | TypeError) -> str:
         if isinstance(error, PermissionError):
-            return "a port from 1024 on needs no rights: --port N"
+            return "ports from 1024 on need no privileges: --port N"
         if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
-            return "--port 0 takes any that is free"
+            return "--port 0 picks a free port"
         return f"{self.host} is not an address of this machine; 127.0.0.1 always is"
 
     def hosts(self) -> frozenset[str]:
-        """All that `Host` may be, in lower case: a name, alone or with the port.
+        """Every accepted `Host` header, in lower case.
 
-        A name that was given with a port is answered with that one only.
+        A name without a port is accepted with this one too.
         """
         own = f"[{self.host}]" if ":" in self.host else self.host
         names = {name.lower() for name in (*LOOPBACK, own, *self.names)}
@@ -103,7 +102,7 @@ def _has_port(name: str) -> bool:
 
 
 def read_token(file: str) -> str:
-    """The token in a file, without the end of its line. Raises `UsageError` when there is none."""
+    """The token in a file, without the line ending. Raises `UsageError` if there is none."""
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK)
     except OSError as error:
@@ -116,7 +115,7 @@ def read_token(file: str) -> str:
         os.close(descriptor)
     if len(raw) > _LARGEST_TOKEN_FILE:
         message = f"the token file has more than {_LARGEST_TOKEN_FILE} bytes"
-        raise UsageError(message, where=file, hint="put the token into it and nothing else")
+        raise UsageError(message, where=file, hint="put only the token into it")
     token = raw.decode("latin-1").removesuffix("\n").removesuffix("\r")
     if not token:
         raise UsageError("the token file is empty", where=file, hint="put the token into it")
@@ -124,12 +123,12 @@ def read_token(file: str) -> str:
 
 
 def _check_token_file(file: str, info: os.stat_result) -> None:
-    """Raises `UsageError` for what is no file, or not the user's alone."""
+    """Raises `UsageError` unless it is a regular file that only its owner can access."""
     if not stat.S_ISREG(info.st_mode):
-        raise UsageError("the token file is no regular file", where=file, hint=TOKEN_HINT)
+        raise UsageError("the token file is not a regular file", where=file, hint=TOKEN_HINT)
     if info.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise UsageError(
-            "other users have access to the token file",
+            "other users can access the token file",
             where=file,
             hint=f"chmod 600 {shlex.quote(file)}",
         )

@@ -1,4 +1,4 @@
-"""Who has the catalogue: one thread. All others ask it, and nobody sees half a change."""
+"""The catalogue in a thread of its own."""
 
 import asyncio
 import os
@@ -13,13 +13,11 @@ from metier.errors import DamagedError
 T = TypeVar("T")
 
 
-class Keeper:
-    """Opens the catalogue in a thread of its own and answers questions there, one by one.
+class CatalogThread:
+    """Opens the catalogue in one thread and answers questions there, one at a time.
 
-    A connection to SQLite belongs to one thread, and what a catalogue remembers is not made for
-    several. Every question sees the catalogue as it is then: what another process has written is
-    there, and a file that took the place of the old one is opened instead. So is another catalogue
-    when the user's trust in the workspace has changed.
+    Each question sees the current catalogue: what other processes wrote, a file that replaced the
+    old one, and another catalogue when the user's trust in the workspace has changed.
     """
 
     def __init__(
@@ -27,9 +25,9 @@ class Keeper:
         opened: Callable[[], AbstractContextManager[Catalog]],
         stamp: Callable[[Catalog], object] = lambda _: None,
     ) -> None:
-        """`opened` gives the catalogue, open and ready to be asked; it is called in the thread.
+        """`opened` opens the catalogue; it is called in the thread.
 
-        `stamp` changes with what the user's trust depends on.
+        `stamp` changes when the user's trust may have changed.
         """
         self._opened = opened
         self._stamp = stamp
@@ -37,20 +35,20 @@ class Keeper:
         self._holding = ExitStack()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="catalogue")
         self._catalog: Catalog | None = None
-        self._mark = (0, 0)
+        self._opened_file = (0, 0)
 
     def start(self) -> None:
-        """Open the catalogue now, so that what is wrong with it is told now."""
+        """Open the catalogue now, so that errors show now."""
         self._thread.submit(self._current).result()
 
     async def ask(self, question: Callable[[Catalog], T]) -> T:
-        """What `question` gives. Raises what it raises."""
+        """Call `question` with the catalogue."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, lambda: self._answer(question))
 
     def close(self) -> None:
-        """Close the catalogue once all that was asked is answered; the thread ends."""
-        self._thread.submit(self._leave).result()
+        """Answer what was asked, close the catalogue and end the thread."""
+        self._thread.submit(self._close).result()
         self._thread.shutdown()
 
     def _answer(self, question: Callable[[Catalog], T]) -> T:
@@ -60,29 +58,30 @@ class Keeper:
         except DamagedError as error:
             if error.where not in ("", catalog.store.path):
                 raise
-            catalog.store.is_damaged = True  # it is removed when it is closed
-            self._leave()
+            catalog.store.is_damaged = True  # closing it removes the file
+            self._close()
             return question(self._current())
 
     def _current(self) -> Catalog:
         if self._catalog is not None and self._is_outdated(self._catalog):
-            self._leave()
+            self._close()
         if self._catalog is None:
             self._catalog = self._holding.enter_context(self._opened())
-            self._mark = _mark(self._catalog.store.path)
+            self._opened_file = _file_id(self._catalog.store.path)
             self._stamped = self._stamp(self._catalog)
         return self._catalog
 
     def _is_outdated(self, catalog: Catalog) -> bool:
-        return _mark(catalog.store.path) != self._mark or self._stamp(catalog) != self._stamped
+        is_replaced = _file_id(catalog.store.path) != self._opened_file
+        return is_replaced or self._stamp(catalog) != self._stamped
 
-    def _leave(self) -> None:
+    def _close(self) -> None:
         self._catalog = None
         self._holding.close()
 
 
-def _mark(path: str) -> tuple[int, int]:
-    """Which file has that name; nothing for one in memory, or when it has gone."""
+def _file_id(path: str) -> tuple[int, int]:
+    """Which file has that name; zeros for none."""
     with suppress(OSError):
         info = os.stat(path)
         return info.st_dev, info.st_ino

@@ -1,7 +1,6 @@
-"""HTTP connections that are given up when the client does not finish its request.
+"""Time limits for HTTP clients that send their requests slowly.
 
-uvicorn waits for ever for the rest of a request: a client that opens connections and says little
-would hold them all.
+uvicorn waits forever for the rest of a request, so idle clients could use up all connections.
 """
 
 import asyncio
@@ -10,11 +9,11 @@ from typing import Literal, NamedTuple
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-_TOO_LATE = b"the request did not come in time"
+_TOO_LATE = b"the request took too long"
 
 
 class Limits(NamedTuple):
-    """Seconds that a client has, however slowly it sends."""
+    """Seconds a client has for each part of a request."""
 
     headers: float = 10.0
     """From the connection, or the first byte of the next request, to the end of its headers."""
@@ -25,10 +24,10 @@ class Limits(NamedTuple):
 LIMITS = Limits()
 
 
-class _Impatient(H11Protocol):
-    """Answers 408 and closes when a request is not whole in time.
+class _LimitedProtocol(H11Protocol):
+    """Answers 408 and closes when a request is incomplete after its time limit.
 
-    A connection that is idle after an answer is closed by uvicorn itself.
+    uvicorn itself closes connections that are idle after an answer.
     """
 
     limits: Limits
@@ -37,22 +36,22 @@ class _Impatient(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._look()
+        self._set_timer()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        self._look()
+        self._set_timer()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        self._look()
+        self._set_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._await("")
         super().connection_lost(exc)
 
-    def _look(self) -> None:
-        """Set the clock by what has come so far."""
+    def _set_timer(self) -> None:
+        """Start or stop the timer, depending on what has arrived."""
         if self.transport.is_closing():
             self._await("")
         elif self.conn.their_state is h11.SEND_BODY:
@@ -63,7 +62,7 @@ class _Impatient(H11Protocol):
             self._await("")
 
     def _await(self, part: Literal["headers", "body", ""]) -> None:
-        """Start the clock for a part of a request; a clock that runs for it goes on."""
+        """Start the timer for a part of a request, unless it already runs."""
         if part == self._awaited:
             return
         self._awaited = part
@@ -75,7 +74,7 @@ class _Impatient(H11Protocol):
 
     def _give_up(self) -> None:
         if self.cycle is not None and not self.cycle.response_complete:
-            self.cycle.disconnected = True  # whoever waits for the body is told so
+            self.cycle.disconnected = True  # wakes up what waits for the body
             self.cycle.message_event.set()
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             self._answer_too_late()
@@ -94,6 +93,6 @@ class _Impatient(H11Protocol):
             self.transport.write(self.conn.send(event) or b"")
 
 
-def impatient(limits: Limits) -> type[asyncio.Protocol]:
+def with_limits(limits: Limits) -> type[asyncio.Protocol]:
     """uvicorn's protocol for HTTP/1.1 with these limits."""
-    return type("Impatient", (_Impatient,), {"limits": limits})
+    return type("LimitedProtocol", (_LimitedProtocol,), {"limits": limits})
