@@ -386,7 +386,7 @@ def test_list_filters_abilities_by_agent_and_by_any_tag(filled: Workspace, metie
     assert ids("--tag", "review", "--agent", "other") == ids("--tag", "none") == []
     assert ids("--search", "looks") == ["style"]
     assert "did you mean 'critic'" in metier("list", "abilities", "--agent", "critc").err
-    assert metier("list", "abilities", "--tag", "none").err == "no abilities are like that\n"
+    assert metier("list", "abilities", "--tag", "none").err == "no abilities match\n"
 
 
 @pytest.mark.parametrize("option", ["--agent", "--tag"])
