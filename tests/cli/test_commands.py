@@ -354,7 +354,14 @@ def test_every_line_of_the_settings_that_init_writes_can_be_uncommented(
 
 @pytest.mark.parametrize(
     "command",
-    [("list",), ("list", "--capability", "x"), ("show", "skill", "brave"), ("refresh",), ("init",), ("lint",)],
+    [
+        ("list",),
+        ("list", "--capability", "x"),
+        ("show", "skill", "brave"),
+        ("refresh",),
+        ("init",),
+        ("lint",),
+    ],
 )
 def test_quiet_prints_data_only(
     filled: Workspace, metier: Metier, command: tuple[str, ...]
@@ -389,7 +396,13 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
 def test_demo_runs_the_commands_that_it_shows_and_leaves_nothing_behind(demo: Demo) -> None:
     shown = demo.finished
     assert shown.returncode == 0
-    for command in ("refresh", "list skills", "list --capability web-search", "lint", "explain FM104"):
+    for command in (
+        "refresh",
+        "list skills",
+        "list --capability web-search",
+        "lint",
+        "explain FM104",
+    ):
         assert f"$ metier {command}\n" in shown.stdout
     assert "31 new, 0 changed, 0 removed, 0 unchanged" in shown.stdout
     lists = shown.stdout.partition("$ metier list --capability web-search\n")[2].splitlines()

@@ -154,7 +154,14 @@ def test_an_argument_is_named_in_one_plain_word(name: str, parameter: click.Argu
 
 @pytest.mark.parametrize(
     "command",
-    [("list",), ("lint",), ("refresh",), ("list", "--capability", "x"), ("show", "skill", "x"), INIT],
+    [
+        ("list",),
+        ("lint",),
+        ("refresh",),
+        ("list", "--capability", "x"),
+        ("show", "skill", "x"),
+        INIT,
+    ],
 )
 def test_a_root_that_does_not_exist(workspace: Workspace, command: tuple[str, ...]) -> None:
     assert_refused(

@@ -5,8 +5,6 @@ The whole text is counted as it is sent: a tokenizer may join or split where par
 
 from __future__ import annotations
 
-from metier.errors import UsageError
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -79,7 +77,13 @@ def fit(
 def check_limit(limit: int) -> None:
     """Raise `UsageError` for a negative limit."""
     if limit < 0:
-        raise UsageError("a token limit cannot be negative", hint="give 0 or more")
+        raise _usage_error("a token limit cannot be negative", "give 0 or more")
+
+
+def _usage_error(message: str, hint: str) -> Exception:
+    from metier.errors import UsageError  # no hook raises it
+
+    return UsageError(message, hint=hint)
 
 
 def pages(text: str, limit: int, count: CountTokens = count_tokens) -> list[str]:
@@ -111,8 +115,8 @@ def _end_of_page(text: str, start: int, limit: int, count: CountTokens) -> int:
         else:
             exceeds = middle
     if fits == start:
-        raise UsageError(
-            f"not one character fits into {limit} tokens", hint="give a larger --max-tokens"
+        raise _usage_error(
+            f"not one character fits into {limit} tokens", "give a larger --max-tokens"
         )
     end = _last_break(text, start, fits)
     return end if count(text[start:end]) <= limit else fits

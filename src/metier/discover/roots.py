@@ -12,7 +12,7 @@ from metier.values.files import KINDS, PLURAL, SKILL_NAMES, Kind, Origin, Root
 from metier.values.outcomes import Issue
 
 FIRST_OUTSIDE_RANK = 6_000
-"""After all of the user's."""
+"""After the user's."""
 FIRST_USER_RANK = 5_000
 """After the folders of the workspace, before untrusted ones."""
 
@@ -172,10 +172,7 @@ def source_root(path: str, *, label: str, rank: int) -> Root:
 
 
 def host_roots(home: str, *, without: str = "") -> list[Root]:
-    """The hosts' folders of the user that exist, without those inside a workspace.
-
-    A walk of the workspace meets those.
-    """
+    """The existing folders of the user's hosts, except those inside the workspace."""
     roots = []
     for rank, host in enumerate(HOSTS, start=1):
         if not host.folder.startswith(("~", "/")):
@@ -236,10 +233,7 @@ def _of_folder(
 
 
 def _known_below(real: str, folders: Sequence[str], workspace: str) -> list[str]:
-    """The folders of a kind in a named one: those of the workspace, and those of the same names.
-
-    A named folder may be a whole project, or a part of one: `docs` of `docs/capabilities`.
-    """
+    """The folders of a kind in a named one: configured ones, and those of the same names."""
     own = [os.path.realpath(os.path.join(workspace, one)) for one in matching(folders, workspace)]
     alike = [
         os.path.join(real, one)

@@ -29,19 +29,18 @@ from metier.values.files import (
 )
 
 _BY_CLAIM = sorted(SKILL_NAMES, key=lambda name: (name != "SKILL.md", name))
-"""The first of these that a folder holds counts."""
+"""By precedence."""
 SUFFIXES: dict[Kind, tuple[str, ...]] = {
     "ability": (),
     "card": (),
     "agent": (".yaml", ".yml", ".json"),
 }
-"""Of the files of a kind, besides `.md`, which counts in any case."""
+"""Besides `.md`."""
 _VENV_MARK = "pyvenv.cfg"
 _TELLING = frozenset({*SKILL_NAMES, *MARKS, _VENV_MARK, PLUGIN_FOLDER})
-"""Names that say what a folder is."""
 _OTHER_SEPARATOR = os.sep != "/"
 NO_CARDS = frozenset({"README.md", "AGENTS.md", "SYSTEM_ARCHITECTURE.md"})
-"""Files among the cards that are none: what is always there, and what is read on request."""
+"""Files in card folders that are no cards."""
 
 
 def discover(
@@ -49,8 +48,7 @@ def discover(
 ) -> list[Found]:
     """Every file below `roots`, by source order, then bytewise by path; each file once.
 
-    Without `ordered` the files come as they are met: enough to see whether anything changed.
-    `steps` is told what was looked at.
+    Without `ordered` in any order. `steps` notes what was looked at.
     """
     steps = steps or Steps()
     walks = [_Walk(root, steps) for root in sorted(roots, key=lambda root: root.rank)]
@@ -99,7 +97,7 @@ class _Walk:
         self.met_links = False
         self._visited: list[str] = []
         self._bounds = [root.boundary]
-        """What links may lead to: the boundary, and the linked folders that are the user's."""
+        """Folders that links may lead to."""
         self._plugins = Plugins(root, steps)
 
     def run(self) -> list[Found]:
@@ -249,10 +247,9 @@ class _Walk:
                 self._descend(target, shown_as=link)
 
     def _may_enter(self, link: str, target: str) -> bool:
-        """Whether a link stays within bounds, or was put there by the user for a folder of theirs.
+        """Whether a link stays within bounds, or the user made it for a folder of theirs.
 
-        Only a link directly in a folder of the user's is the user's: those deeper down came with
-        what was installed. In a workspace it is a link that the user trusted, to where it led then.
+        Such links are directly in a folder of the user's, or were trusted with their target.
         """
         if self._is_within_bounds(target):
             return True
@@ -350,10 +347,7 @@ class _Walk:
         return rank + UNTRUSTED_RANK if self._origin == "untrusted" else rank
 
     def _place(self, shown: str) -> tuple[str, str, int]:
-        """Path, source and rank of a file; a host's folder in the workspace is that host's.
-
-        The path is relative to the root, with `/` between folders.
-        """
+        """Path, source and rank of a file; a host's folder in the workspace is that host's."""
         path = self._prefix + shown[self._skip :] or "."
         if _OTHER_SEPARATOR:
             path = path.replace(os.sep, "/")

@@ -100,7 +100,7 @@ def _input() -> dict[str, Any]:
         raw += more
     if len(raw) > LONGEST_INPUT:
         raise ValueError(f"more than {LONGEST_INPUT} bytes on stdin")
-    value = parse(raw.decode("utf-8-sig", errors="replace"))
+    value = parse(raw.removeprefix(b"\xef\xbb\xbf").decode(errors="replace"))
     if not isinstance(value, dict):
         raise ValueError("stdin holds no JSON object")
     return value

@@ -31,10 +31,7 @@ class AbilityRegistry(Registry[Ability]):
         enabled: bool | None = None,
         applicable_to: str | None = None,
     ) -> list_of[Ability]:
-        """Those that pass every filter given, by falling priority, then in order of registration.
-
-        One shared tag is enough. A disabled ability is listed unless `enabled` says otherwise.
-        """
+        """Those that pass every filter, by priority, then registration; one tag is enough."""
         wanted = frozenset(tags)
         listed = [
             ability

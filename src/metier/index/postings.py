@@ -31,7 +31,6 @@ class Postings:
         self.added: dict[str, defaultdict[str, list[int]]] = {
             field: defaultdict(list) for field in fields
         }
-        """For each field and term the numbers to add."""
         self._removed: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
 
     def remove(self, key: int, field: str, terms: Iterable[str]) -> None:

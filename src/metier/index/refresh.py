@@ -27,7 +27,7 @@ OnProgress = Callable[[int, int], None]
 _FRESH_NS = 2_000_000_000
 """A file changed this shortly before it was listed may change again within one clock tick."""
 _BATCH = 250
-"""Files read between two visits to the database and two calls of `OnProgress`."""
+"""Files read between two inserts."""
 _INSERT = """
     INSERT OR REPLACE INTO document (
         key, kind, path, rank, state, reason, source, file, sha256,
@@ -122,7 +122,7 @@ class _Listing:
         self.reader = store.setting("reader")
         self.text = "".join(row[0] for row in store.rows("SELECT text FROM listing"))
         self.others: list[str] = []
-        """Lines of kinds that are not asked for."""
+        """Lines of other kinds."""
         if len(kinds) < len(KINDS):
             all_lines = self.lines()
             self.others = [line for line in all_lines if line.partition(" ")[0] not in kinds]
@@ -175,13 +175,11 @@ class _Update:
         ).fetchone()[0]
         self._was_empty = self._next_key == 1
         self._handles: set[tuple[Kind, str]] = set()
-        """Kind and handle of every document read so far."""
         self._groups: set[tuple[Kind, str]] = set()
-        """Those for which more than one document may compete now."""
+        """Those that more than one document may have."""
         self._outdated: dict[_At, Stored] = {}
-        """Each row that is about to change."""
         self._unsteady: set[_At] = set()
-        """Files that the next refresh must look at again."""
+        """Files that the next refresh must read again."""
         self._rows = _rows_by_kind(connection, known.kinds)
 
     def apply(self, on_progress: OnProgress | None) -> None:

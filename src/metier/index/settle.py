@@ -10,7 +10,7 @@ from metier.values.files import KINDS, Kind
 
 _COPY = "duplicate-content"
 _MANY = 4000
-"""Groups from which on reading all documents is cheaper than asking for each."""
+"""From so many groups on, all documents are read at once."""
 
 
 def settle(connection: sqlite3.Connection, groups: set[tuple[Kind, str]]) -> None:

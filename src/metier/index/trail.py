@@ -22,10 +22,7 @@ def kept_trail(store: Store) -> Trail | None:
 
 
 def keep_trail(store: Store, trail: Trail, version: int) -> None:
-    """Keep a trail unless somebody is writing, or has since the catalogue had `version`.
-
-    Where nothing can be written nothing is lost: without a trail the next refresh walks.
-    """
+    """Keep a trail, unless another process writes or has written since `version`."""
     row = (
         *(trail.key, trail.found, _END.join(trail.paths), trail.stamps),
         *(json.dumps(trail.absent), json.dumps(trail.links)),

@@ -37,7 +37,6 @@ class CardResult(NamedTuple):
     skipped: Sequence[Skipped]
     issues: Sequence[Issue]
     sizes: Mapping[str, int] = MappingProxyType({})
-    """The tokens of each injected card, by id."""
 
     def to_json(self) -> dict[str, Any]:
         """In the spec's spelling."""

@@ -1,7 +1,4 @@
-"""Which abilities a task needs (spec 1): scores, dependencies, conflicts.
-
-Everything here is a pure function of its arguments: equal inputs give equal results.
-"""
+"""Which abilities a task needs (spec 1): scores, dependencies, conflicts. Pure."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache

@@ -23,14 +23,13 @@ PLURAL: dict[Kind, str] = {
     "agent": "agents",
 }
 KIND_OF: dict[str, Kind] = {word: kind for kind in KINDS for word in (kind, PLURAL[kind])}
-"""By singular and plural."""
 LARGEST: dict[Kind, int] = {
     "skill": 1 << 20,
     "ability": 1 << 20,
     "card": 50 * 1024,
     "agent": 1 << 20,
 }
-"""The most bytes a file may have."""
+"""In bytes."""
 SKILL_NAMES = frozenset(
     stem + suffix for stem in ("SKILL", "skill") for suffix in (".md", ".MD", ".Md", ".mD")
 )
@@ -49,7 +48,7 @@ UNTRUSTED_RANK = 10_000
 """Added to the rank of untrusted documents, so that they come after all others."""
 
 KeyPath = tuple[str | int, ...]
-"""Where a value stands in front matter: `("triggers", "keywords", 0)`."""
+"""The position of a value in front matter: `("triggers", "keywords", 0)`."""
 
 
 class Root(NamedTuple):
@@ -65,9 +64,9 @@ class Root(NamedTuple):
     rank: int
     """Source order: lower wins when names collide."""
     prefix: str = ""
-    """What stands before the relative path of everything below, `""` inside the workspace."""
+    """Prepended to every path below; empty inside the workspace."""
     only: str = ""
-    """The one file in it that is wanted, by name; all when empty."""
+    """The only file wanted; empty for all."""
     origin: Origin = "workspace"
     """Whose documents they are; those below another workspace's root count as untrusted."""
     links: Mapping[str, str] = NOTHING
@@ -89,17 +88,16 @@ class Found(NamedTuple):
     excluded: str
     """Why it is excluded unread: `unreadable`, `outside-root`, `too-large`; else empty."""
     file: str
-    """What to open."""
     source: str
     inode: int
     code: str = ""
-    """The code of the issue that says why it is excluded."""
+    """The code of the issue."""
     detail: str = ""
     ctime_ns: int = 0
     """Changes with every write, also with one that keeps size and time."""
     origin: Origin = "workspace"
     plugin: str = ""
-    """The plugin that a skill belongs to; its name is `plugin:name`."""
+    """Its plugin; its name is `plugin:name`."""
 
 
 class Matter(NamedTuple):
@@ -110,9 +108,9 @@ class Matter(NamedTuple):
     body_line: int
     """The line on which the body starts, counted from 1."""
     position: Callable[[KeyPath], tuple[int, int]]
-    """Line and column of a value, or of the nearest thing around it."""
+    """Line and column of a value, or of the nearest one around it."""
     unread: frozenset[str] = frozenset()
-    """Keys whose value is the text as it stands, since it is no YAML."""
+    """Keys whose value is not YAML and kept as text."""
 
 
 class Parsed(NamedTuple):
@@ -132,9 +130,8 @@ class Entry(NamedTuple):
     document: Document | None
     issues: Sequence[Issue]
     reason: str = ""
-    """Why it is excluded; empty for a usable document."""
+    """Why it is excluded."""
     card_text: str = ""
-    """The sanitized text of a card."""
 
     @property
     def handle(self) -> str:
@@ -172,15 +169,11 @@ class Trail(NamedTuple):
     key: str
     """What was walked for."""
     found: int
-    """The number of files."""
     paths: Sequence[str]
-    """Folders and files that existed."""
     stamps: bytes
     """The change time and inode of each."""
     absent: Sequence[str]
-    """Paths at which nothing was."""
     links: dict[str, str]
-    """The target of each link."""
 
 
 class Reading(NamedTuple):

@@ -25,19 +25,15 @@ class Row(NamedTuple):
     state: str
     """`active`, `shadowed` by another of its name, or `excluded`."""
     reason: str
-    """Why it is excluded."""
     shadowed_by: str
     """The path of the document that comes first."""
     file: str
     sha256: str
     issues: int
-    """The number of findings."""
     capabilities: tuple[str, ...]
     data_json: str
     origin: Origin = "workspace"
-    """Whose document it is."""
     plugin: str = ""
-    """The plugin that a skill belongs to."""
 
     @property
     def own_name(self) -> str:
@@ -101,7 +97,7 @@ class Page(NamedTuple):
 
     rows: list[Row]
     total: int
-    """How many there are on all pages."""
+    """On all pages."""
     last: str
     """The handle that the next page starts after; empty on the last page."""
 

@@ -24,7 +24,6 @@ class Scored(Generic[T]):
     score: float
     """The sum of the parts; what the ranking sorts by."""
     parts: Mapping[str, float]
-    """Every component by name."""
 
 
 class Skipped(NamedTuple):
@@ -52,7 +51,6 @@ class AbilitySelection(NamedTuple):
     required_by: Mapping[str, str] = _NOBODY
     """Dependency → the ability that requires it."""
     rejected: Sequence[Scored[Ability]] = ()
-    """The scores of those in `skipped`, where they have one."""
     passed_over: int = 0
     """How many were not selected for the limit or too weak a signal."""
 

@@ -35,10 +35,7 @@ def source_of(setting: SourceSetting, workspace: str) -> CardSource:
 def source_folders(
     settings: Sequence[SourceSetting], room: Room
 ) -> list[tuple[SourceSetting, str]]:
-    """Where the cards of each source are kept, if any are.
-
-    Without those that only a link leads to: what is behind it did not come from a source.
-    """
+    """The folder of each source, if it exists; links are ignored."""
     cache = SourceCache(room)
     folders: dict[str, SourceSetting] = {}
     for setting in settings:
@@ -48,11 +45,10 @@ def source_folders(
 
 
 def sync_sources(settings: Sequence[SourceSetting], workspace: str, room: Room) -> list[Issue]:
-    """Bring the cards of all sources into the state room; a finding for each that fails.
+    """Copy the cards of all sources into the state folder; a finding for each that fails.
 
-    What a source no longer has goes, and so do folders of sources no longer named; nothing is
-    written when nothing has changed. A source that fails keeps what it gave before: a database
-    all, an address what is still pinned, a folder of the workspace nothing. Never raises.
+    Cards and sources that are gone are removed. A source that fails keeps what is still valid: a
+    database all, an address what is pinned, a folder nothing. Never raises.
     """
     cache = SourceCache(room)
     if not settings and not os.path.lexists(cache.room.path):
