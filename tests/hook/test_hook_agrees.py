@@ -20,7 +20,7 @@ from metier.core.stems import prose_stems, stems
 from metier.hook.cards import ConsideredCard, choose_cards
 from metier.hook.request import LOOKED_AT
 from metier.hook.skills import MOST_POSTINGS, MOST_TERMS, suggest
-from metier.hook.store import ReadOnlyCatalogue
+from metier.hook.store import ReadOnlyCatalog
 from metier.index.cards import stored_cards
 from metier.select.cards import CardIndex
 from metier.values.capabilities import CapabilitiesConfig, SelectionContext
@@ -43,8 +43,8 @@ class CardFacts(NamedTuple):
 
 
 @contextmanager
-def read_only(hooks: Hooks) -> Iterator[ReadOnlyCatalogue]:
-    catalogue = ReadOnlyCatalogue(hooks.room)
+def read_only(hooks: Hooks) -> Iterator[ReadOnlyCatalog]:
+    catalogue = ReadOnlyCatalog(hooks.room)
     try:
         yield catalogue
     finally:

@@ -28,9 +28,8 @@ def roots_for(workspace: str, config: Config, home: str) -> list[Root]:
     if config.host_folders:
         roots += host_roots(home, without="" if own == "untrusted" else workspace)
     roots += _mounted(config, workspace)
-    roots += _kind_roots("ability", config.abilities, workspace, own)
-    roots += _kind_roots("card", config.cards, workspace, own)
-    roots += _kind_roots("agent", config.agents, workspace, own)
+    for kind, folders in _folders(config).items():
+        roots += _kind_roots(kind, folders, workspace, own)
     return roots + _user_roots(config)
 
 
@@ -186,14 +185,7 @@ def host_roots(home: str, *, without: str = "") -> list[Root]:
 
 def skill_root(path: str, *, label: str, rank: int, prefix: str | None = None) -> Root:
     """A root that is its own boundary, with its label before every path below it."""
-    return Root(
-        kind="skill",
-        path=path,
-        boundary=path,
-        label=label,
-        rank=rank,
-        prefix=f"{label}/" if prefix is None else prefix,
-    )
+    return Root("skill", path, path, label, rank, f"{label}/" if prefix is None else prefix)
 
 
 def roots_of_paths(
@@ -291,12 +283,4 @@ def _kind_by_folder(real: str, workspace: str, config: Config) -> Kind | None:
 
 
 def _root(kind: Kind, real: str, shown: str, rank: int, only: str = "") -> Root:
-    return Root(
-        kind=kind,
-        path=real,
-        boundary=real,
-        label="named",
-        rank=rank,
-        prefix=_prefix(shown),
-        only=only,
-    )
+    return Root(kind, real, real, "named", rank, _prefix(shown), only)

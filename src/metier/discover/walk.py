@@ -297,12 +297,8 @@ class _Walk:
     def _note(self, file: str, shown: str, info: os.stat_result) -> None:
         size = info.st_size
         if not stat.S_ISREG(info.st_mode):
-            self._exclude(
-                shown,
-                "unreadable",
-                "IO204",
-                f"{_sort_of_file(info.st_mode)} where a file should be",
-            )
+            detail = f"{_sort_of_file(info.st_mode)} where a file should be"
+            self._exclude(shown, "unreadable", "IO204", detail)
         elif size > self._limit:
             detail = f"the file has {size} bytes, the limit is {self._limit}"
             self._exclude(shown, "too-large", "IO203", detail, info)
@@ -322,9 +318,8 @@ class _Walk:
             self._found.append(found)
 
     def _exclude_outside(self, shown: str, target: str) -> None:
-        self._exclude(
-            shown, "outside-root", "IO202", f"leads out of its root, to {_readable(target)}"
-        )
+        detail = f"leads out of its root, to {_readable(target)}"
+        self._exclude(shown, "outside-root", "IO202", detail)
 
     def _exclude(
         self,

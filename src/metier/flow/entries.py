@@ -37,10 +37,11 @@ def read_entry(found: Found, *, disabled: frozenset[str], strict: bool = False) 
         return _excluded(found, "unreadable", "IO201", f"cannot be read: {error.strerror}")
     parsed = read_text(found, raw)
     issues = [*parsed.issues, *lint_document(parsed), *_lint_switch(found, parsed)]
+    card = parsed.document
     reason = _reason(found.kind, parsed.document, issues, disabled, strict=strict)
     return Entry(
         found=found,
-        sha256=hashlib.sha256(raw).hexdigest(),
+        sha256=card.sha256 if isinstance(card, Card) else hashlib.sha256(raw).hexdigest(),
         document=parsed.document,
         issues=issues,
         reason=reason,

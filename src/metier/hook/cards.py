@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
-    from metier.hook.store import ReadOnlyCatalogue
+    from metier.hook.store import ReadOnlyCatalog
 
 _GRAM = 4
 _SELECT = (
@@ -49,7 +49,7 @@ class ConsideredCard:
 
 
 def choose_cards(
-    catalogue: ReadOnlyCatalogue,
+    catalog: ReadOnlyCatalog,
     messages: Sequence[str],
     settings: dict[str, Any],
     scorer: str,
@@ -61,7 +61,7 @@ def choose_cards(
     own = settings["confidenceThreshold"]
     given = (session_type, time_of_day, settings["userTier"], settings["environmentType"])
     text = folded_text(messages)
-    cards = _considered(catalogue, text if messages and own != 0 else None, forced)
+    cards = _considered(catalog, text if messages and own != 0 else None, forced)
     for card in cards:
         card.score = _score(card, text, scorer) if messages else without_messages(card.priority)
         card.threshold = card.threshold if own is None else own
@@ -77,31 +77,31 @@ def choose_cards(
 
 
 def _considered(
-    catalogue: ReadOnlyCatalogue, text: str | None, forced: Iterable[str]
+    catalog: ReadOnlyCatalog, text: str | None, forced: Iterable[str]
 ) -> list[ConsideredCard]:
     """The cards that may be chosen for `text`; all without one."""
     if text is None:
-        rows = catalogue.rows(_SELECT)
+        rows = catalog.rows(_SELECT)
     else:
-        keys = _keys_by_keyword(catalogue, text)
-        keys.update(key for (key,) in catalogue.rows("SELECT key FROM card WHERE threshold <= 0"))
-        rows = catalogue.rows_for(f"{_SELECT} AND key", keys)
+        keys = _keys_by_keyword(catalog, text)
+        keys.update(key for (key,) in catalog.rows("SELECT key FROM card WHERE threshold <= 0"))
+        rows = catalog.rows_for(f"{_SELECT} AND key", keys)
     known = {row[1] for row in rows}
-    rows += catalogue.rows_for(f"{_SELECT} AND id", [one for one in forced if one not in known])
+    rows += catalog.rows_for(f"{_SELECT} AND id", [one for one in forced if one not in known])
     return [ConsideredCard(*row) for row in rows]
 
 
-def _keys_by_keyword(catalogue: ReadOnlyCatalogue, text: str) -> set[int]:
+def _keys_by_keyword(catalog: ReadOnlyCatalog, text: str) -> set[int]:
     """Keys of the cards with a keyword in `text`.
 
     Keywords are stored by their first two characters; most are ruled out by their first four.
     """
-    if not catalogue.rows("SELECT 1 FROM card LIMIT 1"):
+    if not catalog.rows("SELECT 1 FROM card LIMIT 1"):
         return set()
     starts = {*text, *(one + two for one, two in set(pairwise(text)))}
     grams = {text[at : at + _GRAM] for at in range(len(text) - _GRAM + 1)}
     keys: set[int] = set()
-    for (lines,) in catalogue.rows_for("SELECT keywords FROM card_keyword WHERE start", starts):
+    for (lines,) in catalog.rows_for("SELECT keywords FROM card_keyword WHERE start", starts):
         for line in lines.split("\n"):
             keyword, _, owners = line.partition("\t")
             if "\\" in keyword:

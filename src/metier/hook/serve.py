@@ -14,7 +14,7 @@ from metier.hook.cards import ConsideredCard, choose_cards
 from metier.hook.journal import Journal
 from metier.hook.request import LONGEST_INPUT, HookRequest
 from metier.hook.skills import Suggestion, suggest
-from metier.hook.store import ReadOnlyCatalogue
+from metier.hook.store import ReadOnlyCatalog
 from metier.storage.lightjson import dump, parse, quoted_short
 from metier.storage.places import STATE_VARIABLE, ignored_folders
 from metier.storage.workspace import find_workspace, is_root
@@ -50,8 +50,8 @@ def serve(host: str) -> None:
         journal.enter(workspace)
         _warn(journal, workspace)
         request.check(host)
-        with ReadOnlyCatalogue(journal.catalogue) as catalogue:
-            answer = _Answer(host, request, workspace, journal, catalogue)
+        with ReadOnlyCatalog(journal.catalogue) as catalog:
+            answer = _Answer(host, request, workspace, journal, catalog)
             text = answer.text()
             if text:
                 if isinstance(sys.stdout, TextIOWrapper):
@@ -126,13 +126,13 @@ class _Answer:
         request: HookRequest,
         workspace: str,
         journal: Journal,
-        catalogue: ReadOnlyCatalogue,
+        catalog: ReadOnlyCatalog,
     ) -> None:
         self._host = host
         self._request = request
         self._journal = journal
-        self._catalogue = catalogue
-        self.settings = catalogue.settings(request.agent)
+        self._catalog = catalog
+        self.settings = catalog.settings(request.agent)
         self._mode = self._mode_now()
         self._arm, self._scorer = self._chosen_scorer()
         self._cards: list[ConsideredCard] = []
@@ -144,7 +144,7 @@ class _Answer:
 
     def fresh_for(self) -> int:
         """The seconds for which the catalog is fresh; 0 if it was not prepared for hooks."""
-        is_prepared = bool(self.settings) and self._catalogue.setting("stems") != ""
+        is_prepared = bool(self.settings) and self._catalog.setting("stems") != ""
         seconds: int = self.settings.get("refreshAfter", 600) if is_prepared else 0
         return seconds
 
@@ -192,7 +192,7 @@ class _Answer:
             return ""
         messages = self._request.messages(self.settings["recentMessages"])
         self._cards = choose_cards(
-            self._catalogue,
+            self._catalog,
             messages,
             self.settings,
             self._scorer,
@@ -202,7 +202,7 @@ class _Answer:
         suggestions = self.settings["skillSuggestions"]
         if suggestions and self._request.prompt:
             threshold = self.settings["skillThreshold"]
-            self._skills = suggest(self._catalogue, messages, suggestions, threshold, self._host)
+            self._skills = suggest(self._catalog, messages, suggestions, threshold, self._host)
         text = self._composed()
         if not self._is_silent():
             return text
@@ -235,7 +235,7 @@ class _Answer:
 
     def _card_part(self, card: ConsideredCard, secret: bytes) -> str:
         sql = "SELECT text, path, sha256 FROM card JOIN document USING (key) WHERE key = ?"
-        [(text, path, sha256)] = self._catalogue.rows(sql, (card.key,))
+        [(text, path, sha256)] = self._catalog.rows(sql, (card.key,))
         return as_reference(
             text, kind="card", id=card.id, source=path, sha256=sha256, secret=secret
         )

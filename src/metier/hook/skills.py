@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metier.hook.store import ReadOnlyCatalogue
+    from metier.hook.store import ReadOnlyCatalog
 
 MOST_TERMS = 48
 MOST_POSTINGS = 12_000
@@ -44,7 +44,7 @@ class Suggestion:
 
 
 def suggest(
-    catalogue: ReadOnlyCatalogue,
+    catalog: ReadOnlyCatalog,
     messages: Sequence[str],
     most: int,
     threshold: float,
@@ -55,26 +55,23 @@ def suggest(
     A score of 1 is that of one word that only one skill has; words in a name count more. Skills
     that only the user starts are excluded if `host` honours that.
     """
-    counted = catalogue.setting("stems")
+    counted = catalog.setting("stems")
     if not counted or not messages:
         return []
     total, length = map(int, counted.split())
     if not total:
         return []
-    terms = _rarest(catalogue, list(dict.fromkeys(stems(messages[-1]))))
+    terms = _rarest(catalog, list(dict.fromkeys(stems(messages[-1]))))
     weights = {stem: idf(total, found) for stem, found in terms}
     sql = "SELECT postings FROM posting WHERE field = 'prose' AND term = ?"
     scores = bm25_scores(
-        (
-            (weight, unpacked(catalogue.rows(sql, (stem,))[0][0]))
-            for stem, weight in weights.items()
-        ),
+        ((weight, unpacked(catalog.rows(sql, (stem,))[0][0])) for stem, weight in weights.items()),
         length / total,
     )
     unit = idf(total, 1) * max(1.0, len(terms) / FEW_TERMS) ** 0.5
     best = sorted(scores, key=lambda key: (-scores[key], key))[: max(_MOST_ROWS, 4 * most)]
     offered = "NOT manual" if honours_the_switch(host) else "1"
-    rows = catalogue.rows_for(
+    rows = catalog.rows_for(
         "SELECT key, name, description, when_to_use, path, iif(source = 'workspace', '', file)"
         " FROM document JOIN skill_size USING (key)"
         f" WHERE state = 'active' AND origin != 'untrusted' AND safe AND {offered} AND key",
@@ -94,9 +91,9 @@ def suggest(
     return _judged(suggestions[: most + 1], most, threshold)
 
 
-def _rarest(catalogue: ReadOnlyCatalogue, wanted: Sequence[str]) -> list[tuple[str, int]]:
+def _rarest(catalog: ReadOnlyCatalog, wanted: Sequence[str]) -> list[tuple[str, int]]:
     """The stems that the fewest skills have, and how many; as many as may be read."""
-    rows = catalogue.rows_for(
+    rows = catalog.rows_for(
         "SELECT found, term FROM posting WHERE field = 'prose' AND term", wanted
     )
     terms: list[tuple[str, int]] = []

@@ -23,7 +23,7 @@ _AT_ONCE = 400
 _UNSAFE = "%?#"
 
 
-class ReadOnlyCatalogue:
+class ReadOnlyCatalog:
     """One catalogue file."""
 
     def __init__(self, room: Room) -> None:
@@ -52,7 +52,7 @@ class ReadOnlyCatalogue:
         if version != CATALOG_VERSION:
             raise ValueError(f"the catalogue has version {version}, not {CATALOG_VERSION}")
 
-    def __enter__(self) -> ReadOnlyCatalogue:
+    def __enter__(self) -> ReadOnlyCatalog:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -6,7 +6,7 @@ from builtins import list as list_of
 from collections import Counter
 from collections.abc import Collection, Iterable
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 
 from metier.core.registry import Registry
 from metier.index.postings import CONTENT, Postings, keys_by_word
@@ -53,7 +53,7 @@ class AbilityRows:
 
     def add(self, key: int, entry: Entry) -> None:
         added = self._postings.added[CONTENT]
-        for word in entry.words:
+        for word in cast(Ability, entry.document).words:
             added[word].append(key)
 
     def remove(self, old: Stored) -> None:

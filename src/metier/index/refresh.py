@@ -1,4 +1,4 @@
-"""One incremental refresh: what is on disk → what is in the catalogue, in one transaction."""
+"""One incremental refresh: what is on disk → what is in the catalog, in one transaction."""
 
 import json
 import sqlite3
@@ -49,10 +49,10 @@ def refresh_documents(
     kinds: Sequence[Kind] = KINDS,
     on_progress: OnProgress | None = None,
 ) -> Changes:
-    """Bring the catalogue up to what is on disk, in one transaction or not at all.
+    """Bring the catalog up to what is on disk, in one transaction or not at all.
 
     Nothing is written when nothing has changed. `read` lists the disk again if another
-    process has written in between. A damaged catalogue is built anew.
+    process has written in between. A damaged catalog is built anew.
     """
     with without_garbage_collection():
         if not store.is_damaged:
@@ -115,7 +115,7 @@ def _at_of(line: str) -> _At:
 
 
 class _Listing:
-    """The files that the catalogue was built from: one line each, as they were then."""
+    """The files that the catalog was built from: one line each, as they were then."""
 
     def __init__(self, store: Store, kinds: Sequence[Kind]) -> None:
         self.kinds = kinds
@@ -278,7 +278,7 @@ class _Update:
         )
 
     def _compete(self, handle: tuple[Kind, str]) -> None:
-        """Note whom a document competes with; alone in a new catalogue it has no rival."""
+        """Note whom a document competes with; alone in a new catalog it has no rival."""
         if not self._was_empty or handle in self._handles:
             self._groups.add(handle)
         self._handles.add(handle)

@@ -55,7 +55,7 @@ class Store(Database):
             _remove(self.path, self._mark)
 
     def start_over(self) -> None:
-        """Replace a damaged file by an empty catalogue."""
+        """Replace a damaged file by an empty catalog."""
         self.is_damaged = True
         self.close()
         fresh = self.in_memory() if self.path == IN_MEMORY else self.open(self.path)

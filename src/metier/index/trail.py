@@ -1,4 +1,4 @@
-"""The trail of the walk that the catalogue was last compared with."""
+"""The trail of the walk that the catalog was last compared with."""
 
 import json
 from contextlib import suppress
@@ -12,7 +12,7 @@ _KEPT = "SELECT key, found, paths, stamps, absent, links FROM trail"
 
 
 def kept_trail(store: Store) -> Trail | None:
-    """The trail that leads to what the catalogue holds, if one is kept."""
+    """The trail that leads to what the catalog holds, if one is kept."""
     rows = store.rows(_KEPT)
     if not rows or not store.setting("counts"):
         return None

@@ -123,7 +123,7 @@ class Parsed(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One file on its way into the catalogue: read, parsed and linted."""
+    """One file on its way into the catalog: read, parsed and linted."""
 
     found: Found
     sha256: str
@@ -144,11 +144,6 @@ class Entry(NamedTuple):
     def capabilities(self) -> tuple[str, ...]:
         """What its skill provides; nothing for other kinds."""
         return getattr(self.document, "capabilities", ()) if self.found.kind == "skill" else ()
-
-    @property
-    def words(self) -> frozenset[str]:
-        """The words of its ability that a task can match; none for other kinds."""
-        return getattr(self.document, "words", frozenset())
 
 
 class Stored(NamedTuple):
