@@ -21,7 +21,6 @@ from metier.flow.reading import (
     workspace_roots,
 )
 from metier.index import documents
-from metier.index.pages import page_of_documents
 from metier.index.refresh import OnProgress, refresh_documents
 from metier.index.skills import SkillRepository
 from metier.index.store import Store
@@ -175,7 +174,7 @@ class Catalog:
         capability: str | None = None,
     ) -> Page:
         """The first `limit` active documents after the handle `after`."""
-        return page_of_documents(
+        return documents.page_of_documents(
             self.store, kind, limit=limit, after=after, search=search, capability=capability
         )
 

@@ -10,7 +10,7 @@ from conftest import Workspace, boundary_of
 from hook.test_serve import Hooks, name_in, skill_lines
 from metier.catalog import Catalog
 from metier.cli import run
-from metier.index.pages import page_of_documents
+from metier.index.documents import page_of_documents
 from metier.load import load_folder
 from run.office import Office
 from run.world import prompt

@@ -100,7 +100,7 @@ class Preparer:
         hidden = frozenset() if request.include_untrusted else known.untrusted
         selection = self._with_content(select, (a for a in known.registry if a.id not in hidden))
         cards = self._choose_cards(request)
-        made, _ = compose(
+        made = compose(
             arrange(selection, core, request.include_metadata),
             max_tokens,
             cards.fitted,

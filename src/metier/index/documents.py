@@ -1,6 +1,7 @@
 """Queries over the documents in the catalog."""
 
 import json
+from bisect import bisect_right
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,14 +11,14 @@ from metier.errors import NotFoundError
 from metier.index.store import Store
 from metier.values.files import PLURAL, Kind
 from metier.values.outcomes import Exclusion, Issue
-from metier.values.rows import Row
+from metier.values.rows import Page, Row
 
 _COLUMNS = (
     "kind, handle, name, description, path, source, state, reason, shadowed_by, file, sha256,"
     " json_array_length(issues) + (shadowed_by != ''), capabilities, data, origin, plugin"
 )
 
-SEARCHED = "name || char(10) || description || char(10) || when_to_use"
+_SEARCHED = "name || char(10) || description || char(10) || when_to_use"
 """What `search` looks into."""
 
 
@@ -34,12 +35,12 @@ def list_documents(
     `search` is a case-insensitive substring of name, description and `when_to_use`.
     """
     state = "state IN ('active', 'shadowed')" if shadowed else "state = 'active'"
-    tables, where, parameters = filtered(store, search, capability)
+    tables, where, parameters = _filtered(store, search, capability)
     wanted = " AND ".join(["kind = ?", state, *where])
     return select_rows(store, f"{wanted} ORDER BY handle, rank, path", [kind, *parameters], tables)
 
 
-def filtered(
+def _filtered(
     store: Store, search: str | None, capability: str | None
 ) -> tuple[str, list[str], list[Any]]:
     """The tables to look into, the conditions, and their values."""
@@ -50,7 +51,7 @@ def filtered(
         parameters.append(capability)
     if search:
         store.connection.create_function("folded", 1, str.casefold, deterministic=True)
-        where.append(f"instr(folded({SEARCHED}), ?) > 0")
+        where.append(f"instr(folded({_SEARCHED}), ?) > 0")
         parameters.append(search.casefold())
     return tables, where, parameters
 
@@ -235,3 +236,57 @@ def skills_called(store: Store, name: str) -> list[Row]:
         " WHERE plugin != '')",
         [name, name],
     )
+
+
+def page_of_documents(
+    store: Store,
+    kind: Kind,
+    *,
+    limit: int,
+    after: str = "",
+    search: str | None = None,
+    capability: str | None = None,
+) -> Page:
+    """The first `limit` documents after the handle `after`; filters as for the whole list.
+
+    Rows and total are of one snapshot.
+    """
+    if search and capability is None:
+        return _page_of_found(store, kind, search.casefold(), after, limit)
+    tables, where, values = _filtered(store, search, capability)
+    with store.snapshot():
+        # the plus signs have SQLite walk the index by handle: it need not sort them all
+        wanted = " AND ".join(["+kind = ?", "+state = 'active'", *where, "handle > ?"])
+        order = f"{wanted} ORDER BY handle LIMIT {limit + 1}"
+        rows = select_rows(store, order, [kind, *values, after], tables)
+        total = _count(store, tables, ["kind = ?", "state = 'active'", *where], (kind, *values))
+    shown = rows[:limit]
+    return Page(shown, total, shown[-1].handle if len(rows) > limit else "")
+
+
+def _page_of_found(store: Store, kind: Kind, wanted: str, after: str, limit: int) -> Page:
+    """The page of the documents that contain `wanted`."""
+    with store.snapshot():
+        texts = store.cached(("texts", kind), lambda: _texts(store, kind))
+        found = [handle for handle, text in texts if wanted in text]
+        first = bisect_right(found, after)
+        shown = found[first : first + limit]
+        marks = ", ".join("?" * len(shown))
+        where = f"kind = ? AND state = 'active' AND handle IN ({marks}) ORDER BY handle"
+        rows = select_rows(store, where, [kind, *shown])
+    return Page(rows, len(found), shown[-1] if first + limit < len(found) else "")
+
+
+def _texts(store: Store, kind: Kind) -> list[tuple[str, str]]:
+    """Handles with the text that is searched, folded."""
+    rows = store.rows(
+        f"SELECT handle, {_SEARCHED} FROM document"
+        " WHERE kind = ? AND state = 'active' ORDER BY handle",
+        (kind,),
+    )
+    return [(handle, text.casefold()) for handle, text in rows]
+
+
+def _count(store: Store, tables: str, where: list[str], values: tuple[str, ...]) -> int:
+    sql = f"SELECT count(*) FROM {tables} WHERE {' AND '.join(where)}"
+    return store.cached((sql, values), lambda: int(store.rows(sql, values)[0][0]))

@@ -28,8 +28,7 @@ def inject_abilities(
     and those that were core for the selection, come first. If one of them is missing or they
     do not fit, nothing is injected and `issues` says why.
     """
-    made = compose(arrange(selection, core, include_metadata), max_tokens, count=count)
-    return made.abilities
+    return compose(arrange(selection, core, include_metadata), max_tokens, count=count)
 
 
 class Arranged(NamedTuple):
@@ -63,13 +62,6 @@ def arrange(
     )
 
 
-class Composed(NamedTuple):
-    """A text of abilities, with cards between the core ones and the others."""
-
-    abilities: AbilityInjection
-    between: str
-
-
 def compose(
     arranged: Arranged,
     max_tokens: int,
@@ -77,7 +69,7 @@ def compose(
     *,
     shared: bool = True,
     count: CountTokens = count_tokens,
-) -> Composed:
+) -> AbilityInjection:
     """Core abilities, then what `between` gives, then the others, within the limit.
 
     `between` is called with a function that says whether a text fits. Unless the limit is
@@ -87,10 +79,10 @@ def compose(
     first = fit(lead, max_tokens, separator=SEPARATOR, count=count)
     issues = list(arranged.issues)
     if has_errors(issues):
-        return Composed(_nothing_fits(arranged, issues, count), "")
+        return _nothing_fits(arranged, issues, count)
     if len(first.taken) < len(lead):
         issues.append(_core_exceeds(arranged, max_tokens, count))
-        return Composed(_nothing_fits(arranged, issues, count), "")
+        return _nothing_fits(arranged, issues, count)
 
     def fits(text: str) -> bool:
         return not shared or count(_joined(first.text, text)) <= max_tokens
@@ -108,7 +100,7 @@ def compose(
     if left:
         issues.append(_truncation(left, max_tokens))
     taken = [*range(arranged.core), *(arranged.core + place for place in others.taken)]
-    made = AbilityInjection(
+    return AbilityInjection(
         injected_abilities=[arranged.abilities[place].id for place in taken],
         combined_content=text,
         token_count=count(text) if text else 0,
@@ -116,7 +108,6 @@ def compose(
         skipped=[*arranged.skipped, *left],
         issues=issues,
     )
-    return Composed(made, middle)
 
 
 def _joined(above: str, below: str) -> str:
