@@ -74,7 +74,12 @@ def filled(workspace: Workspace) -> Workspace:
 
 @pytest.mark.parametrize(
     "command",
-    [("list",), ("list", "cards"), ("show", "skill", "brave"), ("list", "--capability", "x")],
+    [
+        ("list",),
+        ("list", "cards"),
+        ("show", "skill", "brave"),
+        ("list", "--capability", "web-search"),
+    ],
 )
 def test_a_reading_command_builds_a_missing_catalogue_and_says_so_once(
     filled: Workspace, metier: Metier, command: tuple[str, ...]

@@ -87,7 +87,7 @@ def test_zsh_is_told_what_a_command_does(workspace: Workspace) -> None:
         workspace, _METIER_COMPLETE="zsh_complete", COMP_WORDS="metier sel", COMP_CWORD="1"
     )
     assert answer.split("\n")[:2] == ["plain", "select"]
-    assert answer.split("\n")[2].startswith("Say which agents a task is for")
+    assert answer.split("\n")[2].startswith("Select the agents for a task")
 
 
 def test_kinds_formats_and_options_are_offered(complete: Complete) -> None:

@@ -488,10 +488,10 @@ def test_an_error_stays_one_line_whatever_it_quotes(one: Workspace) -> None:
 
 
 @pytest.mark.parametrize("more", [(), ("--search", "x")])
-def test_a_list_of_nothing_tells_what_was_left_out(
+def test_an_empty_list_says_how_many_documents_are_excluded(
     workspace: Workspace, more: tuple[str, ...]
 ) -> None:
     workspace.write("abilities/x.md", "---\nabilityId: [\n---\n")
     for kind, expected in (("abilities", True), ("agents", False)):
         told = metier(workspace.root, "list", kind, *more).stderr.splitlines()
-        assert ("1 left out: metier lint" in told) == expected
+        assert ("1 excluded: metier lint" in told) == expected

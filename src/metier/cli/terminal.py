@@ -22,7 +22,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     if len(lines) < shutil.get_terminal_size().lines:
         click.echo("\n".join(lines))
     else:
-        click.echo_via_pager("\n".join([*lines, ""]))
+        click.echo_via_pager("\n".join(lines))
 
 
 def _widths(columns: Sequence[str], rows: Sequence[Sequence[str]], room: int) -> list[int]:
