@@ -22,7 +22,7 @@ from metier.flow.boundary import power_set, read_boundary, workspace_of
 from metier.flow.decisions import read_decisions
 from metier.flow.hook_refresh import prepared_catalog
 from metier.hook import skills
-from metier.hook.store import ReadOnlyCatalogue
+from metier.hook.store import ReadOnlyCatalog
 from metier.select.cards import CardIndex
 from metier.storage.places import state_room
 from metier.values.capabilities import SelectionContext
@@ -144,7 +144,7 @@ def _check_decisions(root: Path) -> None:
 
 def _bound(root: Path) -> Bar:
     """How often the bounds on terms and postings leave the first hit as it is."""
-    catalogue = ReadOnlyCatalogue(state_room(workspace_of(root)))
+    catalogue = ReadOnlyCatalog(state_room(workspace_of(root)))
     passages = [
         " ".join(file.read_text(errors="replace").split()[-_PASSAGE:])
         for file in sorted(root.rglob("SKILL.md"))[:: max(1, 10_000 // _PASSAGES)]
@@ -170,9 +170,7 @@ def _first(suggestions: Sequence[skills.Suggestion]) -> str:
     return suggestions[0].path if suggestions else ""
 
 
-def _without_bounds(
-    catalogue: ReadOnlyCatalogue, messages: Sequence[str]
-) -> list[skills.Suggestion]:
+def _without_bounds(catalogue: ReadOnlyCatalog, messages: Sequence[str]) -> list[skills.Suggestion]:
     terms, postings = skills.MOST_TERMS, skills.MOST_POSTINGS
     skills.MOST_TERMS, skills.MOST_POSTINGS = 10**9, 10**9
     try:

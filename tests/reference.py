@@ -24,7 +24,6 @@ SCHEMA_OF = {
     "refresh": "refresh",
     "list": "document-list",
     "show": "document",
-    "providers": "providers",
     "resolve": "capability-resolution-report",
     "report list": "report-list",
     "report show": "capability-resolution-report",

@@ -9,10 +9,11 @@ import pytest
 from cases import binding_rows
 from metier.core.budget import count_tokens
 from metier.index.abilities import AbilityRegistry
-from metier.inject.abilities import DEFAULT_MAX_TOKENS, inject_abilities
+from metier.inject.abilities import inject_abilities
 from metier.lint import validate_ability
 from metier.load import load_abilities
-from metier.select.abilities import DEFAULT_LIMIT, abilities_for_task, score_ability
+from metier.select.abilities import abilities_for_task, score_ability
+from metier.values.capabilities import DEFAULT_ABILITIES, DEFAULT_MAX_TOKENS
 from metier.values.documents import Ability
 from metier.values.outcomes import has_errors
 
@@ -160,7 +161,7 @@ def of_task(given: Given, _: Path) -> dict[str, Any]:
         given["task"],
         agent=given.get("agentId"),
         core=core,
-        limit=given.get("maxAbilities", DEFAULT_LIMIT),
+        limit=given.get("maxAbilities", DEFAULT_ABILITIES),
     )
     limit = given.get("maxTokens", DEFAULT_MAX_TOKENS)
     made = inject_abilities(

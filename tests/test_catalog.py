@@ -166,7 +166,7 @@ def test_a_shadowed_skill_is_reached_by_its_full_id(workspace: Workspace, catalo
     assert [row.id for row in catalog.find("skill", "a")] == ["a::one", "a::two"]
     assert catalog.row("skill", "a").description == "The first."
     hidden = catalog.row("skill", "a::two")
-    assert (hidden.description, hidden.state, hidden.twin) == (
+    assert (hidden.description, hidden.state, hidden.shadowed_by) == (
         *("The second.", "shadowed", "one/SKILL.md"),
     )
     (issue,) = [one for one in catalog.issues_of(hidden) if one.code == "XF901"]

@@ -21,9 +21,9 @@ from conftest import Workspace, boundary_of, state_of, trust
 from metier import Catalog, Config
 from metier.core.budget import count_tokens
 from metier.core.render import REFERENCE_PREAMBLE, SEPARATOR
-from metier.index.cards import CardRegistry, stored_cards, text_of_card
+from metier.index.cards import stored_cards, text_of_card
 from metier.load import load_folder
-from metier.select.cards import register_scorer
+from metier.select.cards import CardIndex, register_scorer
 from metier.values.capabilities import CapabilitiesConfig
 from metier.values.documents import Card
 from metier.values.outcomes import Issue
@@ -452,22 +452,12 @@ def test_of_two_cards_with_one_id_the_first_by_path_counts_and_both_paths_are_to
 
 
 @pytest.mark.invariant(id="CARD-REG-001")
-def test_a_registry_holds_the_first_card_of_each_id() -> None:
+def test_an_index_holds_the_first_card_of_each_id() -> None:
     def card(id: str, **fields: Any) -> Card:
         return Card(id=id, name=id, description=id, keywords=("k",), **fields)
 
-    registry = CardRegistry()
-    for one in (
-        card("b", body="first"),
-        card("b", body="second"),
-        card("a"),
-        card("c", priority=11),
-    ):
-        registry.register(one)
-    assert [one.id for one in registry.list()] == ["c", "a", "b"]
-    found = registry.get("b")
-    assert found is not None
-    assert found.body == "first"
+    index = CardIndex([card("b", body="first"), card("b", body="second"), card("a")])
+    assert [(one.id, one.body) for one in index.cards] == [("a", ""), ("b", "first")]
 
 
 @pytest.mark.invariant(id="CARD-REG-002")
@@ -900,7 +890,7 @@ def tables(connection: sqlite3.Connection) -> tuple[Any, ...]:
             keyword, _, keys = line.partition("\t")
             keywords[start][keyword] = {path_of[int(key)] for key in keys.split()}
     states = connection.execute(
-        "SELECT path, state, reason, twin FROM document WHERE kind = 'card' ORDER BY path"
+        "SELECT path, state, reason, shadowed_by FROM document WHERE kind = 'card' ORDER BY path"
     ).fetchall()
     return cards, dict(keywords), states
 

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from conftest import REPOSITORY, Workspace
 from metier import Catalog, Config, ConfigError, UsageError
 from metier.core.text import words
-from metier.inject.abilities import DEFAULT_MAX_TOKENS, inject_abilities
+from metier.inject.abilities import inject_abilities
 from metier.load import load_abilities, load_folder
 from metier.select.abilities import abilities_for_task
+from metier.values.capabilities import DEFAULT_MAX_TOKENS
 from metier.values.outcomes import Issue
 from metier.values.selection import AbilitySelection, Injection
 from soak import examples
@@ -271,7 +272,7 @@ def test_a_core_ability_whose_file_has_errors_is_told_with_its_file(desk: Desk) 
     desk.refresh()
     made = desk.inject("task", core=["one"])
     assert codes(made) == ["ABILITY_NOT_FOUND"]
-    assert "its file was left out" in made.issues[0].message
+    assert "its file is excluded" in made.issues[0].message
     assert (made.issues[0].path, made.issues[0].hint) == ("abilities/one.md", "metier lint")
 
 
@@ -342,7 +343,7 @@ def test_a_refresh_amid_an_injection_is_seen_by_the_next_one_and_not_by_half(des
     desk.refresh()
     with Catalog.open(desk.root) as other:
         desk.ability("one", "horse")
-        at_statement(desk.catalog, "SELECT word", other.refresh)
+        at_statement(desk.catalog, "SELECT term", other.refresh)
         assert desk.inject("zebra").selection.ranked[0].parts["keywords"] == 2
         assert desk.inject("zebra").selection.ranked[0].parts["keywords"] == 0
 

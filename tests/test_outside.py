@@ -157,7 +157,7 @@ def test_the_root_of_the_file_system_is_no_workspace(
 COMMANDS = (
     ("list",),
     ("refresh",),
-    ("providers", "x"),
+    ("list", "--capability", "x"),
     ("resolve", "-r", "x"),
     ("select", "a task"),
     ("inject", "--task", "a task"),

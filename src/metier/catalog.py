@@ -11,12 +11,16 @@ from metier.config.consent import check_files
 from metier.discover.roots import roots_for
 from metier.flow.boundary import RECORD, Boundary, open_boundary, untrusted_error
 from metier.flow.boundary import workspace_of as workspace_of
-from metier.flow.refreshed import Refreshed as Refreshed
-from metier.flow.reread import read_again, read_document, read_reference
-from metier.flow.scan import read_documents, read_skills, workspace_roots
+from metier.flow.reading import Refreshed as Refreshed
+from metier.flow.reading import (
+    read_again,
+    read_document,
+    read_documents,
+    read_reference,
+    read_skills,
+    workspace_roots,
+)
 from metier.index import documents
-from metier.index.missing import no_such_document
-from metier.index.pages import page_of_documents
 from metier.index.refresh import OnProgress, refresh_documents
 from metier.index.skills import SkillRepository
 from metier.index.store import Store
@@ -26,11 +30,11 @@ from metier.storage.places import state_room, user_home
 from metier.storage.room import Room
 from metier.storage.secret import workspace_secret
 from metier.storage.workspace import CATALOG_FILE, RESTRICTED_FILE
+from metier.values.capabilities import InjectRequest
 from metier.values.files import Kind, Reading, Root
 from metier.values.outcomes import Exclusion, Issue
-from metier.values.rows import Page, Row
+from metier.values.rows import Page, Row, shadowing_issue
 from metier.values.trust import Trust
-from metier.values.twins import hidden
 
 if TYPE_CHECKING:
     from metier.core.budget import CountTokens
@@ -170,7 +174,7 @@ class Catalog:
         capability: str | None = None,
     ) -> Page:
         """The first `limit` active documents after the handle `after`."""
-        return page_of_documents(
+        return documents.page_of_documents(
             self.store, kind, limit=limit, after=after, search=search, capability=capability
         )
 
@@ -210,7 +214,7 @@ class Catalog:
         """The one document with that id or name. Raises `NotFoundError`."""
         rows = self.find(kind, wanted)
         if not rows:
-            raise no_such_document(self.store, kind, wanted, self.workspace)
+            raise documents.no_such_document(self.store, kind, wanted, self.workspace)
         return rows[0]
 
     def document(self, row: Row) -> "Document":
@@ -251,29 +255,25 @@ class Catalog:
         session_type: str = "main",
         include_untrusted: bool = True,
     ) -> "Injection":
-        """The text that a prompt about `messages` is given: core abilities, cards, abilities.
+        """The text for a prompt about `messages`: core abilities, cards, other abilities.
 
-        With `budget` all of them together keep to it; without, abilities and cards each keep to
-        their own. Cards look at the last messages, one after the other.
-
-        An agent with a profile brings its core abilities, before those in `core`, and its own
-        budget; any other name is only asked whether abilities apply to it. `failed` is true when
-        a core ability cannot be handed over: then the text is empty. Without `include_untrusted`
-        abilities and cards of an untrusted workspace are left out.
+        `budget` is for all of them together; without it abilities and cards each have their own.
+        An agent's profile adds its core abilities, before those in `core`, and its own budget.
+        `failed` is true, and the text empty, if a core ability cannot be injected. Without
+        `include_untrusted` documents of an untrusted workspace are excluded.
         """
-        told = [messages] if isinstance(messages, str) else list(messages)
-        return self._preparer.inject(
-            "\n".join(told),
+        request = InjectRequest(
+            messages=[messages] if isinstance(messages, str) else list(messages),
             agent=agent,
             core=core,
-            max_tokens=budget,
+            budget=budget,
             limit=limit,
             min_signal=min_signal,
             include_metadata=include_metadata,
-            messages=told,
             session_type=session_type,
             include_untrusted=include_untrusted,
         )
+        return self._preparer.inject(request)
 
     def resolve(
         self,
@@ -411,24 +411,32 @@ class Catalog:
     def issues(self, shown: Callable[[str], str] = str) -> list[Issue]:
         """Every finding of the last refresh, by path; `shown` writes paths in messages."""
         issues = [*self.source_issues, *documents.stored_issues(self.store)]
-        issues += [hidden(row, shown) for row in documents.hidden_documents(self.store)]
+        issues += [shadowing_issue(row, shown) for row in documents.shadowed_documents(self.store)]
         return sorted(issues, key=lambda issue: (issue.path, issue.line, issue.column, issue.code))
 
     def issues_of(self, row: Row, shown: Callable[[str], str] = str) -> list[Issue]:
         """The findings of one document; `shown` writes paths in messages."""
         own = documents.document_issues(self.store, row.kind, row.path)
-        return [*own, hidden(row, shown)] if row.twin else own
+        return [*own, shadowing_issue(row, shown)] if row.shadowed_by else own
 
     def excluded(self, shown: Callable[[str], str] = str) -> list[Exclusion]:
-        """Every file that was met and left out, with the reason; `shown` writes paths."""
+        """Every excluded file, with the reason; `shown` formats paths."""
         return [
-            Exclusion.of(shown(row.path), row.reason, self.issues_of(row), shown(row.twin))
+            Exclusion.of(shown(row.path), row.reason, self.issues_of(row), shown(row.shadowed_by))
             for row in documents.excluded_documents(self.store)
         ]
 
+    def excluded_rows(self, kind: Kind) -> list[Row]:
+        """The excluded documents of a kind, by path."""
+        return [row for row in documents.excluded_documents(self.store) if row.kind == kind]
+
+    def files(self) -> dict[str, str]:
+        """The file of every path in documents and findings."""
+        return documents.files_by_path(self.store)
+
     def left_out(self, kind: Kind, wanted: str) -> str:
-        """The file that would be called `wanted`, had it not been left out; else empty."""
-        return documents.left_out(self.store, kind, wanted)
+        """The path of the excluded document whose id or name is `wanted`; else empty."""
+        return documents.excluded_path(self.store, kind, wanted)
 
     def names(self, kind: Kind) -> list[str]:
         """What `row` finds: names of skills, ids of the others."""

@@ -6,15 +6,15 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from metier.errors import InvalidDocumentError, MetierError
-from metier.flow.reading import folder_of, read_bytes, read_text
-from metier.flow.scan import read_documents, read_skills
+from metier.flow.entries import folder_of, read_bytes, read_text
+from metier.flow.reading import read_documents, read_skills
 from metier.lint.collisions import Subject, lint_collisions
 from metier.lint.fix import fix
 from metier.storage.files import write_atomically
 from metier.values.documents import Ability, Document, Skill
 from metier.values.files import Entry, Found, Kind, Reading, Root
 from metier.values.outcomes import Exclusion, Issue, Loaded
-from metier.values.twins import same_id
+from metier.values.rows import same_id
 
 T = TypeVar("T")
 _MOST_REPAIRS = 50

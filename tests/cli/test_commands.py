@@ -74,7 +74,12 @@ def filled(workspace: Workspace) -> Workspace:
 
 @pytest.mark.parametrize(
     "command",
-    [("list",), ("list", "cards"), ("show", "skill", "brave"), ("providers", "web-search")],
+    [
+        ("list",),
+        ("list", "cards"),
+        ("show", "skill", "brave"),
+        ("list", "--capability", "web-search"),
+    ],
 )
 def test_a_reading_command_builds_a_missing_catalogue_and_says_so_once(
     filled: Workspace, metier: Metier, command: tuple[str, ...]
@@ -233,15 +238,31 @@ def test_show_says_nothing_twice(filled: Workspace, metier: Metier, kind: str, w
     assert f"id: {wanted}" in facts
 
 
-def test_providers_prints_one_name_a_line(filled: Workspace, metier: Metier) -> None:
-    assert metier("providers", "web-search").out == "brave\nsearx\n"
-    assert metier("providers", "web-search", "--json").data == ["brave", "searx"]
+def test_list_names_the_providers_of_a_capability(filled: Workspace, metier: Metier) -> None:
+    lines = metier("list", "--capability", "web-search").out.splitlines()
+    assert [line.split("\t")[0] for line in lines] == ["brave", "searx"]
+    listed = metier("list", "--capability", "web-search", "--json").data
+    assert [one["name"] for one in listed] == ["brave", "searx"]
 
 
 def test_a_capability_that_nobody_provides_is_no_failure(filled: Workspace, metier: Metier) -> None:
     metier("refresh")
-    nobody = metier("providers", "telepathy")
-    assert nobody == Printed(0, "", "no skill provides 'telepathy'\n")
+    nobody = metier("list", "--capability", "telepathy")
+    assert nobody == Printed(0, "", "no skills match\n")
+
+
+def test_a_moved_command_names_the_new_one(filled: Workspace, metier: Metier) -> None:
+    moved = metier("providers", "web-search")
+    assert (moved.code, moved.out) == (2, "")
+    assert moved.err.startswith("error: 'metier providers' is now 'metier list --capability'")
+
+
+def test_a_limit_shortens_a_list_and_says_so(filled: Workspace, metier: Metier) -> None:
+    all_lines = metier("list").out.splitlines()
+    limited = metier("list", "--limit", "1")
+    assert limited.out.splitlines() == all_lines[:1]
+    assert limited.err == f"1 of {len(all_lines)} skills\n"
+    assert len(metier("list", "--limit", "1", "--json").data) == 1
 
 
 def test_doctor_finds_a_sound_workspace_sound(filled: Workspace, metier: Metier) -> None:
@@ -338,7 +359,14 @@ def test_every_line_of_the_settings_that_init_writes_can_be_uncommented(
 
 @pytest.mark.parametrize(
     "command",
-    [("list",), ("providers", "x"), ("show", "skill", "brave"), ("refresh",), ("init",), ("lint",)],
+    [
+        ("list",),
+        ("list", "--capability", "x"),
+        ("show", "skill", "brave"),
+        ("refresh",),
+        ("init",),
+        ("lint",),
+    ],
 )
 def test_quiet_prints_data_only(
     filled: Workspace, metier: Metier, command: tuple[str, ...]
@@ -373,10 +401,18 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
 def test_demo_runs_the_commands_that_it_shows_and_leaves_nothing_behind(demo: Demo) -> None:
     shown = demo.finished
     assert shown.returncode == 0
-    for command in ("refresh", "list skills", "providers web-search", "lint", "explain FM104"):
+    for command in (
+        "refresh",
+        "list skills",
+        "list --capability web-search",
+        "lint",
+        "explain FM104",
+    ):
         assert f"$ metier {command}\n" in shown.stdout
     assert "31 new, 0 changed, 0 removed, 0 unchanged" in shown.stdout
-    assert "brave-search\ndo-everything\nsearx-search\n" in shown.stdout
+    lists = shown.stdout.partition("$ metier list --capability web-search\n")[2].splitlines()
+    names = [line.split("\t")[0] for line in lists[:3]]
+    assert names == ["brave-search", "do-everything", "searx-search"]
     errors = [line for line in shown.stderr.splitlines() if line.startswith("error:")]
     assert len(errors) == 1, errors
     assert errors[0].startswith("error: 'save_draft': exit code 1")

@@ -78,16 +78,16 @@ def test_the_script_is_one_that_the_shell_accepts(shell: str, workspace: Workspa
 
 def test_command_names_are_offered_in_the_order_of_the_help(complete: Complete) -> None:
     assert complete("") == plain(*COMMANDS)
-    assert complete("pro") == plain("providers")
+    assert complete("sel") == plain("select")
     assert complete("zzz") == []
 
 
 def test_zsh_is_told_what_a_command_does(workspace: Workspace) -> None:
     answer = metier(
-        workspace, _METIER_COMPLETE="zsh_complete", COMP_WORDS="metier prov", COMP_CWORD="1"
+        workspace, _METIER_COMPLETE="zsh_complete", COMP_WORDS="metier sel", COMP_CWORD="1"
     )
-    assert answer.split("\n")[:2] == ["plain", "providers"]
-    assert answer.split("\n")[2].startswith("Name the skills that provide")
+    assert answer.split("\n")[:2] == ["plain", "select"]
+    assert answer.split("\n")[2].startswith("Select the agents for a task")
 
 
 def test_kinds_formats_and_options_are_offered(complete: Complete) -> None:
@@ -148,7 +148,7 @@ def test_completing_writes_nothing(workspace: Workspace, complete: Complete) -> 
     ("words", "offered"),
     [
         (("explain", "FM10"), plain(*(f"FM10{number}" for number in range(1, 10)))),
-        (("providers", "br"), plain("brave-search")),
+        (("list", "--capability", "br"), plain("brave-search")),
         (("lint", "--select", "FM10"), plain(*(f"FM10{number}" for number in range(1, 10)))),
         (("lint", "ski"), ["file,ski"]),
         (("list", "--root", "ski"), ["dir,ski"]),

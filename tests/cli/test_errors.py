@@ -154,7 +154,14 @@ def test_an_argument_is_named_in_one_plain_word(name: str, parameter: click.Argu
 
 @pytest.mark.parametrize(
     "command",
-    [("list",), ("lint",), ("refresh",), ("providers", "x"), ("show", "skill", "x"), INIT],
+    [
+        ("list",),
+        ("lint",),
+        ("refresh",),
+        ("list", "--capability", "x"),
+        ("show", "skill", "x"),
+        INIT,
+    ],
 )
 def test_a_root_that_does_not_exist(workspace: Workspace, command: tuple[str, ...]) -> None:
     assert_refused(
@@ -282,7 +289,7 @@ def test_a_skill_that_is_left_out_is_told_with_the_reason(one: Workspace, wanted
     assert_refused(
         metier(one.root, "show", "skill", wanted),
         1,
-        f"error: skill '{wanted}' was left out: the file has {size} bytes, the limit is {limit}"
+        f"error: skill '{wanted}' is excluded: the file has {size} bytes, the limit is {limit}"
         " (NOT_FOUND)",
         f"  {one.root}/skills/huge/SKILL.md",
         "hint: metier lint says what to change",
@@ -309,7 +316,7 @@ def test_every_document_that_is_left_out_is_told_with_the_reason(
     one.write("abilities/empty.md", "")
     metier(one.root, "refresh")
     finished = metier(one.root, "show", kind, wanted)
-    assert finished.stderr.startswith(f"error: {kind} '{wanted}' was left out: {why}")
+    assert finished.stderr.startswith(f"error: {kind} '{wanted}' is excluded: {why}")
     assert "did you mean" not in finished.stderr
     assert finished.returncode == 1
 
@@ -481,10 +488,10 @@ def test_an_error_stays_one_line_whatever_it_quotes(one: Workspace) -> None:
 
 
 @pytest.mark.parametrize("more", [(), ("--search", "x")])
-def test_a_list_of_nothing_tells_what_was_left_out(
+def test_an_empty_list_says_how_many_documents_are_excluded(
     workspace: Workspace, more: tuple[str, ...]
 ) -> None:
     workspace.write("abilities/x.md", "---\nabilityId: [\n---\n")
     for kind, expected in (("abilities", True), ("agents", False)):
         told = metier(workspace.root, "list", kind, *more).stderr.splitlines()
-        assert ("1 left out: metier lint" in told) == expected
+        assert ("1 excluded: metier lint" in told) == expected

@@ -147,7 +147,7 @@ def array(items: dict[str, Any]) -> dict[str, Any]:
 TEXT, NUMBER, COUNT = {"type": "string"}, {"type": "number"}, {"type": "integer", "minimum": 0}
 BOOLEAN = {"type": "boolean"}
 PARTS = ("core", "tags", "category", "keywords", "priority")
-REASON = "left out: 'rival' and 'style' exclude each other"
+REASON = "skipped: 'rival' and 'style' exclude each other"
 SCORED = record(
     abilityId=TEXT,
     score=NUMBER,
@@ -231,9 +231,9 @@ def test_explain_names_the_cards_that_are_left_out_with_the_reason(
     made = metier("inject", "--task", "sql", "--explain")
     assert [(row[0], row[3]) for row in made.rows] == [
         ("card", "note"),
-        ("good", "handed over"),
-        ("evil", "left out, SZ801: the text holds 'new instructions:', plainly or in disguise"),
-        ("docs/capabilities/none.md", "left out, FM101: the card has no front matter"),
+        ("good", "injected"),
+        ("evil", "excluded: SZ801: the text holds 'new instructions:', plainly or in disguise"),
+        ("docs/capabilities/none.md", "excluded: FM101: the card has no front matter"),
     ]
 
 
@@ -253,7 +253,7 @@ def test_a_card_over_the_budget_is_told_on_standard_error(
 ) -> None:
     workspace.write("docs/capabilities/big.md", CARD.format("big", "Long. " * 2_000))
     made = metier("inject", "--task", "sql")
-    assert "card 'big' is left out: over-budget, 3,0" in made.err
+    assert "card 'big' is skipped: over-budget, 3,0" in made.err
     assert made.err.count("big") == 1
 
 
@@ -290,7 +290,7 @@ def test_explain_tells_a_core_ability_that_another_requires_from_a_dependency(
             ["--task", "x", "--core", "style", "--core", "review", "--max-tokens", "11"],
             1,
             [
-                "error: the core abilities need 12 tokens, the limit is 11: nothing is handed over"
+                "error: the core abilities need 12 tokens, the limit is 11: nothing is injected"
                 " (ABILITY_TOKEN_LIMIT_EXCEEDED)",
                 "  abilities/review.md",
                 "hint: raise the limit, or make fewer abilities core",
@@ -353,7 +353,7 @@ def test_a_workspace_without_abilities_gives_no_text_and_says_so(
     workspace: Workspace, metier: Metier
 ) -> None:
     metier("refresh")
-    assert metier("inject", "--task", "x") == Result(0, "", "nothing is handed over\n")
+    assert metier("inject", "--task", "x") == Result(0, "", "nothing is injected\n")
     assert metier("inject", "--task", "", "-q") == Result(0, "", "")
     explained = metier("inject", "--task", "x", "--explain")
     assert explained == Result(0, "", "0 abilities, 0 of 10,000 tokens\n")
@@ -386,7 +386,7 @@ def test_list_filters_abilities_by_agent_and_by_any_tag(filled: Workspace, metie
     assert ids("--tag", "review", "--agent", "other") == ids("--tag", "none") == []
     assert ids("--search", "looks") == ["style"]
     assert "did you mean 'critic'" in metier("list", "abilities", "--agent", "critc").err
-    assert metier("list", "abilities", "--tag", "none").err == "no abilities are like that\n"
+    assert metier("list", "abilities", "--tag", "none").err == "no abilities match\n"
 
 
 @pytest.mark.parametrize("option", ["--agent", "--tag"])

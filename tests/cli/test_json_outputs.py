@@ -177,7 +177,7 @@ EVERYWHERE = [
     *(("list", ("list", PLURAL[kind], *more)) for kind in KINDS for more in ((), ("--shadowed",))),
     ("init", ("init",)),
     ("refresh", ("refresh",)),
-    ("providers", ("providers", "web-search")),
+    ("list", ("list", "--capability", "web-search")),
     ("report list", ("report", "list")),
     ("inject", ("inject", "--task", "sql, python, release")),
     ("inject", ("inject", "--task", "sql", "--max-tokens", "40")),

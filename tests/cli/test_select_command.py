@@ -57,7 +57,7 @@ def test_when_nobody_fits_the_standard_agent_is_named_and_explained(
     assert run(["select", "zymurgy"]) == 0
     out, err = capsys.readouterr()
     assert out.startswith("standard\t0.50\t")
-    assert "no agent reaches 0.1: 'standard' is the one that is always there" in err
+    assert "no agent reaches 0.1: 'standard' is the fallback" in err
     assert run(["select", "zymurgy", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     follows("select", found)

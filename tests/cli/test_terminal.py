@@ -39,7 +39,7 @@ def environment(**changes: str) -> dict[str, str]:
     unset = {"NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "LC_ALL"}
     unset |= {"PYTHONIOENCODING", "PYTHONUTF8", "PYTHONUNBUFFERED", "PYTHONCOERCECLOCALE"}
     kept = {name: value for name, value in os.environ.items() if name not in unset}
-    return {**kept, "TERM": "xterm-256color", **changes}
+    return {**kept, "TERM": "xterm-256color", "PAGER": "cat", **changes}
 
 
 @contextmanager
@@ -128,6 +128,20 @@ def test_a_table_shows_every_name_and_fits_the_terminal(two: Workspace, columns:
     assert max(len(row.rstrip()) for row in rows) <= columns
 
 
+@pytest.mark.parametrize(("count", "is_paged"), [(5, False), (50, True)])
+def test_a_table_longer_than_the_terminal_goes_through_the_pager(
+    workspace: Workspace, count: int, is_paged: bool
+) -> None:
+    seen = at_terminal(many(workspace, count), "list", "-q", PAGER="sed s/^/|/")
+    assert len(seen.plain) == count + 1
+    assert {line.startswith("|") for line in seen.plain} == {is_paged}
+
+
+def test_a_list_on_a_terminal_ends_with_its_count(two: Workspace) -> None:
+    assert at_terminal(two, "list").plain[-1] == "2 skills"
+    assert at_terminal(two, "list", "--limit", "1").plain[-1] == "1 of 2 skills"
+
+
 def test_codes_are_never_cut(workspace: Workspace) -> None:
     rows = at_terminal(workspace, "explain", columns=80).plain
     assert any(row.startswith("CONFIG_INVALID ") for row in rows)
@@ -189,7 +203,7 @@ def test_no_bar_when_quiet_or_when_there_is_little(
 
 INTERRUPTED = """
 import itertools, os, signal
-from metier.flow import reading as read
+from metier.flow import entries as read
 from metier.__main__ import main
 original, files = read.read_entry, itertools.count(1)
 

@@ -416,7 +416,7 @@ def test_what_is_written_for_hooks_is_read_back_as_it_was(place: Place) -> None:
         "[capabilities.agents]\ncoder = 'own'\n"
     )
     written = to_json(made)
-    assert written["profiles"]["own"] == {"maxTokens": 8}
+    assert written["profiles"]["own"] == {"budgets": {}, "maxTokens": 8}
     assert set(written["profiles"]) == {"own", "minimal", "full"}
     again = read_capabilities(
         {

@@ -22,11 +22,11 @@ def walk(workspace: Workspace) -> list[Found]:
 
 def paths(found: list[Found]) -> list[str]:
     """What may be read."""
-    return [one.path for one in found if not one.refused]
+    return [one.path for one in found if not one.excluded]
 
 
 def refusals(found: list[Found]) -> list[tuple[str, str, str]]:
-    return [(one.path, one.refused, one.code) for one in found if one.refused]
+    return [(one.path, one.excluded, one.code) for one in found if one.excluded]
 
 
 def everything(workspace: Workspace, home: Path, config: Config | None = None) -> list[Found]:
@@ -204,7 +204,7 @@ def test_a_found_file_carries_what_is_needed_to_see_a_change(workspace: Workspac
         info.st_mtime_ns,
         info.st_ino,
     )
-    assert (found.refused, found.code, found.detail) == ("", "", "")
+    assert (found.excluded, found.code, found.detail) == ("", "", "")
 
 
 # Hosts
@@ -307,7 +307,7 @@ def test_a_users_link_to_another_hosts_folder_is_loaded_once(
     target = home.skill("x", folder=".agents/skills/x")
     users_link(home, ".claude/skills/x", target.parent)
     (found,) = everything(workspace, home.root)
-    assert (found.path, found.source, found.refused) == (
+    assert (found.path, found.source, found.excluded) == (
         "claude-user/x/SKILL.md",
         "claude-user",
         "",
@@ -592,7 +592,7 @@ def test_the_boundary_may_be_wider_than_the_root(workspace: Workspace) -> None:
     (workspace.root / "abilities").mkdir()
     (workspace.root / "abilities/search.md").symlink_to(target)
     found = everything(workspace, workspace.root / "no-home")
-    assert [(one.kind, one.path, one.refused) for one in found] == [
+    assert [(one.kind, one.path, one.excluded) for one in found] == [
         ("ability", "abilities/search.md", "")
     ]
 

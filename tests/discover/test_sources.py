@@ -24,9 +24,9 @@ from metier.discover.sources import (
     source_of,
     sync_sources,
 )
+from metier.discover.sources.cache import SourceCache
 from metier.discover.sources.cards import LARGEST, file_stem
 from metier.discover.sources.database import MOST_CARDS
-from metier.discover.sources.shelf import Shelf
 from metier.errors import ConfigError, SourceError
 from metier.storage.room import Room
 from metier.values.capabilities import CapabilitiesConfig, SourceSetting
@@ -58,7 +58,7 @@ class Endpoint:
         return sync_sources(settings, str(self.root), self.room)
 
     def folder(self, setting: SourceSetting) -> Path:
-        return Path(Shelf(self.room).folder(setting).path)
+        return Path(SourceCache(self.room).folder(setting).path)
 
     def kept(self, setting: SourceSetting) -> dict[str, str]:
         folder = self.folder(setting)

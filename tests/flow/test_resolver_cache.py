@@ -7,7 +7,7 @@ import pytest
 from conftest import Workspace
 from metier import Catalog
 from metier.config import Config
-from metier.flow import scan
+from metier.flow import reading
 from metier.flow.resolving import _TELLS
 from metier.values.policy import PRESETS
 
@@ -57,7 +57,7 @@ def test_what_is_kept_of_a_candidate_is_kept_under_its_file_its_hash_and_the_rea
         [(path, sha256)] = catalog.store.rows("SELECT path, sha256 FROM document")
         assert path == "skills/looker/SKILL.md"
         assert len(sha256) == 64
-        assert catalog.store.setting("reader").startswith(scan.READER_VERSION)
+        assert catalog.store.setting("reader").startswith(reading.READER_VERSION)
         first = catalog.resolve(["page-lookup"])
         second = catalog.resolve(["page-lookup"])
         assert second.pool is first.pool
@@ -86,7 +86,7 @@ def test_another_reader_forgets_everything(
         catalog.refresh()
         catalog.store.connection.execute("UPDATE document SET data = '{}', capabilities = '[]'")
         assert not catalog.resolve(["page-lookup"]).selected
-        monkeypatch.setattr(scan, "READER_VERSION", "another")
+        monkeypatch.setattr(reading, "READER_VERSION", "another")
         catalog.refresh()
         assert catalog.resolve(["page-lookup"]).selected
 

@@ -17,10 +17,10 @@ from metier.catalog import Catalog
 from metier.config.capabilities import to_json
 from metier.core.relevance import recent
 from metier.core.stems import prose_stems, stems
-from metier.hook.cards import MetCard, choose_cards
+from metier.hook.cards import ConsideredCard, choose_cards
 from metier.hook.request import LOOKED_AT
 from metier.hook.skills import MOST_POSTINGS, MOST_TERMS, suggest
-from metier.hook.store import ReadOnlyCatalogue
+from metier.hook.store import ReadOnlyCatalog
 from metier.index.cards import stored_cards
 from metier.select.cards import CardIndex
 from metier.values.capabilities import CapabilitiesConfig, SelectionContext
@@ -43,8 +43,8 @@ class CardFacts(NamedTuple):
 
 
 @contextmanager
-def read_only(hooks: Hooks) -> Iterator[ReadOnlyCatalogue]:
-    catalogue = ReadOnlyCatalogue(hooks.room)
+def read_only(hooks: Hooks) -> Iterator[ReadOnlyCatalog]:
+    catalogue = ReadOnlyCatalog(hooks.room)
     try:
         yield catalogue
     finally:
@@ -149,7 +149,7 @@ def write_cards(hooks: Hooks, cards: Sequence[CardFacts]) -> None:
 
 def by_hook(
     hooks: Hooks, messages: Sequence[str], config: CapabilitiesConfig, session: str, moment: str
-) -> list[MetCard]:
+) -> list[ConsideredCard]:
     told: dict[str, Any] = to_json(config)
     with read_only(hooks) as catalogue:
         seen = recent(messages, config.recent_messages)

@@ -30,7 +30,7 @@ from hook.test_serve import (
     skill_lines,
     transcript,
 )
-from metier.hook.store import ReadOnlyCatalogue
+from metier.hook.store import ReadOnlyCatalog
 from metier.storage.lightjson import dump, parse, quoted_short
 from metier.storage.places import user_room
 from soak import examples
@@ -277,17 +277,17 @@ def test_no_question_to_the_catalogue_goes_through_all_documents(
     prompt: str, shared: Hooks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: dict[str, int] = {}
-    rows = ReadOnlyCatalogue.rows
+    rows = ReadOnlyCatalog.rows
 
-    def noted(self: ReadOnlyCatalogue, sql: str, parameters: Iterable[Any] = ()) -> list[Any]:
+    def noted(self: ReadOnlyCatalog, sql: str, parameters: Iterable[Any] = ()) -> list[Any]:
         given = tuple(parameters)
         asked[sql] = len(given)
         return rows(self, sql, given)
 
-    monkeypatch.setattr(ReadOnlyCatalogue, "rows", noted)
+    monkeypatch.setattr(ReadOnlyCatalog, "rows", noted)
     shared.served("codex", shared.asked("codex", prompt))
     assert len(asked) > 3
-    through = ("SCAN document", "SCAN skill_stem", "SCAN skill_size", "SCAN card_keyword")
+    through = ("SCAN document", "SCAN posting", "SCAN skill_size", "SCAN card_keyword")
     with closing(sqlite3.connect(shared.state / "metier.db")) as connection:
         for sql, size in asked.items():
             if not sql.startswith("PRAGMA"):

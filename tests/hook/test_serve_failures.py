@@ -28,7 +28,7 @@ from hook.test_serve import (
     references,
 )
 from metier.hook.journal import Journal
-from metier.hook.store import ReadOnlyCatalogue
+from metier.hook.store import ReadOnlyCatalog
 from metier.index.migrations import MIGRATIONS
 from soak import examples
 
@@ -156,7 +156,7 @@ def test_half_a_character_in_the_prompt_costs_no_more_than_itself(
 
 def test_a_failure_is_one_line_whatever_its_text_holds(filled: Hooks) -> None:
     error = OSError(f"/no\nwhere\r\u2028\x1b{'x' * 3_000}")
-    with mock.patch("metier.hook.serve.ReadOnlyCatalogue", side_effect=error):
+    with mock.patch("metier.hook.serve.ReadOnlyCatalog", side_effect=error):
         assert filled.served("codex", filled.asked("codex")) == ""
     (line,) = filled.log()
     assert " codex: OSError: /no where" in line
@@ -400,7 +400,7 @@ def test_a_writer_does_not_keep_hooks_from_reading(filled: Hooks) -> None:
 
 
 def test_a_hook_cannot_write_into_the_catalogue(filled: Hooks) -> None:
-    catalogue = ReadOnlyCatalogue(filled.room)
+    catalogue = ReadOnlyCatalog(filled.room)
     with closing(catalogue), pytest.raises(sqlite3.OperationalError, match="readonly"):
         catalogue.rows("DELETE FROM card")
 

@@ -17,7 +17,7 @@ from metier.discover.sources.remote import RemoteSource
 from metier.flow.boundary import read_boundary
 from metier.flow.hook_refresh import prepare, prepared_catalog
 from metier.hook.journal import Journal
-from metier.hook.store import ReadOnlyCatalogue
+from metier.hook.store import ReadOnlyCatalog
 from metier.storage.places import state_room
 from metier.storage.secret import workspace_secret
 
@@ -122,7 +122,7 @@ def test_a_catalogue_stays_as_long_as_its_workspace_does(filled: Hooks) -> None:
     with closing(sqlite3.connect(filled.state / "metier.db")) as connection:
         before = connection.execute("SELECT count(*) FROM document").fetchone()
     filled.prepare()
-    catalogue = ReadOnlyCatalogue(filled.room)
+    catalogue = ReadOnlyCatalog(filled.room)
     assert catalogue.rows("SELECT count(*) FROM document") == [before]
     catalogue.close()
 

@@ -10,7 +10,7 @@ from conftest import Workspace, boundary_of
 from hook.test_serve import Hooks, name_in, skill_lines
 from metier.catalog import Catalog
 from metier.cli import run
-from metier.index.pages import page_of_documents
+from metier.index.documents import page_of_documents
 from metier.load import load_folder
 from run.office import Office
 from run.world import prompt
@@ -86,7 +86,10 @@ def test_a_changed_when_to_use_is_forgotten(workspace: Workspace) -> None:
         workspace.skill("a", extra="capabilities: [x]\nwhen_to_use: For yearly sums of money.")
         catalog.refresh()
         catalog.resolve(["x"])
-        stems = {row[0] for row in catalog.store.rows("SELECT stem FROM skill_stem")}
+        stems = {
+            row[0]
+            for row in catalog.store.rows("SELECT term FROM posting WHERE field != 'content'")
+        }
     assert "yearli" in stems
     assert "quarterli" not in stems
 

@@ -5,7 +5,7 @@ import pytest
 from conftest import Workspace
 from metier import Catalog
 from metier.config import Config
-from metier.index.pages import page_of_documents
+from metier.index.documents import page_of_documents
 
 TEXTS = ["Die STRASSE", "die straße", "İstanbul", "nothing of it", "a%b_c", "two\nlines"]
 

@@ -20,7 +20,7 @@ from metier.catalog import Catalog
 from metier.config import Config
 from metier.core.text import words
 from metier.flow.boundary import Boundary
-from metier.flow.scan import read_skills
+from metier.flow.reading import read_skills
 from metier.index.abilities import StoredAbilities
 from metier.index.migrations import MIGRATIONS
 from metier.index.postings import keys_by_word
@@ -65,7 +65,9 @@ def counted(catalog: Catalog, *wanted: str) -> dict[str, int]:
 def holders(catalog: Catalog) -> dict[str, list[str]]:
     """Every word in the catalogue → the files that hold it, hidden ones included."""
     paths = dict(catalog.store.rows("SELECT key, path FROM document"))
-    all_words = [word for (word,) in catalog.store.rows("SELECT word FROM ability_word")]
+    all_words = [
+        word for (word,) in catalog.store.rows("SELECT term FROM posting WHERE field = 'content'")
+    ]
     found = keys_by_word(catalog.store, all_words)
     return {word: sorted(paths[key] for key in keys) for word, keys in found.items()}
 
@@ -130,7 +132,7 @@ def test_a_deleted_file_is_gone_and_so_are_words_that_nobody_has(
     assert holders(catalog) == {"shared": ["abilities/b.md"]}
     second.unlink()
     catalog.refresh()
-    assert catalog.store.rows("SELECT * FROM ability_word") == []
+    assert catalog.store.rows("SELECT * FROM posting WHERE field = 'content'") == []
 
 
 def test_a_new_file_does_not_inherit_the_words_of_a_deleted_one(
@@ -248,56 +250,26 @@ def test_keys_are_stored_as_little_endian_numbers_of_32_bits(
         write(workspace.root, f"abilities/{name}.md", ability("word"))
     catalog.refresh()
     keys = sorted(key for (key,) in catalog.store.rows("SELECT key FROM document"))
-    [(packed,)] = catalog.store.rows("SELECT keys FROM ability_word")
+    [(packed,)] = catalog.store.rows("SELECT postings FROM posting WHERE field = 'content'")
     assert sorted(packed[at : at + 4] for at in range(0, len(packed), 4)) == [
         key.to_bytes(4, "little") for key in keys
     ]
 
 
-def old_catalogue(workspace: Workspace) -> sqlite3.Connection:
-    """A file as the first version of the schema made it."""
-    file = workspace.state / "restricted.db"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    connection = sqlite3.connect(file, isolation_level=None)
-    [first] = MIGRATIONS[:1]
-    for statement in first.statements:
-        connection.execute(statement)
-    connection.execute("INSERT INTO migration VALUES (1, ?)", (first.name,))
-    connection.execute("PRAGMA user_version = 1")
-    return connection
-
-
-def test_an_old_catalogue_has_the_words_after_open_and_refresh(workspace: Workspace) -> None:
+def test_a_catalog_of_an_older_version_is_rebuilt(workspace: Workspace) -> None:
     write(workspace.root, "abilities/a.md", ability("word"))
-    old_catalogue(workspace).close()
+    with Catalog.open(workspace.root) as catalog:
+        catalog.refresh()
+    with closing(sqlite3.connect(catalog.store.path, isolation_level=None)) as connection:
+        connection.execute("DELETE FROM migration WHERE number = ?", (len(MIGRATIONS),))
+        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) - 1}")
+        connection.execute("CREATE TABLE skill_stem (stem TEXT)")
     with Catalog.open(workspace.root) as catalog:
         assert StoredAbilities(catalog.store).count_words(["word"]) == {}
         assert not catalog.is_built()
-        catalog.refresh()
+        assert catalog.refresh().changes.added == 1
         assert counted(catalog, "word") == {"a": 1}
         assert len(catalog.store.rows("SELECT * FROM migration")) == len(MIGRATIONS)
-
-
-def test_an_old_catalogue_with_rows_gets_the_words_of_files_that_did_not_change(
-    workspace: Workspace,
-) -> None:
-    write(workspace.root, "abilities/a.md", ability("word"))
-    with Catalog.open(workspace.root) as catalog:
-        catalog.refresh()
-        columns = [name for _, name, *_ in catalog.store.rows("PRAGMA table_info(document)")]
-        rows = catalog.store.rows("SELECT * FROM document")
-        remembered = catalog.store.rows("SELECT * FROM setting WHERE name != 'reader'")
-    os.unlink(catalog.store.path)
-    with closing(old_catalogue(workspace)) as connection:
-        old = [name for _, name, *_ in connection.execute("PRAGMA table_info(document)")]
-        documents = [[row[columns.index(name)] for name in old] for row in rows]
-        marks = ", ".join("?" * len(old))
-        connection.executemany(f"INSERT INTO document VALUES ({marks})", documents)
-        connection.executemany("INSERT INTO setting VALUES (?, ?)", remembered)
-        connection.execute("INSERT INTO setting VALUES ('reader', 'an older one')")
-    with Catalog.open(workspace.root) as catalog:
-        assert catalog.refresh().changes.unchanged == 1
-        assert counted(catalog, "word") == {"a": 1}
 
 
 def test_a_refresh_by_another_process_is_seen(workspace: Workspace, catalog: Catalog) -> None:

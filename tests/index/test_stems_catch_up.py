@@ -8,7 +8,8 @@ import pytest
 from conftest import Workspace
 from metier import Catalog
 from metier.config import Config
-from metier.index.stems import PROSE, catch_up, stem_postings
+from metier.index.postings import PROSE, stem_postings
+from metier.index.stems import catch_up
 from metier.index.store import Store
 
 WORD = "kangaroo"
@@ -114,7 +115,7 @@ def test_when_every_file_is_read_again_stems_that_no_text_has_are_gone(
 ) -> None:
     """Another version may have made other stems of the same texts."""
     with catalog.store.transaction() as connection:
-        connection.execute("UPDATE skill_stem SET stem = ? WHERE stem = 'chart'", (WORD,))
+        connection.execute("UPDATE posting SET term = ? WHERE term = 'chart'", (WORD,))
     assert who_has_it(catalog) == {"first": True}
     with open_catalog(workspace, disabled=("some-skill",)) as other:
         other.refresh()
@@ -174,11 +175,11 @@ def forget_the_mark(store: Store) -> None:
 
 
 def test_a_catalogue_from_before_with_all_stems_gets_the_mark_alone(catalog: Catalog) -> None:
-    before = [catalog.store.rows(f"SELECT * FROM {name}") for name in ("skill_stem", "skill_size")]
+    before = [catalog.store.rows(f"SELECT * FROM {name}") for name in ("posting", "skill_size")]
     forget_the_mark(catalog.store)
     assert catch_up(catalog.store) == 0
     assert is_complete(catalog.store)
-    after = [catalog.store.rows(f"SELECT * FROM {name}") for name in ("skill_stem", "skill_size")]
+    after = [catalog.store.rows(f"SELECT * FROM {name}") for name in ("posting", "skill_size")]
     assert after == before
 
 
@@ -199,7 +200,7 @@ def test_a_catalogue_from_before_that_has_no_stems_is_caught_up(
 ) -> None:
     forget_the_mark(catalog.store)
     with catalog.store.transaction() as connection:
-        connection.execute("DELETE FROM skill_stem")
+        connection.execute("DELETE FROM posting")
         connection.execute("DELETE FROM skill_size")
     assert catch_up(catalog.store) == 1
     assert who_has_it(catalog) == {"first": False}

@@ -10,7 +10,8 @@ from conftest import Workspace
 from metier import Catalog
 from metier.config import Config
 from metier.core.stems import label_stems, prose_stems
-from metier.index.stems import LABEL, PROSE, catch_up, stem_postings
+from metier.index.postings import LABEL, PROSE, stem_postings
+from metier.index.stems import catch_up
 from soak import examples
 
 
@@ -18,7 +19,7 @@ def stored(catalog: Catalog) -> dict[tuple[str, str], dict[str, tuple[int, int]]
     """Field and stem → how often each skill, by name, has it, and how many stems it has."""
     names = dict(catalog.store.rows("SELECT key, name FROM document"))
     found: dict[tuple[str, str], dict[str, tuple[int, int]]] = {}
-    for field, stem in catalog.store.rows("SELECT field, stem FROM skill_stem"):
+    for field, stem in catalog.store.rows("SELECT field, term FROM posting"):
         postings = stem_postings(catalog.store, field, stem)
         assert postings
         assert list(postings[0::3]) == sorted(postings[0::3])

@@ -79,8 +79,8 @@ def later_than(moment: int, scratch: Path) -> None:
 
 def documents(catalog: Catalog) -> list[tuple[Any, ...]]:
     return catalog.store.rows(
-        "SELECT kind, path, rank, state, reason, twin, source, file, sha256, name, plugin, origin"
-        " FROM document ORDER BY kind, path"
+        "SELECT kind, path, rank, state, reason, shadowed_by, source, file, sha256, name, plugin,"
+        " origin FROM document ORDER BY kind, path"
     )
 
 

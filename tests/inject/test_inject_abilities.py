@@ -140,7 +140,7 @@ def test_what_was_left_out_for_size_is_told_in_one_warning() -> None:
     assert codes(made) == ["ABILITY_TRUNCATED"]
     assert not has_errors(made.issues)
     assert "limit of 10 tokens" in made.issues[0].message
-    assert "left out: b, c" in made.issues[0].message
+    assert "skipped: b, c" in made.issues[0].message
     assert "show ability b" in made.issues[0].hint
 
 

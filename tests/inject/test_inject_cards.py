@@ -243,7 +243,7 @@ def test_the_level_decides_how_much_is_logged(caplog: pytest.LogCaptureFixture) 
     assert [summary] == logged(caplog, *cards)
     assert summary.startswith("[capability-injection] Injected 1 capability (")
     assert "large" not in summary
-    assert detailed == f"{summary}\n  left out: large (over-budget)"
+    assert detailed == f"{summary}\n  skipped: large (over-budget)"
 
 
 def test_the_log_counts_each_card_as_it_counts_all_of_them(
@@ -329,7 +329,7 @@ def test_a_counter_that_does_not_add_up_is_asked_about_the_whole_text() -> None:
 def test_a_place_that_refuses_a_text_is_like_one_without_room() -> None:
     parts, _ = card_parts(scored(card("one"), card("two")), SECRET)
     result = fit_cards(
-        parts, 9_999, CapabilitiesConfig(), may_stand=lambda text: "Text of one." not in text
+        parts, 9_999, CapabilitiesConfig(), fits=lambda text: "Text of one." not in text
     )
     assert (ids(result), [one.id for one in result.skipped]) == (["two"], ["one"])
 

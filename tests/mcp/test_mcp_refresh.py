@@ -10,7 +10,7 @@ from mcp import Client
 
 from conftest import Workspace
 from mcp_served import asked, called, data_of, refreshed, server_over
-from metier.index.pages import page_of_documents
+from metier.index.documents import page_of_documents
 
 
 def names(data: dict[str, Any]) -> list[str]:

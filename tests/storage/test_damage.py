@@ -69,7 +69,7 @@ COMMANDS = (
     "list cards --json --no-refresh",
     "list agents --json --no-refresh",
     "show skill summarize --no-refresh",
-    "providers web-search --no-refresh",
+    "list --capability web-search --no-refresh",
     "resolve -r web-search",
     "resolve -r web-search --no-refresh --json",
     "report list",

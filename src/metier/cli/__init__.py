@@ -33,7 +33,6 @@ COMMANDS: dict[str, _Command] = {
     "refresh": _Command("refresh", "Bring the catalogue up to what is on disk."),
     "list": _Command("listing", "List skills, abilities, cards or agents."),
     "show": _Command("show", "Show one document, with its findings."),
-    "providers": _Command("providers", "Name the skills that provide a capability."),
     "resolve": _Command("resolve", "Say which skill provides what is required, and why."),
     "report": _Command("report", "Show or compare the reports of resolutions."),
     "record": _Command("record", "Record how a provider did."),
@@ -52,6 +51,8 @@ COMMANDS: dict[str, _Command] = {
     ),
     "completion": _Command("completion", "Print a script that completes commands in a shell."),
 }
+MOVED = {"providers": "list --capability"}
+"""Commands of older versions, and what they are called now."""
 STOPPED, PIPE_CLOSED = 130, 141
 _COMPLETION = "_METIER_COMPLETE"
 """Set by a shell that asks how a command line may go on; it gives no arguments."""
@@ -92,6 +93,8 @@ class _LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] in MOVED:
+            ctx.fail(f"'metier {args[0]}' is now 'metier {MOVED[args[0]]}'")
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             near = nearest(args[0], COMMANDS)
             meant = f"; did you mean '{near}'?" if near else ""

@@ -32,7 +32,7 @@ _STEPS: tuple[tuple[str, Sequence[str]], ...] = (
     ("Its settings do not count until you trust it. This is what it asks for.", _SHOWN),
     ("You looked at it, and agree to exactly that.", _ACCEPTED),
     ("These are the skills of a small team.", ("list", "skills")),
-    ("Who provides what?", ("providers", "web-search")),
+    ("Who provides what?", ("list", "--capability", "web-search")),
     ("Which one, and why? By written rules.", ("resolve", "-r", "web-search")),
     ("What is wrong with them? Every finding says where, and what to change.", ("lint",)),
     ("Why does that matter?", ("explain", "FM104")),

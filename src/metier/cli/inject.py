@@ -9,8 +9,7 @@ from metier.catalog import Catalog
 from metier.cli.session import Session, complete_names, counted, metier_command
 from metier.core.text import printable
 from metier.errors import MetierError
-from metier.index.documents import excluded_documents
-from metier.select.abilities import DEFAULT_LIMIT
+from metier.values.capabilities import DEFAULT_ABILITIES
 from metier.values.selection import Injection, Scored
 
 _PARTS = ("core", "tags", "category", "keywords", "priority")
@@ -21,31 +20,31 @@ _PARTS = ("core", "tags", "category", "keywords", "priority")
     "--task",
     required=True,
     metavar="TEXT",
-    help="What is to be done; - reads it from standard input.",
+    help="The task; - reads it from standard input.",
 )
 @click.option(
     "--agent",
     metavar="ID",
     shell_complete=complete_names("agent"),
-    help="Who does it: its core abilities, its limit, what applies to it.",
+    help="The agent: its core abilities, its limit, what applies to it.",
 )
 @click.option(
     "--max-tokens",
     type=click.IntRange(min=0),
     metavar="N",
-    help="The most tokens the text has (default: the agent's limit, else 10000).",
+    help="The token limit (default: the agent's, else 10000).",
 )
 @click.option(
     "--core",
     metavar="ID",
     multiple=True,
     shell_complete=complete_names("ability"),
-    help="An ability that must be there; repeat it.",
+    help="An ability that must be injected; repeatable.",
 )
 @click.option(
     "--limit",
     type=click.IntRange(min=0),
-    default=DEFAULT_LIMIT,
+    default=DEFAULT_ABILITIES,
     show_default=True,
     metavar="N",
     help="The most abilities, dependencies not counted.",
@@ -54,7 +53,7 @@ _PARTS = ("core", "tags", "category", "keywords", "priority")
     "--min-signal",
     type=click.FloatRange(min=0),
     metavar="X",
-    help="Leave out what scores less than X without core and priority.",
+    help="Exclude abilities that score less than X without core and priority.",
 )
 @click.option(
     "--session",
@@ -62,7 +61,7 @@ _PARTS = ("core", "tags", "category", "keywords", "priority")
     type=click.Choice(["main", "isolated"]),
     default="main",
     show_default=True,
-    help="The type of session; cards may ask for one.",
+    help="The type of session; cards may require one.",
 )
 @click.option("--headings", is_flag=True, help="Put a heading above each ability.")
 @click.option("--explain", is_flag=True, help="Print the scores instead of the text.")
@@ -78,11 +77,10 @@ def command(
     headings: bool,
     explain: bool,
 ) -> int:
-    """Print the text that a task needs, exactly as a model receives it.
+    """Print the text for a task, exactly as a model receives it.
 
-    Core abilities come first, then the capability cards whose keywords come up, then the other
-    abilities by score, until the token limit is reached. What is left out, and why, is told on
-    standard error.
+    Core abilities come first, then the cards whose keywords occur, then other abilities by score,
+    until the token limit is reached. What is skipped, and why, goes to standard error.
     """
     if task == "-":
         task = sys.stdin.read()
@@ -98,23 +96,23 @@ def command(
             include_metadata=headings,
             session_type=session_type,
         )
-        left_out = _cards_left_out(catalog) if explain else []
+        excluded = _excluded_cards(catalog) if explain else []
     if session.as_json:
         session.print_json({"task": task, "agent": agent, **injection.to_json()})
         return int(injection.failed)
     if explain:
-        _print_scores(session, injection, left_out)
+        _print_scores(session, injection, excluded)
     _note_issues(session, injection)
     if not explain:
-        _note_cards_left_out(session, injection)
+        _note_skipped_cards(session, injection)
         _print_text(session, injection)
     return 0
 
 
 def _print_text(session: Session, injection: Injection) -> None:
-    """The text and nothing else; a terminal gets a line end, and no control characters."""
+    """The text alone; a terminal gets a line end, and no control characters."""
     if not injection.text:
-        session.note("nothing is handed over")
+        session.note("nothing is injected")
     elif sys.stdout.isatty():
         click.echo(printable(injection.text))
     else:
@@ -133,15 +131,14 @@ def _note_issues(session: Session, injection: Injection) -> None:
         raise MetierError(message, code=first.code, where=first.path, hint=first.hint)
 
 
-def _note_cards_left_out(session: Session, injection: Injection) -> None:
-    """The cards that were chosen and did not fit."""
+def _note_skipped_cards(session: Session, injection: Injection) -> None:
     for one in injection.skipped:
         if one.kind == "card":
             size = f", {one.tokens:,} tokens" if one.tokens is not None else ""
-            session.note(f"card '{one.id}' is left out: {one.detail or one.reason}{size}")
+            session.note(f"card '{one.id}' is skipped: {one.detail or one.reason}{size}")
 
 
-def _print_scores(session: Session, injection: Injection, left_out: list[list[str]]) -> None:
+def _print_scores(session: Session, injection: Injection, excluded: list[list[str]]) -> None:
     selection = injection.selection
     inside = set(injection.injected_abilities)
     rows = []
@@ -154,9 +151,9 @@ def _print_scores(session: Session, injection: Injection, left_out: list[list[st
         rows.append([ability, *_cells(scored), note])
     details = {one.id: one.detail or one.reason for one in selection.skipped}
     for scored in selection.rejected:
-        rows.append([scored.item.id, *_cells(scored), f"left out: {details[scored.item.id]}"])
+        rows.append([scored.item.id, *_cells(scored), f"skipped: {details[scored.item.id]}"])
     session.print_table(["ability", *_PARTS, "total", "note"], rows, heading=True)
-    _print_cards(session, injection, left_out)
+    _print_cards(session, injection, excluded)
     more = selection.passed_over
     session.note(
         f"{counted(len(inside), 'ability', 'abilities')}, {injection.tokens:,} of "
@@ -164,27 +161,23 @@ def _print_scores(session: Session, injection: Injection, left_out: list[list[st
     )
 
 
-def _cards_left_out(catalog: Catalog) -> list[list[str]]:
-    """Rows for the cards that cannot be chosen at all, with the first reason."""
+def _excluded_cards(catalog: Catalog) -> list[list[str]]:
+    """Rows for the excluded cards, with the first reason."""
     rows = []
-    for row in excluded_documents(catalog.store):
-        if row.kind == "card":
-            why = next((issue for issue in catalog.issues_of(row) if issue.is_error), None)
-            told = f"{why.code}: {why.message}" if why else row.reason
-            rows.append([row.handle or row.path, "", "", f"left out, {told}"])
+    for row in catalog.excluded_rows("card"):
+        why = next((issue for issue in catalog.issues_of(row) if issue.is_error), None)
+        reason = f"{why.code}: {why.message}" if why else row.reason
+        rows.append([row.handle or row.path, "", "", f"excluded: {reason}"])
     return rows
 
 
-def _print_cards(session: Session, injection: Injection, left_out: list[list[str]]) -> None:
+def _print_cards(session: Session, injection: Injection, excluded: list[list[str]]) -> None:
+    cards = [*((one, "injected") for one in injection.injected_cards), *injection.cards_passed_over]
     rows = [
-        [one.item.id, f"{one.score:g}", f"{one.item.confidence_threshold:g}", "handed over"]
-        for one in injection.injected_cards
+        [one.item.id, f"{one.score:g}", f"{one.item.confidence_threshold:g}", note]
+        for one, note in cards
     ]
-    rows += [
-        [one.item.id, f"{one.score:g}", f"{one.item.confidence_threshold:g}", reason]
-        for one, reason in injection.cards_passed_over
-    ]
-    rows += left_out
+    rows += excluded
     if rows:
         session.print_table(["card", "score", "threshold", "note"], rows, heading=True)
 

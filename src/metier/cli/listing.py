@@ -8,21 +8,31 @@ import click
 from click.shell_completion import CompletionItem
 
 from metier.catalog import Catalog
-from metier.cli.session import Session, complete_names, metier_command
+from metier.cli.session import (
+    Session,
+    complete_names,
+    metier_command,
+    names_from_catalog,
+)
 from metier.cli.shown import row_json
 from metier.errors import UsageError
-from metier.index.documents import excluded_documents
 from metier.values.agents import STANDARD
 from metier.values.documents import Ability
 from metier.values.files import KIND_OF, PLURAL, Kind
 from metier.values.rows import Row
 
 _WIDE = 120
-"""Columns of a terminal from which on five of a table can be read."""
+"""The least columns of a terminal for a table of five."""
 
 
 def _complete(_ctx: Any, _parameter: Any, incomplete: str) -> list[CompletionItem]:
     return [CompletionItem(word) for word in PLURAL.values() if word.startswith(incomplete)]
+
+
+def _complete_capability(
+    ctx: click.Context, _parameter: Any, incomplete: str
+) -> list[CompletionItem]:
+    return names_from_catalog(ctx, Catalog.capabilities, incomplete)
 
 
 @metier_command("list")
@@ -36,7 +46,12 @@ def _complete(_ctx: Any, _parameter: Any, incomplete: str) -> list[CompletionIte
 @click.option(
     "--search", metavar="TEXT", help="Only those with TEXT in name, description or when_to_use."
 )
-@click.option("--capability", metavar="CAPABILITY", help="Only skills that provide it.")
+@click.option(
+    "--capability",
+    metavar="CAPABILITY",
+    shell_complete=_complete_capability,
+    help="Only skills that provide it.",
+)
 @click.option(
     "--agent",
     metavar="ID",
@@ -46,7 +61,8 @@ def _complete(_ctx: Any, _parameter: Any, incomplete: str) -> list[CompletionIte
 @click.option(
     "--tag", "tags", metavar="TAG", multiple=True, help="Only abilities with a TAG given."
 )
-@click.option("--shadowed", is_flag=True, help="Also those that another of their name shadows.")
+@click.option("--shadowed", is_flag=True, help="Also shadowed documents.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most N documents.")
 def command(
     session: Session,
     kind: str,
@@ -55,6 +71,7 @@ def command(
     agent: str | None,
     tags: tuple[str, ...],
     shadowed: bool,
+    limit: int | None,
 ) -> None:
     """List skills (the default), cards or agents by name, or abilities by priority."""
     wanted = KIND_OF[kind]
@@ -71,29 +88,31 @@ def command(
             session.note_unknown_agent(catalog, agent)
             rows = _by_priority(catalog, rows, agent, tags)
         _note_missing_folders(session, catalog, wanted)
+        found, rows = len(rows), rows[:limit]
         if session.as_json:
             session.print_json([row_json(row) for row in rows])
             return
         if not rows:
-            asked = bool(search is not None or capability is not None or agent or tags)
-            where = "are like that" if asked else f"found below {catalog.workspace}"
+            filters = (search, capability, agent, tags or None)
+            is_filtered = any(one is not None for one in filters)
+            where = "match" if is_filtered else f"found below {catalog.workspace}"
             session.note(f"no {PLURAL[wanted]} {where}")
-            left_out = sum(row.kind == wanted for row in excluded_documents(catalog.store))
-            if left_out:
-                session.note(f"{left_out:,} left out: metier lint")
+            if excluded := len(catalog.excluded_rows(wanted)):
+                session.note(f"{excluded:,} excluded: metier lint")
         if wanted == "agent" and all(map(_is_not_standard, catalog.documents("agent"))):
             session.note(f"besides, '{STANDARD}' is built in: metier run {STANDARD} TASK")
         if wanted == "ability":
             _print_abilities(session, rows)
-            return
-        session.print_table(
-            ["name", "path", "description"],
-            [[_label(row), session.shown(row.file), row.routing_text] for row in rows],
-        )
+        else:
+            table = [[_label(row), session.shown(row.file), row.routing_text] for row in rows]
+            session.print_table(["name", "path", "description"], table)
+        if len(rows) < found or (rows and sys.stdout.isatty()):
+            of = f" of {found:,}" if len(rows) < found else ""
+            session.note(f"{len(rows):,}{of} {wanted if found == 1 else PLURAL[wanted]}")
 
 
 def _note_missing_folders(session: Session, catalog: Catalog, kind: Kind) -> None:
-    """The folders of the kind that the settings name and that are not there."""
+    """Warn about configured folders of the kind that do not exist."""
     key = "mounts" if kind == "skill" else f"folders.{PLURAL[kind]}"
     for issue in catalog.issues():
         if issue.code == "IO207" and issue.message.endswith(f"({key})"):
@@ -103,7 +122,7 @@ def _note_missing_folders(session: Session, catalog: Catalog, kind: Kind) -> Non
 def _by_priority(
     catalog: Catalog, rows: list[Row], agent: str | None, tags: tuple[str, ...]
 ) -> list[Row]:
-    """The rows that pass the filters, in the order of the registry; a hidden one after its twin."""
+    """The rows that pass the filters, by priority; shadowed ones after the active one."""
     places = {ability.id: place for place, ability in enumerate(catalog.abilities())}
     kept = []
     for row in rows:
@@ -116,7 +135,7 @@ def _by_priority(
 
 
 def _print_abilities(session: Session, rows: list[Row]) -> None:
-    """A narrow terminal has no room for paths, which say little more than the names."""
+    """Without paths on a narrow terminal."""
     is_narrow = sys.stdout.isatty() and shutil.get_terminal_size().columns < _WIDE
     table = []
     for row in rows:
@@ -130,7 +149,7 @@ def _print_abilities(session: Session, rows: list[Row]) -> None:
 
 
 def _is_not_standard(row: Row) -> bool:
-    """Whether the row does not take the place of the built-in agent."""
+    """Whether the row does not replace the built-in agent."""
     return row.handle != STANDARD or row.data.get("enabled") is False
 
 

@@ -13,8 +13,8 @@ from metier.cli.layout import bar, one_line, packed, wrapped
 from metier.cli.session import Session, complete_names, metier_command
 from metier.core.nearest import nearest
 from metier.errors import UsageError
-from metier.select.agents import DEFAULT_LIMIT, LEAST_CONFIDENCE
 from metier.values.agents import STANDARD, AgentMatch, AgentProfile
+from metier.values.selection import AGENTS_SELECTED, LEAST_CONFIDENCE
 
 _SHORT_TASK = 60
 _COLUMNS = ("agent", "confidence", "description")
@@ -28,7 +28,7 @@ Profiles = Mapping[str, AgentProfile]
 @click.option(
     "--limit",
     type=click.IntRange(min=1),
-    default=DEFAULT_LIMIT,
+    default=AGENTS_SELECTED,
     show_default=True,
     metavar="N",
     help="How many agents to name.",
@@ -59,10 +59,10 @@ def command(
     exclude: tuple[str, ...],
     explain: bool,
 ) -> None:
-    """Say which agents a task is for, the best first.
+    """Select the agents for a task, best first.
 
-    TASK is the task in words. The agent 'standard' is always there: when no other fits, it is
-    named with confidence 0.5, and so it means that nothing was found.
+    TASK is the task in words. If no agent fits, the built-in agent 'standard' is named with
+    confidence 0.5.
     """
     if not task.strip():
         raise UsageError("the task is empty", hint="metier select 'review this pull request'")
@@ -97,7 +97,7 @@ def _to_json(task: str, matches: Sequence[AgentMatch]) -> dict[str, Any]:
 
 
 def is_fallback(matches: Sequence[AgentMatch]) -> bool:
-    """Whether nothing fits: the one that is always there has no part then."""
+    """Whether no agent fits: the fallback has no parts."""
     return len(matches) == 1 and matches[0].agent_id == STANDARD and not matches[0].parts
 
 
@@ -112,7 +112,7 @@ def _print_blocks(matches: Sequence[AgentMatch], profiles: Profiles) -> None:
 
 
 def _block(place: int, match: AgentMatch, profiles: Profiles, width: int) -> list[str]:
-    """Who it is, what it does, the parts of its score as bars, and the reason of each."""
+    """Its name, description, the parts of its score as bars, and the reasons."""
     name = click.style(one_line(match.agent_id), bold=True)
     parts = [_part(part, points) for part, points in match.parts.items()]
     return [
@@ -124,7 +124,7 @@ def _block(place: int, match: AgentMatch, profiles: Profiles, width: int) -> lis
 
 
 def _part(name: str, points: float) -> str:
-    """`keyword 0.30 ▉`; what counts against it has no bar."""
+    """`keyword 0.30 ▉`; a negative part has no bar."""
     return f"{name} {bar(points) if points > 0 else f'{points:+.2f}'}"
 
 
@@ -151,9 +151,7 @@ def _description(match: AgentMatch, profiles: Profiles) -> str:
 
 def _note_next(session: Session, task: str, matches: Sequence[AgentMatch]) -> None:
     if is_fallback(matches):
-        session.note(
-            f"no agent reaches {LEAST_CONFIDENCE:g}: '{STANDARD}' is the one that is always there"
-        )
+        session.note(f"no agent reaches {LEAST_CONFIDENCE:g}: '{STANDARD}' is the fallback")
         session.note("hint: say more, or give an agent example tasks (metier list agents)")
         return
     shown = one_line(task)
@@ -168,7 +166,7 @@ def _note_unknown(
     team: str | None,
     exclude: Sequence[str],
 ) -> None:
-    """Say what was asked for and means nothing here."""
+    """Warn about unknown teams and agents."""
     teams = {one.team for one in profiles.values() if one.team}
     if team is not None and team not in teams:
         near = nearest(team, teams)

@@ -14,8 +14,8 @@ from metier.cli.shown import ShownPaths, row_json
 from metier.core.budget import pages
 from metier.core.text import printable
 from metier.errors import NotFoundError, UsageError
-from metier.inject.abilities import DEFAULT_MAX_TOKENS
 from metier.values.agents import STANDARD
+from metier.values.capabilities import DEFAULT_MAX_TOKENS
 from metier.values.files import KIND_OF, KINDS, Kind
 from metier.values.rows import Row
 
@@ -51,12 +51,12 @@ def _complete(ctx: click.Context, _parameter: Any, incomplete: str) -> list[Comp
     help="The most tokens a page has.",
 )
 def command(session: Session, kind: str, wanted: str, page: int | None, max_tokens: int) -> None:
-    """Show one document: what it is, its findings, its text.
+    """Show one document: its fields, its findings, its text.
 
     KIND is skill, ability, card or agent, or its plural. ID is a name, or the full id
-    `name::folder` of a skill that another one shadows. A text that is too long for a prompt can be
-    read in pages. `reference SYSTEM_ARCHITECTURE.md` shows what is never handed over by itself;
-    `schema agent-profile` the JSON Schema of a format, for editors.
+    `name::folder` of a shadowed skill. Long texts can be read in pages.
+    `reference SYSTEM_ARCHITECTURE.md` shows a text that is never injected;
+    `schema agent-profile` shows the JSON Schema of a format, for editors.
     """
     if kind == _SCHEMA:
         _show_schema(wanted)
@@ -139,8 +139,8 @@ def _facts(row: Row, shown: ShownPaths) -> list[tuple[str, str]]:
     facts += [("file", shown(row.path)), ("source", row.source), ("state", row.state)]
     if row.reason:
         facts.append(("reason", row.reason))
-    if row.twin:
-        facts.append(("shadowed by", shown(row.twin)))
+    if row.shadowed_by:
+        facts.append(("shadowed by", shown(row.shadowed_by)))
     if row.capabilities:
         facts.append(("provides", ", ".join(row.capabilities)))
     for key, value in row.data.items():

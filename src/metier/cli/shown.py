@@ -1,4 +1,4 @@
-"""Paths as commands show them: so that they can be opened from the current folder."""
+"""Paths as commands show them, relative to the current folder where possible."""
 
 import os
 from collections.abc import Mapping
@@ -6,19 +6,18 @@ from typing import Any
 
 from metier.catalog import Catalog
 from metier.core.paths import is_inside
-from metier.index.documents import files_by_path
 from metier.values.outcomes import Issue
 from metier.values.rows import Row
 
 
 def shown_file(file: str, workspace: str) -> str:
-    """A file as it can be opened: relative to the current folder, or absolute.
+    """A file as it can be opened from the current folder.
 
-    It is relative below the current folder and, for who works inside the workspace, in all of it.
+    Relative below the current folder and, inside the workspace, in all of it; else absolute.
     """
     try:
         here = os.path.realpath(os.getcwd())
-    except OSError:  # somebody has removed it
+    except OSError:  # it was removed
         return file
     near = workspace if is_inside(here, workspace) else here
     if not is_inside(file, near) and not is_inside(file, here):
@@ -27,14 +26,13 @@ def shown_file(file: str, workspace: str) -> str:
 
 
 class ShownPaths:
-    """The paths of one catalogue, which say where a document came from, as files to open."""
+    """The paths of one catalog, as files to open."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._workspace = catalog.workspace
-        self._files: Mapping[str, str] = files_by_path(catalog.store)
+        self._files: Mapping[str, str] = catalog.files()
 
     def __call__(self, path: str) -> str:
-        """The file that a path of the catalogue stands for; an empty one stands for none."""
         if not path:
             return ""
         file = self._files.get(path) or os.path.join(self._workspace, path)

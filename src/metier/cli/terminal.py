@@ -14,12 +14,15 @@ _GAP = "  "
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """One line a row, as wide as the terminal: what does not fit ends with `…`."""
+    """One line a row, as wide as the terminal; a long table goes through the pager."""
     room = shutil.get_terminal_size().columns
     widths = _widths(columns, rows, room)
-    click.echo(click.style(_line(columns, widths, room), bold=True))
-    for row in rows:
-        click.echo(_line(row, widths, room))
+    lines = [click.style(_line(columns, widths, room), bold=True)]
+    lines += [_line(row, widths, room) for row in rows]
+    if len(lines) < shutil.get_terminal_size().lines:
+        click.echo("\n".join(lines))
+    else:
+        click.echo_via_pager("\n".join(lines))
 
 
 def _widths(columns: Sequence[str], rows: Sequence[Sequence[str]], room: int) -> list[int]:

@@ -245,7 +245,9 @@ _NAMES = {loose_key(name): name for name in _READERS}
 
 
 def _respelled(table: Mapping[str, Any]) -> dict[str, Any]:
-    return {_NAMES[loose_key(key)]: value for key, value in table.items()}
+    """A profile in the spelling of the file; its `maxTokens` replaces all budgets."""
+    own = {_NAMES[loose_key(key)]: value for key, value in table.items()}
+    return {"budgets": {}, **own} if "maxTokens" in own else own
 
 
 def to_json(config: CapabilitiesConfig) -> dict[str, Any]:

@@ -1,21 +1,23 @@
-"""Token budgets: the one counter, and the one way to fit parts into a limit.
+"""Token budgets: counting tokens, and fitting parts into a limit. Light: hooks load it.
 
-What is counted is always the whole text as it will be sent. The count of a text need not be the
-sum of its parts' counts: a tokenizer may join or split at the seams.
+The whole text is counted as it is sent: a tokenizer may join or split where parts meet.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple
+from __future__ import annotations
 
-from metier.errors import UsageError
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Literal, TypeAlias
 
-CountTokens = Callable[[str], int]
-Overflow = Literal["stop", "skip"]
-"""After a part that does not fit: end there, or leave it out and try the next."""
+    CountTokens: TypeAlias = Callable[[str], int]
+    Overflow: TypeAlias = Literal["stop", "skip"]
+else:
+    CountTokens = Overflow = object  # for annotations; hooks do not load `typing`
 
 CHARACTERS_PER_TOKEN = 4
 _BREAKS = ("\n\n", "\n", " ")
-"""Where a page ends most gladly."""
+"""Where a page ends, best first."""
 
 
 def count_tokens(text: str) -> int:
@@ -23,16 +25,17 @@ def count_tokens(text: str) -> int:
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
-class Fitted(NamedTuple):
-    """What went into a budget."""
+class Fitted:
+    """What fits into a budget: the text, its tokens, and which parts are in it, by number."""
 
-    text: str
-    tokens: int
-    """The count of `text`; 0 when nothing is in it."""
-    taken: Sequence[int]
-    """Places of the parts that are in, in order."""
-    left: Sequence[int]
-    """Places of the parts that are not."""
+    def __init__(self, text: str, tokens: int, taken: list[int], left: list[int]) -> None:
+        self.text = text
+        self.tokens = tokens
+        self.taken = taken
+        self.left = left
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Fitted) and vars(self) == vars(other)
 
 
 def fit(
@@ -43,11 +46,13 @@ def fit(
     count: CountTokens = count_tokens,
     overflow: Overflow = "stop",
     start: str = "",
+    fits: Callable[[str], bool] = lambda _: True,
 ) -> Fitted:
-    """Join `parts` in order, as long as the count of the joined text stays within `limit`.
+    """Join `parts` in order while the text stays within `limit` tokens and `fits` accepts it.
 
-    An empty part takes neither room nor a separator. `start` stands before the first part and
-    counts with it; without any part the text is empty. Raises `UsageError` for a negative limit.
+    A part that does not fit ends the text, or is skipped with `overflow="skip"`. An empty part
+    takes no separator. `start` precedes the first part and counts with it. Raises `UsageError`
+    for a negative limit.
     """
     check_limit(limit)
     text, tokens = "", 0
@@ -57,7 +62,7 @@ def fit(
             before = len(text)
             text += f"{separator}{part}" if text else f"{start}{part}"
             size = count(text)
-            if size > limit:
+            if size > limit or not fits(text):
                 text = text[:before]
                 if overflow == "stop":
                     break
@@ -70,16 +75,22 @@ def fit(
 
 
 def check_limit(limit: int) -> None:
-    """Raise `UsageError` for a limit that no text can keep to."""
+    """Raise `UsageError` for a negative limit."""
     if limit < 0:
-        raise UsageError("a token limit cannot be negative", hint="give 0 or more")
+        raise _usage_error("a token limit cannot be negative", "give 0 or more")
+
+
+def _usage_error(message: str, hint: str) -> Exception:
+    from metier.errors import UsageError  # no hook raises it
+
+    return UsageError(message, hint=hint)
 
 
 def pages(text: str, limit: int, count: CountTokens = count_tokens) -> list[str]:
-    """`text` cut into pieces of at most `limit` tokens; joined they are `text` again.
+    """`text` split into pages of at most `limit` tokens; joined they are `text`.
 
-    A page ends after a blank line, else a line, else a word, unless that leaves it less than
-    half full. Raises `UsageError` when not even one character fits.
+    A page ends after a blank line, a line or a word, unless it would be less than half full.
+    Raises `UsageError` if not even one character fits.
     """
     check_limit(limit)
     out: list[str] = []
@@ -104,15 +115,15 @@ def _end_of_page(text: str, start: int, limit: int, count: CountTokens) -> int:
         else:
             exceeds = middle
     if fits == start:
-        raise UsageError(
-            f"not one character fits into {limit} tokens", hint="give a larger --max-tokens"
+        raise _usage_error(
+            f"not one character fits into {limit} tokens", "give a larger --max-tokens"
         )
     end = _last_break(text, start, fits)
     return end if count(text[start:end]) <= limit else fits
 
 
 def _last_break(text: str, start: int, end: int) -> int:
-    """Where the page from `start` ends best, at `end` or before."""
+    """Where the page from `start` should end, at `end` or before."""
     for mark in _BREAKS:
         if mark == " " and text[end].isspace():
             return end

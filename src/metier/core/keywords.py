@@ -10,9 +10,9 @@ from ahocorasick_rs import AhoCorasick
 from metier.core.relevance import LONG_KEYWORD, borders, is_alone, occurrences, starts
 
 Occurrence = tuple[int, int, int]
-"""The place of a keyword in the list, where it starts in the text, where it ends."""
+"""The number of a keyword, its start and its end in the text."""
 _FEW = 30
-"""So many keywords are counted one by one."""
+"""Up to so many keywords are counted one by one."""
 
 
 class KeywordFinder:
@@ -22,10 +22,7 @@ class KeywordFinder:
         self.keywords = list(keywords)
 
     def count(self, text: str) -> dict[int, int]:
-        """How often each keyword stands in `text`, without overlaps, by its place in the list.
-
-        A keyword that does not is left out.
-        """
+        """How often each keyword occurs in `text`, without overlaps, by number; without zeros."""
         if len(self.keywords) <= _FEW:
             return self._one_by_one(range(len(self.keywords)), text, "substring")
         counts = self._counted(self._matches(text))
@@ -41,7 +38,7 @@ class KeywordFinder:
     def _counted(self, found: Sequence[Occurrence]) -> dict[int, int]:
         counts = dict(Counter(map(itemgetter(0), found)))
         free: dict[int, int] = {}
-        """Where the last occurrence that counts has ended."""
+        """The end of the last counted occurrence."""
         for place, start, end in [one for one in found if one[0] in self._overlapping]:
             if start < free.get(place, 0):
                 counts[place] -= 1

@@ -18,10 +18,7 @@ class Registry(Generic[T]):
         self._items: dict[str, T] = {}
 
     def register(self, item: T) -> bool:
-        """Add `item`; whether it was taken.
-
-        A known id keeps its place: its item is replaced, kept, or the call raises `UsageError`.
-        """
+        """Add `item`; whether it was taken. Raises `UsageError` for a known id if so configured."""
         key = self._id_of(item)
         if key in self._items:
             if self._on_duplicate == "reject":

@@ -1,4 +1,4 @@
-"""How relevant a card is for a text (spec 5): keywords, nothing else. Light: hooks load it."""
+"""Which cards a conversation needs (spec 5): scores and rules. Light: hooks load it."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from metier.core.text import is_part_of_word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 RATIO_WEIGHT, DENSITY_WEIGHT = 0.7, 0.3
 FULL_DENSITY = 100
-"""So many occurrences make the density 1."""
+"""The occurrences that make the density 1."""
 DECIMALS = 12
 LONG_KEYWORD = 100
-"""Characters from which on a keyword is looked for in another way."""
+"""Longer keywords are searched in one pass."""
 
 
 def folded_text(messages: Iterable[str]) -> str:
-    """What keywords are looked for in."""
+    """The text that keywords are searched in."""
     return " ".join(messages).casefold()
 
 
@@ -27,7 +27,7 @@ def recent(messages: Sequence[str], most: int) -> list[str]:
 
 
 def occurrences(keyword: str, text: str, match: str) -> int:
-    """How often `keyword` stands in `text`, without overlaps; both are folded."""
+    """How often `keyword` occurs in `text`, without overlaps; both are folded."""
     if match != "word" or keyword not in text:
         return text.count(keyword)
     return sum(1 for _ in _standing_alone(keyword, text))
@@ -48,7 +48,7 @@ def _standing_alone(keyword: str, text: str) -> Iterable[int]:
 
 
 def _long_ones_alone(keyword: str, text: str) -> Iterable[int]:
-    """The same in one pass: to compare a long keyword at each place of a text takes too long."""
+    """The same in one pass, for long keywords."""
     free = 0
     for at in starts(keyword, text):
         if at >= free and is_alone(text, at, at + len(keyword)):
@@ -57,7 +57,7 @@ def _long_ones_alone(keyword: str, text: str) -> Iterable[int]:
 
 
 def starts(keyword: str, text: str) -> Iterable[int]:
-    """Where a keyword starts in `text`, overlaps and all (Knuth, Morris and Pratt)."""
+    """Where a keyword starts in `text`, with overlaps (Knuth, Morris and Pratt)."""
     same = borders(keyword)
     size = 0
     for at, char in enumerate(text):
@@ -69,7 +69,7 @@ def starts(keyword: str, text: str) -> Iterable[int]:
 
 
 def borders(keyword: str) -> list[int]:
-    """For each beginning of the keyword, how much of its end is also its beginning."""
+    """For each prefix of the keyword, the length of its longest border."""
     same = [0]
     for char in keyword[1:]:
         size = same[-1]
@@ -80,18 +80,18 @@ def borders(keyword: str) -> list[int]:
 
 
 def is_alone(text: str, start: int, end: int) -> bool:
-    """Whether no letter, mark or digit stands next to this part of `text`."""
+    """Whether no letter, mark or digit is next to this part of `text`."""
     before = start > 0 and is_part_of_word(text[start - 1])
     return not before and not (end < len(text) and is_part_of_word(text[end]))
 
 
 def without_messages(priority: float) -> float:
-    """The score of a card when there is nothing to compare it with."""
+    """The score of a card when there are no messages."""
     return round(priority / 100, DECIMALS)
 
 
 def spec_score(hits: Sequence[int]) -> float:
-    """The formula of spec 5; `hits` says for each keyword of a card how often it stands there."""
+    """The formula of spec 5; `hits` counts the occurrences of each keyword of a card."""
     matched = sum(1 for count in hits if count)
     if not matched:
         return 0.0
@@ -100,7 +100,7 @@ def spec_score(hits: Sequence[int]) -> float:
 
 
 def saturating_score(hits: Sequence[int]) -> float:
-    """A keyword that stands there k times counts 1 − 2^−k; the mean over the card's keywords."""
+    """The mean over the card's keywords; one that occurs k times counts 1 − 2^−k."""
     return round(sum(1 - 2.0**-count for count in hits) / max(1, len(hits)), DECIMALS)
 
 
@@ -111,12 +111,12 @@ SCORERS: dict[str, Callable[[Sequence[int]], float]] = {
 
 
 def match_for(scorer: str, match: str) -> str:
-    """How keywords are matched for a scorer: `saturating` always takes whole words."""
+    """How a scorer matches keywords: `saturating` always takes whole words."""
     return "word" if scorer == "saturating" else match
 
 
 def time_of_day(hour: int) -> str:
-    """The part of the day that a card may ask for."""
+    """The time of day that a card may require."""
     names = ("night", "morning", "afternoon", "evening")
     return names[(hour >= 5) + (hour >= 12) + (hour >= 18)] if hour < 23 else "night"
 
@@ -124,7 +124,42 @@ def time_of_day(hour: int) -> str:
 def budget_for(length: int, max_tokens: int, budgets: Iterable[tuple[int, int]]) -> int:
     """The token budget of a conversation of `length` characters.
 
-    `budgets` are pairs of the length from which one holds and its tokens.
+    `budgets` are pairs of a minimum length and its tokens.
     """
     reached = [(least, tokens) for least, tokens in budgets if least <= length]
     return max(reached)[1] if reached else max_tokens
+
+
+def objection(
+    card: str,
+    score: float,
+    threshold: float,
+    conditions: Iterable[tuple[Collection[str], str]],
+    exclude: Collection[str],
+    forced: Collection[str],
+) -> str:
+    """Why a card is not chosen; empty when it is.
+
+    `conditions` are pairs of the values that the card accepts and the value given; the first
+    is the session type. A card that accepts none accepts all.
+    """
+    if card in exclude:
+        return "excluded"
+    if card in forced:
+        return ""
+    for number, (accepted, given) in enumerate(conditions):
+        if accepted and given not in accepted:
+            return "trigger" if number else "session-type"
+    return "below-threshold" if score < round(threshold, DECIMALS) else ""
+
+
+def forced_places(force_include: Iterable[str]) -> dict[str, int]:
+    """The place of each card that is always included."""
+    return {card: place for place, card in enumerate(dict.fromkeys(force_include))}
+
+
+def rank(
+    card: str, priority: float, score: float, forced: Mapping[str, int]
+) -> tuple[float, float, float, str]:
+    """The sort key of a chosen card: forced ones first, then by priority, score and id."""
+    return forced.get(card, len(forced)), -priority, -score, card

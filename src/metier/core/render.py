@@ -6,7 +6,6 @@ except ImportError:
     from hashlib import blake2b
 
 SEPARATOR = "\n\n---\n\n"
-"""Between two parts."""
 BETWEEN_REFERENCES = "\n\n"
 REFERENCE_PREAMBLE = """\
 # Capabilities
@@ -28,10 +27,9 @@ def with_heading(title: str, content: str) -> str:
 def as_reference(
     content: str, *, kind: str, id: str, source: str, sha256: str = "", secret: bytes
 ) -> str:
-    """`content` between marks that say where it comes from, and that it cannot close itself.
+    """`content` between fences with its origin, which it cannot close.
 
-    Their code is a keyed hash of the content: equal calls give equal text, and who does not know
-    the secret cannot write a text that holds its own code.
+    Their code is a keyed hash of the content: without the secret no text can contain its own.
     """
     label = f'{kind}="{_attribute(id)}" source="{_attribute(source)}"'
     if sha256:  # what metier says itself has no file

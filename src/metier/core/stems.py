@@ -40,7 +40,7 @@ def label_stems(name: str, folder: str) -> list[str]:
 
 _MOST_KNOWN = 100_000
 _known: dict[str, str] = {}
-"""Words and their stems, as far as they were asked for; a stop word has none."""
+"""Cached stems; a stop word has an empty one."""
 
 
 def _learned(word: str) -> str:

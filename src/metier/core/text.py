@@ -1,13 +1,11 @@
 """Words: the one tokenizer for every rule that speaks of words."""
 
-import unicodedata
-
 _ALPHABET = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _ASCII_WORDS = str.maketrans(
     {chr(code): " " for code in range(128) if chr(code).lower() not in _ALPHABET}
     | {chr(code): chr(code).lower() for code in range(65, 91)}
 )
-"""Lower case, and a space for everything that is in no word."""
+"""Lower case, and a space for every separator."""
 
 
 def words(text: str) -> list[str]:
@@ -17,7 +15,9 @@ def words(text: str) -> list[str]:
     """
     if text.isascii():
         return text.translate(_ASCII_WORDS).split()
-    folded = unicodedata.normalize("NFC", text).casefold()
+    from unicodedata import normalize  # a hook with an ASCII prompt does not load it
+
+    folded = normalize("NFC", text).casefold()
     has_marks = False
     for char in set(folded).difference(_ALPHABET):
         category = _category(char)
@@ -32,16 +32,17 @@ def words(text: str) -> list[str]:
 
 
 _categories: dict[str, str] = {}
-"""The category of each character that was asked for: there are not many."""
 
 
 def _category(char: str) -> str:
     """Give "L" for a letter or digit, "M" for a mark, nothing for what separates words."""
     known = _categories.get(char)
     if known is None:
-        category = unicodedata.category(char)
-        is_letter = category[0] == "L" or category == "Nd"
-        known = "L" if is_letter else "M" if category[0] == "M" else ""
+        from unicodedata import category  # as above
+
+        found = category(char)
+        is_letter = found[0] == "L" or found == "Nd"
+        known = "L" if is_letter else "M" if found[0] == "M" else ""
         _categories[char] = known
     return known
 

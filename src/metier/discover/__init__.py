@@ -1,4 +1,4 @@
-"""Stage 1: folders → the document files in them, in order, with the refused ones."""
+"""Stage 1: folders → the document files in them, in order, with the excluded ones."""
 
 from metier.discover.roots import (
     missing_folders,
@@ -9,7 +9,8 @@ from metier.discover.roots import (
     source_root,
 )
 from metier.discover.trail import Steps, is_unchanged
-from metier.discover.walk import LARGEST, discover
+from metier.discover.walk import discover
+from metier.values.files import LARGEST
 
 __all__ = [
     "LARGEST",

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from metier.config import Config, Mount
 from metier.core.paths import is_inside
@@ -10,9 +9,10 @@ from metier.discover.patterns import fixed_part, is_pattern, matching
 from metier.errors import UsageError
 from metier.hosts.folders import FIRST_MOUNT_RANK, HOSTS, PROJECT_FOLDERS
 from metier.values.files import KINDS, PLURAL, SKILL_NAMES, Kind, Origin, Root
+from metier.values.outcomes import Issue
 
 FIRST_OUTSIDE_RANK = 6_000
-"""After all of the user's."""
+"""After the user's."""
 FIRST_USER_RANK = 5_000
 """After the folders of the workspace, before untrusted ones."""
 
@@ -28,9 +28,8 @@ def roots_for(workspace: str, config: Config, home: str) -> list[Root]:
     if config.host_folders:
         roots += host_roots(home, without="" if own == "untrusted" else workspace)
     roots += _mounted(config, workspace)
-    roots += _kind_roots("ability", config.abilities, workspace, own)
-    roots += _kind_roots("card", config.cards, workspace, own)
-    roots += _kind_roots("agent", config.agents, workspace, own)
+    for kind, folders in _folders(config).items():
+        roots += _kind_roots(kind, folders, workspace, own)
     return roots + _user_roots(config)
 
 
@@ -108,20 +107,11 @@ def _kind_roots(kind: Kind, folders: Sequence[str], workspace: str, origin: Orig
     return roots
 
 
-class Missing(NamedTuple):
-    """A folder that settings name and that is not there."""
+def missing_folders(workspace: str, config: Config) -> list[Issue]:
+    """A finding for every configured folder that does not exist.
 
-    key: str
-    folder: str
-    problem: str
-    in_workspace: bool
-    """Whether the name means another folder in each workspace."""
-
-
-def missing_folders(workspace: str, config: Config) -> list[Missing]:
-    """The folders in the settings that are not there; the usual ones may be missing.
-
-    A mount that is not there is met when it is looked through.
+    Default folders may be missing, and so may relative ones of the user's own settings. A mount
+    that is no pattern is reported by the walk.
     """
     usual = _folders(Config())
     named = [
@@ -138,11 +128,28 @@ def missing_folders(workspace: str, config: Config) -> list[Missing]:
             if one not in usual[kind]
         ),
     ]
-    return [
-        Missing(key, folder, problem, base != "/" and not os.path.isabs(folder))
-        for key, folder, base in named
-        if (problem := _problem(folder, base))
-    ]
+    issues = []
+    for key, folder, base in named:
+        problem = _problem(folder, base)
+        file, line = _setting_of(folder, config) if problem else ("", 1)
+        is_relative = base != "/" and not os.path.isabs(folder)
+        is_everywhere = is_relative and bool(file) and not is_inside(file, workspace)
+        if problem and not is_everywhere:
+            hint = "check the spelling, or take it out"
+            issues.append(Issue("IO207", f"{problem} ({key})", file, line, hint=hint))
+    return issues
+
+
+def _setting_of(folder: str, config: Config) -> tuple[str, int]:
+    """The settings file and the line that name a folder."""
+    names = [folder, folder.replace(os.path.expanduser("~/"), "~/", 1)]
+    written = [f"{quote}{name}{quote}" for name in names for quote in "\"'"]
+    for file in config.sources:
+        with open(file, encoding="utf-8", errors="replace") as text:
+            for number, line in enumerate(text, start=1):
+                if any(one in line for one in written):
+                    return file, number
+    return "", 1
 
 
 def _problem(folder: str, base: str) -> str:
@@ -164,10 +171,7 @@ def source_root(path: str, *, label: str, rank: int) -> Root:
 
 
 def host_roots(home: str, *, without: str = "") -> list[Root]:
-    """The hosts' folders of the user that exist, without those inside a workspace.
-
-    A walk of the workspace meets those.
-    """
+    """The existing folders of the user's hosts, except those inside the workspace."""
     roots = []
     for rank, host in enumerate(HOSTS, start=1):
         if not host.folder.startswith(("~", "/")):
@@ -181,14 +185,7 @@ def host_roots(home: str, *, without: str = "") -> list[Root]:
 
 def skill_root(path: str, *, label: str, rank: int, prefix: str | None = None) -> Root:
     """A root that is its own boundary, with its label before every path below it."""
-    return Root(
-        kind="skill",
-        path=path,
-        boundary=path,
-        label=label,
-        rank=rank,
-        prefix=f"{label}/" if prefix is None else prefix,
-    )
+    return Root("skill", path, path, label, rank, f"{label}/" if prefix is None else prefix)
 
 
 def roots_of_paths(
@@ -228,10 +225,7 @@ def _of_folder(
 
 
 def _known_below(real: str, folders: Sequence[str], workspace: str) -> list[str]:
-    """The folders of a kind in a named one: those of the workspace, and those of the same names.
-
-    A named folder may be a whole project, or a part of one: `docs` of `docs/capabilities`.
-    """
+    """The folders of a kind in a named one: configured ones, and those of the same names."""
     own = [os.path.realpath(os.path.join(workspace, one)) for one in matching(folders, workspace)]
     alike = [
         os.path.join(real, one)
@@ -289,12 +283,4 @@ def _kind_by_folder(real: str, workspace: str, config: Config) -> Kind | None:
 
 
 def _root(kind: Kind, real: str, shown: str, rank: int, only: str = "") -> Root:
-    return Root(
-        kind=kind,
-        path=real,
-        boundary=real,
-        label="named",
-        rank=rank,
-        prefix=_prefix(shown),
-        only=only,
-    )
+    return Root(kind, real, real, "named", rank, _prefix(shown), only)

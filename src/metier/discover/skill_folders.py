@@ -1,8 +1,13 @@
-"""What makes a folder a skill's."""
+"""Skill folders: which folders hold skills, and which links lead out of a workspace."""
 
 import os
+from collections.abc import Iterator
 
+from metier.core.paths import is_inside
+from metier.hosts.folders import PROJECT_FOLDERS
 from metier.values.files import SKILL_NAMES
+
+SKILL_FOLDERS = ("skills", *dict.fromkeys(folder for _, folder in PROJECT_FOLDERS))
 
 
 def holds_skill(folder: str) -> bool:
@@ -20,3 +25,24 @@ def is_own_skill_folder(folder: str) -> bool:
             )
     except OSError:
         return False
+
+
+def links_out(workspace: str) -> dict[str, str]:
+    """Each link directly in a skill folder that leaves the workspace → its target."""
+    found = {}
+    for folder in SKILL_FOLDERS:
+        for link in _links_in(os.path.join(workspace, folder)):
+            target = os.path.realpath(link)
+            if os.path.isdir(target) and not is_inside(target, workspace):
+                found[os.path.relpath(link, workspace)] = target
+    return dict(sorted(found.items()))
+
+
+def _links_in(folder: str) -> Iterator[str]:
+    if os.path.islink(folder):
+        return
+    try:
+        with os.scandir(folder) as entries:
+            yield from (entry.path for entry in entries if entry.is_symlink())
+    except OSError:
+        return

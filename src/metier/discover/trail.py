@@ -1,8 +1,4 @@
-"""What a walk went by: while none of it has changed, another walk would find the same.
-
-A folder that was neither added to nor taken from has the change time that it had, and so has a
-file that nobody wrote to. To ask for those takes half as long as to list every folder.
-"""
+"""What a walk looked at: while nothing of it has changed, another walk finds the same."""
 
 import os
 from array import array
@@ -13,11 +9,11 @@ from operator import attrgetter
 from metier.values.files import Trail
 
 _FRESH_NS = 2_000_000_000
-"""What changed this shortly before a walk may change again within one tick of its clock."""
+"""What changed this shortly before a walk may change again within one clock tick."""
 _AT_ONCE = 500
-"""How many paths are looked at before the next check whether one has changed."""
+"""Paths per check."""
 _stamp = attrgetter("st_ctime_ns", "st_ino")
-"""When something was last changed, in whichever way, and which file it is."""
+"""The last change of any sort, and the file's identity."""
 _STAMP_SIZE = 16
 
 
@@ -26,11 +22,10 @@ class Steps:
 
     def __init__(self) -> None:
         self.paths: list[str] = []
-        """Folders that were listed, files that were met, places where something may appear."""
+        """Folders listed, files found, and paths where something may appear."""
         self.links: dict[str, str] = {}
-        """Where each link led to."""
         self.is_certain = os.name == "posix"
-        """Whether change times say all; other systems keep them differently."""
+        """Whether change times are reliable."""
 
     def follow(self, link: str) -> str:
         """The place that a link leads to."""
@@ -47,10 +42,7 @@ class Steps:
             self.is_certain = False
 
     def trail(self, key: str, found: int, started: int) -> Trail | None:
-        """The trail of walks that began at `started`; None when it cannot be relied on.
-
-        `key` says what was walked for, `found` how many files there are.
-        """
+        """The trail of walks that began at `started`; None if it is not reliable."""
         if not self.is_certain:
             return None
         there: list[str] = []

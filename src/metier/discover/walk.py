@@ -1,9 +1,8 @@
-"""The walk: roots → every document file below them, in order, with the refused ones.
+"""The walk: roots → every document file below them, in order, with the excluded ones.
 
-Nothing is read. A file is refused here when its place already rules it out: a symlink that
-leaves its root, something that is no regular file, a folder that cannot be listed. In a folder of
-the user's, or as part of a trusted workspace, a link to another skill folder of the same user is
-how skills are installed: it is followed.
+Nothing is read. A file is excluded here if it is reached by a symlink that leaves its root, is no
+regular file, or is in a folder that cannot be listed. A link in a folder of the user's, or in a
+trusted workspace, to another skill folder of the same user is followed: skills are installed so.
 """
 
 import os
@@ -18,31 +17,30 @@ from metier.discover.skill_folders import holds_skill, is_own_skill_folder
 from metier.discover.trail import Steps
 from metier.hosts.folders import PROJECT_HOSTS, USER_HOSTS
 from metier.storage.workspace import MARKS, is_root
-from metier.values.files import NOT_ENTERED, SKILL_NAMES, UNTRUSTED_RANK, Found, Kind, Origin, Root
+from metier.values.files import (
+    LARGEST,
+    NOT_ENTERED,
+    SKILL_NAMES,
+    UNTRUSTED_RANK,
+    Found,
+    Kind,
+    Origin,
+    Root,
+)
 
 _BY_CLAIM = sorted(SKILL_NAMES, key=lambda name: (name != "SKILL.md", name))
-"""The first of these that a folder holds counts."""
+"""By precedence."""
 SUFFIXES: dict[Kind, tuple[str, ...]] = {
     "ability": (),
     "card": (),
     "agent": (".yaml", ".yml", ".json"),
 }
-"""Of the files of a kind, besides `.md`, which counts in any case."""
+"""Besides `.md`."""
 _VENV_MARK = "pyvenv.cfg"
 _TELLING = frozenset({*SKILL_NAMES, *MARKS, _VENV_MARK, PLUGIN_FOLDER})
-"""Names that say what a folder is."""
 _OTHER_SEPARATOR = os.sep != "/"
-_LARGEST = 1 << 20
-LARGEST: dict[Kind, int] = {
-    "skill": _LARGEST,
-    "ability": _LARGEST,
-    "card": 50 * 1024,
-    "agent": _LARGEST,
-}
-
-
 NO_CARDS = frozenset({"README.md", "AGENTS.md", "SYSTEM_ARCHITECTURE.md"})
-"""Files among the cards that are none: what is always there, and what is read on request."""
+"""Files in card folders that are no cards."""
 
 
 def discover(
@@ -50,8 +48,7 @@ def discover(
 ) -> list[Found]:
     """Every file below `roots`, by source order, then bytewise by path; each file once.
 
-    Without `ordered` the files come as they are met: enough to see whether anything changed.
-    `steps` is told what was looked at.
+    Without `ordered` in any order. `steps` notes what was looked at.
     """
     steps = steps or Steps()
     walks = [_Walk(root, steps) for root in sorted(roots, key=lambda root: root.rank)]
@@ -100,7 +97,7 @@ class _Walk:
         self.met_links = False
         self._visited: list[str] = []
         self._bounds = [root.boundary]
-        """What links may lead to: the boundary, and the linked folders that are the user's."""
+        """Folders that links may lead to."""
         self._plugins = Plugins(root, steps)
 
     def run(self) -> list[Found]:
@@ -116,7 +113,7 @@ class _Walk:
         return self._plugins.named(self._one_of_a_folder())
 
     def _one_of_a_folder(self) -> list[Found]:
-        """Refuse `skill.md`, and every other spelling, where one stands beside it that counts."""
+        """Exclude `skill.md` and other spellings beside the one that counts."""
         others = [found for found in self._found if not found.path.endswith("SKILL.md")]
         paths = {found.path for found in self._found} if others else set()
         for found in others:
@@ -127,7 +124,7 @@ class _Walk:
                 self._found.remove(found)
                 shown = os.path.join(self._root.path, found.path[len(self._prefix) :])
                 detail = f"{counts} stands beside it, and that one counts"
-                self._refuse(shown, "unreadable", "IO206", detail)
+                self._exclude(shown, "unreadable", "IO206", detail)
         return self._found
 
     def folder(self) -> list[Found]:
@@ -136,7 +133,7 @@ class _Walk:
         if not os.path.isdir(self._root.path):
             return []
         if not is_inside(self._root.path, self._root.boundary):
-            self._refuse_outside(self._root.path, self._root.path)
+            self._exclude_outside(self._root.path, self._root.path)
             return self._found
         if self._is_below_another_root(self._root.path):
             self._origin = "untrusted"
@@ -148,7 +145,7 @@ class _Walk:
         except OSError as error:
             self._steps.is_certain = False
             detail = f"cannot be listed: {error.strerror}"
-            self._refuse(self._root.path, "unreadable", "IO201", detail)
+            self._exclude(self._root.path, "unreadable", "IO201", detail)
         return self._found
 
     def _is_wanted(self, name: str) -> bool:
@@ -170,7 +167,7 @@ class _Walk:
                 inside = self._look(os.scandir(folder), top, shown_as)
             except OSError as error:
                 self._steps.is_certain &= isinstance(error, FileNotFoundError)
-                self._refuse(folder, "unreadable", "IO201", f"cannot be listed: {error.strerror}")
+                self._exclude(folder, "unreadable", "IO201", f"cannot be listed: {error.strerror}")
             else:
                 stack += [(one, self._origin) for one in inside]
         self._origin = self._root.origin
@@ -242,7 +239,7 @@ class _Walk:
                 continue
             if not self._may_enter(link, target):
                 if self._may_hold_skills(link):
-                    self._refuse_outside(link, target)
+                    self._exclude_outside(link, target)
             elif target not in visited:
                 visited.add(target)
                 if self._is_below_another_root(target):
@@ -250,10 +247,9 @@ class _Walk:
                 self._descend(target, shown_as=link)
 
     def _may_enter(self, link: str, target: str) -> bool:
-        """Whether a link stays within bounds, or was put there by the user for a folder of theirs.
+        """Whether a link stays within bounds, or the user made it for a folder of theirs.
 
-        Only a link directly in a folder of the user's is the user's: those deeper down came with
-        what was installed. In a workspace it is a link that the user trusted, to where it led then.
+        Such links are directly in a folder of the user's, or were trusted with their target.
         """
         if self._is_within_bounds(target):
             return True
@@ -286,32 +282,28 @@ class _Walk:
                 self._note(entry.path, shown, entry.stat(follow_symlinks=False))
         except OSError as error:
             self._steps.is_certain = False
-            self._refuse(shown, "unreadable", "IO201", f"cannot be read: {error.strerror}")
+            self._exclude(shown, "unreadable", "IO201", f"cannot be read: {error.strerror}")
 
     def _meet_link(self, link: str, shown: str) -> None:
         self.met_links = True
         target = self._steps.follow(link)
         if not self._is_within_bounds(target):
-            self._refuse_outside(shown, target)
+            self._exclude_outside(shown, target)
         elif is_utf8(target):
             self._note(target, shown, os.stat(target))
         else:
-            self._refuse(shown, "unreadable", "IO205", "it leads to a name that is not UTF-8")
+            self._exclude(shown, "unreadable", "IO205", "it leads to a name that is not UTF-8")
 
     def _note(self, file: str, shown: str, info: os.stat_result) -> None:
         size = info.st_size
         if not stat.S_ISREG(info.st_mode):
-            self._refuse(
-                shown,
-                "unreadable",
-                "IO204",
-                f"{_sort_of_file(info.st_mode)} where a file should be",
-            )
+            detail = f"{_sort_of_file(info.st_mode)} where a file should be"
+            self._exclude(shown, "unreadable", "IO204", detail)
         elif size > self._limit:
             detail = f"the file has {size} bytes, the limit is {self._limit}"
-            self._refuse(shown, "too-large", "IO203", detail, info)
+            self._exclude(shown, "too-large", "IO203", detail, info)
         elif not shown.isascii() and not is_utf8(shown):
-            self._refuse(shown, "unreadable", "IO205", "the file's name is not UTF-8", info)
+            self._exclude(shown, "unreadable", "IO205", "the file's name is not UTF-8", info)
         else:
             path = self._prefix + shown[self._skip :]
             source, rank = self._own_source
@@ -325,12 +317,11 @@ class _Walk:
             )  # fmt: skip
             self._found.append(found)
 
-    def _refuse_outside(self, shown: str, target: str) -> None:
-        self._refuse(
-            shown, "outside-root", "IO202", f"leads out of its root, to {_readable(target)}"
-        )
+    def _exclude_outside(self, shown: str, target: str) -> None:
+        detail = f"leads out of its root, to {_readable(target)}"
+        self._exclude(shown, "outside-root", "IO202", detail)
 
-    def _refuse(
+    def _exclude(
         self,
         shown: str,
         reason: str,
@@ -351,10 +342,7 @@ class _Walk:
         return rank + UNTRUSTED_RANK if self._origin == "untrusted" else rank
 
     def _place(self, shown: str) -> tuple[str, str, int]:
-        """Path, source and rank of a file; a host's folder in the workspace is that host's.
-
-        The path is relative to the root, with `/` between folders.
-        """
+        """Path, source and rank of a file; a host's folder in the workspace is that host's."""
         path = self._prefix + shown[self._skip :] or "."
         if _OTHER_SEPARATOR:
             path = path.replace(os.sep, "/")

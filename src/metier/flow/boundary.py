@@ -9,10 +9,10 @@ from metier.config.owners import foreign_owner, main_worktree
 from metier.config.powers import Powers, key_host, named_files, power_settings
 from metier.config.record import Entry, TrustRecord
 from metier.core.paths import is_utf8
-from metier.discover.links import links_out
 from metier.discover.roots import roots_for
+from metier.discover.skill_folders import links_out
 from metier.errors import ConfigError, TrustError, UsageError
-from metier.flow.scan import read_documents
+from metier.flow.reading import read_documents
 from metier.storage.places import user_home
 from metier.storage.workspace import is_workspace
 from metier.values.running import ModelSettings, ProviderSettings
@@ -226,7 +226,7 @@ def _agents(settings: Settings, environ: Mapping[str, str]) -> dict[str, Any]:
     reading = read_documents(own)
     powers: dict[str, Any] = {}
     for found in reading.found:
-        if found.refused or found.origin != "workspace":
+        if found.excluded or found.origin != "workspace":
             continue
         entry = reading.read(found)
         if entry.document is not None and not entry.reason:

@@ -14,7 +14,7 @@ from metier.config.record import TrustRecord
 from metier.discover.patterns import watched
 from metier.errors import ConfigError
 from metier.flow.boundary import RECORD, Boundary, decide, read_boundary
-from metier.flow.scan import user_roots
+from metier.flow.reading import user_roots
 from metier.hook.journal import STATE, Journal
 from metier.index.stems import catch_up
 from metier.index.store import Store

@@ -1,34 +1,40 @@
-"""The second half of the flow, index → select → inject: a task → the text a prompt is given."""
+"""Index → select → inject: the text that a prompt is given."""
 
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import cast
+from typing import NamedTuple, cast
 
+from metier.config.capabilities import for_agent
 from metier.config.tokens import token_counter
 from metier.core.budget import CountTokens
+from metier.core.relevance import time_of_day
 from metier.core.text import words
 from metier.errors import InvalidDocumentError, MetierError
-from metier.flow.cards import Cards
 from metier.index.abilities import AbilityRegistry, StoredAbilities
-from metier.index.documents import find_documents, left_out
+from metier.index.cards import stored_cards, text_of_card, untrusted_cards
+from metier.index.documents import excluded_path, find_documents
 from metier.index.store import Store
-from metier.inject.abilities import DEFAULT_MAX_TOKENS, arrange, compose
-from metier.inject.cards import NO_CARDS
+from metier.inject.abilities import arrange, compose
+from metier.inject.cards import NO_CARDS, CardPart, card_parts, fit_cards, is_silent, log_cards
 from metier.select.abilities import abilities_for_task
-from metier.values.capabilities import CapabilitiesConfig
-from metier.values.documents import Ability
+from metier.select.cards import CardIndex, CardSelection, is_scorer, token_budget
+from metier.values.capabilities import (
+    DEFAULT_MAX_TOKENS,
+    CapabilitiesConfig,
+    InjectRequest,
+    SelectionContext,
+)
+from metier.values.documents import Ability, Card
 from metier.values.files import Entry
 from metier.values.outcomes import Issue, has_errors
 from metier.values.rows import Row
-from metier.values.selection import AbilitySelection, Injection
+from metier.values.selection import AbilitySelection, Injection, Scored
 
 
 class Preparer:
-    """Prepares prompts from what one catalogue knows.
-
-    `read_row` reads the file behind a row again and raises `MetierError` when it is gone.
-    """
+    """Prepares prompts from one catalog. What it knows is cached until the catalog changes."""
 
     def __init__(
         self,
@@ -39,104 +45,86 @@ class Preparer:
         secret: Callable[[], bytes],
         own_capabilities: CapabilitiesConfig | None = None,
     ) -> None:
-        """`secret` gives what the marks around cards are made with.
+        """`secret` gives the key of the fences around cards.
 
-        `own_capabilities` holds for the cards of an untrusted workspace.
+        `read_row` reads the file of a row and raises `MetierError` if it is gone.
+        `own_capabilities` applies to the cards of an untrusted workspace.
         """
         self._store = store
         self._read_row = read_row
         self._tokenizer = tokenizer
-        self._known: StoredAbilities | None = None
-        self._cards = Cards(store, capabilities, secret, own_capabilities)
+        self._config = capabilities
+        self._secret = secret
+        self._own_config = own_capabilities
 
     @cached_property
     def count_tokens(self) -> CountTokens:
-        """The counter that the settings name. Raises `ConfigError` when it cannot be had."""
+        """The counter that the settings name. Raises `ConfigError` if it is not available."""
         return token_counter(self._tokenizer)
 
     def abilities(self) -> AbilityRegistry:
-        """The abilities of the catalogue as it is now, without their content."""
+        """The abilities of the catalog, without their content."""
         with self._store.snapshot():
-            return self._stored().registry
+            return self._abilities().registry
 
-    def inject(
-        self,
-        task: str,
-        *,
-        agent: str | None,
-        core: Sequence[str],
-        max_tokens: int | None,
-        limit: int | None,
-        min_signal: float | None,
-        include_metadata: bool,
-        messages: Sequence[str],
-        session_type: str,
-        include_untrusted: bool = True,
-    ) -> Injection:
-        """Select by what the catalogue knows, read the content of what was selected, fit it in.
+    def _abilities(self) -> StoredAbilities:
+        return self._store.cached("abilities", lambda: StoredAbilities(self._store))
 
-        An ability whose file has become unusable counts as not there, and `issues` says so.
+    def inject(self, request: InjectRequest) -> Injection:
+        """Select abilities and cards, read what was selected, and fit it into the budget.
+
+        An ability whose file has become unusable is skipped, with an issue.
         """
+        agent = request.agent
         with self._store.snapshot():
-            known = self._stored()
-            shared = known.count_words(frozenset(words(task)))
-            profile_core, profile_limit = self._of_profile(agent)
-            broken = left_out(self._store, "agent", agent) if agent is not None else ""
+            known = self._abilities()
+            shared = known.count_words(frozenset(words(request.task)))
+            profile_core, profile_limit = self._profile(agent)
+            broken = excluded_path(self._store, "agent", agent) if agent is not None else ""
+        max_tokens = profile_limit if request.budget is None else request.budget
         if broken:
-            return _nothing(_broken_profile(agent, broken), max_tokens or profile_limit)
-        core = (*profile_core, *core)
-        one_limit = max_tokens is not None
-        max_tokens = profile_limit if max_tokens is None else max_tokens
+            return _nothing(_broken_profile(agent, broken), request.budget or profile_limit)
+        core = (*profile_core, *request.core)
 
         def select(abilities: Iterable[Ability]) -> AbilitySelection:
             return abilities_for_task(
                 abilities,
-                task,
+                request.task,
                 agent=agent,
                 core=core,
-                limit=limit,
-                min_signal=min_signal,
+                limit=request.limit,
+                min_signal=request.min_signal,
                 shared_words=lambda some: [shared.get(one.ability_id, 0) for one in some],
             )
 
-        hidden = frozenset() if include_untrusted else known.untrusted
-        usable = (one for one in known.registry if one.id not in hidden)
-        selection = self._with_content(select, usable)
-        card_budget = max_tokens if one_limit else None
-        cards = self._cards.choose(
-            messages,
-            session_type,
-            agent,
-            card_budget,
-            self.count_tokens,
-            include_untrusted=include_untrusted,
+        hidden = frozenset() if request.include_untrusted else known.untrusted
+        selection = self._with_content(select, (a for a in known.registry if a.id not in hidden))
+        cards = self._choose_cards(request)
+        made = compose(
+            arrange(selection, core, request.include_metadata),
+            max_tokens,
+            cards.fitted,
+            shared=request.budget is not None,
+            count=self.count_tokens,
         )
-        arranged = arrange(selection, core, include_metadata)
-        made, _ = compose(
-            arranged, max_tokens, cards.fitted, shared=one_limit, count=self.count_tokens
-        )
-        handed = NO_CARDS if has_errors(made.issues) else cards.handed
+        result = NO_CARDS if has_errors(made.issues) else cards.result
         return Injection(
             text=made.combined_content,
             tokens=made.token_count,
-            truncated=made.truncated or handed.truncated,
-            skipped=[*made.skipped, *handed.skipped],
+            truncated=made.truncated or result.truncated,
+            skipped=[*made.skipped, *result.skipped],
             issues=[*made.issues, *cards.issues],
             max_tokens=max_tokens,
             injected_abilities=made.injected_abilities,
             selection=selection,
-            injected_cards=handed.injected,
+            injected_cards=result.injected,
             cards_passed_over=cards.passed_over,
         )
 
-    def _stored(self) -> StoredAbilities:
-        """What the catalogue knows; asked again when anybody has written to it."""
-        if self._known is None or self._known.version != self._store.version():
-            self._known = StoredAbilities(self._store)
-        return self._known
+    # Abilities
 
-    def _of_profile(self, agent: str | None) -> tuple[Sequence[str], int]:
-        """The core abilities and the token limit that the profile of `agent` names, if any."""
+    def _profile(self, agent: str | None) -> tuple[Sequence[str], int]:
+        """The core abilities and the token limit of an agent's profile, if it has one."""
         rows = find_documents(self._store, "agent", agent or "")
         if not rows or rows[0].state != "active" or rows[0].id != agent:
             return (), DEFAULT_MAX_TOKENS
@@ -148,7 +136,7 @@ class Preparer:
         select: Callable[[Iterable[Ability]], AbilitySelection],
         abilities: Iterable[Ability],
     ) -> AbilitySelection:
-        """The selection with content; made anew as long as it holds what cannot be read."""
+        """The selection with content, repeated without abilities that cannot be read."""
         usable = {ability.id: ability for ability in abilities}
         contents: dict[str, Ability] = {}
         issues: list[Issue] = []
@@ -164,18 +152,18 @@ class Preparer:
             if len(usable) < known:
                 selection = select(usable.values())
         ranked = [replace(one, item=contents[one.item.id]) for one in selection.ranked]
-        issues += map(self._explained, selection.issues)
-        return selection._replace(ranked=ranked, issues=issues)
+        return selection._replace(ranked=ranked, issues=[*issues, *self._explained(selection)])
 
-    def _explained(self, issue: Issue) -> Issue:
-        """An ability that does not exist, or one whose file is there and was left out?"""
-        if issue.code != "ABILITY_NOT_FOUND":
-            return issue
-        file = left_out(self._store, "ability", issue.message.split("'")[1])
-        if not file:
-            return issue
-        message = f"{issue.message}: its file was left out"
-        return issue._replace(message=message, path=file, hint="metier lint")
+    def _explained(self, selection: AbilitySelection) -> Iterable[Issue]:
+        """The issues of a selection; an absent ability may have an excluded file."""
+        absent = iter([one.id for one in selection.skipped if one.reason == "not-found"])
+        for issue in selection.issues:
+            is_absent = issue.code == "ABILITY_NOT_FOUND"
+            file = excluded_path(self._store, "ability", next(absent)) if is_absent else ""
+            if file:
+                message = f"{issue.message}: its file is excluded"
+                issue = issue._replace(message=message, path=file, hint="metier lint")
+            yield issue
 
     def _read(self, ability: Ability) -> Ability:
         """`ability` with its content, if its file still holds a valid ability of that id."""
@@ -191,9 +179,38 @@ class Preparer:
         changed = errors[0] if errors else "it has another id now"
         raise _unusable(ability, "ABILITY_VALIDATION_ERROR", f"its file has changed: {changed}")
 
+    # Cards
+
+    def _choose_cards(self, request: InjectRequest) -> "_ChosenCards":
+        """The cards for a conversation. Raises `UsageError` for an unknown scorer."""
+        config = for_agent(self._config, request.agent)
+        context = SelectionContext(
+            recent_messages=request.messages,
+            session_type=request.session_type,
+            token_budget=request.budget,
+            time_of_day=time_of_day(time.localtime().tm_hour),
+        )
+        if _is_off(config) and not is_scorer(config.scorer):
+            config = config._replace(scorer="spec")  # unused
+        with self._store.snapshot():
+            known = self._store.cached("cards", lambda: _known_cards(self._store))
+            selection = known.cards.choose(context, config)
+            if not request.include_untrusted:
+                selection = _without(selection, known.untrusted)
+            whole = [replace(one, item=self._with_text(one.item)) for one in selection.ranked]
+            selection = selection._replace(ranked=whole)
+            selection = _with_threshold(selection, config.confidence_threshold)
+            if self._own_config is not None and known.untrusted:
+                own = for_agent(self._own_config, request.agent)
+                selection = _narrowed(selection, known.untrusted, own, self.count_tokens)
+        return _ChosenCards(selection, context, config, self._secret, self.count_tokens)
+
+    def _with_text(self, card: Card) -> Card:
+        return replace(card, body=text_of_card(self._store, card.id))
+
 
 def _broken_profile(agent: str | None, file: str) -> Issue:
-    message = f"the profile of agent '{agent}' has errors and was left out"
+    message = f"the profile of agent '{agent}' has errors and is excluded"
     return Issue("AGENT_INVALID", message, file, hint="metier lint")
 
 
@@ -203,8 +220,123 @@ def _nothing(issue: Issue, max_tokens: int) -> Injection:
 
 def _unusable(ability: Ability, code: str, why: str) -> InvalidDocumentError:
     return InvalidDocumentError(
-        f"ability '{ability.id}' is left out: {why}",
+        f"ability '{ability.id}' is excluded: {why}",
         code=code,
         where=ability.path,
         hint="metier refresh" if code == "ABILITY_LOAD_FAILED" else "metier lint",
     )
+
+
+class _KnownCards(NamedTuple):
+    cards: CardIndex
+    untrusted: frozenset[str]
+
+
+def _known_cards(store: Store) -> _KnownCards:
+    return _KnownCards(CardIndex(stored_cards(store)), untrusted_cards(store))
+
+
+def _is_off(config: CapabilitiesConfig) -> bool:
+    return not config.enabled or config.mode == "off"
+
+
+def _without(selection: CardSelection, ids: Collection[str]) -> CardSelection:
+    return selection._replace(
+        ranked=[one for one in selection.ranked if one.item.id not in ids],
+        passed_over=[one for one in selection.passed_over if one[0].item.id not in ids],
+    )
+
+
+def _with_threshold(selection: CardSelection, threshold: float | None) -> CardSelection:
+    """The selection with the threshold of the settings, if any, on every card."""
+    if threshold is None:
+        return selection
+    return selection._replace(
+        ranked=[_showing(one, threshold) for one in selection.ranked],
+        passed_over=[(_showing(one, threshold), why) for one, why in selection.passed_over],
+    )
+
+
+def _showing(one: Scored[Card], threshold: float) -> Scored[Card]:
+    return replace(one, item=replace(one.item, confidence_threshold=threshold))
+
+
+def _narrowed(
+    selection: CardSelection, ids: Collection[str], own: CapabilitiesConfig, count: CountTokens
+) -> CardSelection:
+    """The selection after an untrusted workspace has tightened the rules for its own cards."""
+    kept: list[Scored[Card]] = []
+    rejected: list[tuple[Scored[Card], str]] = []
+    left = own.max_tokens
+    for one in selection.ranked:
+        why = ""
+        if one.item.id in ids:
+            if own.confidence_threshold is not None:
+                higher = max(own.confidence_threshold, one.item.confidence_threshold)
+                one = _showing(one, higher)
+            size = count(one.item.body)
+            why = _rejection(one, own, left - size)
+            left -= 0 if why else size
+        if why:
+            rejected.append((one, why))
+        else:
+            kept.append(one)
+    return selection._replace(ranked=kept, passed_over=[*rejected, *selection.passed_over])
+
+
+def _rejection(one: Scored[Card], own: CapabilitiesConfig, left: int) -> str:
+    if _is_off(own):
+        return "off"
+    if own.mode == "monitor":
+        return "monitor"
+    if one.item.id in own.exclude:
+        return "excluded"
+    threshold = own.confidence_threshold
+    if threshold is not None and one.score < threshold:
+        return "below-threshold"
+    return "over-budget" if left < 0 else ""
+
+
+class _ChosenCards:
+    """The cards chosen for one conversation, before the budget is applied."""
+
+    def __init__(
+        self,
+        selection: CardSelection,
+        context: SelectionContext,
+        config: CapabilitiesConfig,
+        secret: Callable[[], bytes],
+        count: CountTokens,
+    ) -> None:
+        self._config = config
+        self._limit = token_budget(context, config)
+        self._count = count
+        self._parts: list[CardPart] = []
+        self.issues: list[Issue] = list(selection.issues)
+        self.passed_over = list(selection.passed_over)
+        self.result = NO_CARDS
+        if not selection.ranked:
+            return
+        if _is_off(config):
+            self._pass_over(selection.ranked, "off")
+            return
+        parts, issues = card_parts(selection.ranked, secret())
+        self.issues += issues
+        if is_silent(config, context.session_type):
+            log_cards(fit_cards(parts, self._limit, config, count), config, "Would inject")
+            self._pass_over(selection.ranked, config.mode)
+        else:
+            self._parts = parts
+
+    def _pass_over(self, cards: Sequence[Scored[Card]], reason: str) -> None:
+        self.passed_over = [*((one, reason) for one in cards), *self.passed_over]
+
+    def fitted(self, fits: Callable[[str], bool]) -> str:
+        """The text of the cards within the budget that `fits` accepts."""
+        self.result = fit_cards(self._parts, self._limit, self._config, self._count, fits)
+        left = {one.id for one in self.result.skipped}
+        over = [part.scored for part in self._parts if part.scored.item.id in left]
+        self._pass_over(over, "over-budget")
+        if self._parts:
+            log_cards(self.result, self._config, "Injected")
+        return self.result.text

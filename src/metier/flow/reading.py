@@ -1,132 +1,205 @@
-"""One file: bytes → parsed → linted. Never raises; what goes wrong becomes an entry."""
+"""Discover → read → index: what is on disk, and what a refresh made of it.
 
-import hashlib
+Light: a refresh with nothing to read never imports `metier.flow.entries`.
+"""
+
 import os
-import re
-import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
 
-from metier.discover import LARGEST
-from metier.hosts.switches import IGNORE_THE_SWITCH, hosts_that_ignore_the_switch
-from metier.lint import lint_document
-from metier.lint.skills import lint_switch
-from metier.parse.kinds import parse_document
-from metier.storage.room import read_regular
-from metier.values.documents import Card, Document, Skill
-from metier.values.files import Entry, Found, Kind, Parsed
-from metier.values.outcomes import Issue, has_errors
+from metier.config import Config
+from metier.core.paths import is_inside
+from metier.discover import (
+    Steps,
+    discover,
+    is_unchanged,
+    missing_folders,
+    roots_for,
+    roots_of_user,
+    skill_root,
+    source_root,
+)
+from metier.errors import NotFoundError
+from metier.storage.room import Room, read_regular
+from metier.values.files import Entry, Found, Origin, Reading, Root, Trail
+from metier.values.outcomes import Changes, Exclusion, Issue
+from metier.values.rows import Row
 
-_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
-_OFF_IN_CODEX = re.compile(r"\ballow_implicit_invocation[ \t]*:[ \t]*false\b")
-_IO_HINTS = {
-    "IO201": "check that it exists and that you may read it",
-    "IO202": "copy it here, or name its folder under 'mounts' in metier.toml",
-    "IO203": "shorten it, or move parts into files beside it",
-    "IO204": "put a text file here",
-    "IO205": "rename it",
-    "IO206": "remove one of the two",
-}
+if TYPE_CHECKING:  # slow to import, and most commands read no file
+    from metier.values.documents import Document
 
-
-def read_entry(found: Found, *, disabled: frozenset[str], strict: bool = False) -> Entry:
-    """Read, parse and lint one file. Never raises."""
-    if found.refused:
-        return _refused(found, found.refused, found.code, found.detail)
-    try:
-        raw = read_bytes(found)
-    except OSError as error:
-        return _refused(found, "unreadable", "IO201", f"cannot be read: {error.strerror}")
-    parsed = read_text(found, raw)
-    issues = [*parsed.issues, *lint_document(parsed), *_lint_switch(found, parsed)]
-    reason = _reason(found.kind, parsed.document, issues, disabled, strict=strict)
-    return Entry(
-        found=found,
-        sha256=hashlib.sha256(raw).hexdigest(),
-        document=parsed.document,
-        issues=issues,
-        reason=reason,
-        handed=_handed(parsed.document) if found.kind == "card" and not reason else "",
-    )
+READER_VERSION = "12"
+"""Raised when the same bytes give another entry, or the same folders other files."""
+DEEP_REFERENCE = "SYSTEM_ARCHITECTURE.md"
+LARGEST_REFERENCE = 1_048_576
 
 
-def _handed(document: Document | None) -> str:
-    """What a hook or an injection hands over of a card."""
-    from metier.inject.sanitize import sanitize_capability_content  # most files are no cards
-
-    return sanitize_capability_content(document.body).text if isinstance(document, Card) else ""
-
-
-def read_text(found: Found, raw: bytes) -> Parsed:
-    """The document that `raw`, the bytes of `found`, holds."""
-    return parse_document(
-        found.kind, raw, found.path, folder_of(found), file=found.file, plugin=found.plugin
-    )
+def workspace_roots(
+    workspace: str, config: Config, home: str, room: Room | None
+) -> tuple[list[Root], list[Issue]]:
+    """Every folder to read; cards from sources are first copied into `room`, if there is one."""
+    roots = roots_for(workspace, config, home)
+    more, issues = _source_roots(workspace, config, room, roots)
+    return [*roots, *more], [*missing_folders(workspace, config), *issues]
 
 
-def folder_of(found: Found) -> str:
-    """The name of the folder that a file is in, also when its path is written as `./SKILL.md`."""
-    shown = found.path.rpartition("/")[0].rpartition("/")[2]
-    return shown if shown not in ("", ".", "..") else found.file.split("/")[-2]
+def user_roots(config: Config, home: str, room: Room | None) -> tuple[list[Root], list[Issue]]:
+    """The folders of the user's own documents, whatever the workspace."""
+    roots = roots_of_user(config, home)
+    more, issues = _source_roots(home, config, room, roots)
+    return [*roots, *more], issues
 
 
-def _reason(
-    kind: Kind,
-    document: Document | None,
-    issues: Sequence[Issue],
-    disabled: frozenset[str],
-    *,
-    strict: bool,
-) -> str:
-    if document is None or ((strict or kind != "skill") and has_errors(issues)):
-        return "unparseable"
-    if isinstance(document, Skill):
-        off = document.data.get("enabled") is False
-        if off or (disabled and (document.name in disabled or document.id in disabled)):
-            return "disabled"
-    return ""
+def _source_roots(
+    workspace: str, config: Config, room: Room | None, others: Sequence[Root]
+) -> tuple[list[Root], list[Issue]]:
+    settings = config.capabilities.sources
+    if room is None or not (settings or os.path.lexists(room.file("cards"))):
+        return [], []
+    from metier.discover.sources import source_folders, sync_sources  # most workspaces name none
 
-
-def _lint_switch(found: Found, parsed: Parsed) -> list[Issue]:
-    """What is wrong with the switch that leaves a skill to the user."""
-    skill, matter = parsed.document, parsed.matter
-    if not isinstance(skill, Skill) or matter is None or not skill.is_manual:
-        return []
-    hosts = [
-        IGNORE_THE_SWITCH[host]
-        for host in hosts_that_ignore_the_switch(found.file)
-        if host != "codex" or not _is_off_in_codex(found.file)
+    issues = sync_sources(settings, workspace, room)
+    first_rank = sum(root.kind == "card" for root in others)
+    origin: Origin = "workspace" if config.is_trusted else "user"
+    roots = [
+        source_root(path, label=setting.type, rank=rank)._replace(origin=origin)
+        for rank, (setting, path) in enumerate(source_folders(settings, room), start=first_rank)
+        if os.path.isdir(path)
     ]
-    return lint_switch(skill, matter, hosts)
+    return roots, issues
 
 
-def _is_off_in_codex(file: str) -> bool:
-    """Whether Codex is told by its own file beside the skill that only the user starts it."""
+def read_documents(
+    roots: Iterable[Root],
+    *,
+    disabled: Iterable[str] = (),
+    own_disabled: Iterable[str] = (),
+    strict: bool = False,
+    ordered: bool = True,
+    known: Trail | None = None,
+) -> Reading:
+    """The files below `roots`, and how to read one.
+
+    `own_disabled` applies to documents of an untrusted workspace only. Nothing is listed while
+    `known`, the trail of an earlier reading, is unchanged.
+    """
+    roots = list(roots)
+    off = frozenset(disabled)
+    own_off = off | frozenset(own_disabled)
+
+    def read(found: Found) -> Entry:
+        disabled = own_off if found.origin == "untrusted" else off
+        return _reader()(found, disabled=disabled, strict=strict)
+
+    fingerprint = _fingerprint(roots, own_off)
+    key = f"{fingerprint}\n{roots}"
+    if known is not None and known.key == key and is_unchanged(known):
+        return Reading([], read, fingerprint, followed=known)
+    steps = Steps()
+    found = discover(roots, ordered=ordered, steps=steps)
+    return Reading(found, read, fingerprint, partial(steps.trail, key, len(found)))
+
+
+@cache
+def _reader() -> Callable[..., Entry]:
+    from metier.flow.entries import read_entry  # loads the parsers and the linter
+
+    return read_entry
+
+
+def _fingerprint(roots: Sequence[Root], disabled: frozenset[str]) -> str:
+    parts = [READER_VERSION, *sorted(disabled)]
+    parts += [f"{root.kind}|{root.path}|{root.prefix}|{root.rank}|{root.origin}" for root in roots]
+    return "\n".join(parts)
+
+
+def read_skills(roots: Iterable[Root | str | os.PathLike[str]]) -> Reading:
+    """The skills below `roots`; a plain folder counts as a root of its own."""
+    return read_documents(
+        root if isinstance(root, Root) else _folder_root(os.path.realpath(root), rank)
+        for rank, root in enumerate(roots)
+    )
+
+
+def _folder_root(path: str, rank: int) -> Root:
+    prefix = "" if rank == 0 else None
+    return skill_root(path, label=os.path.basename(path), rank=rank, prefix=prefix)
+
+
+class Refreshed:
+    """What a refresh changed; issues and exclusions are read on access."""
+
+    def __init__(
+        self,
+        changes: Changes,
+        issues: Callable[[], list[Issue]],
+        excluded: Callable[[], list[Exclusion]],
+    ) -> None:
+        self.changes = changes
+        self._issues = issues
+        self._excluded = excluded
+
+    @property
+    def issues(self) -> list[Issue]:
+        """Every finding in every file, excluded ones included."""
+        return self._issues()
+
+    @property
+    def excluded(self) -> list[Exclusion]:
+        """Every excluded file, with the reason."""
+        return self._excluded()
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            **self.changes.to_json(),
+            "exclusions": [exclusion.to_json() for exclusion in self.excluded],
+            "issues": [issue.to_json() for issue in self.issues],
+        }
+
+
+def read_document(row: Row) -> "Document":
+    """The whole document behind a row. Raises `NotFoundError`."""
+    entry = read_again(row)
+    if entry.document is None:
+        raise _gone(row, entry.issues[0].message)
+    return entry.document
+
+
+def read_again(row: Row) -> Entry:
+    """What the file behind a row holds now. Raises `NotFoundError`."""
     try:
-        own = os.path.join(os.path.dirname(file), "agents", "openai.yaml")
-        text = read_regular(own, LARGEST["skill"], links=False).decode(errors="replace")
-    except OSError:
-        return False
-    return _OFF_IN_CODEX.search(text) is not None
+        info = os.stat(row.file)
+    except OSError as error:
+        raise _gone(row, error.strerror or "") from None
+    if os.path.realpath(row.file) != row.file:
+        raise _gone(row, "a link has taken its place")
+    found = Found(
+        row.kind, row.path, 0, info.st_size, 0, "", row.file, row.source, info.st_ino,
+        plugin=row.plugin,
+    )  # fmt: skip
+    return read_documents([]).read(found)
 
 
-def read_bytes(found: Found) -> bytes:
-    """The bytes of the very file that discovery met, and of no other."""
-    descriptor = os.open(found.file, _OPEN_FLAGS)
-    try:
-        info = os.fstat(descriptor)
-        if not stat.S_ISREG(info.st_mode) or info.st_ino != found.inode:
-            raise OSError(None, "another file took its place while it was being read")
-        limit = LARGEST[found.kind]
-        raw = os.read(descriptor, min(info.st_size, limit) + 1)
-        while len(raw) < info.st_size and (more := os.read(descriptor, limit + 1 - len(raw))):
-            raw += more
-        if len(raw) > limit:
-            raise OSError(None, "it grew beyond the limit while it was being read")
-        return raw
-    finally:
-        os.close(descriptor)
+def _gone(row: Row, detail: str) -> NotFoundError:
+    return NotFoundError(
+        f"the file of {row.kind} '{row.name}' cannot be read: {detail}",
+        code="ABILITY_LOAD_FAILED" if row.kind == "ability" else None,
+        where=row.file,
+        hint="metier refresh",
+    )
 
 
-def _refused(found: Found, reason: str, code: str, detail: str) -> Entry:
-    issue = Issue(code, detail, found.path, 1, 1, _IO_HINTS[code])
-    return Entry(found=found, sha256="", document=None, issues=[issue], reason=reason)
+def read_reference(workspace: str, name: str) -> str:
+    """A text that is read on request and never injected. Raises `NotFoundError`."""
+    for folder in ("", "docs"):
+        path = os.path.join(workspace, folder, name)
+        real = os.path.realpath(path)
+        if name == DEEP_REFERENCE and is_inside(real, workspace) and os.path.isfile(real):
+            try:
+                return read_regular(real, LARGEST_REFERENCE, links=False).decode(errors="replace")
+            except OSError as error:
+                message = f"'{name}' cannot be read: {error.strerror}"
+                raise NotFoundError(message, where=path) from None
+    hint = f"there is one such text: {DEEP_REFERENCE}, in the workspace or in docs"
+    raise NotFoundError(f"no reference is called '{name}'", where=workspace, hint=hint)

@@ -15,7 +15,8 @@ from metier.core.nearest import nearest, nearest_name
 from metier.errors import NotFoundError, UsageError
 from metier.hosts.switches import honours_the_switch
 from metier.index.documents import find_documents, folder_of, manual_providers, names_of
-from metier.index.stems import LABEL, PROSE, catch_up, is_caught_up, stem_postings
+from metier.index.postings import LABEL, PROSE, stem_postings
+from metier.index.stems import catch_up, is_caught_up
 from metier.index.store import Store
 from metier.parse.candidates import candidate_of
 from metier.resolve import AliasTable, AliasTables, Pool, Resolution, resolve

@@ -22,10 +22,11 @@ from metier.run.tool import Tool, ToolContext
 from metier.run.toolbox import connected, toolbox
 from metier.run.tools import ToolExecutor
 from metier.run.workflow import delegates, named_tools
-from metier.select.agents import DEFAULT_LIMIT, select_agents
+from metier.select.agents import select_agents
 from metier.values.agents import AgentMatch, AgentProfile, Execution, WorkflowStep
 from metier.values.models import Model
 from metier.values.runs import RunResult
+from metier.values.selection import AGENTS_SELECTED
 
 
 class Agency:
@@ -113,7 +114,7 @@ class Agency:
     def select(
         self,
         task: str,
-        limit: int = DEFAULT_LIMIT,
+        limit: int = AGENTS_SELECTED,
         *,
         team: str | None = None,
         required_capabilities: Sequence[str] = (),

@@ -1,4 +1,4 @@
-"""Cards for one prompt, by the rules of `metier.select.cards`. Light: runs for every prompt."""
+"""Cards for one prompt, from the tables of `metier.index.cards`. Light: runs for every prompt."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from itertools import pairwise
 from metier.core.relevance import (
     SCORERS,
     folded_text,
+    forced_places,
     match_for,
+    objection,
     occurrences,
+    rank,
     without_messages,
 )
 from metier.storage.lightjson import parse
@@ -18,14 +21,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
-    from metier.hook.store import ReadOnlyCatalogue
+    from metier.hook.store import ReadOnlyCatalog
 
 _GRAM = 4
-_COLUMNS = "key, id, priority, threshold, facts FROM card"
+_SELECT = (
+    "SELECT key, id, priority, threshold, facts FROM card JOIN document USING (key)"
+    " WHERE state = 'active' AND origin != 'untrusted'"
+    " AND json_extract(data, '$.enabled') IS NOT 0"
+)
 
 
-class MetCard:
-    """One card that was met, and what became of it."""
+class ConsideredCard:
+    """One card, its score and its outcome."""
 
     def __init__(self, key: int, id: str, priority: float, threshold: float, facts: str) -> None:
         self.key = key
@@ -42,89 +49,59 @@ class MetCard:
 
 
 def choose_cards(
-    catalogue: ReadOnlyCatalogue,
+    catalog: ReadOnlyCatalog,
     messages: Sequence[str],
     settings: dict[str, Any],
     scorer: str,
     session_type: str,
     time_of_day: str,
-) -> list[MetCard]:
-    """Every card that was met, those that pass first and in their order; the others say why not."""
-    forced = {one: place for place, one in enumerate(dict.fromkeys(settings["forceInclude"]))}
+) -> list[ConsideredCard]:
+    """The chosen cards in order, then the others with the reason as their outcome."""
+    forced = forced_places(settings["forceInclude"])
     own = settings["confidenceThreshold"]
-    cards = _met(catalogue, messages, scorer, forced, takes_all=own == 0)
-    context = {
-        "sessionTypes": session_type,
-        "timeOfDay": time_of_day,
-        "userTier": settings["userTier"],
-        "environmentType": settings["environmentType"],
-    }
-    for card in cards:
-        card.threshold = card.threshold if own is None else own
-        card.outcome = _objection(card, context, settings["exclude"], forced)
-    return sorted(
-        cards,
-        key=lambda card: (
-            card.outcome != "",
-            forced.get(card.id, len(forced)) if not card.outcome else 0,
-            -card.priority if not card.outcome else 0.0,
-            -card.score,
-            card.id,
-        ),
-    )
-
-
-def _met(
-    catalogue: ReadOnlyCatalogue,
-    messages: Sequence[str],
-    scorer: str,
-    forced: Iterable[str],
-    *,
-    takes_all: bool,
-) -> list[MetCard]:
-    """The cards that may pass; a threshold of 0 takes cards that no keyword meets."""
+    given = (session_type, time_of_day, settings["userTier"], settings["environmentType"])
     text = folded_text(messages)
-    if not messages or takes_all:
-        rows = catalogue.rows(f"SELECT {_COLUMNS} JOIN document USING (key) WHERE {_COUNTS}")
-    else:
-        keys = _keys_met(catalogue, text)
-        keys.update(_keys_without_threshold(catalogue))
-        sql = f"SELECT {_COLUMNS} JOIN document USING (key) WHERE {_COUNTS} AND key"
-        rows = catalogue.rows_for(sql, keys)
-    known = {row[1] for row in rows}
-    missing = [one for one in forced if one not in known]
-    if missing:
-        sql = f"SELECT {_COLUMNS} JOIN document USING (key) WHERE {_COUNTS} AND id"
-        rows += catalogue.rows_for(sql, missing)
-    cards = [MetCard(*row) for row in rows]
+    cards = _considered(catalog, text if messages and own != 0 else None, forced)
     for card in cards:
         card.score = _score(card, text, scorer) if messages else without_messages(card.priority)
-    return cards
+        card.threshold = card.threshold if own is None else own
+        conditions = zip(card.facts["conditions"], given, strict=True)
+        card.outcome = objection(
+            card.id, card.score, card.threshold, conditions, settings["exclude"], forced
+        )
+    chosen = [card for card in cards if not card.outcome]
+    others = [card for card in cards if card.outcome]
+    chosen.sort(key=lambda card: rank(card.id, card.priority, card.score, forced))
+    others.sort(key=lambda card: (-card.score, card.id))
+    return chosen + others
 
 
-_COUNTS = "state = 'active' AND origin != 'untrusted' AND json_extract(data, '$.enabled') IS NOT 0"
+def _considered(
+    catalog: ReadOnlyCatalog, text: str | None, forced: Iterable[str]
+) -> list[ConsideredCard]:
+    """The cards that may be chosen for `text`; all without one."""
+    if text is None:
+        rows = catalog.rows(_SELECT)
+    else:
+        keys = _keys_by_keyword(catalog, text)
+        keys.update(key for (key,) in catalog.rows("SELECT key FROM card WHERE threshold <= 0"))
+        rows = catalog.rows_for(f"{_SELECT} AND key", keys)
+    known = {row[1] for row in rows}
+    rows += catalog.rows_for(f"{_SELECT} AND id", [one for one in forced if one not in known])
+    return [ConsideredCard(*row) for row in rows]
 
 
-def _keys_without_threshold(catalogue: ReadOnlyCatalogue) -> list[int]:
-    """Keys of the cards that pass without any keyword."""
-    found = [row[0] for row in catalogue.rows("SELECT key FROM card WHERE threshold <= 0")]
-    if not found:
-        return []
-    sql = f"SELECT key FROM card JOIN document USING (key) WHERE {_COUNTS} AND key"
-    return [row[0] for row in catalogue.rows_for(sql, found)]
+def _keys_by_keyword(catalog: ReadOnlyCatalog, text: str) -> set[int]:
+    """Keys of the cards with a keyword in `text`.
 
-
-def _keys_met(catalogue: ReadOnlyCatalogue, text: str) -> set[int]:
-    """Keys of the cards one of whose keywords stands in `text`.
-
-    Keywords are kept by their first two characters; most others are ruled out by their first four.
+    Keywords are stored by their first two characters; most are ruled out by their first four.
     """
-    if not catalogue.rows("SELECT 1 FROM card LIMIT 1"):
+    if not catalog.rows("SELECT 1 FROM card LIMIT 1"):
         return set()
     starts = {*text, *(one + two for one, two in set(pairwise(text)))}
     grams = {text[at : at + _GRAM] for at in range(len(text) - _GRAM + 1)}
     keys: set[int] = set()
-    for (lines,) in catalogue.rows_for("SELECT keywords FROM card_keyword WHERE start", starts):
+    for (lines,) in catalog.rows_for("SELECT keywords FROM card_keyword WHERE start", starts):
         for line in lines.split("\n"):
             keyword, _, owners = line.partition("\t")
             if "\\" in keyword:
@@ -139,22 +116,6 @@ def _unescaped(keyword: str) -> str:
     return marked.replace("\0", "\\")
 
 
-def _score(card: MetCard, text: str, scorer: str) -> float:
+def _score(card: ConsideredCard, text: str, scorer: str) -> float:
     match = match_for(scorer, card.facts["match"])
-    hits = [occurrences(keyword, text, match) for keyword in card.facts["keywords"]]
-    return SCORERS[scorer](hits)
-
-
-def _objection(
-    card: MetCard, context: dict[str, str], exclude: Sequence[str], forced: dict[str, int]
-) -> str:
-    """Why a card is not handed over; empty when it is."""
-    if card.id in exclude:
-        return "excluded"
-    if card.id in forced:
-        return ""
-    for name, given in context.items():
-        wanted = card.facts[name]
-        if wanted and given not in wanted:
-            return "session-type" if name == "sessionTypes" else "trigger"
-    return "below-threshold" if card.score < round(card.threshold, 12) else ""
+    return SCORERS[scorer]([occurrences(one, text, match) for one in card.facts["keywords"]])

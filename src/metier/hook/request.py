@@ -1,4 +1,4 @@
-"""What a host asks: its JSON → prompt, recent messages, session. Light: runs for every prompt."""
+"""A host's request: prompt, recent messages, session. Light: runs for every prompt."""
 
 from __future__ import annotations
 
@@ -13,20 +13,18 @@ if TYPE_CHECKING:
 
 LONGEST_INPUT = 4_000_000
 LOOKED_AT = 6_000
-"""Characters of one message that are looked at: two thirds from its start, one from its end."""
+"""The most characters of a message that count: two thirds from its start, one from its end."""
 _TAIL = 65_536
-"""Bytes of a transcript that are read, from its end."""
-
-
+"""Bytes that are read from the end of a transcript."""
 _PROMPT = ("prompt", "initialPrompt", "user_prompt")
 _STARTS = frozenset(["sessionstart", "session_start", "subagentstart", "subagent_start"])
-"""The events that come without a prompt, in any host's spelling."""
+"""Events without a prompt."""
 _START_ONLY = ("cursor", "copilot")
-"""Hosts that may ask without naming the event."""
+"""Hosts that may not name the event."""
 
 
-class Asked:
-    """One request of a host, whatever its spelling."""
+class HookRequest:
+    """One request, whatever the host's spelling."""
 
     def __init__(self, given: dict[str, Any]) -> None:
         self.event = _text(given, "hook_event_name", "hookEventName", "event")
@@ -48,7 +46,7 @@ class Asked:
             raise ValueError("there is no prompt")
 
     def conversation_length(self) -> int:
-        """About how many characters the whole conversation has."""
+        """The approximate number of characters in the conversation."""
         try:
             if self._transcript:
                 return os.stat(self._transcript).st_size
@@ -57,17 +55,17 @@ class Asked:
         return len(self.prompt) + sum(map(len, _messages_in(self._messages)))
 
     def messages(self, most: int) -> list[str]:
-        """The last messages that are not blank, each cut to what is looked at; the prompt last."""
+        """The last messages that are not blank, shortened; the prompt is the last."""
         earlier = (
             self._from_transcript() if self._messages is None else _messages_in(self._messages)
         )
         if earlier and earlier[-1].strip() == self.prompt.strip():
             earlier.pop()
-        told = [one for one in [*earlier, self.prompt] if one.strip()]
-        return [_whole(clipped(one)) for one in told[-most:]]
+        messages = [one for one in [*earlier, self.prompt] if one.strip()]
+        return [_whole(clipped(one)) for one in messages[-most:]]
 
     def _from_transcript(self) -> list[str]:
-        """The messages at the end of the transcript, as far as it can be understood."""
+        """The messages at the end of the transcript; none if it cannot be read."""
         if not self._transcript:
             return []
         try:
@@ -132,7 +130,7 @@ def _messages_in(value: Any) -> list[str]:
 
 
 def _text_of(entry: Any) -> str:
-    """The words of a person or a model in one entry of a transcript, in any host's shape."""
+    """The text of the user or the model in one entry of any host's transcript."""
     if isinstance(entry, str):
         return entry
     if not isinstance(entry, dict):

@@ -7,13 +7,14 @@ import sys
 import time
 from io import TextIOWrapper
 
+from metier.core.budget import count_tokens, fit
 from metier.core.relevance import SCORERS, budget_for, time_of_day
 from metier.core.render import BETWEEN_REFERENCES, REFERENCE_PREAMBLE, as_reference
-from metier.hook.cards import MetCard, choose_cards
+from metier.hook.cards import ConsideredCard, choose_cards
 from metier.hook.journal import Journal
-from metier.hook.request import LONGEST_INPUT, Asked
+from metier.hook.request import LONGEST_INPUT, HookRequest
 from metier.hook.skills import Suggestion, suggest
-from metier.hook.store import ReadOnlyCatalogue
+from metier.hook.store import ReadOnlyCatalog
 from metier.storage.lightjson import dump, parse, quoted_short
 from metier.storage.places import STATE_VARIABLE, ignored_folders
 from metier.storage.workspace import find_workspace, is_root
@@ -22,50 +23,50 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from metier.core.budget import Fitted, Overflow
+
 MOST_CHARACTERS = 9_400
-"""Of an answer; hosts cut what is longer than 10,000, or show a part of it."""
+"""Of an answer as printed; hosts truncate at 10,000."""
 _EVENTS = ("UserPromptSubmit", "BeforeAgent", "SessionStart", "SubagentStart")
-"""The events whose name is echoed; the first two are those of hosts that name none."""
+"""The events whose name is echoed; the first two are the defaults."""
 _MOVED = frozenset([STATE_VARIABLE, "XDG_STATE_HOME", "XDG_CONFIG_HOME"])
-"""Variables that may be ignored."""
 _MODES = ("off", "monitor", "soft", "on")
 _DEFUSED = str.maketrans("<>[]", "‹›()")
-"""Tags, comments, marks and chat-template tokens all need one of these."""
+"""Tags, comments, fences and chat-template tokens all need one of these."""
 _LONGEST_DESCRIPTION = 300
-_CHARACTERS_PER_TOKEN = 4
 _PASSED_OVER = 5
-"""Cards that were not injected and are logged with their score."""
+"""The most cards that are logged without being injected."""
 
 
 def serve(host: str) -> None:
-    """Answer the host that has started this process. Never raises, never says why in public."""
+    """Answer the host that started this process. Never raises; failures go to the journal."""
     started = time.perf_counter()
     journal = Journal()
     try:
         journal.enter(find_workspace())
-        _say_what_is_awaited(host)
-        asked = Asked(_given())
-        workspace = find_workspace(asked.folder or None)
+        _note_that_it_waits(host)
+        request = HookRequest(_input())
+        workspace = find_workspace(request.folder or None)
         journal.enter(workspace)
         _warn(journal, workspace)
-        asked.check(host)
-        with ReadOnlyCatalogue(journal.catalogue) as catalogue:
-            answer = _Answer(host, asked, workspace, journal, catalogue)
+        request.check(host)
+        with ReadOnlyCatalog(journal.catalogue) as catalog:
+            answer = _Answer(host, request, workspace, journal, catalog)
             text = answer.text()
             if text:
                 if isinstance(sys.stdout, TextIOWrapper):
                     sys.stdout.reconfigure(encoding="utf-8")  # whatever the locale says
-                sys.stdout.write(envelope(host, asked.event, text))
+                sys.stdout.write(envelope(host, request.event, text))
                 sys.stdout.flush()
             journal.keep(answer.row(text, (time.perf_counter() - started) * 1e3))
             journal.refresh_if_stale(answer.fresh_for())
-    except BaseException as error:  # a hook that fails must not stand in anybody's way
+    except BaseException as error:  # a failing hook must not block the host
         journal.fail(host, error, (time.perf_counter() - started) * 1e3)
         _forget_output()
 
 
 def _forget_output() -> None:
-    """Drop what could not be written: Python would try again at the end, and fail in public."""
+    """Drop unwritten output: Python would try again at exit, and fail loudly."""
     try:
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -75,7 +76,7 @@ def _forget_output() -> None:
         discard_output()
 
 
-def _say_what_is_awaited(host: str) -> None:
+def _note_that_it_waits(host: str) -> None:
     """Tell a person who typed the command that it waits for a host's JSON."""
     if os.isatty(0) and sys.stderr is not None:
         what = "waits for the JSON of its host on standard input; Ctrl-D ends it"
@@ -84,7 +85,7 @@ def _say_what_is_awaited(host: str) -> None:
 
 
 def _warn(journal: Journal, workspace: str) -> None:
-    """Say on standard error what is not used; the host's answer has no word of it."""
+    """Say on standard error what is not used."""
     lines = ignored_folders(workspace=journal.workspace) if _MOVED & os.environ.keys() else []
     if not journal.may_speak and is_root(workspace):
         lines.append("only your own skills and cards are used: this workspace may not speak")
@@ -92,17 +93,17 @@ def _warn(journal: Journal, workspace: str) -> None:
         sys.stderr.write("".join(f"metier: {line}\n" for line in lines))
 
 
-def _given() -> dict[str, Any]:
-    """What stands on stdin. Raises `ValueError`."""
+def _input() -> dict[str, Any]:
+    """The JSON object on stdin. Raises `ValueError`."""
     raw = b""
     while len(raw) <= LONGEST_INPUT and (more := os.read(0, LONGEST_INPUT + 1 - len(raw))):
         raw += more
     if len(raw) > LONGEST_INPUT:
         raise ValueError(f"more than {LONGEST_INPUT} bytes on stdin")
-    given = parse(raw.decode("utf-8-sig", errors="replace"))
-    if not isinstance(given, dict):
+    value = parse(raw.removeprefix(b"\xef\xbb\xbf").decode(errors="replace"))
+    if not isinstance(value, dict):
         raise ValueError("stdin holds no JSON object")
-    return given
+    return value
 
 
 def envelope(host: str, event: str, text: str) -> str:
@@ -117,34 +118,33 @@ def envelope(host: str, event: str, text: str) -> str:
 
 
 class _Answer:
-    """One decision: which cards and skills, and what of them is said."""
+    """One decision: which cards and skills, and what is injected of them."""
 
     def __init__(
         self,
         host: str,
-        asked: Asked,
+        request: HookRequest,
         workspace: str,
         journal: Journal,
-        catalogue: ReadOnlyCatalogue,
+        catalog: ReadOnlyCatalog,
     ) -> None:
         self._host = host
-        self._asked = asked
+        self._request = request
         self._journal = journal
-        self._catalogue = catalogue
-        self.settings = _for_agent(self._catalogue.settings(), asked.agent)
+        self._catalog = catalog
+        self.settings = catalog.settings(request.agent)
         self._mode = self._mode_now()
         self._arm, self._scorer = self._chosen_scorer()
-        self._cards: list[MetCard] = []
+        self._cards: list[ConsideredCard] = []
         self._skills: list[Suggestion] = []
         self._tokens = 0
-        asked_in = os.path.realpath(asked.folder or os.getcwd())
         self._workspace = workspace
-        self._is_asked_there = asked_in == workspace
-        """Not where the host works in a folder below: it needs whole paths."""
+        self._is_at_root = os.path.realpath(request.folder or os.getcwd()) == workspace
+        """Else the host works in a folder below and needs absolute paths."""
 
     def fresh_for(self) -> int:
-        """The seconds for which the catalogue is fresh; 0 when it was not prepared for hooks."""
-        is_prepared = bool(self.settings) and self._catalogue.setting("stems") != ""
+        """The seconds for which the catalog is fresh; 0 if it was not prepared for hooks."""
+        is_prepared = bool(self.settings) and self._catalog.setting("stems") != ""
         seconds: int = self.settings.get("refreshAfter", 600) if is_prepared else 0
         return seconds
 
@@ -160,26 +160,26 @@ class _Answer:
     def _wanted_mode(self) -> str:
         """The mode of the settings, or a stricter one of the environment.
 
-        A repository can have a host set variables, so none of them loosens what the user set.
+        A repository may set variables, so they never loosen what the user set.
         """
-        told = os.environ.get("METIER_CAPABILITIES")
+        wanted = os.environ.get("METIER_CAPABILITIES")
         mode: str = self.settings.get("mode", "on")
         if mode not in _MODES:
             mode = "monitor"
-        if not told:
+        if not wanted:
             return mode
-        if told not in _MODES:
+        if wanted not in _MODES:
             what = f"METIER_CAPABILITIES is none of {', '.join(_MODES)} and counts as monitor"
-            self._journal.note(self._host, f"{what}: {told}")
-            told = "monitor"
-        return min(mode, told, key=_MODES.index)
+            self._journal.note(self._host, f"{what}: {wanted}")
+            wanted = "monitor"
+        return min(mode, wanted, key=_MODES.index)
 
     def _chosen_scorer(self) -> tuple[str, str]:
-        """The arm of a comparison, and the scorer that it uses."""
+        """The arm of a comparison, and its scorer."""
         arm, scorer = "", self.settings.get("scorer", "spec")
         both = self.settings.get("compare") or []
-        if len(both) == 2 and self._asked.session:
-            place = int(self._journal.session_hash(self._asked.session), 16) % 2
+        if len(both) == 2 and self._request.session:
+            place = int(self._journal.session_hash(self._request.session), 16) % 2
             arm, scorer = "AB"[place], both[place]
         if scorer not in SCORERS:
             self._journal.note(self._host, f"hooks do not know the scorer '{scorer}'; spec is used")
@@ -187,22 +187,22 @@ class _Answer:
         return arm, scorer
 
     def text(self) -> str:
-        """What the host is to add to the context; empty for nothing."""
+        """What the host adds to the context; may be empty."""
         if self._mode == "off" or not self.settings:
             return ""
-        messages = self._asked.messages(self.settings["recentMessages"])
+        messages = self._request.messages(self.settings["recentMessages"])
         self._cards = choose_cards(
-            self._catalogue,
+            self._catalog,
             messages,
             self.settings,
             self._scorer,
-            self._asked.session_type,
+            self._request.session_type,
             time_of_day(time.localtime().tm_hour),
         )
         suggestions = self.settings["skillSuggestions"]
-        if suggestions and self._asked.prompt:
+        if suggestions and self._request.prompt:
             threshold = self.settings["skillThreshold"]
-            self._skills = suggest(self._catalogue, messages, suggestions, threshold, self._host)
+            self._skills = suggest(self._catalog, messages, suggestions, threshold, self._host)
         text = self._composed()
         if not self._is_silent():
             return text
@@ -214,74 +214,77 @@ class _Answer:
 
     def _is_silent(self) -> bool:
         if self._mode == "soft":
-            return self._asked.session_type not in self.settings["softSessionTypes"]
+            return self._request.session_type not in self.settings["softSessionTypes"]
         return self._mode == "monitor"
 
     def _composed(self) -> str:
-        """The text of the cards and skills that fit, each between its marks."""
+        """The text of the cards and skills that fit, each between its fences."""
         secret = self._journal.secret()
-        length = self._asked.conversation_length()
         table = [(int(least), tokens) for least, tokens in self.settings["budgets"].items()]
-        tokens = budget_for(length, self.settings["maxTokens"], table)
-        room = tokens * _CHARACTERS_PER_TOKEN
-        text, stopped = "", False
-        for card in self._cards:
-            if card.outcome:
-                continue
-            body, path, sha256 = self._catalogue.rows(
-                "SELECT text, path, sha256 FROM card JOIN document USING (key) WHERE key = ?",
-                (card.key,),
-            )[0]
-            part = as_reference(
-                body, kind="card", id=card.id, source=path, sha256=sha256, secret=secret
-            )
-            card.tokens = -(-len(part) // _CHARACTERS_PER_TOKEN)
-            longer = f"{text}{BETWEEN_REFERENCES}{part}" if text else f"{REFERENCE_PREAMBLE}{part}"
-            if len(longer) <= room and _is_short(longer) and not stopped:
-                text, card.outcome = longer, "injected"
-            else:
-                card.outcome = "over-budget"
-                if self.settings["overflow"] == "stop":
-                    stopped = True
-        return self._with_skills(text, secret, room)
+        length = self._request.conversation_length()
+        limit = budget_for(length, self.settings["maxTokens"], table)
+        chosen = [card for card in self._cards if not card.outcome]
+        parts = [self._card_part(card, secret) for card in chosen]
+        fitted = self._fit(parts, limit, REFERENCE_PREAMBLE, self.settings["overflow"])
+        for number, card in enumerate(chosen):
+            card.tokens = count_tokens(parts[number])
+            card.outcome = "injected" if number in fitted.taken else "over-budget"
+        text = self._with_skills(fitted.text, secret, limit)
+        self._tokens = count_tokens(text)
+        return text
 
-    def _where(self, one: Suggestion) -> str:
-        """The file of a skill; as short as the host can find it."""
-        inside = os.path.join(self._workspace, one.path)
-        if one.file not in ("", inside):
-            return one.file
-        return one.path if self._is_asked_there else inside
+    def _card_part(self, card: ConsideredCard, secret: bytes) -> str:
+        sql = "SELECT text, path, sha256 FROM card JOIN document USING (key) WHERE key = ?"
+        [(text, path, sha256)] = self._catalog.rows(sql, (card.key,))
+        return as_reference(
+            text, kind="card", id=card.id, source=path, sha256=sha256, secret=secret
+        )
 
-    def _with_skills(self, text: str, secret: bytes, room: int) -> str:
+    def _with_skills(self, text: str, secret: bytes, limit: int) -> str:
         named = [one for one in self._skills if not one.outcome]
+        start = f"{text}{BETWEEN_REFERENCES}" if text else REFERENCE_PREAMBLE
         while named:
-            lines = "\n".join(_line(one, self._where(one)) for one in named)
+            lines = "\n".join(_line(one, self._path(one)) for one in named)
             part = as_reference(
                 f"Skills installed here that may fit this request:\n{lines}",
                 kind="skills", id=str(len(named)), source="metier", secret=secret,
             )  # fmt: skip
-            longer = f"{text}{BETWEEN_REFERENCES}{part}" if text else f"{REFERENCE_PREAMBLE}{part}"
-            if len(longer) <= room and _is_short(longer):
+            if fitted := self._fit([part], limit, start).text:
                 for one in named:
                     one.outcome = "injected"
-                text = longer
-                break
+                return fitted
             named.pop().outcome = "over-budget"
-        self._tokens = -(-len(text) // _CHARACTERS_PER_TOKEN)
         return text
 
+    def _fit(self, parts: list[str], limit: int, start: str, overflow: Overflow = "stop") -> Fitted:
+        return fit(
+            parts,
+            limit,
+            separator=BETWEEN_REFERENCES,
+            overflow=overflow,
+            start=start,
+            fits=lambda text: len(quoted_short(text)) <= MOST_CHARACTERS,
+        )
+
+    def _path(self, one: Suggestion) -> str:
+        """The shortest path at which the host finds the skill."""
+        inside = os.path.join(self._workspace, one.path)
+        if one.file not in ("", inside):
+            return one.file
+        return one.path if self._is_at_root else inside
+
     def row(self, text: str, milliseconds: float) -> dict[str, Any]:
-        """This decision as it is logged."""
+        """The decision for the journal."""
         injected = [one for one in self._cards if one.outcome == "injected"]
         others = [one for one in self._cards if one.outcome != "injected"]
-        session = self._asked.session
+        session = self._request.session
         return {
             "id": "",
             "at": round(time.time(), 3),
             "host": self._host,
-            "event": self._asked.event,
+            "event": self._request.event,
             "session": self._journal.session_hash(session) if session else "",
-            "session_type": self._asked.session_type,
+            "session_type": self._request.session_type,
             "mode": self._mode,
             "scorer": self._scorer,
             "arm": self._arm,
@@ -293,22 +296,6 @@ class _Answer:
             "milliseconds": round(milliseconds, 3),
             "error": "",
         }
-
-
-def _for_agent(settings: dict[str, Any], agent: str) -> dict[str, Any]:
-    """The settings with those of the agent's profile over them."""
-    profile = settings.get("agents", {}).get(agent) if agent else None
-    if not profile:
-        return settings
-    own = settings["profiles"].get(profile, {})
-    if "maxTokens" in own:
-        settings = {**settings, "budgets": {}}
-    return {**settings, **own}
-
-
-def _is_short(text: str) -> bool:
-    """Whether hosts take all of it, as it is printed."""
-    return len(quoted_short(text)) <= MOST_CHARACTERS
 
 
 def _line(one: Suggestion, where: str) -> str:

@@ -1,14 +1,12 @@
-"""The skills that fit a prompt best: BM25 over name and routing text, from stored postings. Light.
+"""The skills that fit a prompt best: BM25 over name and routing text. Light.
 
-A long prompt costs no more than a short one: only its rarest words count, and only so many
-postings are read. What that costs in hits is measured in `benchmarks/hooks.py`.
+Only the rarest words of a long prompt count, and a limited number of postings is read;
+`benchmarks/hooks.py` measures what that costs in hits.
 """
 
 from __future__ import annotations
 
-import sys
-
-from metier.core.bm25 import K1, B, idf
+from metier.core.bm25 import bm25_scores, idf, unpacked
 from metier.core.stems import stems
 from metier.core.text import routing_text
 from metier.hosts.switches import honours_the_switch
@@ -17,17 +15,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metier.hook.store import ReadOnlyCatalogue
+    from metier.hook.store import ReadOnlyCatalog
 
 MOST_TERMS = 48
 MOST_POSTINGS = 12_000
 NAME_BONUS = 0.75
-"""What is added for a name that has all words of the prompt; less for one that has a part."""
+"""Added for a name with all words of the prompt, in part for a part."""
 FEW_TERMS = 8
-"""A prompt of more words has more that fit by chance: its scores are worth less."""
-_NUMBER_BYTES = 4
-_LOOKED_AT = 60
-"""Skills whose rows are read: some of them may be hidden, or tell apart equal scores."""
+"""Scores for a prompt with more words are scaled down: more words match by chance."""
+_MOST_ROWS = 60
+"""Skills whose rows are read; some may be shadowed."""
 
 
 class Suggestion:
@@ -37,9 +34,8 @@ class Suggestion:
         self.name = name
         self.description = description
         self.path = path
-        """In the workspace, or behind the label of another root."""
         self.file = file
-        """Where it really is, if that is elsewhere."""
+        """Empty for a file of the workspace."""
         self.score = score
         self.outcome = ""
 
@@ -48,35 +44,39 @@ class Suggestion:
 
 
 def suggest(
-    catalogue: ReadOnlyCatalogue,
+    catalog: ReadOnlyCatalog,
     messages: Sequence[str],
     most: int,
     threshold: float,
     host: str | None = None,
 ) -> list[Suggestion]:
-    """The skills that fit the prompt, the last of `messages`; those above the threshold first.
+    """The skills that fit the prompt, the last of `messages`, best first.
 
-    A score of 1 is what one word says that a single skill has; words in a name count more. Skills
-    that only the user starts are left out, unless `host` starts them all the same.
+    A score of 1 is that of one word that only one skill has; words in a name count more. Skills
+    that only the user starts are excluded if `host` honours that.
     """
-    counted = catalogue.setting("stems")
+    counted = catalog.setting("stems")
     if not counted or not messages:
         return []
     total, length = map(int, counted.split())
     if not total:
         return []
-    terms = _rarest(catalogue, list(dict.fromkeys(stems(messages[-1]))))
-    scores = _scores(catalogue, terms, total, length / total)
+    terms = _rarest(catalog, list(dict.fromkeys(stems(messages[-1]))))
+    weights = {stem: idf(total, found) for stem, found in terms}
+    sql = "SELECT postings FROM posting WHERE field = 'prose' AND term = ?"
+    scores = bm25_scores(
+        ((weight, unpacked(catalog.rows(sql, (stem,))[0][0])) for stem, weight in weights.items()),
+        length / total,
+    )
     unit = idf(total, 1) * max(1.0, len(terms) / FEW_TERMS) ** 0.5
-    best = sorted(scores, key=lambda key: (-scores[key], key))[: max(_LOOKED_AT, 4 * most)]
+    best = sorted(scores, key=lambda key: (-scores[key], key))[: max(_MOST_ROWS, 4 * most)]
     offered = "NOT manual" if honours_the_switch(host) else "1"
-    rows = catalogue.rows_for(
+    rows = catalog.rows_for(
         "SELECT key, name, description, when_to_use, path, iif(source = 'workspace', '', file)"
         " FROM document JOIN skill_size USING (key)"
         f" WHERE state = 'active' AND origin != 'untrusted' AND safe AND {offered} AND key",
         best,
     )
-    weights = {stem: idf(total, found) for stem, found in terms}
     suggestions = [
         Suggestion(
             name,
@@ -91,10 +91,10 @@ def suggest(
     return _judged(suggestions[: most + 1], most, threshold)
 
 
-def _rarest(catalogue: ReadOnlyCatalogue, wanted: Sequence[str]) -> list[tuple[str, int]]:
-    """The stems that the fewest skills have, as many as may be looked at, with that number."""
-    rows = catalogue.rows_for(
-        "SELECT found, stem FROM skill_stem WHERE field = 'prose' AND stem", wanted
+def _rarest(catalog: ReadOnlyCatalog, wanted: Sequence[str]) -> list[tuple[str, int]]:
+    """The stems that the fewest skills have, and how many; as many as may be read."""
+    rows = catalog.rows_for(
+        "SELECT found, term FROM posting WHERE field = 'prose' AND term", wanted
     )
     terms: list[tuple[str, int]] = []
     left = MOST_POSTINGS
@@ -106,35 +106,8 @@ def _rarest(catalogue: ReadOnlyCatalogue, wanted: Sequence[str]) -> list[tuple[s
     return terms
 
 
-def _scores(
-    catalogue: ReadOnlyCatalogue, terms: Sequence[tuple[str, int]], total: int, mean: float
-) -> dict[int, float]:
-    scores: dict[int, float] = {}
-    per_stem, fixed = K1 * B / mean, K1 * (1 - B)
-    for stem, found in terms:
-        rarity = idf(total, found) * (K1 + 1)
-        numbers = _numbers(
-            catalogue.rows(
-                "SELECT postings FROM skill_stem WHERE field = 'prose' AND stem = ?", (stem,)
-            )[0][0]
-        )
-        for key, count, length in zip(numbers[0::3], numbers[1::3], numbers[2::3], strict=True):
-            part = rarity * count / (count + fixed + per_stem * length)
-            scores[key] = scores.get(key, 0.0) + part
-    return scores
-
-
-def _numbers(packed: bytes) -> list[int]:
-    if sys.byteorder == "little":
-        return memoryview(packed).cast("I").tolist()
-    return [
-        int.from_bytes(packed[at : at + _NUMBER_BYTES], "little")
-        for at in range(0, len(packed), _NUMBER_BYTES)
-    ]
-
-
 def _bonus(name: str, weights: dict[str, float]) -> float:
-    """What a name adds: the share of what the prompt's words weigh that are in it."""
+    """The weight of the prompt's words in a name, as a share of all."""
     inside = sum(weights.get(stem, 0.0) for stem in dict.fromkeys(stems(name)))
     return NAME_BONUS * inside / sum(weights.values())
 

@@ -1,4 +1,4 @@
-"""The catalogue as a hook sees it: read-only, no waiting, no more than it needs. Light."""
+"""The catalog, opened read-only. Light: runs for every prompt."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _AT_ONCE = 400
 _UNSAFE = "%?#"
 
 
-class ReadOnlyCatalogue:
+class ReadOnlyCatalog:
     """One catalogue file."""
 
     def __init__(self, room: Room) -> None:
@@ -52,7 +52,7 @@ class ReadOnlyCatalogue:
         if version != CATALOG_VERSION:
             raise ValueError(f"the catalogue has version {version}, not {CATALOG_VERSION}")
 
-    def __enter__(self) -> ReadOnlyCatalogue:
+    def __enter__(self) -> ReadOnlyCatalog:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -65,7 +65,7 @@ class ReadOnlyCatalogue:
         return self._connection.execute(sql, tuple(parameters)).fetchall()
 
     def rows_for(self, sql: str, values: Iterable[Any]) -> list[tuple[Any, ...]]:
-        """The rows of a question that ends in `IN (…)`, for any number of values."""
+        """The rows of a query that ends in `IN (…)`, for any number of values."""
         wanted = list(values)
         found: list[tuple[Any, ...]] = []
         for start in range(0, len(wanted), _AT_ONCE):
@@ -77,8 +77,9 @@ class ReadOnlyCatalogue:
         rows = self.rows("SELECT value FROM setting WHERE name = ?", (name,))
         return str(rows[0][0]) if rows else ""
 
-    def settings(self) -> dict[str, Any]:
-        """The settings of `[capabilities]`, as the last refresh has put them here."""
+    def settings(self, agent: str) -> dict[str, Any]:
+        """The settings of `[capabilities]`, with those of the agent's profile."""
         text = self.setting("capabilities")
         settings: dict[str, Any] = parse(text) if text else {}
-        return settings
+        profile = settings.get("agents", {}).get(agent)
+        return settings | settings["profiles"].get(profile, {}) if profile else settings

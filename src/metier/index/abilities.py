@@ -1,16 +1,18 @@
 """The abilities that are known (spec 1)."""
 
 import json
+import sqlite3
 from builtins import list as list_of
 from collections import Counter
 from collections.abc import Collection, Iterable
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 
 from metier.core.registry import Registry
-from metier.index.postings import keys_by_word
+from metier.index.postings import CONTENT, Postings, keys_by_word
 from metier.index.store import Store
 from metier.values.documents import Ability
+from metier.values.files import Entry, Stored
 
 
 class AbilityRegistry(Registry[Ability]):
@@ -29,10 +31,7 @@ class AbilityRegistry(Registry[Ability]):
         enabled: bool | None = None,
         applicable_to: str | None = None,
     ) -> list_of[Ability]:
-        """Those that pass every filter given, by falling priority, then in order of registration.
-
-        One shared tag is enough. A disabled ability is listed unless `enabled` says otherwise.
-        """
+        """Those that pass every filter, by priority, then registration; one tag is enough."""
         wanted = frozenset(tags)
         listed = [
             ability
@@ -45,15 +44,38 @@ class AbilityRegistry(Registry[Ability]):
         return sorted(listed, key=lambda ability: -ability.priority)
 
 
+class AbilityRows:
+    """Changes to the words of abilities, written at once."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._postings = Postings(connection, (CONTENT,))
+        self._removed: set[int] = set()
+
+    def add(self, key: int, entry: Entry) -> None:
+        added = self._postings.added[CONTENT]
+        for word in cast(Ability, entry.document).words:
+            added[word].append(key)
+
+    def remove(self, old: Stored) -> None:
+        self._removed.add(old.key)
+
+    def remove_all(self) -> None:
+        self._postings.remove_all()
+
+    def write(self) -> None:
+        if self._removed and not self._postings.is_empty:
+            self._postings.remove_keys(self._removed, CONTENT)
+        self._postings.write()
+
+
 class StoredAbilities:
-    """The abilities of a catalogue at one moment. Their content stays in their files."""
+    """The abilities of a catalog, without their content."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self.version = store.version()
         self.registry = AbilityRegistry()
         self.untrusted: set[str] = set()
-        """Ids of those that come from a workspace that is not trusted."""
+        """Ids of those from an untrusted workspace."""
         self._ids: dict[int, str] = {}
         rows = store.rows(
             "SELECT key, path, description, data, origin FROM document"
@@ -71,6 +93,6 @@ class StoredAbilities:
             self.untrusted.add(ability.id)
 
     def count_words(self, words: Collection[str]) -> dict[str, int]:
-        """How many of `words` the content of each ability holds; those with none are left out."""
+        """How many of `words` the content of each ability holds; without those that have none."""
         counts = Counter(chain.from_iterable(keys_by_word(self._store, words).values()))
         return {self._ids[key]: count for key, count in counts.items() if key in self._ids}

@@ -73,10 +73,7 @@ def _check(profile: AgentProfile) -> None:
 
 
 def stored_agents(store: Store) -> list_of[AgentProfile]:
-    """The profiles of a catalogue, and `standard` where it has none of its own that is enabled.
-
-    One of an untrusted workspace does not replace it.
-    """
+    """The profiles of a catalog, and the built-in `standard` unless a trusted one replaces it."""
     rows = [
         row
         for row in list_documents(store, "agent")

@@ -1,7 +1,4 @@
-"""The capability index (spec 3): capability → names of the skills that declare it.
-
-Pure: no files, no database, no log. Keys are the capabilities as they are written.
-"""
+"""The capability index (spec 3): capability → names of the skills that declare it. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet

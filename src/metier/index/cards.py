@@ -1,67 +1,59 @@
-"""Cards in the catalogue: what chooses them, their text as it is handed over, their keywords.
+"""Cards in the catalog: what they are chosen by, and their sanitized text.
 
-A hook reads these tables without loading any of this: `metier.hook.serve` knows their shape.
+`metier.hook.cards` reads these tables too, without loading this module.
 """
 
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from metier.core.registry import Registry
 from metier.index.store import Store
+from metier.values.files import Entry, Stored
 
-if TYPE_CHECKING:  # loading it takes a while, and most commands change no card
+if TYPE_CHECKING:  # slow to import, and most commands change no card
     from metier.values.documents import Card
 
 _START = 2
 """Keywords are kept by their first so many characters."""
 
 
-class CardRegistry(Registry["Card"]):
-    """Cards by id; of two with one id the first counts."""
-
-    def __init__(self) -> None:
-        super().__init__(lambda card: card.id, on_duplicate="keep-first")
-
-    def list(self) -> Sequence["Card"]:
-        """By falling priority, then id."""
-        return sorted(self, key=lambda card: (-card.priority, card.id))
-
-
 class CardRows:
-    """Changes to the cards, gathered and then written at once."""
+    """Changes to the cards, written at once."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._rows: list[tuple[object, ...]] = []
         self._is_changed = False
 
-    def add(self, key: int, card: "Card", text: str) -> None:
-        """Note a card; `text` is what is handed over of it."""
+    def add(self, key: int, entry: Entry) -> None:
+        if entry.reason:
+            return
         self._is_changed = True
+        card = cast("Card", entry.document)
         facts = {
             "name": card.name,
             "version": card.version,
-            "sessionTypes": card.session_types,
-            "timeOfDay": card.time_of_day,
-            "userTier": card.user_tier,
-            "environmentType": card.environment_type,
+            "conditions": [
+                card.session_types, card.time_of_day, card.user_tier, card.environment_type
+            ],
             "match": card.match,
             "keywords": [keyword.casefold() for keyword in card.keywords],
-        }
+        }  # fmt: skip
         self._rows.append(
-            (key, card.id, card.priority, card.confidence_threshold, _dump(facts), text)
+            (key, card.id, card.priority, card.confidence_threshold, _dump(facts), entry.card_text)
         )
 
-    def remove(self, key: int) -> None:
-        """Note that a card has gone, or is about to change."""
+    def remove(self, old: Stored) -> None:
         self._is_changed = True
-        self._connection.execute("DELETE FROM card WHERE key = ?", (key,))
+        self._connection.execute("DELETE FROM card WHERE key = ?", (old.key,))
+
+    def remove_all(self) -> None:
+        self._is_changed = True
+        self._connection.execute("DELETE FROM card")
 
     def write(self) -> None:
-        """Write the rows, and the keywords of all cards that count."""
+        """Write the rows, and the keywords of all active cards."""
         if not self._is_changed:
             return
         self._connection.executemany(
@@ -93,7 +85,7 @@ def _in_one_line(keyword: str) -> str:
 
 
 def stored_cards(store: Store) -> "list[Card]":
-    """The cards that count, by id, without their text."""
+    """The active cards, by id, without their text."""
     rows = store.rows(
         "SELECT id, path, sha256, description, priority, threshold, facts, data"
         " FROM card JOIN document USING (key) WHERE state = 'active' ORDER BY id"
@@ -115,16 +107,17 @@ def _card(
     from metier.values.documents import Card
 
     facts, data = json.loads(facts_json), json.loads(data_json)
+    session_types, time_of_day, user_tier, environment_type = map(tuple, facts["conditions"])
     return Card(
         id=id,
         name=facts["name"],
         description=description,
         keywords=tuple(data["triggers"]["keywords"]),
         estimated_tokens=data.get("estimatedTokens", 0),
-        session_types=tuple(facts["sessionTypes"]),
-        time_of_day=tuple(facts["timeOfDay"]),
-        user_tier=tuple(facts["userTier"]),
-        environment_type=tuple(facts["environmentType"]),
+        session_types=session_types,
+        time_of_day=time_of_day,
+        user_tier=user_tier,
+        environment_type=environment_type,
         match=facts["match"],
         confidence_threshold=threshold,
         priority=priority,
@@ -137,7 +130,7 @@ def _card(
 
 
 def untrusted_cards(store: Store) -> frozenset[str]:
-    """The ids of the cards that count and come from a workspace that is not trusted."""
+    """The ids of the active cards from an untrusted workspace."""
     rows = store.rows(
         "SELECT id FROM card JOIN document USING (key)"
         " WHERE state = 'active' AND origin = 'untrusted'"
@@ -146,7 +139,7 @@ def untrusted_cards(store: Store) -> frozenset[str]:
 
 
 def text_of_card(store: Store, card_id: str) -> str:
-    """What is handed over of a card."""
+    """The sanitized text of an active card."""
     rows = store.rows(
         "SELECT text FROM card JOIN document USING (key) WHERE id = ? AND state = 'active'",
         (card_id,),

@@ -1,21 +1,24 @@
-"""Questions about the documents in the catalogue."""
+"""Queries over the documents in the catalog."""
 
 import json
+from bisect import bisect_right
 from collections.abc import Iterable
 from typing import Any
 
 from metier.core.names import canonical_id
+from metier.core.nearest import nearest_name
+from metier.errors import NotFoundError
 from metier.index.store import Store
-from metier.values.files import Kind
-from metier.values.outcomes import Issue
-from metier.values.rows import Row
+from metier.values.files import PLURAL, Kind
+from metier.values.outcomes import Exclusion, Issue
+from metier.values.rows import Page, Row
 
 _COLUMNS = (
-    "kind, handle, name, description, path, source, state, reason, twin, file, sha256,"
-    " json_array_length(issues) + (twin != ''), capabilities, data, origin, plugin"
+    "kind, handle, name, description, path, source, state, reason, shadowed_by, file, sha256,"
+    " json_array_length(issues) + (shadowed_by != ''), capabilities, data, origin, plugin"
 )
 
-SEARCHED = "name || char(10) || description || char(10) || when_to_use"
+_SEARCHED = "name || char(10) || description || char(10) || when_to_use"
 """What `search` looks into."""
 
 
@@ -27,18 +30,17 @@ def list_documents(
     capability: str | None = None,
     shadowed: bool = False,
 ) -> list[Row]:
-    """Active documents by name; `shadowed` adds those that another one hides.
+    """Active documents by name; with `shadowed` also shadowed ones.
 
-    `search` is looked for in name, description and `when_to_use`, whatever the case; `capability`
-    must be equal to the last letter.
+    `search` is a case-insensitive substring of name, description and `when_to_use`.
     """
     state = "state IN ('active', 'shadowed')" if shadowed else "state = 'active'"
-    tables, where, parameters = filtered(store, search, capability)
+    tables, where, parameters = _filtered(store, search, capability)
     wanted = " AND ".join(["kind = ?", state, *where])
     return select_rows(store, f"{wanted} ORDER BY handle, rank, path", [kind, *parameters], tables)
 
 
-def filtered(
+def _filtered(
     store: Store, search: str | None, capability: str | None
 ) -> tuple[str, list[str], list[Any]]:
     """The tables to look into, the conditions, and their values."""
@@ -49,19 +51,19 @@ def filtered(
         parameters.append(capability)
     if search:
         store.connection.create_function("folded", 1, str.casefold, deterministic=True)
-        where.append(f"instr(folded({SEARCHED}), ?) > 0")
+        where.append(f"instr(folded({_SEARCHED}), ?) > 0")
         parameters.append(search.casefold())
     return tables, where, parameters
 
 
 def excluded_documents(store: Store) -> list[Row]:
-    """Every file that was met and left out, by path."""
+    """Every excluded file, by path."""
     return select_rows(store, "state = 'excluded' ORDER BY kind = 'skill' DESC, rank, path", [])
 
 
-def hidden_documents(store: Store) -> list[Row]:
-    """Every document that another one hides: shadowed ones and exact copies."""
-    return select_rows(store, "twin != '' ORDER BY rank, path", [])
+def shadowed_documents(store: Store) -> list[Row]:
+    """Every shadowed document, exact copies included."""
+    return select_rows(store, "shadowed_by != '' ORDER BY rank, path", [])
 
 
 def find_documents(store: Store, kind: Kind, wanted: str) -> list[Row]:
@@ -86,8 +88,8 @@ def _names_in_id(wanted: str) -> list[str]:
     return ["::".join(parts[:end]) for end in range(1, len(parts))]
 
 
-def left_out(store: Store, kind: Kind, wanted: str) -> str:
-    """The file that would be called `wanted`, by its id or its name, had it not been left out."""
+def excluded_path(store: Store, kind: Kind, wanted: str) -> str:
+    """The path of the excluded file whose id or name is `wanted`; else empty."""
     active = store.rows(
         "SELECT 1 FROM document WHERE kind = ? AND handle = ? AND state = 'active'", (kind, wanted)
     )
@@ -191,29 +193,37 @@ def select_rows(
 
 
 _TYPES = [*[str] * 11, int, *[str] * 4]
-"""What each of `_COLUMNS` holds."""
+"""What each of `_COLUMNS` holds; they are in the order of `Row`."""
+_CAPABILITIES = Row._fields.index("capabilities")
 
 
 def _row(row: tuple[Any, ...]) -> Row:
     if list(map(type, row)) != _TYPES:
         raise TypeError("a column holds a value of another type")
-    return Row(
-        kind=row[0],
-        handle=row[1],
-        name=row[2],
-        description=row[3],
-        path=row[4],
-        source=row[5],
-        state=row[6],
-        reason=row[7],
-        twin=row[8],
-        file=row[9],
-        sha256=row[10],
-        issues=row[11],
-        capabilities=tuple(json.loads(row[12])) if row[12] != "[]" else (),
-        data_json=row[13],
-        origin=row[14],
-        plugin=row[15],
+    capabilities = tuple(json.loads(row[_CAPABILITIES])) if row[_CAPABILITIES] != "[]" else ()
+    return Row._make([*row[:_CAPABILITIES], capabilities, *row[_CAPABILITIES + 1 :]])
+
+
+def no_such_document(store: Store, kind: Kind, wanted: str, workspace: str) -> NotFoundError:
+    """The error to raise: the file is excluded, and why; or there is no such document."""
+    code = "ABILITY_NOT_FOUND" if kind == "ability" else None
+    path = excluded_path(store, kind, wanted)
+    if path:
+        [row] = select_rows(store, "kind = ? AND path = ?", [kind, path])
+        issues = document_issues(store, kind, path)
+        why = Exclusion.of(path, row.reason, issues).detail or row.reason
+        return NotFoundError(
+            f"{kind} '{wanted}' is excluded: {why}",
+            code=code,
+            where=row.file,
+            hint="metier lint says what to change",
+        )
+    near = nearest_name(wanted, names_of(store, kind))
+    return NotFoundError(
+        f"no {kind} is called '{wanted}'",
+        code=code,
+        where=workspace,
+        hint=f"did you mean '{near}'?" if near else f"metier list {PLURAL[kind]}",
     )
 
 
@@ -226,3 +236,57 @@ def skills_called(store: Store, name: str) -> list[Row]:
         " WHERE plugin != '')",
         [name, name],
     )
+
+
+def page_of_documents(
+    store: Store,
+    kind: Kind,
+    *,
+    limit: int,
+    after: str = "",
+    search: str | None = None,
+    capability: str | None = None,
+) -> Page:
+    """The first `limit` documents after the handle `after`; filters as for the whole list.
+
+    Rows and total are of one snapshot.
+    """
+    if search and capability is None:
+        return _page_of_found(store, kind, search.casefold(), after, limit)
+    tables, where, values = _filtered(store, search, capability)
+    with store.snapshot():
+        # the plus signs have SQLite walk the index by handle: it need not sort them all
+        wanted = " AND ".join(["+kind = ?", "+state = 'active'", *where, "handle > ?"])
+        order = f"{wanted} ORDER BY handle LIMIT {limit + 1}"
+        rows = select_rows(store, order, [kind, *values, after], tables)
+        total = _count(store, tables, ["kind = ?", "state = 'active'", *where], (kind, *values))
+    shown = rows[:limit]
+    return Page(shown, total, shown[-1].handle if len(rows) > limit else "")
+
+
+def _page_of_found(store: Store, kind: Kind, wanted: str, after: str, limit: int) -> Page:
+    """The page of the documents that contain `wanted`."""
+    with store.snapshot():
+        texts = store.cached(("texts", kind), lambda: _texts(store, kind))
+        found = [handle for handle, text in texts if wanted in text]
+        first = bisect_right(found, after)
+        shown = found[first : first + limit]
+        marks = ", ".join("?" * len(shown))
+        where = f"kind = ? AND state = 'active' AND handle IN ({marks}) ORDER BY handle"
+        rows = select_rows(store, where, [kind, *shown])
+    return Page(rows, len(found), shown[-1] if first + limit < len(found) else "")
+
+
+def _texts(store: Store, kind: Kind) -> list[tuple[str, str]]:
+    """Handles with the text that is searched, folded."""
+    rows = store.rows(
+        f"SELECT handle, {_SEARCHED} FROM document"
+        " WHERE kind = ? AND state = 'active' ORDER BY handle",
+        (kind,),
+    )
+    return [(handle, text.casefold()) for handle, text in rows]
+
+
+def _count(store: Store, tables: str, where: list[str], values: tuple[str, ...]) -> int:
+    sql = f"SELECT count(*) FROM {tables} WHERE {' AND '.join(where)}"
+    return store.cached((sql, values), lambda: int(store.rows(sql, values)[0][0]))

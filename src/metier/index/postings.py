@@ -1,93 +1,121 @@
-"""Which abilities hold a word: one row a word, with the keys of the documents as 32-bit numbers."""
+"""Postings: which documents have a term. One row per field and term."""
 
 import sqlite3
 import sys
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from typing import TypeAlias
+from collections.abc import Collection, Iterable, Sequence
 
+from metier.core.bm25 import unpacked
 from metier.index.store import Store
 
-_Keys: TypeAlias = "array[int]"
+PROSE, LABEL, CONTENT = "prose", "label", "content"
+"""The routing text of skills, their names and folders, the content of abilities."""
+_AT_ONCE = 500
+"""Terms in one statement; SQLite bounds the number of parameters."""
 
 
 class Postings:
-    """Changes to the words of documents, gathered and then written at once."""
+    """Changes to some fields, written at once. A document has `width` numbers, its key first."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, fields: Sequence[str], *, width: int = 1
+    ) -> None:
         self._connection = connection
-        self._added: defaultdict[str, list[int]] = defaultdict(list)
-        self._removed: set[int] = set()
+        self._width = width
+        self.is_empty = not any(
+            connection.execute("SELECT 1 FROM posting WHERE field = ? LIMIT 1", (field,)).fetchall()
+            for field in fields
+        )
+        """Whether nothing is stored yet."""
+        self.added: dict[str, defaultdict[str, list[int]]] = {
+            field: defaultdict(list) for field in fields
+        }
+        self._removed: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
 
-    def add(self, key: int, words: Iterable[str]) -> None:
-        for word in words:
-            self._added[word].append(key)
+    def remove(self, key: int, field: str, terms: Iterable[str]) -> None:
+        for term in terms:
+            self._removed[field, term].add(key)
 
-    def remove(self, key: int) -> None:
-        self._removed.add(key)
+    def remove_keys(self, keys: Collection[int], field: str) -> None:
+        """Remove documents whose terms are not known."""
+        gone = set(keys)
+        for term, packed in self._connection.execute(
+            "SELECT term, postings FROM posting WHERE field = ?", (field,)
+        ):
+            if found := gone.intersection(unpacked(packed)[:: self._width]):
+                self._removed[field, term] = found
+
+    def remove_all(self) -> None:
+        for field in self.added:
+            self._connection.execute("DELETE FROM posting WHERE field = ?", (field,))
+        self.is_empty = True
 
     def write(self) -> None:
-        if self._removed:
-            self._take_out()
-        old = _keys_of(self._connection, self._added) if self._added else {}
-        rows = [
-            (word, _packed([*old.get(word, ()), *keys]))
-            for word, keys in sorted(self._added.items())
-        ]
-        self._connection.executemany("INSERT OR REPLACE INTO ability_word VALUES (?, ?)", rows)
-
-    def _take_out(self) -> None:
-        """Rewrite the words that a removed document had; a word without documents goes."""
-        changed = []
-        for word, packed in self._connection.execute("SELECT word, keys FROM ability_word"):
-            keys = _unpacked(packed)
-            if not self._removed.isdisjoint(keys):
-                changed.append((word, [key for key in keys if key not in self._removed]))
+        changed = {(field, term) for field, terms in self.added.items() for term in terms}
+        changed.update(self._removed)
+        rows = []
+        for field, term in sorted(changed):
+            if numbers := self._merged(field, term):
+                packed = _little_endian(numbers).tobytes()
+                rows.append((field, term, len(numbers) // self._width, packed))
+        if not self.is_empty:
+            self._connection.executemany(
+                "DELETE FROM posting WHERE field = ? AND term = ?", sorted(changed)
+            )
         self._connection.executemany(
-            "DELETE FROM ability_word WHERE word = ?",
-            [(word,) for word, keys in changed if not keys],
-        )
-        self._connection.executemany(
-            "UPDATE ability_word SET keys = ? WHERE word = ?",
-            [(_packed(keys), word) for word, keys in changed if keys],
+            "INSERT INTO posting (field, term, found, postings) VALUES (?, ?, ?, ?)", rows
         )
 
+    def _merged(self, field: str, term: str) -> "array[int]":
+        """What is stored without what is removed, and with what is added."""
+        added = array("I", self.added[field].get(term, ()))
+        stored = None if self.is_empty else _postings_of(self._connection, field, term)
+        if stored is None:
+            return added
+        gone = self._removed.get((field, term), ())
+        entries = [one for one in self._entries(stored) if one[0] not in gone]
+        entries = sorted([*entries, *self._entries(added)])
+        return array("I", [number for one in entries for number in one])
 
-def keys_by_word(store: Store, words: Iterable[str]) -> Mapping[str, _Keys]:
-    """The keys of the abilities that hold each of `words`; a word that none holds is left out."""
+    def _entries(self, numbers: "array[int]") -> list[tuple[int, ...]]:
+        return list(zip(*[iter(numbers)] * self._width, strict=True))
+
+
+def stem_postings(store: Store, field: str, term: str) -> "array[int] | None":
+    """The numbers of every document that has `term`."""
     with store.checked():
-        return _keys_of(store.connection, words)
+        return _postings_of(store.connection, field, term)
 
 
-_AT_ONCE = 500
-"""Words asked for in one statement; SQLite bounds the number of parameters."""
-
-
-def _keys_of(connection: sqlite3.Connection, words: Iterable[str]) -> dict[str, _Keys]:
+def keys_by_word(store: Store, words: Iterable[str]) -> dict[str, list[int]]:
+    """The keys of the abilities whose content has each of `words`; without absent words."""
     wanted = list(words)
-    found: dict[str, _Keys] = {}
-    for start in range(0, len(wanted), _AT_ONCE):
-        some = wanted[start : start + _AT_ONCE]
-        marks = ", ".join("?" * len(some))
-        for word, packed in connection.execute(
-            f"SELECT word, keys FROM ability_word WHERE word IN ({marks})", some
-        ):
-            found[word] = _unpacked(packed)
+    found: dict[str, list[int]] = {}
+    with store.checked():
+        for start in range(0, len(wanted), _AT_ONCE):
+            some = wanted[start : start + _AT_ONCE]
+            marks = ", ".join("?" * len(some))
+            for term, packed in store.connection.execute(
+                f"SELECT term, postings FROM posting WHERE field = ? AND term IN ({marks})",
+                (CONTENT, *some),
+            ):
+                found[term] = unpacked(packed)
     return found
 
 
-def _packed(keys: Iterable[int]) -> bytes:
-    return _little_endian(array("I", keys)).tobytes()
+def _postings_of(connection: sqlite3.Connection, field: str, term: str) -> "array[int] | None":
+    row = connection.execute(
+        "SELECT postings FROM posting WHERE field = ? AND term = ?", (field, term)
+    ).fetchone()
+    if row is None:
+        return None
+    numbers = array("I")
+    numbers.frombytes(row[0])
+    return _little_endian(numbers)
 
 
-def _unpacked(packed: bytes) -> _Keys:
-    keys = array("I")
-    keys.frombytes(packed)
-    return _little_endian(keys)
-
-
-def _little_endian(keys: _Keys) -> _Keys:
+def _little_endian(numbers: "array[int]") -> "array[int]":
     if sys.byteorder == "big":
-        keys.byteswap()
-    return keys
+        numbers.byteswap()
+    return numbers

@@ -1,26 +1,25 @@
-"""One incremental refresh: what is on disk → what is in the catalogue, in one transaction."""
+"""One incremental refresh: what is on disk → what is in the catalog, in one transaction."""
 
 import json
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from metier.core.collector import without_garbage_collection
-from metier.core.text import routing_text
 from metier.errors import DamagedError
+from metier.index.abilities import AbilityRows
 from metier.index.cards import CardRows
-from metier.index.postings import Postings
 from metier.index.settle import settle
 from metier.index.store import Store
 from metier.index.trail import keep_trail
 from metier.storage.database import MEANINGLESS
-from metier.values.files import KINDS, Entry, Found, Kind, Reading
+from metier.values.files import KINDS, Entry, Found, Kind, Reading, Stored
 from metier.values.outcomes import Changes, Issue
 
 if TYPE_CHECKING:
-    from metier.values.documents import Card, Document
+    from metier.values.documents import Document
 
 OnProgress = Callable[[int, int], None]
 """Called with files read and files to read."""
@@ -28,17 +27,18 @@ OnProgress = Callable[[int, int], None]
 _FRESH_NS = 2_000_000_000
 """A file changed this shortly before it was listed may change again within one clock tick."""
 _BATCH = 250
-"""Files read between two visits to the database and two calls of `OnProgress`."""
+"""Files read between two inserts."""
 _INSERT = """
     INSERT OR REPLACE INTO document (
         key, kind, path, rank, state, reason, source, file, sha256,
         handle, name, description, capabilities, data, issues, origin, plugin, when_to_use, manual
     ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
+_STORED = f"SELECT {', '.join(Stored._fields)} FROM document WHERE kind = ? AND path = ?"
 _IN_COLUMNS_OF_THEIR_OWN = frozenset({"name", "description"})
 _LINE_END = "\0"
-_At = tuple[str, str]
-"""Kind and path: what a file is known by."""
+_At = tuple[Kind, str]
+"""Kind and path, the key of a file."""
 _dump = json.JSONEncoder(separators=(",", ":")).encode
 
 
@@ -49,10 +49,10 @@ def refresh_documents(
     kinds: Sequence[Kind] = KINDS,
     on_progress: OnProgress | None = None,
 ) -> Changes:
-    """Bring the catalogue up to what is on disk, in one transaction or not at all.
+    """Bring the catalog up to what is on disk, in one transaction or not at all.
 
     Nothing is written when nothing has changed. `read` lists the disk again if another
-    process has written in between. A damaged catalogue is built anew.
+    process has written in between. A damaged catalog is built anew.
     """
     with without_garbage_collection():
         if not store.is_damaged:
@@ -103,7 +103,7 @@ def _refresh(
 def _lines(found: Sequence[Found]) -> list[str]:
     """All that tells one state of a file from another, in one line that ends with its path."""
     return [
-        f"{one.kind} {one.rank} {one.size} {one.mtime_ns} {one.ctime_ns} {one.refused}"
+        f"{one.kind} {one.rank} {one.size} {one.mtime_ns} {one.ctime_ns} {one.excluded}"
         f" {one.plugin} {one.path}"
         for one in found
     ]
@@ -111,18 +111,18 @@ def _lines(found: Sequence[Found]) -> list[str]:
 
 def _at_of(line: str) -> _At:
     kind, *_, path = line.split(" ", 7)
-    return kind, path
+    return cast(Kind, kind), path
 
 
 class _Listing:
-    """The files that the catalogue was built from: one line each, as they were then."""
+    """The files that the catalog was built from: one line each, as they were then."""
 
     def __init__(self, store: Store, kinds: Sequence[Kind]) -> None:
         self.kinds = kinds
         self.reader = store.setting("reader")
         self.text = "".join(row[0] for row in store.rows("SELECT text FROM listing"))
         self.others: list[str] = []
-        """Lines of kinds that are not asked for."""
+        """Lines of other kinds."""
         if len(kinds) < len(KINDS):
             all_lines = self.lines()
             self.others = [line for line in all_lines if line.partition(" ")[0] not in kinds]
@@ -131,6 +131,26 @@ class _Listing:
 
     def lines(self) -> list[str]:
         return self.text.split(_LINE_END) if self.text else []
+
+
+class _Rows(Protocol):
+    """Gathers what a kind keeps beside its documents, and writes it at once."""
+
+    def add(self, key: int, entry: Entry) -> None: ...
+    def remove(self, old: Stored) -> None: ...
+    def remove_all(self) -> None: ...
+    def write(self) -> None: ...
+
+
+def _rows_by_kind(connection: sqlite3.Connection, kinds: Sequence[Kind]) -> dict[Kind, _Rows]:
+    from metier.index.stems import SkillRows  # a refresh with nothing to do needs no stemmer
+
+    writers: dict[Kind, Callable[[sqlite3.Connection], _Rows]] = {
+        "skill": SkillRows,
+        "ability": AbilityRows,
+        "card": CardRows,
+    }
+    return {kind: make(connection) for kind, make in writers.items() if kind in kinds}
 
 
 class _Update:
@@ -155,19 +175,12 @@ class _Update:
         ).fetchone()[0]
         self._was_empty = self._next_key == 1
         self._handles: set[tuple[Kind, str]] = set()
-        """Kind and handle of every document read so far."""
         self._groups: set[tuple[Kind, str]] = set()
-        """Those for which more than one document may compete now."""
-        self._outdated: dict[_At, tuple[int, str]] = {}
-        """Key and sha256 of each row that is about to change."""
+        """Those that more than one document may have."""
+        self._outdated: dict[_At, Stored] = {}
         self._unsteady: set[_At] = set()
-        """Files that the next refresh must look at again."""
-        self._capabilities: list[tuple[str, int]] = []
-        self._postings = Postings(connection)
-        self._cards = CardRows(connection)
-        from metier.index.stems import StemPostings  # a refresh with nothing to do needs no stemmer
-
-        self._stems = StemPostings(connection)
+        """Files that the next refresh must read again."""
+        self._rows = _rows_by_kind(connection, known.kinds)
 
     def apply(self, on_progress: OnProgress | None) -> None:
         same_reader = self._known.reader == self._reading.fingerprint
@@ -176,7 +189,8 @@ class _Update:
         to_read = [found for found, line in files if line not in known]
         stale = map(_at_of, known.difference(self._lines)) if same_reader else self._all_rows()
         if not same_reader:
-            self._stems.remove_all()
+            for writer in self._rows.values():
+                writer.remove_all()
         self._drop(stale, {_at(found) for found in to_read})
         for start in range(0, len(to_read), _BATCH):
             batch = to_read[start : start + _BATCH]
@@ -184,13 +198,9 @@ class _Update:
             self._connection.executemany(_INSERT, rows)
             if on_progress is not None:
                 on_progress(start + len(batch), len(to_read))
-        self._connection.executemany(
-            "INSERT OR IGNORE INTO skill_capability VALUES (?, ?)", self._capabilities
-        )
-        self._postings.write()
-        self._stems.write_with_new()
         settle(self._connection, self._groups)
-        self._cards.write()
+        for writer in self._rows.values():
+            writer.write()
         self._remember("reader", self._reading.fingerprint)
         self._connection.execute("DELETE FROM trail")
         self._connection.execute("DELETE FROM listing")
@@ -221,25 +231,17 @@ class _Update:
     def _drop(self, stale: Iterable[_At], changed: set[_At]) -> None:
         """Note the rows whose file has changed; remove the rows of files that are gone."""
         for at in stale:
-            row = self._connection.execute(
-                "SELECT key, handle, sha256, name, description, when_to_use FROM document"
-                " WHERE kind = ? AND path = ?",
-                at,
-            ).fetchone()
+            row = self._connection.execute(_STORED, at).fetchone()
             if row is None:
                 continue
-            key, handle, sha256, name, description, when_to_use = row
-            self._groups.add((cast(Kind, at[0]), handle))
-            if at[0] == "ability":
-                self._postings.remove(key)
-            elif at[0] == "card":
-                self._cards.remove(key)
-            elif at[0] == "skill":
-                self._stems.remove(key, name, routing_text(description, when_to_use), at[1])
+            old, kind = Stored._make(row), at[0]
+            self._groups.add((kind, old.handle))
+            if kind in self._rows:
+                self._rows[kind].remove(old)
             if at in changed:
-                self._outdated[at] = key, sha256
+                self._outdated[at] = old
             else:
-                self._connection.execute("DELETE FROM document WHERE key = ?", (key,))
+                self._connection.execute("DELETE FROM document WHERE key = ?", (old.key,))
                 self.removed += 1
 
     def _row(self, entry: Entry) -> tuple[Any, ...]:
@@ -256,10 +258,8 @@ class _Update:
         if document is None:
             return (*settled, "", "", "", "[]", "{}", issues, found.origin, "", "", False)
         capabilities = entry.capabilities
-        self._capabilities += [(capability, key) for capability in capabilities]
-        self._postings.add(key, entry.words)
-        if found.kind == "card" and not entry.reason:
-            self._cards.add(key, cast("Card", document), entry.handed)
+        if found.kind in self._rows:
+            self._rows[found.kind].add(key, entry)
         self._compete((found.kind, entry.handle))
         data = {
             key: value
@@ -278,7 +278,7 @@ class _Update:
         )
 
     def _compete(self, handle: tuple[Kind, str]) -> None:
-        """Note whom a document competes with; alone in a new catalogue it has no rival."""
+        """Note whom a document competes with; alone in a new catalog it has no rival."""
         if not self._was_empty or handle in self._handles:
             self._groups.add(handle)
         self._handles.add(handle)
@@ -286,16 +286,15 @@ class _Update:
     def _is_steady(self, entry: Entry) -> bool:
         """Whether an unchanged time will mean an unchanged file."""
         found = entry.found
-        if found.refused:
+        if found.excluded:
             return True
         return found.mtime_ns < self._trusted_before and entry.reason != "unreadable"
 
     def _key(self, entry: Entry) -> int:
-        outdated = self._outdated.get(_at(entry.found))
-        if outdated is not None:
-            key, sha256 = outdated
-            self.changed += sha256 != entry.sha256
-            return key
+        old = self._outdated.get(_at(entry.found))
+        if old is not None:
+            self.changed += old.sha256 != entry.sha256
+            return old.key
         self.added += 1
         self._next_key += 1
         return self._next_key - 1

@@ -10,7 +10,7 @@ from metier.values.files import KINDS, Kind
 
 _COPY = "duplicate-content"
 _MANY = 4000
-"""Groups from which on reading all documents is cheaper than asking for each."""
+"""From so many groups on, all documents are read at once."""
 
 
 def settle(connection: sqlite3.Connection, groups: set[tuple[Kind, str]]) -> None:
@@ -21,7 +21,7 @@ def settle(connection: sqlite3.Connection, groups: set[tuple[Kind, str]]) -> Non
         for rows in _groups_of(connection, kind, handles):
             updates += _verdicts(kind, rows)
     connection.executemany(
-        "UPDATE document SET state = ?, reason = ?, twin = ? WHERE key = ?", updates
+        "UPDATE document SET state = ?, reason = ?, shadowed_by = ? WHERE key = ?", updates
     )
 
 
@@ -32,7 +32,7 @@ class _Competitor(NamedTuple):
     sha256: str
     state: str
     reason: str
-    twin: str
+    shadowed_by: str
 
 
 def _groups_of(
@@ -40,7 +40,7 @@ def _groups_of(
 ) -> Iterator[list[_Competitor]]:
     """Documents of `kind` that compete for one handle, in source order."""
     select = (
-        "SELECT handle, key, path, sha256, state, reason, twin FROM document"
+        "SELECT handle, key, path, sha256, state, reason, shadowed_by FROM document"
         f" WHERE kind = ? AND reason IN ('', '{_COPY}')"
     )
     order = " ORDER BY handle, rank, path"
@@ -69,5 +69,5 @@ def _verdicts(kind: Kind, group: list[_Competitor]) -> Iterator[tuple[str, str, 
         else:
             verdict = ("shadowed", "", first.path)
         by_content.setdefault(one.sha256, one.path)
-        if verdict != (one.state, one.reason, one.twin):
+        if verdict != (one.state, one.reason, one.shadowed_by):
             yield (*verdict, one.key)

@@ -1,4 +1,4 @@
-"""Skills by name and by capability (spec 3), over the catalogue."""
+"""Skills by name and by capability (spec 3), over the catalog."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
@@ -23,7 +23,7 @@ class _Declared(NamedTuple):
 
 
 class SkillRepository:
-    """The skills of one catalogue. `read` lists and reads what is on disk."""
+    """The skills of one catalog. `read` lists and reads what is on disk."""
 
     def __init__(self, store: Store, read: Callable[[Roots], Reading]) -> None:
         self._store = store
@@ -33,7 +33,7 @@ class SkillRepository:
     def load_skills_from_disk(
         self, roots: Roots, on_progress: OnProgress | None = None
     ) -> LoadSummary:
-        """Bring the catalogue's skills up to `roots`, then build the capability index once."""
+        """Bring the catalog's skills up to `roots`, then build the capability index once."""
         roots = list(roots)
         changes = refresh_documents(
             self._store, lambda: self._read(roots), kinds=("skill",), on_progress=on_progress

@@ -1,21 +1,24 @@
-"""The catalogue file."""
+"""The catalog file."""
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, suppress
-from typing import ClassVar, Self
+from typing import ClassVar, Self, TypeVar, cast
 
 from metier.errors import DamagedError
 from metier.index.migrations import MIGRATIONS
 from metier.storage.database import BUSY_SECONDS, IN_MEMORY, Database
 from metier.storage.room import Room
 
+T = TypeVar("T")
+_MOST_CACHED = 1_000
+
 
 class Store(Database):
-    """One open catalogue. Not shared between threads; any number of processes may have it.
+    """One open catalog. Not shared between threads; any number of processes may open it.
 
-    It holds nothing that the documents do not: one that is damaged is made anew.
+    It is a cache of the documents: a damaged one is rebuilt.
     """
 
     called = "the catalogue"
@@ -32,10 +35,12 @@ class Store(Database):
     def __init__(self, connection: sqlite3.Connection, path: str) -> None:
         super().__init__(connection, path)
         self._mark = _mark(path)
+        self._cache: dict[Hashable, object] = {}
+        self._cached_version: tuple[int, ...] = ()
 
     @classmethod
     def open(cls, path: str, *, busy_seconds: float = BUSY_SECONDS) -> Self:
-        """Open the file at `path`, making it if it is missing or damaged. Raises `StoreError`."""
+        """Open the file, creating it if it is missing or damaged. Raises `StoreError`."""
         mark = _mark(path)
         try:
             return super().open(path, busy_seconds=busy_seconds)
@@ -44,25 +49,35 @@ class Store(Database):
             return super().open(path, busy_seconds=busy_seconds)
 
     def close(self) -> None:
-        """Close the file; a damaged one is removed, so that the next refresh builds it again."""
+        """Close the file; a damaged one is removed, and the next refresh rebuilds it."""
         super().close()
         if self.is_damaged and self.path != IN_MEMORY:
             _remove(self.path, self._mark)
 
     def start_over(self) -> None:
-        """Replace a damaged file by an empty catalogue."""
+        """Replace a damaged file by an empty catalog."""
         self.is_damaged = True
         self.close()
         fresh = self.in_memory() if self.path == IN_MEMORY else self.open(self.path)
         self.__dict__.update(fresh.__dict__)
 
     def version(self) -> tuple[int, ...]:
-        """Changes with everything that is written, here or by another process."""
+        """Changes with every write, here or by another process."""
         return *self._mark, self.data_version(), self.connection.total_changes
+
+    def cached(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What `make` gives, cached under `key` until the catalog changes."""
+        version = self.version()
+        if version != self._cached_version or len(self._cache) >= _MOST_CACHED:
+            self._cache.clear()
+            self._cached_version = version
+        if key not in self._cache:
+            self._cache[key] = make()
+        return cast(T, self._cache[key])
 
     @contextmanager
     def without_waiting(self) -> Iterator[None]:
-        """While the block lasts, `transaction` raises `StoreError` when somebody is writing."""
+        """Within the block, `transaction` raises `StoreError` while another process writes."""
         (before,) = self.rows("PRAGMA busy_timeout")[0]
         self.rows("PRAGMA busy_timeout = 0")
         try:
@@ -75,7 +90,7 @@ class Store(Database):
         return str(found[0][0]) if found else ""
 
     def remember(self, name: str, value: str) -> None:
-        """Keep a setting; nothing is written when it has that value already."""
+        """Keep a setting; nothing is written if it is unchanged."""
         if self.setting(name) != value:
             with self.transaction() as connection:
                 connection.execute("INSERT OR REPLACE INTO setting VALUES (?, ?)", (name, value))
@@ -91,7 +106,7 @@ def _mark(path: str) -> tuple[int, ...]:
 
 
 def _remove(path: str, mark: tuple[int, ...]) -> None:
-    """Remove a damaged catalogue, unless another process has already put one in its place."""
+    """Remove a damaged catalog, unless another process has already replaced it."""
     folder, name = os.path.split(path)
     room = Room(folder)
     lock = room.lock(f"{name}.lock")

@@ -1,4 +1,4 @@
-"""The trail of the walk that the catalogue was last compared with."""
+"""The trail of the walk that the catalog was last compared with."""
 
 import json
 from contextlib import suppress
@@ -12,7 +12,7 @@ _KEPT = "SELECT key, found, paths, stamps, absent, links FROM trail"
 
 
 def kept_trail(store: Store) -> Trail | None:
-    """The trail that leads to what the catalogue holds, if one is kept."""
+    """The trail that leads to what the catalog holds, if one is kept."""
     rows = store.rows(_KEPT)
     if not rows or not store.setting("counts"):
         return None
@@ -22,10 +22,7 @@ def kept_trail(store: Store) -> Trail | None:
 
 
 def keep_trail(store: Store, trail: Trail, version: int) -> None:
-    """Keep a trail unless somebody is writing, or has since the catalogue had `version`.
-
-    Where nothing can be written nothing is lost: without a trail the next refresh walks.
-    """
+    """Keep a trail, unless another process writes or has written since `version`."""
     row = (
         *(trail.key, trail.found, _END.join(trail.paths), trail.stamps),
         *(json.dumps(trail.absent), json.dumps(trail.links)),

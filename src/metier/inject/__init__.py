@@ -1,1 +1,1 @@
-"""Stage 6: what is handed over: fitted into a budget, rendered, with all that was left out."""
+"""Stage 6: the text of a prompt: fitted into a budget and rendered."""

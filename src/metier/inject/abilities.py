@@ -6,11 +6,11 @@ from typing import NamedTuple
 from metier.core.budget import CountTokens, count_tokens, fit
 from metier.core.order import dependencies_first
 from metier.core.render import SEPARATOR, with_heading
+from metier.values.capabilities import DEFAULT_MAX_TOKENS
 from metier.values.documents import Ability
 from metier.values.outcomes import Issue, has_errors
 from metier.values.selection import AbilityInjection, AbilitySelection, Skipped
 
-DEFAULT_MAX_TOKENS = 10_000
 _MOST_NAMED = 5
 
 
@@ -25,20 +25,19 @@ def inject_abilities(
     """The text of the selected abilities, in order, until the next would exceed `max_tokens`.
 
     The count is that of the whole text, headings and separators included. Abilities in `core`,
-    and those that were core for the selection, come first. When one of them is not there or
-    they do not fit, nothing is handed over and `issues` says why.
+    and those that were core for the selection, come first. If one of them is missing or they
+    do not fit, nothing is injected and `issues` says why.
     """
-    made = compose(arrange(selection, core, include_metadata), max_tokens, count=count)
-    return made.abilities
+    return compose(arrange(selection, core, include_metadata), max_tokens, count=count)
 
 
 class Arranged(NamedTuple):
-    """Selected abilities in the order in which they are handed over, and how each looks."""
+    """Selected abilities in the order of the injection, and the text of each."""
 
     abilities: Sequence[Ability]
     parts: Sequence[str]
     core: int
-    """How many of them, from the first on, must be handed over."""
+    """How many of the first must be injected."""
     issues: Sequence[Issue]
     skipped: Sequence[Skipped]
 
@@ -46,7 +45,7 @@ class Arranged(NamedTuple):
 def arrange(
     selection: AbilitySelection, core: Sequence[str] = (), include_metadata: bool = False
 ) -> Arranged:
-    """Core abilities first, then the others; none at all when a core ability is not there."""
+    """Core abilities first, then the others; none if a core ability is missing."""
     by_score = [scored.item.id for scored in selection.ranked if scored.parts.get("core")]
     wanted = tuple(dict.fromkeys([*core, *by_score]))
     absent = set(wanted).difference(scored.item.id for scored in selection.ranked)
@@ -63,14 +62,6 @@ def arrange(
     )
 
 
-class Composed(NamedTuple):
-    """A text of abilities, with something between the core ones and the others."""
-
-    abilities: AbilityInjection
-    between: str
-    """What stands between them; empty when there was no room for it."""
-
-
 def compose(
     arranged: Arranged,
     max_tokens: int,
@@ -78,25 +69,25 @@ def compose(
     *,
     shared: bool = True,
     count: CountTokens = count_tokens,
-) -> Composed:
-    """Core abilities, then what `between` gives, then the others, as far as they fit.
+) -> AbilityInjection:
+    """Core abilities, then what `between` gives, then the others, within the limit.
 
-    `between` is called with a question: may this text stand there? When the limit is not
-    `shared` it holds for the abilities alone.
+    `between` is called with a function that says whether a text fits. Unless the limit is
+    `shared` it applies to the abilities alone.
     """
     lead, rest = arranged.parts[: arranged.core], arranged.parts[arranged.core :]
     first = fit(lead, max_tokens, separator=SEPARATOR, count=count)
     issues = list(arranged.issues)
     if has_errors(issues):
-        return Composed(_nothing_fits(arranged, issues, count), "")
+        return _nothing_fits(arranged, issues, count)
     if len(first.taken) < len(lead):
         issues.append(_core_exceeds(arranged, max_tokens, count))
-        return Composed(_nothing_fits(arranged, issues, count), "")
+        return _nothing_fits(arranged, issues, count)
 
-    def may_stand(text: str) -> bool:
+    def fits(text: str) -> bool:
         return not shared or count(_joined(first.text, text)) <= max_tokens
 
-    middle = between(may_stand)
+    middle = between(fits)
     above = _joined(first.text, middle if shared else "")
     start = f"{above}{SEPARATOR}" if above else ""
     others = fit(rest, max_tokens, separator=SEPARATOR, count=count, start=start)
@@ -109,7 +100,7 @@ def compose(
     if left:
         issues.append(_truncation(left, max_tokens))
     taken = [*range(arranged.core), *(arranged.core + place for place in others.taken)]
-    made = AbilityInjection(
+    return AbilityInjection(
         injected_abilities=[arranged.abilities[place].id for place in taken],
         combined_content=text,
         token_count=count(text) if text else 0,
@@ -117,7 +108,6 @@ def compose(
         skipped=[*arranged.skipped, *left],
         issues=issues,
     )
-    return Composed(made, middle)
 
 
 def _joined(above: str, below: str) -> str:
@@ -171,7 +161,7 @@ def _core_exceeds(arranged: Arranged, limit: int, count: CountTokens) -> Issue:
     needed = count(SEPARATOR.join(lead))
     return Issue(
         "ABILITY_TOKEN_LIMIT_EXCEEDED",
-        f"the core abilities need {needed} tokens, the limit is {limit}: nothing is handed over",
+        f"the core abilities need {needed} tokens, the limit is {limit}: nothing is injected",
         arranged.abilities[arranged.core - 1].path,
         hint="raise the limit, or make fewer abilities core",
     )
@@ -185,7 +175,7 @@ def _truncation(left: Sequence[Skipped], limit: int) -> Issue:
     return Issue(
         "ABILITY_TRUNCATED",
         f"'{first.id}' ({first.tokens} tokens) does not fit into what is left of the limit of"
-        f" {limit} tokens; left out: {names}{more}",
+        f" {limit} tokens; skipped: {names}{more}",
         "",
         hint=f"raise the limit, or read it in pages: {pages}",
     )

@@ -1,4 +1,4 @@
-"""Cards as text for an agent (spec 5): sanitized, between marks, within the budget."""
+"""Cards as text for an agent (spec 5): sanitized, fenced, within the budget."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,24 +20,23 @@ _DEFAULTS = CapabilitiesConfig()
 
 
 class CardPart(NamedTuple):
-    """One card as it would be handed over."""
+    """One card as it would be injected."""
 
     scored: Scored[Card]
     text: str
 
 
 class CardResult(NamedTuple):
-    """What was handed over of the cards."""
+    """The cards that were injected."""
 
     injected: Sequence[Scored[Card]]
     text: str
     total_tokens_used: int
     truncated: bool
-    """Whether any was left out for its size."""
+    """Whether any was skipped for its size."""
     skipped: Sequence[Skipped]
     issues: Sequence[Issue]
     sizes: Mapping[str, int] = MappingProxyType({})
-    """The tokens of the text of each card that is in, by its id."""
 
     def to_json(self) -> dict[str, Any]:
         """In the spec's spelling."""
@@ -57,7 +56,7 @@ NO_CARDS = CardResult((), "", 0, False, (), ())
 
 
 class CapabilityInjection(NamedTuple):
-    """The bootstrap files with the cards among them, and how that came about."""
+    """The bootstrap files with the cards among them."""
 
     files: Sequence[BootstrapFile]
     result: CardResult
@@ -75,9 +74,8 @@ def inject_capabilities(
 ) -> CapabilityInjection:
     """Put the selected cards into a `CAPABILITIES.md` behind `AGENTS.md`, or first without one.
 
-    The given files come back as they were, except that a `CAPABILITIES.md` made by an earlier
-    call gives way to the new one. Never raises: a card that cannot be handed over is left out,
-    and if all fails nothing is added. `secret` is what the marks are made with; without one they
+    A `CAPABILITIES.md` of an earlier call is replaced; other files are unchanged. Never raises: a
+    card that cannot be injected is skipped. `secret` is the key of the fences; without one they
     change with every process.
     """
     files: list[BootstrapFile] = []
@@ -88,7 +86,8 @@ def inject_capabilities(
         parts, issues = card_parts(selected, passing_secret() if secret is None else secret)
         limit = config.max_tokens if budget is None else budget
         result = fit_cards(parts, max(0, limit), config, count)
-        result = with_rejected(result, issues)
+        rejected = [Skipped(one.path, "card", "rejected", detail=one.message) for one in issues]
+        result = result._replace(issues=issues, skipped=[*rejected, *result.skipped])
         if is_silent(config, session_type):
             log_cards(result, config, "Would inject")
             return CapabilityInjection(
@@ -97,8 +96,8 @@ def inject_capabilities(
         made = _with_cards(files, result.text)
         log_cards(result, config, "Injected")
         return CapabilityInjection(made, result)
-    except Exception as error:  # the agent must start, whatever is wrong with the cards
-        issue = Issue("CARD_INJECTION_FAILED", f"cards are left out: {_told(error)}", "")
+    except Exception as error:  # the agent must start without cards
+        issue = Issue("CARD_INJECTION_FAILED", f"cards are skipped: {_message(error)}", "")
         LOGGER.warning("[capability-injection] %s", issue.message)
         return CapabilityInjection(files, CardResult((), "", 0, False, (), [issue]))
 
@@ -112,12 +111,12 @@ def _with_cards(files: list[BootstrapFile], text: str) -> list[BootstrapFile]:
 
 
 def _is_made(file: BootstrapFile) -> bool:
-    """Whether an earlier call has made it; a file that only has its name was not made here."""
+    """Whether an earlier call made it."""
     return file.name == CAPABILITIES_FILE and file.content.startswith(REFERENCE_PREAMBLE)
 
 
 def is_silent(config: CapabilitiesConfig, session_type: str) -> bool:
-    """Whether the rollout lets nothing be handed over in such a session."""
+    """Whether the rollout mode injects nothing in such a session."""
     if not config.enabled or config.mode in ("off", "monitor"):
         return True
     return config.mode == "soft" and session_type not in config.soft_session_types
@@ -126,28 +125,22 @@ def is_silent(config: CapabilitiesConfig, session_type: str) -> bool:
 def card_parts(
     selected: Iterable[Scored[Card]], secret: bytes
 ) -> tuple[list[CardPart], list[Issue]]:
-    """The cards as they may be handed over; those that may not be become issues."""
+    """The cards as they are injected; an issue for each that is rejected."""
     parts: list[CardPart] = []
     issues: list[Issue] = []
     for scored in selected:
         card = getattr(scored, "item", None)
         try:
-            parts.append(CardPart(scored, _handed(scored.item, secret)))
-        except Exception as error:  # one bad card must not keep the others out
+            parts.append(CardPart(scored, _fenced(scored.item, secret)))
+        except Exception as error:  # one bad card must not block the others
             name, path = getattr(card, "id", ""), getattr(card, "path", "")
-            message = f"card '{name}' is not handed over: {_told(error)}"
+            message = f"card '{name}' is rejected: {_message(error)}"
             issues.append(Issue("CARD_REJECTED", message, path, hint="metier lint"))
     return parts, issues
 
 
-def with_rejected(result: CardResult, issues: Sequence[Issue]) -> CardResult:
-    """The result with the cards that could not be handed over among those that were left out."""
-    rejected = [Skipped(one.path, "card", "rejected", detail=one.message) for one in issues]
-    return result._replace(issues=[*issues, *result.issues], skipped=[*rejected, *result.skipped])
-
-
-def _handed(card: Card, secret: bytes) -> str:
-    """A card between its marks. Raises `ValueError` when it must not be handed over."""
+def _fenced(card: Card, secret: bytes) -> str:
+    """A card between its fences. Raises `ValueError` if it is rejected."""
     clean = sanitize_capability_content(card.body, card.path)
     if clean.rejected:
         errors = (issue.message for issue in clean.issues if issue.is_error)
@@ -157,11 +150,10 @@ def _handed(card: Card, secret: bytes) -> str:
     )
 
 
-def _told(error: Exception) -> str:
-    """What an error says, even if it cannot say it."""
+def _message(error: Exception) -> str:
     try:
         return str(error)
-    except Exception:  # a stranger's error
+    except Exception:  # a foreign error
         return type(error).__name__
 
 
@@ -170,19 +162,17 @@ def fit_cards(
     limit: int,
     config: CapabilitiesConfig,
     count: CountTokens = count_tokens,
-    may_stand: Callable[[str], bool] = lambda _: True,
+    fits: Callable[[str], bool] = lambda _: True,
 ) -> CardResult:
-    """As many cards, best first, as fit into `limit` together with what stands around them.
-
-    `may_stand` says whether a text may stand where the cards are wanted.
-    """
+    """The cards, best first, that fit into `limit` with their fences, and that `fits` accepts."""
     fitted = fit(
         [part.text for part in parts],
         limit,
         separator=BETWEEN_REFERENCES,
-        count=lambda text: count(text) if may_stand(text) else limit + 1,
+        count=count,
         overflow=config.overflow,
         start=REFERENCE_PREAMBLE,
+        fits=fits,
     )
     left = [
         Skipped(parts[place].scored.item.id, "card", "over-budget", count(parts[place].text))
@@ -205,5 +195,5 @@ def log_cards(result: CardResult, config: CapabilitiesConfig, verb: str) -> None
         tokens = result.sizes.get(one.item.id, 0)
         lines.append(f"  {one.item.id} (relevance: {one.score:.2f}, tokens: {tokens})")
     if config.log_level == "detailed":
-        lines += [f"  left out: {one.id} ({one.reason})" for one in result.skipped]
+        lines += [f"  skipped: {one.id} ({one.reason})" for one in result.skipped]
     LOGGER.info("[capability-injection] %s", "\n".join(lines))

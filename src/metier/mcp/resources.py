@@ -18,7 +18,7 @@ from mcp.types import (
 
 from metier.catalog import Catalog
 from metier.core.paths import is_inside
-from metier.flow.reread import DEEP_REFERENCE
+from metier.flow.reading import DEEP_REFERENCE
 from metier.mcp.answers import cursor_after, handle_of, protocol_error
 from metier.mcp.catalog_thread import CatalogThread
 from metier.mcp.files import SkillFolder

@@ -1,7 +1,4 @@
-"""Which abilities a task needs (spec 1): scores, dependencies, conflicts.
-
-Everything here is a pure function of its arguments: equal inputs give equal results.
-"""
+"""Which abilities a task needs (spec 1): scores, dependencies, conflicts. Pure."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -10,6 +7,7 @@ from metier.core.nearest import Nearest
 from metier.core.text import words
 from metier.errors import UsageError
 from metier.select.settle import Settling
+from metier.values.capabilities import DEFAULT_ABILITIES
 from metier.values.documents import Ability
 from metier.values.outcomes import Issue
 from metier.values.selection import AbilitySelection, Scored, Skipped
@@ -18,7 +16,6 @@ POINTS = {"core": 100, "tags": 10, "category": 15, "keywords": 2}
 """For being core; for each tag; for the category; for each word that the content shares."""
 MOST_FOR_KEYWORDS = 20
 PRIORITY_DIVISOR = 10
-DEFAULT_LIMIT = 10
 
 SharedWords = Callable[[Sequence[Ability]], Sequence[int]]
 """How many words of three or more characters a task shares with the content of each ability."""
@@ -35,20 +32,19 @@ def abilities_for_task(
     *,
     agent: str | None = None,
     core: Sequence[str] = (),
-    limit: int | None = DEFAULT_LIMIT,
+    limit: int | None = DEFAULT_ABILITIES,
     min_signal: float | None = None,
     include_dependencies: bool = True,
     settle_conflicts: bool = True,
     shared_words: SharedWords | None = None,
 ) -> AbilitySelection:
-    """The abilities for `task` in the order in which they are to be handed over.
+    """The abilities for `task` in the order of the injection.
 
-    First the core ones, in their order and whatever filters say; then by score, priority and
-    order of registration those that are enabled and, where an agent is given, apply to it.
-    `min_signal` is the least score, without core and priority, that one of the latter needs.
-    `limit` counts core and ranked ones, not dependencies. `shared_words` answers for abilities
-    whose content is not at hand. A core ability that does not exist leaves the outcome empty,
-    with `ABILITY_NOT_FOUND`.
+    First the core ones, in their order and unfiltered; then, by score, priority and order of
+    registration, those that are enabled and apply to `agent`, if given. `min_signal` is the least
+    score of the latter, without core and priority. `limit` counts core and ranked ones, not
+    dependencies. `shared_words` answers for abilities without content. If a core ability does not
+    exist nothing is selected, with `ABILITY_NOT_FOUND`.
     """
     if limit is not None and limit < 0:
         raise UsageError("limit cannot be negative", hint="give 0 or more")

@@ -7,6 +7,7 @@ from metier.core.stems import STOP_WORDS
 from metier.core.text import words
 from metier.errors import UsageError
 from metier.values.agents import STANDARD, AgentMatch, AgentProfile
+from metier.values.selection import AGENTS_SELECTED, LEAST_CONFIDENCE
 
 POINTS = {
     "exampleTask": 0.6,
@@ -26,15 +27,13 @@ POINTS = {
 }
 DESCRIPTION_WORDS = {"from": 3, "most": 5}
 FALLBACK_CONFIDENCE = 0.5
-LEAST_CONFIDENCE = 0.1
 DECIMALS = 12
-DEFAULT_LIMIT = 3
 
 
 def select_agents(
     profiles: Iterable[AgentProfile],
     task: str,
-    limit: int = DEFAULT_LIMIT,
+    limit: int = AGENTS_SELECTED,
     *,
     team: str | None = None,
     required_capabilities: Sequence[str] = (),
@@ -53,18 +52,11 @@ def select_agents(
         or (one.enabled and one.agent_id not in exclude and (team is None or one.team == team))
     }
     asked = _Task(task, required_capabilities)
-    matches = [match for match in map(asked.match, candidates.values()) if _is_kept(match)]
+    matches = [asked.match(one) for one in candidates.values()]
+    matches = [match for match in matches if match.confidence >= LEAST_CONFIDENCE]
     matches.sort(key=lambda match: (-match.confidence, match.agent_id))
-    return matches[:limit] or [_fallback()]
-
-
-def _is_kept(match: AgentMatch) -> bool:
-    return match.confidence >= LEAST_CONFIDENCE
-
-
-def _fallback() -> AgentMatch:
-    reason = "no agent fits the task"
-    return AgentMatch(STANDARD, FALLBACK_CONFIDENCE, 0.0, {}, (reason,))
+    fallback = AgentMatch(STANDARD, FALLBACK_CONFIDENCE, 0.0, {}, ("no agent fits the task",))
+    return matches[:limit] or [fallback]
 
 
 class _Task:

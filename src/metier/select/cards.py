@@ -17,8 +17,11 @@ from metier.core.relevance import (
     SCORERS,
     budget_for,
     folded_text,
+    forced_places,
     match_for,
+    objection,
     occurrences,
+    rank,
     recent,
     spec_score,
     without_messages,
@@ -33,14 +36,14 @@ from metier.values.selection import Scored
 Scorer = Callable[[Card, SelectionContext], float]
 Counts = NDArray[np.int64]
 MOST_PASSED_OVER = 20
-"""Cards that were not chosen and are named with their score."""
+"""The most cards in `passed_over`."""
 _NEARLY = 1e-9
 _registered: dict[str, Scorer] = {}
 _DEFAULTS = CapabilitiesConfig()
 
 
 def register_scorer(name: str, scorer: Scorer) -> None:
-    """Make a scorer known under a name that the settings can give. Raises `UsageError`."""
+    """Register a scorer under a name for the settings. Raises `UsageError`."""
     if name in SCORERS:
         raise UsageError(f"the scorer '{name}' is built in", hint="choose another name")
     _registered[name] = scorer
@@ -64,12 +67,12 @@ def calculate_relevance_score(
 
 
 class CardSelection(NamedTuple):
-    """The cards for one conversation, and what became of the others."""
+    """The cards for one conversation."""
 
     ranked: Sequence[Scored[Card]]
-    """Those that passed, in the order in which they are handed over."""
+    """The chosen cards, in the order of the injection."""
     passed_over: Sequence[tuple[Scored[Card], str]]
-    """The best of the others with their score and the reason, the highest score first."""
+    """The best of the others with the reason, highest score first."""
     issues: Sequence[Issue]
 
 
@@ -81,14 +84,12 @@ class CardIndex:
         for card in cards:
             first.setdefault(card.id, card)
         self.cards = [first[id] for id in sorted(first) if first[id].enabled]
-        """By id: of equal ones the same are named, in whatever order they were given."""
         self._places = {card.id: place for place, card in enumerate(self.cards)}
         numbers: dict[str, int] = {}
         self._keywords = [
             [numbers.setdefault(key.casefold(), len(numbers)) for key in card.keywords]
             for card in self.cards
         ]
-        """For each card the numbers of its keywords."""
         self._finder = KeywordFinder(numbers)
         self._sizes = np.array([len(one) for one in self._keywords], dtype=np.intp)
         self._flat = np.array([one for some in self._keywords for one in some], dtype=np.intp)
@@ -103,15 +104,15 @@ class CardIndex:
         *,
         custom_scorer: Scorer | None = None,
     ) -> CardSelection:
-        """Exclude, filter, score, compare with the threshold, sort; the budget comes later.
+        """Score, filter and sort; the budget is applied later.
 
-        A scorer that fails for a card leaves that card out, and `issues` says so. Raises
-        `UsageError` when no scorer has the name that the settings give.
+        A card whose scorer fails is dropped, with an issue. Raises `UsageError` for an unknown
+        scorer.
         """
         messages = recent(context.recent_messages, config.recent_messages)
         context = context._replace(recent_messages=messages)
         scored, issues = self._scored(context, config, custom_scorer)
-        forced = {key: place for place, key in enumerate(dict.fromkeys(config.force_include))}
+        forced = forced_places(config.force_include)
         passed: list[Scored[Card]] = []
         others: list[tuple[Scored[Card], str]] = []
         for one in scored:
@@ -120,14 +121,14 @@ class CardIndex:
                 others.append((one, reason))
             else:
                 passed.append(one)
-        passed.sort(key=lambda one: (forced.get(one.item.id, len(forced)), *_rank(one)))
+        passed.sort(key=lambda one: rank(one.item.id, one.item.priority, one.score, forced))
         others.sort(key=lambda pair: (-pair[0].score, pair[0].item.id))
         return CardSelection(passed, others[:MOST_PASSED_OVER], issues)
 
     def _scored(
         self, context: SelectionContext, config: CapabilitiesConfig, custom: Scorer | None
     ) -> tuple[list[Scored[Card]], list[Issue]]:
-        """The cards that may pass, and the best of the others, each with its score."""
+        """The cards that may be chosen and the best of the others, with their scores."""
         custom = custom or _registered.get(config.scorer)
         if custom is not None:
             return self._by(custom, context)
@@ -145,7 +146,7 @@ class CardIndex:
         ], []
 
     def _hits(self, text: str, scorer: str) -> Counts:
-        """How often each keyword of each card stands in `text`, one card after the other."""
+        """How often each keyword of each card occurs in `text`, card by card."""
         matches = [match_for(scorer, card.match) for card in self.cards]
         by_match: dict[str, Counts] = {}
         for match, find in (("substring", self._finder.count), ("word", self._finder.count_alone)):
@@ -159,9 +160,9 @@ class CardIndex:
         return hits
 
     def _likely(self, hits: Counts, config: CapabilitiesConfig) -> list[int]:
-        """Places of the cards that may pass, and of the best of the others.
+        """Indexes of the cards that may be chosen and of the best of the others.
 
-        By the score in fast, slightly inexact numbers; what is near a threshold is among them.
+        By a fast, slightly inexact score; cards near a threshold are included.
         """
         total, sizes = len(self.cards), np.maximum(1, self._sizes)
         if config.scorer == "saturating":
@@ -191,7 +192,7 @@ class CardIndex:
                 if not math.isfinite(score):
                     raise ValueError(f"it gave {score}")
                 scored.append(_as_scored(card, round(score, DECIMALS)))
-            except Exception as error:  # whatever a stranger's scorer does, the others go on
+            except Exception as error:  # a foreign scorer may raise anything
                 message = f"the scorer failed for card '{card.id}': {error}"
                 issues.append(Issue("CARD_SCORER_FAILED", message, card.path))
         return scored, issues
@@ -201,38 +202,26 @@ def _as_scored(card: Card, score: float) -> Scored[Card]:
     return Scored(item=card, score=score, parts={"relevance": score})
 
 
-def _rank(one: Scored[Card]) -> tuple[float, float, str]:
-    return -one.item.priority, -one.score, one.item.id
-
-
 def _objection(
     one: Scored[Card],
     context: SelectionContext,
     config: CapabilitiesConfig,
     forced: Mapping[str, int],
 ) -> str:
-    """Why a card is not selected; empty when it is."""
     card = one.item
-    if card.id in config.exclude:
-        return "excluded"
-    if card.id in forced:
-        return ""
-    if card.session_types and context.session_type not in card.session_types:
-        return "session-type"
-    for wanted, given in (
+    own = card.confidence_threshold
+    threshold = own if config.confidence_threshold is None else config.confidence_threshold
+    conditions = (
+        (card.session_types, context.session_type),
         (card.time_of_day, context.time_of_day),
         (card.user_tier, context.user_tier or config.user_tier),
         (card.environment_type, context.environment_type or config.environment_type),
-    ):
-        if wanted and given not in wanted:
-            return "trigger"
-    own = card.confidence_threshold
-    threshold = own if config.confidence_threshold is None else config.confidence_threshold
-    return "below-threshold" if one.score < round(threshold, DECIMALS) else ""
+    )
+    return objection(card.id, one.score, threshold, conditions, config.exclude, forced)
 
 
 def token_budget(context: SelectionContext, config: CapabilitiesConfig) -> int:
-    """How many tokens cards may take in this conversation."""
+    """The token budget for cards in this conversation."""
     if context.token_budget is not None:
         return context.token_budget
     length = context.conversation_length
@@ -252,7 +241,7 @@ def select_relevant_capabilities(
 ) -> list[Scored[Card]]:
     """The cards that a conversation needs and that fit into its budget, as `render` shows them.
 
-    By default that is their text alone; `inject_capabilities` counts the marks as well.
+    By default their bodies are counted; `inject_capabilities` counts the fences too.
     """
     index = cards if isinstance(cards, CardIndex) else CardIndex(cards)
     ranked = index.choose(context, config, custom_scorer=custom_scorer).ranked

@@ -28,9 +28,9 @@ class Settling:
         self._with_dependencies = with_dependencies
         self._with_conflicts = with_conflicts
         self._ruled_out: dict[str, str] = {}
-        """Id → an ability that is in and names it as a conflict."""
+        """Id → a selected ability that conflicts with it."""
         self._lacking: set[str] = set()
-        """Ids of those that can never be added, because something is missing for them."""
+        """Ids of abilities with a missing dependency."""
 
     def add(self, ability: Ability) -> bool:
         """Take `ability` unless it conflicts or misses something; whether it was taken."""

@@ -1,4 +1,4 @@
-"""Capability awareness (spec 5): the settings, the context of a choice, and what came of it."""
+"""Injection: requests, and the settings and contexts of cards (spec 5)."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -9,17 +9,40 @@ from metier.values.outcomes import Issue
 RolloutMode = Literal["off", "monitor", "soft", "on"]
 LogLevel = Literal["none", "summary", "detailed"]
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
+DEFAULT_MAX_TOKENS = 10_000
+"""For the abilities of a prompt, unless a profile or a request says otherwise."""
+DEFAULT_ABILITIES = 10
+
+
+class InjectRequest(NamedTuple):
+    """What a prompt is about, and what may be injected into it."""
+
+    messages: Sequence[str]
+    agent: str | None = None
+    core: Sequence[str] = ()
+    """Besides the core abilities of the agent's profile."""
+    budget: int | None = None
+    """For abilities and cards together; without one each has its own."""
+    limit: int | None = DEFAULT_ABILITIES
+    min_signal: float | None = None
+    include_metadata: bool = False
+    session_type: str = "main"
+    include_untrusted: bool = True
+
+    @property
+    def task(self) -> str:
+        return "\n".join(self.messages)
 
 
 class SourceSetting(NamedTuple):
-    """Where cards come from besides the workspace's own folder."""
+    """A source of cards."""
 
     type: str
     """`local`, `database` or `remote`."""
     location: str
-    """A folder, a database file, or an address that starts with https."""
+    """A folder, a database file, or an https address."""
     sha256: str = ""
-    """What the bytes of a remote card must hash to."""
+    """The hash of a remote card."""
 
 
 class CapabilitiesConfig(NamedTuple):
@@ -38,15 +61,15 @@ class CapabilitiesConfig(NamedTuple):
     recent_messages: int = 5
     soft_session_types: tuple[str, ...] = ("main",)
     budgets: Mapping[int, int] = MappingProxyType({})
-    """From so many characters of conversation on → so many tokens."""
+    """Least characters of conversation → tokens."""
     skill_suggestions: int = 3
-    """How many skills a hook may name."""
+    """The most skills that a hook names."""
     skill_threshold: float = 1.5
-    """How much evidence a skill needs to be named, in words that only it has."""
+    """The least score of a skill that a hook names; a word that only it has gives 1."""
     max_injection_share: float | None = None
-    """Above this share of requests that inject, hooks turn to `monitor`."""
+    """Hooks switch to `monitor` above this share of requests that inject."""
     refresh_after: int = 600
-    """Seconds after which a hook has the catalogue refreshed."""
+    """Seconds after which a hook starts a refresh."""
     compare: tuple[str, ...] = ()
     """Two scorers, each for half of the conversations."""
     user_tier: str = ""
@@ -59,7 +82,7 @@ class CapabilitiesConfig(NamedTuple):
 
 
 class SelectionContext(NamedTuple):
-    """What a choice of cards is made for."""
+    """What cards are chosen for."""
 
     recent_messages: Sequence[str] = ()
     session_type: str = "main"
@@ -74,12 +97,11 @@ class SelectionContext(NamedTuple):
 
 
 class Sanitized(NamedTuple):
-    """Text as it may be handed over."""
+    """Text as it may be injected."""
 
     text: str
     issues: Sequence[Issue]
     rejected: bool
-    """Whether it must not be handed over at all."""
 
 
 class BootstrapFile(NamedTuple):

@@ -1,6 +1,6 @@
-"""A file's way into the catalogue: met, read, parsed, linted.
+"""A file on its way into the catalog: found, read, parsed, linted.
 
-Light on purpose: a refresh with nothing to read imports this module and no document kind.
+Light: a refresh with nothing to read imports this module and no document kind.
 """
 
 from __future__ import annotations
@@ -23,8 +23,13 @@ PLURAL: dict[Kind, str] = {
     "agent": "agents",
 }
 KIND_OF: dict[str, Kind] = {word: kind for kind in KINDS for word in (kind, PLURAL[kind])}
-"""By what it may be called: one or many."""
-
+LARGEST: dict[Kind, int] = {
+    "skill": 1 << 20,
+    "ability": 1 << 20,
+    "card": 50 * 1024,
+    "agent": 1 << 20,
+}
+"""In bytes."""
 SKILL_NAMES = frozenset(
     stem + suffix for stem in ("SKILL", "skill") for suffix in (".md", ".MD", ".Md", ".mD")
 )
@@ -43,7 +48,7 @@ UNTRUSTED_RANK = 10_000
 """Added to the rank of untrusted documents, so that they come after all others."""
 
 KeyPath = tuple[str | int, ...]
-"""Where a value stands in front matter: `("triggers", "keywords", 0)`."""
+"""The position of a value in front matter: `("triggers", "keywords", 0)`."""
 
 
 class Root(NamedTuple):
@@ -59,9 +64,9 @@ class Root(NamedTuple):
     rank: int
     """Source order: lower wins when names collide."""
     prefix: str = ""
-    """What stands before the relative path of everything below, `""` inside the workspace."""
+    """Prepended to every path below; empty inside the workspace."""
     only: str = ""
-    """The one file in it that is wanted, by name; all when empty."""
+    """The only file wanted; empty for all."""
     origin: Origin = "workspace"
     """Whose documents they are; those below another workspace's root count as untrusted."""
     links: Mapping[str, str] = NOTHING
@@ -69,7 +74,7 @@ class Root(NamedTuple):
 
 
 class Found(NamedTuple):
-    """One file that discovery met, before anything is read.
+    """One file that discovery found, before anything is read.
 
     A file is read again when one of the first six fields, `ctime_ns` or `plugin` has changed.
     """
@@ -80,20 +85,19 @@ class Found(NamedTuple):
     rank: int
     size: int
     mtime_ns: int
-    refused: str
-    """Why it is refused already: `unreadable`, `outside-root`, `too-large`; else empty."""
+    excluded: str
+    """Why it is excluded unread: `unreadable`, `outside-root`, `too-large`; else empty."""
     file: str
-    """What to open."""
     source: str
     inode: int
     code: str = ""
-    """The issue that says why it is refused."""
+    """The code of the issue."""
     detail: str = ""
     ctime_ns: int = 0
     """Changes with every write, also with one that keeps size and time."""
     origin: Origin = "workspace"
     plugin: str = ""
-    """The plugin that a skill belongs to; its name is `plugin:name`."""
+    """Its plugin; its name is `plugin:name`."""
 
 
 class Matter(NamedTuple):
@@ -104,9 +108,9 @@ class Matter(NamedTuple):
     body_line: int
     """The line on which the body starts, counted from 1."""
     position: Callable[[KeyPath], tuple[int, int]]
-    """Line and column of a value, or of the nearest thing around it."""
+    """Line and column of a value, or of the nearest one around it."""
     unread: frozenset[str] = frozenset()
-    """Keys whose value is the text as it stands, since it is no YAML."""
+    """Keys whose value is not YAML and kept as text."""
 
 
 class Parsed(NamedTuple):
@@ -119,16 +123,15 @@ class Parsed(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One file on its way into the catalogue: read, parsed and linted."""
+    """One file on its way into the catalog: read, parsed and linted."""
 
     found: Found
     sha256: str
     document: Document | None
     issues: Sequence[Issue]
     reason: str = ""
-    """Why it is left out; empty for a usable document."""
-    handed: str = ""
-    """The text of a card as it may be handed over."""
+    """Why it is excluded."""
+    card_text: str = ""
 
     @property
     def handle(self) -> str:
@@ -142,27 +145,30 @@ class Entry(NamedTuple):
         """What its skill provides; nothing for other kinds."""
         return getattr(self.document, "capabilities", ()) if self.found.kind == "skill" else ()
 
-    @property
-    def words(self) -> frozenset[str]:
-        """The words of its ability that a task can match; none for other kinds."""
-        return getattr(self.document, "words", frozenset())
+
+class Stored(NamedTuple):
+    """A row that is about to change or go."""
+
+    key: int
+    handle: str
+    sha256: str
+    name: str
+    description: str
+    when_to_use: str
+    path: str
 
 
 class Trail(NamedTuple):
-    """What walks went by, as it was then: while it stays so, they would find the same."""
+    """What walks looked at: while it is unchanged, they would find the same files."""
 
     key: str
     """What was walked for."""
     found: int
-    """How many files were found."""
     paths: Sequence[str]
-    """Folders and files that were there."""
     stamps: bytes
-    """When each was last changed, and its inode."""
+    """The change time and inode of each."""
     absent: Sequence[str]
-    """Places where nothing was."""
     links: dict[str, str]
-    """Where each link led to."""
 
 
 class Reading(NamedTuple):
@@ -171,8 +177,8 @@ class Reading(NamedTuple):
     found: Sequence[Found]
     read: Callable[[Found], Entry]
     fingerprint: str = ""
-    """Changes when every file has to be read again: other settings, another parser."""
+    """Changes when every file must be read again: other settings, another parser."""
     trail: Callable[[int], Trail | None] | None = None
-    """What was gone by, given the moment when that began; None when it cannot be relied on."""
+    """The trail of a walk that began at that moment; None if it cannot be relied on."""
     followed: Trail | None = None
-    """The trail that was found unchanged; then nothing was listed."""
+    """The trail that was unchanged; nothing was listed then."""

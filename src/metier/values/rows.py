@@ -1,6 +1,7 @@
-"""What the catalogue answers."""
+"""Documents as the catalog knows them."""
 
 import json
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from metier.core.coerce import is_manual, scalar_text_of
@@ -8,14 +9,15 @@ from metier.core.names import canonical_id, name_in_plugin
 from metier.core.text import routing_text
 from metier.errors import DamagedError
 from metier.values.files import Kind, Origin
+from metier.values.outcomes import Issue
 
 
 class Row(NamedTuple):
-    """One document as the catalogue knows it; its body stays in its file."""
+    """One document; its body stays in its file."""
 
     kind: Kind
     handle: str
-    """What it is asked for by: a skill's name, the id of any other document."""
+    """A skill's name, the id of any other document."""
     name: str
     description: str
     path: str
@@ -23,19 +25,15 @@ class Row(NamedTuple):
     state: str
     """`active`, `shadowed` by another of its name, or `excluded`."""
     reason: str
-    """Why it is excluded."""
-    twin: str
-    """The file that hides it."""
+    shadowed_by: str
+    """The path of the document that comes first."""
     file: str
     sha256: str
     issues: int
-    """How many findings it has."""
     capabilities: tuple[str, ...]
     data_json: str
     origin: Origin = "workspace"
-    """Whose document it is."""
     plugin: str = ""
-    """The plugin that a skill belongs to."""
 
     @property
     def own_name(self) -> str:
@@ -55,7 +53,7 @@ class Row(NamedTuple):
         try:
             data: dict[str, Any] = json.loads(self.data_json)
         except ValueError:
-            raise DamagedError("the catalogue is damaged", hint="metier refresh") from None
+            raise DamagedError("the catalog is damaged", hint="metier refresh") from None
         return data
 
     @property
@@ -87,8 +85,8 @@ class Row(NamedTuple):
             out["capabilities"] = list(self.capabilities)
         if self.plugin:
             out["plugin"] = self.plugin
-        if self.twin:
-            out["twin"] = self.twin
+        if self.shadowed_by:
+            out["shadowedBy"] = self.shadowed_by
         if self.reason:
             out["reason"] = self.reason
         return out
@@ -99,6 +97,31 @@ class Page(NamedTuple):
 
     rows: list[Row]
     total: int
-    """How many there are on all pages."""
+    """On all pages."""
     last: str
     """The handle that the next page starts after; empty on the last page."""
+
+
+def same_name(name: str, path: str, first: str) -> Issue:
+    message = f"name '{name}' belongs to {first} as well, which comes first and hides this one"
+    return Issue("XF901", message, path, 1, 1, "rename one, or ask for it by its full id")
+
+
+def exact_copy(path: str, first: str) -> Issue:
+    message = f"exact copy of {first}; left out"
+    return Issue("XF902", message, path, 1, 1, "remove one of the two")
+
+
+def same_id(document_id: str, path: str, first: str) -> Issue:
+    message = f"id '{document_id}' belongs to {first}, which comes first; this file is left out"
+    return Issue("XF903", message, path, 1, 1, "give one of the two another id")
+
+
+def shadowing_issue(row: Row, shown: Callable[[str], str] = str) -> Issue:
+    """The finding of a shadowed document; `shown` formats the path of the other."""
+    first = shown(row.shadowed_by)
+    if row.kind != "skill":
+        return same_id(row.id, row.path, first)
+    if row.state == "excluded":
+        return exact_copy(row.path, first)
+    return same_name(row.name, row.path, first)

@@ -1,4 +1,4 @@
-"""What was chosen for a task, what was handed over, and what was left out."""
+"""What was selected, injected and skipped for a prompt."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +10,10 @@ from metier.values.outcomes import Issue, has_errors
 
 T = TypeVar("T")
 _NOBODY: Mapping[str, str] = MappingProxyType({})
+AGENTS_SELECTED = 3
+"""The default number of agents to select."""
+LEAST_CONFIDENCE = 0.1
+"""Agents below are not selected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,18 +24,17 @@ class Scored(Generic[T]):
     score: float
     """The sum of the parts; what the ranking sorts by."""
     parts: Mapping[str, float]
-    """Every component by name, so that nobody has to compute it again."""
 
 
 class Skipped(NamedTuple):
-    """One thing that was left out of what is handed over."""
+    """A document that was selected but not injected."""
 
     id: str
     kind: str
     reason: str
     """over-budget · not-found · dependency-missing · conflict"""
     tokens: int | None = None
-    """Its own size as it would be handed over; None when it was never measured."""
+    """Its size as it would be injected; None if it was not measured."""
     detail: str = ""
 
     def to_json(self) -> dict[str, Any]:
@@ -39,22 +42,21 @@ class Skipped(NamedTuple):
 
 
 class AbilitySelection(NamedTuple):
-    """The abilities for one task, in the order in which they are handed over."""
+    """The abilities for one task, in the order of the injection."""
 
     ranked: Sequence[Scored[Ability]]
     issues: Sequence[Issue]
     skipped: Sequence[Skipped] = ()
-    """Abilities that a missing dependency or a conflict kept out."""
+    """Abilities with a missing dependency or a conflict."""
     required_by: Mapping[str, str] = _NOBODY
-    """Dependency → the ability that brought it in."""
+    """Dependency → the ability that requires it."""
     rejected: Sequence[Scored[Ability]] = ()
-    """The scores of those in `skipped`, where they have one."""
     passed_over: int = 0
-    """How many could have been chosen, but for the limit or too small a signal."""
+    """How many were not selected for the limit or too weak a signal."""
 
 
 class Injection(NamedTuple):
-    """What one prompt is given, and how that came about."""
+    """The text for one prompt, and how it was chosen."""
 
     text: str
     tokens: int
@@ -62,17 +64,15 @@ class Injection(NamedTuple):
     skipped: Sequence[Skipped]
     issues: Sequence[Issue]
     max_tokens: int
-    """The limit that was kept."""
     injected_abilities: Sequence[str]
     selection: AbilitySelection
-    """What was chosen, with the scores."""
     injected_cards: Sequence[Scored[Card]] = ()
     cards_passed_over: Sequence[tuple[Scored[Card], str]] = ()
-    """The best of the cards that were not handed over, with the reason."""
+    """The best of the cards that were not injected, with the reason."""
 
     @property
     def failed(self) -> bool:
-        """Whether a core ability could not be handed over: the prompt must not be sent."""
+        """Whether a core ability could not be injected: the prompt must not be sent."""
         return has_errors(self.issues)
 
     def to_json(self) -> dict[str, Any]:
@@ -121,6 +121,6 @@ class AbilityInjection(NamedTuple):
     token_count: int
     """Never above the limit."""
     truncated: bool
-    """Whether any was left out for its size."""
+    """Whether any was skipped for its size."""
     skipped: Sequence[Skipped]
     issues: Sequence[Issue]

@@ -1,7 +1,6 @@
-"""Cards from elsewhere: one more folder of the workspace, a database, an address.
+"""Cards from configured sources: a folder, a database, an address.
 
-They are brought into the state room, so that all later stages see plain files. A source is
-taken whole or not at all, and none is asked unless the settings name it.
+They are copied into the state folder as plain files, each source as a whole or not at all.
 """
 
 from metier.discover.sources.cards import CardSource, SourcedCard

@@ -10,9 +10,8 @@ from metier.core.text import printable
 
 SUFFIX = ".md"
 LARGEST = 50 * 1024
-"""Bytes of one card; the walk refuses larger files as well."""
 LIMIT_SECONDS = 10.0
-"""How long a database or an address may take, in all."""
+"""The time limit of a database or an address."""
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 

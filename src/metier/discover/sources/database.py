@@ -11,9 +11,7 @@ from metier.discover.sources.cards import LARGEST, LIMIT_SECONDS, SourcedCard, f
 from metier.errors import SourceError
 
 MOST_CARDS = 5_000
-"""Rows of one database."""
 BUSY_SECONDS = 1.0
-"""How long a lock of another process is waited for."""
 
 
 class DatabaseSource:

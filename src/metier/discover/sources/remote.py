@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MOST_REDIRECTS = 5
 _PIN = re.compile(r"[0-9a-f]{64}\Z")
 OFFLINE = "METIER_OFFLINE"
-"""The environment variable that keeps remote sources from being fetched."""
+"""Set, it disables remote sources."""
 
 
 class RemoteSource:
@@ -89,10 +89,9 @@ def _check_address(url: str) -> None:
 
 
 def _check_outside(url: str, first: str) -> None:
-    """Raise `SourceError` for a redirect into the network of the user, which is not asked for.
+    """Raise `SourceError` for a redirect into a private network.
 
-    What a name means is looked up again for the connection; should it mean another place then,
-    that place has no certificate for the name.
+    The name is looked up again on connecting; another host has no certificate for it.
     """
     import socket
     from urllib.parse import urlsplit
@@ -108,10 +107,9 @@ def _check_outside(url: str, first: str) -> None:
 
 
 def _fetch(url: str, limit: float, context: "ssl.SSLContext | None") -> bytes:
-    """What is at `url`, or one byte more than a card may have. Raises `SourceError`.
+    """At most one byte more than a card may have. Raises `SourceError`.
 
-    A thread gets it: nothing else ends the wait for a name to be looked up, or for a server
-    that sends byte after byte, when the limit is reached.
+    In a thread: name lookups and slow servers have no other time limit.
     """
     import socket
     import threading

@@ -4,11 +4,11 @@ import os
 from collections.abc import Callable, Sequence
 
 from metier.core.text import printable
+from metier.discover.sources.cache import SourceCache
 from metier.discover.sources.cards import CardSource, SourcedCard, reason
 from metier.discover.sources.database import DatabaseSource
 from metier.discover.sources.local import LocalSource
 from metier.discover.sources.remote import RemoteSource, shown_address
-from metier.discover.sources.shelf import Shelf
 from metier.errors import ConfigError, MetierError, SourceError
 from metier.storage.room import Room
 from metier.values.capabilities import SourceSetting
@@ -35,27 +35,23 @@ def source_of(setting: SourceSetting, workspace: str) -> CardSource:
 def source_folders(
     settings: Sequence[SourceSetting], room: Room
 ) -> list[tuple[SourceSetting, str]]:
-    """Where the cards of each source are kept, if any are.
-
-    Without those that only a link leads to: what is behind it did not come from a source.
-    """
-    shelf = Shelf(room)
+    """The folder of each source, if it exists; links are ignored."""
+    cache = SourceCache(room)
     folders: dict[str, SourceSetting] = {}
     for setting in settings:
-        if setting.type in _SOURCES and shelf.folder(setting).exists():
-            folders.setdefault(shelf.folder(setting).path, setting)
+        if setting.type in _SOURCES and cache.folder(setting).exists():
+            folders.setdefault(cache.folder(setting).path, setting)
     return [(setting, folder) for folder, setting in folders.items()]
 
 
 def sync_sources(settings: Sequence[SourceSetting], workspace: str, room: Room) -> list[Issue]:
-    """Bring the cards of all sources into the state room; a finding for each that fails.
+    """Copy the cards of all sources into the state folder; a finding for each that fails.
 
-    What a source no longer has goes, and so do folders of sources no longer named; nothing is
-    written when nothing has changed. A source that fails keeps what it gave before: a database
-    all, an address what is still pinned, a folder of the workspace nothing. Never raises.
+    Cards and sources that are gone are removed. A source that fails keeps what is still valid: a
+    database all, an address what is pinned, a folder nothing. Never raises.
     """
-    shelf = Shelf(room)
-    if not settings and not os.path.lexists(shelf.room.path):
+    cache = SourceCache(room)
+    if not settings and not os.path.lexists(cache.room.path):
         return []
     issues: list[Issue] = []
     seen: dict[str, SourceSetting] = {}
@@ -63,20 +59,20 @@ def sync_sources(settings: Sequence[SourceSetting], workspace: str, room: Room) 
     for setting in settings:
         try:
             source = source_of(setting, workspace)
-            folder = shelf.folder(setting)
+            folder = cache.folder(setting)
             folders.append(folder)
             if seen.setdefault(folder.path, setting) != setting:
                 raise SourceError("it is named twice, with two hashes; the first counts")
-            _bring(source, folder, shelf)
+            _bring(source, folder, cache)
         except MetierError as error:
             issues.append(_issue(_place(setting), error.message, error.hint))
         except Exception as error:  # whatever is wrong with one source, the others go on
             why = f"not brought in: {reason(error)}"
-            issues.append(_issue(_place(setting), why, shelf.room.path))
+            issues.append(_issue(_place(setting), why, cache.room.path))
     try:
-        shelf.keep_only(folders)
+        cache.keep_only(folders)
     except OSError as error:
-        issues.append(_issue(shelf.room.path, f"cannot be cleared: {reason(error)}"))
+        issues.append(_issue(cache.room.path, f"cannot be cleared: {reason(error)}"))
     return issues
 
 
@@ -89,16 +85,16 @@ def _place(setting: SourceSetting) -> str:
     return shown_address(setting.location) if is_remote else printable(setting.location)
 
 
-def _bring(source: CardSource, folder: Room, shelf: Shelf) -> None:
+def _bring(source: CardSource, folder: Room, cache: SourceCache) -> None:
     """Put what the source has, or what is still valid of it, into `folder`. Raises why not."""
-    kept = _still_valid(source, shelf.cards(folder))
+    kept = _still_valid(source, cache.cards(folder))
     if kept and isinstance(source, RemoteSource):
-        shelf.put(folder, kept)
+        cache.put(folder, kept)
         return
     try:
-        shelf.put(folder, source.load())
+        cache.put(folder, source.load())
     except SourceError as error:
-        shelf.put(folder, kept)
+        cache.put(folder, kept)
         if kept:
             error.message += "; what it gave before is still used"
         raise

@@ -13,7 +13,7 @@ FOLDER = "cards"
 _OWN = re.compile(r"[a-z]+-[0-9a-f]{12}\Z")
 
 
-class Shelf:
+class SourceCache:
     """The folders of all sources. No link in them is followed, nothing else is touched."""
 
     def __init__(self, room: Room) -> None:

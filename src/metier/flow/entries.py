@@ -1,0 +1,134 @@
+"""One file: bytes → parsed → linted. Never raises; what goes wrong becomes an entry."""
+
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Sequence
+
+from metier.hosts.switches import IGNORE_THE_SWITCH, hosts_that_ignore_the_switch
+from metier.lint import lint_document
+from metier.lint.skills import lint_switch
+from metier.parse.kinds import parse_document
+from metier.storage.room import read_regular
+from metier.values.documents import Card, Document, Skill
+from metier.values.files import LARGEST, Entry, Found, Kind, Parsed
+from metier.values.outcomes import Issue, has_errors
+
+_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
+_OFF_IN_CODEX = re.compile(r"\ballow_implicit_invocation[ \t]*:[ \t]*false\b")
+_IO_HINTS = {
+    "IO201": "check that it exists and that you may read it",
+    "IO202": "copy it here, or name its folder under 'mounts' in metier.toml",
+    "IO203": "shorten it, or move parts into files beside it",
+    "IO204": "put a text file here",
+    "IO205": "rename it",
+    "IO206": "remove one of the two",
+}
+
+
+def read_entry(found: Found, *, disabled: frozenset[str], strict: bool = False) -> Entry:
+    """Read, parse and lint one file. Never raises."""
+    if found.excluded:
+        return _excluded(found, found.excluded, found.code, found.detail)
+    try:
+        raw = read_bytes(found)
+    except OSError as error:
+        return _excluded(found, "unreadable", "IO201", f"cannot be read: {error.strerror}")
+    parsed = read_text(found, raw)
+    issues = [*parsed.issues, *lint_document(parsed), *_lint_switch(found, parsed)]
+    card = parsed.document
+    reason = _reason(found.kind, parsed.document, issues, disabled, strict=strict)
+    return Entry(
+        found=found,
+        sha256=card.sha256 if isinstance(card, Card) else hashlib.sha256(raw).hexdigest(),
+        document=parsed.document,
+        issues=issues,
+        reason=reason,
+        card_text="" if reason else _card_text(parsed.document),
+    )
+
+
+def _card_text(document: Document | None) -> str:
+    """What may be injected of a card."""
+    if not isinstance(document, Card):
+        return ""
+    from metier.inject.sanitize import sanitize_capability_content  # most files are no cards
+
+    return sanitize_capability_content(document.body).text
+
+
+def read_text(found: Found, raw: bytes) -> Parsed:
+    """The document that `raw`, the bytes of `found`, holds."""
+    return parse_document(
+        found.kind, raw, found.path, folder_of(found), file=found.file, plugin=found.plugin
+    )
+
+
+def folder_of(found: Found) -> str:
+    """The name of the folder that a file is in, also when its path is written as `./SKILL.md`."""
+    shown = found.path.rpartition("/")[0].rpartition("/")[2]
+    return shown if shown not in ("", ".", "..") else found.file.split("/")[-2]
+
+
+def _reason(
+    kind: Kind,
+    document: Document | None,
+    issues: Sequence[Issue],
+    disabled: frozenset[str],
+    *,
+    strict: bool,
+) -> str:
+    if document is None or ((strict or kind != "skill") and has_errors(issues)):
+        return "unparseable"
+    if isinstance(document, Skill):
+        off = document.data.get("enabled") is False
+        if off or (disabled and (document.name in disabled or document.id in disabled)):
+            return "disabled"
+    return ""
+
+
+def _lint_switch(found: Found, parsed: Parsed) -> list[Issue]:
+    """Findings about the switch that only lets the user start a skill."""
+    skill, matter = parsed.document, parsed.matter
+    if not isinstance(skill, Skill) or matter is None or not skill.is_manual:
+        return []
+    hosts = [
+        IGNORE_THE_SWITCH[host]
+        for host in hosts_that_ignore_the_switch(found.file)
+        if host != "codex" or not _is_off_in_codex(found.file)
+    ]
+    return lint_switch(skill, matter, hosts)
+
+
+def _is_off_in_codex(file: str) -> bool:
+    """Whether Codex's own file beside the skill says that only the user starts it."""
+    try:
+        own = os.path.join(os.path.dirname(file), "agents", "openai.yaml")
+        text = read_regular(own, LARGEST["skill"], links=False).decode(errors="replace")
+    except OSError:
+        return False
+    return _OFF_IN_CODEX.search(text) is not None
+
+
+def read_bytes(found: Found) -> bytes:
+    """The bytes of the file that discovery found, and of no other."""
+    descriptor = os.open(found.file, _OPEN_FLAGS)
+    try:
+        info = os.fstat(descriptor)
+        if not stat.S_ISREG(info.st_mode) or info.st_ino != found.inode:
+            raise OSError(None, "another file took its place while it was being read")
+        limit = LARGEST[found.kind]
+        raw = os.read(descriptor, min(info.st_size, limit) + 1)
+        while len(raw) < info.st_size and (more := os.read(descriptor, limit + 1 - len(raw))):
+            raw += more
+        if len(raw) > limit:
+            raise OSError(None, "it grew beyond the limit while it was being read")
+        return raw
+    finally:
+        os.close(descriptor)
+
+
+def _excluded(found: Found, reason: str, code: str, detail: str) -> Entry:
+    issue = Issue(code, detail, found.path, 1, 1, _IO_HINTS[code])
+    return Entry(found=found, sha256="", document=None, issues=[issue], reason=reason)
