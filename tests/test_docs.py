@@ -15,7 +15,7 @@ import pytest
 
 from invariants import INVARIANTS
 from metier.hosts.folders import HOSTS as SKILL_FOLDERS
-from metier.hosts.hooks import HOSTS, Host
+from metier.hosts.settings import HOSTS, Host
 from reference import (
     DOCS,
     NOTE,

@@ -13,7 +13,7 @@ import pytest
 from cli.printed import Printed
 from conftest import Workspace
 from metier.cli import run
-from metier.hosts.hooks import HOSTS
+from metier.hosts.settings import HOSTS
 from metier.storage.places import user_room
 from metier.storage.workspace import CATALOG_FILE
 

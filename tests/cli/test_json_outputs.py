@@ -21,8 +21,8 @@ from flow.test_decisions import decision, injecting, verdict
 from metier.cli import run
 from metier.findings.codes import CODES
 from metier.findings.pages import ERROR_PAGES
-from metier.hosts.hooks import HOSTS
 from metier.hosts.servers import HOSTS as MCP_HOSTS
+from metier.hosts.settings import HOSTS
 from metier.values.files import KINDS, PLURAL
 from reference import SCHEMA_OF
 

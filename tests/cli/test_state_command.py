@@ -18,7 +18,7 @@ from cli.typed import answered
 from conftest import Workspace
 from flow.test_decisions import decision, injecting, text_of, verdict
 from metier.cli import run
-from metier.flow.decision_log import OLDER_FILE
+from metier.flow.hook_log import OLDER_FILE
 from metier.run.store import RunStore
 
 __all__ = ["agents"]

@@ -15,7 +15,7 @@ from cli.run_workspace import Agents, agents, tool
 from cli.typed import answered
 from conftest import Workspace, trust
 from metier.cli import run
-from metier.hosts.hooks import HOSTS
+from metier.hosts.settings import HOSTS
 
 __all__ = ["agents"]
 

@@ -12,8 +12,6 @@ from typing import Any
 import pytest
 
 from metier.errors import NotFoundError
-from metier.flow.decision_figures import MOST_USED, percentile
-from metier.flow.decision_log import FILE, FLAG, LATEST, LONGEST_LINE, OLDER_FILE
 from metier.flow.decisions import (
     Decision,
     Decisions,
@@ -27,6 +25,8 @@ from metier.flow.decisions import (
     resume,
     statistics,
 )
+from metier.flow.hook_figures import MOST_USED, percentile
+from metier.flow.hook_log import FILE, FLAG, LATEST, LONGEST_LINE, OLDER_FILE
 from metier.storage.room import Room
 
 START = 1_763_219_441.125

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import metier
 from flow.test_decisions import decision, room_of, text_of, write_log
-from metier.flow.decision_log import FILE, OLDER_FILE
 from metier.flow.decisions import read_decisions, statistics
+from metier.flow.hook_log import FILE, OLDER_FILE
 from metier.storage.room import Room
 
 BOUND = 60

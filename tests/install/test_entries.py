@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from metier.install.changes import apply
-from metier.install.entries import unsafe_entries
+from metier.install.commands import unsafe_entries
 from metier.install.hooks import plan_install
 from metier.install.servers import plan_install as plan_server
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import settings as profile
 from hypothesis import strategies as st
 
-from metier.hosts import hooks as hook_hosts
 from metier.hosts import servers as server_hosts
-from metier.hosts.hooks import Scope
+from metier.hosts import settings as hook_hosts
+from metier.hosts.settings import Scope
 from metier.install import hooks as hook
 from metier.install import servers as server
 from metier.install.changes import BACKUP, Plan, apply

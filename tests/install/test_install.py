@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from metier.errors import MetierError, UsageError
-from metier.hosts.hooks import HOSTS, Entry, Host, Scope, is_ours, place_of
+from metier.hosts.settings import HOSTS, Entry, Host, Scope, is_ours, place_of
 from metier.install.changes import BACKUP, Plan, apply
 from metier.install.hooks import plan_install
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from metier.errors import UsageError
-from metier.hosts.hooks import HOSTS, Entry, is_by_hand
+from metier.hosts.settings import HOSTS, Entry, is_by_hand
 from metier.install.changes import BACKUP, Plan, apply
 from metier.install.hooks import plan_install, plan_uninstall
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import settings as profile
 from hypothesis import strategies as st
 
-from metier.hosts.hooks import HOSTS
+from metier.hosts.settings import HOSTS
 from metier.install import splice
 from metier.install.changes import BACKUP, apply
 from metier.install.hooks import plan_install, plan_uninstall

@@ -11,8 +11,8 @@ import pytest
 from cli.printed import run_here
 from mcp_served import ENOUGH, METIER, environment
 from metier.errors import UsageError
-from metier.hosts.hooks import Scope
 from metier.hosts.servers import HOSTS, LISTINGS
+from metier.hosts.settings import Scope
 from metier.install.changes import BACKUP, Plan, apply
 from metier.install.servers import plan_install, plan_uninstall
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metier.errors import UsageError
-from metier.install import tables
+from metier.install import toml as tables
 from metier.install.changes import Plan, apply
 from metier.install.servers import plan_install, plan_uninstall
 

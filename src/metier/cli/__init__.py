@@ -41,7 +41,7 @@ COMMANDS: dict[str, _Command] = {
     "run": _Command("run_agent", "Run an agent on a task."),
     "runs": _Command("runs", "List runs, look into them, resume, cancel or fork them."),
     "inject": _Command("inject", "Print the text of the cards and abilities that a task needs."),
-    "stats": _Command("stats", "Show what hooks decided, and how rightly."),
+    "stats": _Command("hook_stats", "Show what hooks decided, and how rightly."),
     "hook": _Command("hook", "Have an agent host hand over what metier knows."),
     "mcp": _Command("mcp", "Serve the catalogue to agents over the Model Context Protocol."),
     "lint": _Command("lint", "Check documents and say what to change."),

@@ -25,7 +25,7 @@ from metier.errors import MetierError
 from metier.flow.boundary import Boundary
 from metier.hosts.folders import HOSTS
 from metier.index.documents import excluded_documents
-from metier.install.entries import unsafe_entries
+from metier.install.commands import unsafe_entries
 from metier.run.store import FILE_NAME, RunStore
 from metier.storage.places import user_home
 from metier.storage.workspace import OLD_STATE_FOLDER

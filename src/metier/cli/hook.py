@@ -16,7 +16,7 @@ from metier.core.text import printable
 from metier.errors import ConfigError, MetierError, NotFoundError, UsageError
 from metier.flow.hook_refresh import hook_boundary, prepared_catalog
 from metier.hook.journal import Journal
-from metier.hosts.hooks import HOSTS, Scope
+from metier.hosts.settings import HOSTS, Scope
 from metier.index.cards import stored_cards
 from metier.index.documents import excluded_documents
 from metier.install.changes import BACKUP, Change, Plan, apply

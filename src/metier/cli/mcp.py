@@ -17,12 +17,12 @@ from metier.cli.session import Session, metier_command
 from metier.errors import UsageError
 from metier.flow.boundary import Boundary
 from metier.flow.hook_refresh import depended_on
-from metier.hosts.hooks import Scope
 from metier.hosts.servers import HOSTS
+from metier.hosts.settings import Scope
 from metier.install.changes import apply
 from metier.install.servers import plan_install, plan_uninstall
 from metier.mcp.place import PORT, TOKEN_HINT, Place, read_token
-from metier.storage.verdict import stamp_of
+from metier.storage.hook_files import stamp_of
 
 _FOR_HTTP = {
     "address": "--listen",

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple, get_args
 
 from metier.core.unread import why_not_json
 from metier.errors import StoreError
-from metier.flow.decision_log import FILE as DECISIONS
-from metier.flow.decision_log import LARGEST_LOG, LATEST, LONGEST_LINE, OLDER_FILE, parse_line
+from metier.flow.hook_log import FILE as DECISIONS
+from metier.flow.hook_log import LARGEST_LOG, LATEST, LONGEST_LINE, OLDER_FILE, parse_line
 from metier.flow.resolving import REPORT_NAME, REPORTS
 from metier.run.checkpoints import CheckpointStore
 from metier.run.store import FILE_NAME as RUNS

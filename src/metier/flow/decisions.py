@@ -1,6 +1,7 @@
 """What hooks decided: the log that they keep, labels in it, and figures from it."""
 
-from metier.flow.decision_figures import (
+from metier.flow.hook_failures import Failure, failed_refresh
+from metier.flow.hook_figures import (
     Group,
     HeldBack,
     Statistics,
@@ -9,7 +10,7 @@ from metier.flow.decision_figures import (
     is_asked_for,
     statistics,
 )
-from metier.flow.decision_log import (
+from metier.flow.hook_log import (
     Considered,
     Decision,
     Decisions,
@@ -19,7 +20,6 @@ from metier.flow.decision_log import (
     read_decisions,
     resume,
 )
-from metier.flow.hook_failures import Failure, failed_refresh
 
 __all__ = [
     "Considered",

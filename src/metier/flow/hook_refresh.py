@@ -18,9 +18,9 @@ from metier.flow.scan import user_roots
 from metier.hook.journal import STATE, Journal
 from metier.index.stems import catch_up
 from metier.index.store import Store
+from metier.storage.hook_files import allow, forbid, stamps_of
 from metier.storage.places import state_room, user_home, user_room
 from metier.storage.room import Room
-from metier.storage.verdict import allow, forbid, stamps_of
 from metier.storage.workspace import CATALOG_FILE, SETTINGS_FILE
 from metier.values.files import Root
 from metier.values.outcomes import Issue

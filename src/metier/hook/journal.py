@@ -15,11 +15,11 @@ try:
 except ImportError:
     from hashlib import blake2b
 
+from metier.storage.hook_files import FILE as SPEAK
+from metier.storage.hook_files import may_speak
 from metier.storage.lightjson import dump, scan
 from metier.storage.places import state_room, user_home, user_room
 from metier.storage.secret import workspace_secret
-from metier.storage.verdict import FILE as SPEAK
-from metier.storage.verdict import may_speak
 from metier.storage.workspace import is_root
 
 TYPE_CHECKING = False

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
-from metier.hosts.hooks import Host
+from metier.hosts.settings import Host
 from metier.install import splice
 
 NAME = "metier"

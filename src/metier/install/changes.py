@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from metier.errors import MetierError, UsageError
-from metier.hosts.hooks import Host, Scope
+from metier.hosts.settings import Host, Scope
 from metier.storage.files import write_atomically
 from metier.storage.room import LARGEST, read_regular
 

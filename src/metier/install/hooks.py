@@ -13,7 +13,8 @@ from typing import Any, Literal
 
 from metier.core.paths import is_inside, is_utf8
 from metier.errors import MetierError, UsageError
-from metier.hosts.hooks import (
+from metier.hosts.servers import LISTINGS
+from metier.hosts.settings import (
     HOSTS,
     Entry,
     Host,
@@ -24,7 +25,6 @@ from metier.hosts.hooks import (
     is_ours,
     place_of,
 )
-from metier.hosts.servers import LISTINGS
 from metier.install import splice
 from metier.install.changes import BACKUP, Change, Plan, apply, read
 from metier.install.shims import is_unedited, mark, plugin_files

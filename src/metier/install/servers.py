@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from metier.core.paths import is_utf8
 from metier.errors import UsageError
-from metier.hosts.hooks import Host, Scope, host_named, is_unsafe, place_of
 from metier.hosts.servers import (
     COMMAND,
     HOSTS,
@@ -21,7 +20,9 @@ from metier.hosts.servers import (
     value_at,
     words_of,
 )
-from metier.install import splice, tables
+from metier.hosts.settings import Host, Scope, host_named, is_unsafe, place_of
+from metier.install import splice
+from metier.install import toml as tables
 from metier.install.changes import Change, Plan, read
 from metier.install.hooks import (
     backup_of,

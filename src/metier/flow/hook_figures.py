@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypeVar
 
-from metier.flow.decision_log import HELD_BACK, INJECTED, Considered, Decision, Decisions
+from metier.flow.hook_log import HELD_BACK, INJECTED, Considered, Decision, Decisions
 
 MOST_USED = 10
 _Value = TypeVar("_Value", int, float)

@@ -8,8 +8,8 @@ from typing import Any
 
 from metier.core.paths import is_inside
 from metier.core.toml import toml_of
-from metier.hosts.hooks import HOSTS, is_unsafe
 from metier.hosts.servers import HOSTS as SERVER_HOSTS
+from metier.hosts.settings import HOSTS, is_unsafe
 from metier.storage.room import read_regular
 
 _LARGEST = 1 << 20

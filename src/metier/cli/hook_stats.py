@@ -13,8 +13,6 @@ import click
 from metier.cli.session import Session, counted, metier_command
 from metier.core.nearest import nearest
 from metier.errors import ConfigError, StoreError, UsageError
-from metier.flow.decision_figures import MOST_USED
-from metier.flow.decision_log import INJECTED, LATEST
 from metier.flow.decisions import (
     Considered,
     Decision,
@@ -33,11 +31,13 @@ from metier.flow.decisions import (
     resume,
     statistics,
 )
+from metier.flow.hook_figures import MOST_USED
+from metier.flow.hook_log import INJECTED, LATEST
 from metier.index.documents import names_of
 from metier.index.store import Store
+from metier.storage.hook_files import may_speak
 from metier.storage.places import state_room, user_room
 from metier.storage.room import Room
-from metier.storage.verdict import may_speak
 from metier.storage.workspace import CATALOG_FILE
 
 _SPAN = re.compile(r"([0-9]{1,6})([mhdw])")
