@@ -6,14 +6,14 @@ from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from metier.config import Config
+from metier.config import Config, users_config
 from metier.config.consent import check_files
 from metier.discover.roots import roots_for
 from metier.flow.boundary import RECORD, Boundary, open_boundary, untrusted_error
 from metier.flow.boundary import workspace_of as workspace_of
 from metier.flow.refreshed import Refreshed as Refreshed
 from metier.flow.reread import read_again, read_document, read_reference
-from metier.flow.scan import read_documents, read_skills, workspace_roots
+from metier.flow.scan import read_documents, read_skills, user_roots, workspace_roots
 from metier.index import documents
 from metier.index.missing import no_such_document
 from metier.index.refresh import OnProgress, refresh_documents
@@ -21,7 +21,8 @@ from metier.index.skills import SkillRepository
 from metier.index.store import Store
 from metier.index.trail import kept_trail
 from metier.storage.database import IN_MEMORY
-from metier.storage.places import state_room, user_home
+from metier.storage.hook_files import allow, forbid
+from metier.storage.places import state_room, user_home, user_room
 from metier.storage.room import Room
 from metier.storage.secret import workspace_secret
 from metier.storage.workspace import CATALOG_FILE, RESTRICTED_FILE
@@ -65,6 +66,7 @@ class Catalog:
         self.store = store
         self.room = room
         self._home = home or user_home(os.environ)
+        self._is_users = False
         self._skills = SkillRepository(store, read_skills)
         self.source_issues: list[Issue] = []
         """What no refresh can read: sources of cards, patterns that no folder matches."""
@@ -100,6 +102,49 @@ class Catalog:
     def in_memory(cls, boundary: Boundary, *, home: str = "") -> Self:
         """A catalogue that is kept nowhere."""
         return cls(boundary, Store.in_memory(), home)
+
+    @classmethod
+    def of_user(cls, config: Config | None = None, *, home: str = "") -> Self:
+        """The user's own documents, whatever the workspace. Raises as `open`."""
+        home, room = home or user_home(os.environ), user_room()
+        boundary = Boundary(home, Trust(), config or users_config())
+        made = cls(boundary, Store.open(room.file(CATALOG_FILE)), home, room)
+        made._is_users = True
+        return made
+
+    @classmethod
+    def for_hooks(cls, boundary: Boundary, *, home: str = "") -> Self:
+        """The catalogue that hooks use in a workspace, refreshed and ready for them.
+
+        It is the workspace's own if the user lets it speak, else that of the user's documents.
+        """
+        from metier.flow.hook_refresh import stamps_to_speak  # few commands need it
+
+        room, stamps = state_room(boundary.workspace), stamps_to_speak(boundary)
+        if stamps is None:
+            forbid(room)
+            return cls.of_user(home=home)._prepared()
+        if user_room().info(CATALOG_FILE) is None:
+            cls.of_user(home=home)._prepared().close()  # for when the workspace may not speak
+        catalog = cls.within(boundary, home=home)._prepared()
+        allow(room, stamps, is_safe=bool(boundary.config.safe_directories))
+        return catalog
+
+    def _prepared(self) -> Self:
+        """Ready for hooks; closed when that fails."""
+        try:
+            self.prepare_for_hooks()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def prepare_for_hooks(self) -> int:
+        """Refresh, and write what hooks read; how many skills were read in words."""
+        from metier.flow.hook_refresh import prepare  # few commands need it
+
+        self.refresh()
+        return prepare(self.store, self.room, self.workspace, self.config, self.folders())
 
     def is_built(self) -> bool:
         """Whether a refresh has ever ended well here."""
@@ -141,10 +186,14 @@ class Catalog:
         return read_documents(roots, disabled=off, own_disabled=own_off, ordered=False, known=known)
 
     def _roots(self) -> tuple[list[Root], list[Issue]]:
+        if self._is_users:
+            return user_roots(self.config, self._home, self.room)
         return workspace_roots(self.workspace, self.config, self._home, self.room)
 
     def folders(self) -> list[str]:
         """Where documents are looked for, whether the folders are there or not."""
+        if self._is_users:
+            return [root.path for root in self._roots()[0]]
         return [root.path for root in roots_for(self.workspace, self.config, self._home)]
 
     def skills(
@@ -395,6 +444,8 @@ class Catalog:
         """The file that would be called `wanted`, had it not been left out; else empty."""
         return documents.left_out(self.store, kind, wanted)
 
-    def names(self, kind: Kind) -> list[str]:
-        """What `row` finds: names of skills, ids of the others."""
-        return documents.names_of(self.store, kind)
+    def names(self, kind: Kind, *, excluded: bool = False) -> list[str]:
+        """What `row` finds: names of skills, ids of the others; or also what was `excluded`."""
+        others = documents.excluded_documents(self.store) if excluded else ()
+        named = [row.handle for row in others if row.kind == kind]
+        return [*documents.names_of(self.store, kind), *named]

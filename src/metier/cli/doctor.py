@@ -7,7 +7,7 @@ import sqlite3
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 import yaml
@@ -24,13 +24,14 @@ from metier.config.tokens import token_counter
 from metier.errors import MetierError
 from metier.flow.boundary import Boundary
 from metier.hosts.folders import HOSTS
-from metier.index.documents import excluded_documents
 from metier.install.commands import unsafe_entries
-from metier.run.store import FILE_NAME, RunStore
 from metier.storage.places import user_home
-from metier.storage.workspace import OLD_STATE_FOLDER
+from metier.storage.workspace import OLD_STATE_FOLDER, RUNS_FILE
 from metier.values.files import KINDS, PLURAL
 from metier.values.outcomes import Issue
+
+if TYPE_CHECKING:
+    from metier.flow.running import Agency
 
 _COLOURS = {"ok": "green", "warning": "yellow", "error": "red"}
 _MOST_SHOWN = 10
@@ -122,8 +123,8 @@ def _catalogue(session: Session, catalog: Catalog) -> Iterator[Check]:
         detail = f"{ShownPaths(catalog)(issue.path)}:{issue.line}: {issue.message}"
         yield Check(issue.code, "warning", detail, issue.hint)
     yield _findings(catalog)
-    if catalog.room is not None and catalog.room.info(FILE_NAME) is not None:
-        yield _runs(catalog.agency.store)
+    if catalog.room is not None and catalog.room.info(RUNS_FILE) is not None:
+        yield _runs(catalog.agency)
     yield from _old_state(catalog)
 
 
@@ -165,7 +166,8 @@ def _old_state(catalog: Catalog) -> Iterator[Check]:
             yield Check("old state", "warning", detail, "metier state adopt takes it over")
 
 
-def _runs(store: RunStore) -> Check:
+def _runs(agency: "Agency") -> Check:
+    store = agency.store
     if damage := store.damage():
         hint = "keep a copy and remove the file: agents begin anew, without the runs in it"
         return Check("runs", "error", f"{store.path}: {damage}", hint)
@@ -176,8 +178,7 @@ def _runs(store: RunStore) -> Check:
 
 
 def _wrong_settings(catalog: Catalog) -> list[Issue]:
-    left_out = (row.handle for row in excluded_documents(catalog.store) if row.kind == "card")
-    cards = {*catalog.names("card"), *left_out}
+    cards = catalog.names("card", excluded=True)
     return settings_findings(catalog.config, catalog.workspace, cards)
 
 

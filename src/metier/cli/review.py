@@ -138,11 +138,3 @@ def offered(session: Session) -> bool:
     review.record(speak=False)
     del session.boundary
     return True
-
-
-def prepare_hooks(session: Session) -> None:
-    """Have hooks see what was decided; a catalogue that cannot be made is told elsewhere."""
-    from metier.flow.hook_refresh import hook_boundary, prepared_catalog  # few commands need it
-
-    boundary, _ = hook_boundary(session.workspace(), is_outside=session.is_outside())
-    prepared_catalog(boundary).close()

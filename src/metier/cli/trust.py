@@ -2,7 +2,8 @@
 
 import click
 
-from metier.cli.review import Review, has_terminal, prepare_hooks, show
+from metier.cli.refresh import prepare_hooks
+from metier.cli.review import Review, has_terminal, show
 from metier.cli.session import Session, metier_command
 from metier.config.owners import main_worktree
 from metier.config.record import TrustRecord
@@ -90,7 +91,7 @@ def _ask(session: Session, review: Review) -> int:
 
 
 def _tell(session: Session, review: Review) -> None:
-    prepare_hooks(session)
+    prepare_hooks(session, is_silent=True)
     if session.as_json:
         session.print_json(Review(session).to_json())
     session.note(f"trusted: {review.workspace}")
@@ -105,7 +106,7 @@ def _revoke(session: Session) -> int:
             f"it is trusted as a worktree of {main}", hint=f"metier trust --revoke --root {main}"
         )
     if was_known:
-        prepare_hooks(session)
+        prepare_hooks(session, is_silent=True)
     if session.as_json:
         session.print_json({"workspace": workspace, "revoked": was_known})
     session.note("trusted no more" if was_known else "it was not trusted")

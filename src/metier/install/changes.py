@@ -115,6 +115,11 @@ def apply(plan: Plan) -> None:
             ) from error
 
 
+def backup_of(path: str, is_known: bool) -> Literal["keep", "make"]:
+    """A file is copied once, unless install can write all of it again."""
+    return "keep" if is_known or os.path.lexists(path + BACKUP) else "make"
+
+
 def read(path: str) -> str | None:
     """The text of a file; None when there is none. UsageError when it is not UTF-8."""
     try:
