@@ -10,7 +10,7 @@ def _serve(host: str, more: list[str]) -> None:
     """Answer a host. Whatever is wrong with this installation must not stop it."""
     try:
         if more:
-            _refuse(host, more)
+            _reject(host, more)
             return
         from metier.hook.serve import serve  # every prompt waits: load nothing else
 
@@ -19,7 +19,7 @@ def _serve(host: str, more: list[str]) -> None:
         return
 
 
-def _refuse(host: str, more: list[str]) -> None:
+def _reject(host: str, more: list[str]) -> None:
     """Log and print in one line why there is no answer."""
     from metier.hook.journal import Journal
     from metier.storage.workspace import find_workspace

@@ -418,3 +418,19 @@ def test_after_a_host_there_is_help_too(more: list[str], workspace: Workspace) -
     assert result.code == 0
     assert result.out.startswith("Usage: metier hook ")
     assert result.err == ""
+
+
+def test_status_lists_where_the_hook_is_installed(hook: Hook, workspace: Workspace) -> None:
+    hook("install", "codex")
+    file = workspace.write(".gemini/settings.json", "// mine\n{}")
+    rows = hook("status", "--json").data
+    assert len(rows) == 2 * len(HOOKS)
+    state = {(row["host"], row["scope"]): row["state"] for row in rows}
+    assert state["codex", "project"] == "installed"
+    assert state["codex", "user"] == state["opencode", "project"] == "not installed"
+    assert "not plain JSON" in state["gemini", "project"]
+    assert next(row["file"] for row in rows if row["host"] == "gemini") == str(file)
+    shown = hook("status", "codex").out.splitlines()
+    assert shown[0] == "host\tscope\tstate\tfile"
+    assert shown[1].startswith("codex\tproject\tinstalled\t")
+    assert len(shown) == 3

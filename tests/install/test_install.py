@@ -349,7 +349,7 @@ def test_a_link_stays_a_link_and_its_target_is_written(tmp_path: Path) -> None:
             "a number with more digits than metier reads: line 2 column 7",
             id="digits",
         ),
-        ('{"a": 1, "a": 2}', "'a' stands twice"),
+        ('{"a": 1, "a": 2}', "'a' occurs twice"),
         ("[" * 100_000, "deeply"),
         ("[]", "not an object"),
         ('"text"', "not an object"),

@@ -118,7 +118,7 @@ def _catalogue(session: Session, catalog: Catalog) -> Iterator[Check]:
     for issue in failed_sources(catalog):
         yield Check(issue.code, "warning", f"{issue.path}: {issue.message}", issue.hint)
     yield _hosts(catalog)
-    yield from _left_out(catalog)
+    yield from _excluded(catalog)
     for issue in _wrong_settings(catalog):
         detail = f"{ShownPaths(catalog)(issue.path)}:{issue.line}: {issue.message}"
         yield Check(issue.code, "warning", detail, issue.hint)
@@ -149,7 +149,7 @@ def _trust(boundary: Boundary) -> Check:
 def _entries(session: Session) -> Iterator[Check]:
     """Entries of hosts that could run a file of the folder that they are started in."""
     for file, command in unsafe_entries(session.workspace(), user_home(os.environ)):
-        host = "metier hook install HOST and metier mcp install HOST write it anew"
+        host = "metier hook install HOST and metier mcp install HOST write it again"
         detail = f"{file}: '{command}' may run a metier.py of the folder that it is started in"
         yield Check("host entry", "warning", detail, host)
 
@@ -169,11 +169,11 @@ def _old_state(catalog: Catalog) -> Iterator[Check]:
 def _runs(agency: "Agency") -> Check:
     store = agency.store
     if damage := store.damage():
-        hint = "keep a copy and remove the file: agents begin anew, without the runs in it"
+        hint = "keep a copy and remove the file: agents start without the runs in it"
         return Check("runs", "error", f"{store.path}: {damage}", hint)
     size = os.path.getsize(store.path) / 1_000_000
     ((kept, pending),) = store.rows("SELECT count(*), total(state = 'pending') FROM run")
-    waiting = f", {counted(int(pending), 'run')} to go on with" if pending else ""
+    waiting = f", {counted(int(pending), 'run')} to resume" if pending else ""
     return Check("runs", "ok", f"{store.path}, {size:.1f} MB, {counted(kept, 'run')}{waiting}")
 
 
@@ -191,14 +191,14 @@ def _host_folder(catalog: Catalog, folder: str) -> str:
     return os.path.join(catalog.workspace, os.path.expanduser(folder))
 
 
-def _left_out(catalog: Catalog) -> Iterator[Check]:
+def _excluded(catalog: Catalog) -> Iterator[Check]:
     excluded = catalog.excluded(ShownPaths(catalog))
     if not excluded:
-        yield Check("left out", "ok", "nothing")
+        yield Check("excluded", "ok", "nothing")
         return
     by_reason = Counter(exclusion.reason for exclusion in excluded)
     detail = ", ".join(f"{count:,} {reason}" for reason, count in by_reason.most_common())
-    yield Check("left out", "warning", detail, "metier lint says which and why")
+    yield Check("excluded", "warning", detail, "metier lint says which and why")
     for exclusion in excluded[:_MOST_SHOWN]:
         why = f"{exclusion.reason}: {exclusion.detail}" if exclusion.detail else exclusion.reason
         yield Check("", "warning", f"{exclusion.path} ({why})")

@@ -18,8 +18,7 @@ from metier.core.nearest import nearest
 from metier.core.text import printable
 from metier.errors import MetierError, NotFoundError, UsageError
 from metier.hosts.settings import HOOKS, SCOPES, Scope
-from metier.install.changes import BACKUP, Change, Plan, apply
-from metier.install.plans import Kind, make_plan
+from metier.install.changes import BACKUP, Change, Kind, Plan, apply
 from metier.storage.places import state_room
 from metier.storage.workspace import SETTINGS_FILE, is_root
 
@@ -51,6 +50,8 @@ def settings_command(
 def plan_for(
     session: Session, kind: Kind, host: str, for_user: bool, command: Sequence[str] = ()
 ) -> Plan:
+    from metier.install.plans import make_plan  # loads tomlkit, which serving does not need
+
     scope: Scope = "user" if for_user else "project"
     workspace = session.workspace() if for_user else session.require_workspace()
     home = os.path.expanduser("~")

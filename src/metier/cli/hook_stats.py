@@ -258,7 +258,7 @@ def _rows(groups: Mapping[str, Group]) -> list[list[str]]:
 
 
 def _part(count: int, share: float | None) -> str:
-    """`12 (30.0%)`: a share never stands without its count."""
+    """`12 (30.0%)`: a share with its count."""
     return f"{count:,}" if share is None else f"{count:,} ({share:.1%})"
 
 

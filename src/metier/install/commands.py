@@ -41,7 +41,7 @@ def is_as_installed(words: Sequence[str], *called: str) -> bool:
 
 
 def is_by_hand(command: object, host: str) -> bool:
-    """Whether somebody wrote a hook's command in another form, and it works.
+    """Whether a hook's command was written by hand in another form, and works.
 
     With options a hook does nothing, and `python -m metier` without -P would import from the
     folder that the host works in.

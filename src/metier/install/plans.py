@@ -2,17 +2,14 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 from metier.core.nearest import nearest
 from metier.core.paths import is_inside, is_utf8
 from metier.errors import UsageError
 from metier.hosts.settings import HOOKS, SCOPES, SERVERS, Host, Scope
-from metier.install.changes import Plan
+from metier.install.changes import Kind, Plan
 from metier.install.plugins import plugin_changes, plugin_files, plugin_removals
 from metier.install.settings import HookSettings, ServerSettings
-
-Kind = Literal["hook", "mcp"]
 
 
 def make_plan(

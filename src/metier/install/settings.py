@@ -1,8 +1,7 @@
 """Entries of metier in a host's settings file: a hook or an MCP server, added and removed.
 
-Only the entry of metier is touched: all else keeps its characters, its order and its layout. An
-entry that somebody wrote counts as installed. What was there before the first install is kept
-beside the file.
+Only the entry of metier is touched: all else keeps its characters, order and layout. An entry
+written by hand counts as installed. A backup keeps what was there before the first install.
 """
 
 import json
@@ -40,8 +39,6 @@ class Settings(ABC):
 
     def __init__(self, host: Host) -> None:
         self.host = host
-
-    # What hooks and servers do each in their own way
 
     called: tuple[str, ...] = ()
     """What metier is called with."""
@@ -99,7 +96,7 @@ class Settings(ABC):
             raise UsageError(message, where=path, hint=hint) from None
 
     def without_made(self, text: str) -> str:
-        """The text without the entries that install wrote; those that somebody wrote stay."""
+        """The text without the entries that install wrote; those written by hand stay."""
         data = self.parse(text)
         made = [at for at in self.ours(data) if self.is_made(data, at)]
         return self.pruned(text, made, None) if made else text
@@ -235,10 +232,7 @@ class HookSettings(Settings):
         return is_there and bool(old == self.entry.value(words))
 
     def _updated(self, text: str, ours: Sequence[splice.Steps], value: dict[str, Any]) -> str:
-        """The first entry of metier as it should be, and no second one.
-
-        One that somebody wrote keeps its command, its limits and all else.
-        """
+        """The first entry of metier updated, unless written by hand, and no second one."""
         first, *others = ours
         text = self.without(text, others)
         old = _at(splice.parse(text), first)
