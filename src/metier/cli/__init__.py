@@ -166,7 +166,7 @@ def run(arguments: Sequence[str]) -> int:
             traceback.print_exc()
         if isinstance(error, UnicodeEncodeError) and not all(map(is_utf8, arguments)):
             error = UsageError("an argument is not UTF-8", hint="metier --help")
-        return _report(error)
+        return _report(error, arguments)
 
 
 def _prepare_streams() -> None:
@@ -197,14 +197,16 @@ def _leave_closed_pipe() -> int:
     return PIPE_CLOSED
 
 
-def _report(error: Exception) -> int:
+def _report(error: Exception, arguments: Sequence[str]) -> int:
     """Say what went wrong in one line, where, and what to do; the exit code to leave with."""
     if isinstance(error, MetierError):
         _print_error(error.message, error.code, error.where, error.hint)
         return error.exit_code
     if isinstance(error, click.ClickException):
+        named = [one for one in arguments if one in COMMANDS][:1]
         context = getattr(error, "ctx", None)
-        path = context.command_path if context is not None else "metier"
+        inner = context.command_path if context is not None and context.parent else ""
+        path = inner or " ".join(("metier", *named))
         _print_error(usage_message(error), "USAGE", "", f"{path} --help")
         return 2
     if isinstance(error, OSError):

@@ -7,6 +7,7 @@ import click
 from click.core import ParameterSource
 
 from metier.cli.options import shared_options
+from metier.core.nearest import nearest
 
 
 class CommandGroup(click.Group):
@@ -21,8 +22,12 @@ class CommandGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in self.commands and not args[0].startswith("-") and self.on_unknown:
-            raise self.on_unknown(args)
+        if args[0] not in self.commands and not args[0].startswith("-"):
+            if self.on_unknown:
+                raise self.on_unknown(args)
+            near = nearest(args[0], self.commands)
+            meant = f"; did you mean '{near}'?" if near else ""
+            ctx.fail(f"no such command '{self.name} {args[0]}'{meant}")
         return super().resolve_command(ctx, args)
 
 

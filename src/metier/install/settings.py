@@ -36,16 +36,11 @@ class Settings(ABC):
     restores_own = False
     """Whether an entry of metier from before the first install comes back."""
     form = "json"
-
-    def __init__(self, host: Host) -> None:
-        self.host = host
-
     called: tuple[str, ...] = ()
     """What metier is called with."""
 
-    @abstractmethod
-    def to_paste(self, command: Sequence[str]) -> str:
-        """What to add by hand."""
+    def __init__(self, host: Host) -> None:
+        self.host = host
 
     @abstractmethod
     def put(self, text: str, path: str, command: Sequence[str]) -> str:
@@ -182,6 +177,7 @@ class HookSettings(Settings):
         return other if other.form == "json" else None
 
     def to_paste(self, command: Sequence[str]) -> str:
+        """What to add by hand."""
         whole = json.loads(self._extended("{}", {}, self.entry.value(command)))
         return f"add this by hand: {json.dumps(whole, ensure_ascii=False)}"
 
@@ -283,6 +279,7 @@ class ServerSettings(Settings):
         return HookSettings(HOOKS[self.host.name], entry) if is_there and entry else None
 
     def to_paste(self, command: Sequence[str], name: str = SERVER, text: str = "") -> str:
+        """What to add to `text` by hand."""
         keys, value = (*self.keys, name), self.host.servers.value(command)
         if self.form == "toml":
             if toml.has_room(text, keys):
