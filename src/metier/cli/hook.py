@@ -231,7 +231,7 @@ def _note_workspace_above(session: Session) -> None:
 def _let_speak(session: Session) -> None:
     """Let the workspace's own text into prompts, if its user agrees on a terminal."""
     review = Review(session)
-    if review.state == "trusted" and review.entry is not None and review.entry.speak:
+    if review.speaks:
         return
     if not has_terminal() or review.foreign:
         session.note("the hook uses your own skills and cards; not those of this workspace:")

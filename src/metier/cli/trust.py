@@ -52,9 +52,8 @@ def _show(session: Session, review: Review) -> None:
         return
     show(review)
     state = {"trusted": "trusted", "changed": "changed since it was trusted"}
-    speaks = review.state == "trusted" and review.entry is not None and review.entry.speak
-    told = f"; it may{'' if speaks else ' not'} speak" if review.state == "trusted" else ""
-    session.note(f"state: {state.get(review.state, 'not trusted')}{told}")
+    speaks = f"; it may{'' if review.speaks else ' not'} speak" if review.state == "trusted" else ""
+    session.note(f"state: {state.get(review.state, 'not trusted')}{speaks}")
 
 
 def _accept(session: Session, review: Review, digest: str) -> int:
@@ -66,8 +65,7 @@ def _accept(session: Session, review: Review, digest: str) -> int:
             where=review.digest,
             hint="metier trust --show says what is in it",
         )
-    kept = review.state == "trusted" and review.entry is not None and review.entry.speak
-    review.record(speak=kept)
+    review.record(speak=review.speaks)
     _tell(session, review)
     return 0
 
@@ -80,7 +78,7 @@ def _ask(session: Session, review: Review) -> int:
             hint="metier trust --show, then metier trust --accept DIGEST",
         )
     show(review)
-    if review.state == "trusted" and review.entry is not None and review.entry.speak:
+    if review.speaks:
         session.note("you trust this workspace already; metier trust --revoke takes it back")
         return 0
     if not click.confirm("Trust this workspace?", err=True):
