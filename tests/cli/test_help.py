@@ -34,10 +34,8 @@ def metier(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-PATHS = [
-    "metier",
-    *(one.command_path for one in contexts(click.Context(group, info_name="metier"))),
-]
+CONTEXT = click.Context(group, info_name="metier", **group.context_settings)
+PATHS = ["metier", *(one.command_path for one in contexts(CONTEXT))]
 """Every command, as it is typed."""
 
 
