@@ -2,8 +2,8 @@
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
 from functools import cached_property
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from metier.config import Config, users_config
@@ -132,11 +132,10 @@ class Catalog:
 
     def _prepared(self) -> Self:
         """Ready for hooks; closed when that fails."""
-        try:
+        with ExitStack() as stack:
+            stack.callback(self.close)
             self.prepare_for_hooks()
-        except BaseException:
-            self.close()
-            raise
+            stack.pop_all()
         return self
 
     def prepare_for_hooks(self) -> int:
@@ -163,12 +162,7 @@ class Catalog:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def refresh(self, on_progress: OnProgress | None = None) -> Refreshed:
@@ -192,9 +186,8 @@ class Catalog:
 
     def folders(self) -> list[str]:
         """Where documents are looked for, whether the folders are there or not."""
-        if self._is_users:
-            return [root.path for root in self._roots()[0]]
-        return [root.path for root in roots_for(self.workspace, self.config, self._home)]
+        roots = roots_for(self.workspace, self.config, self._home)
+        return [root.path for root in (self._roots()[0] if self._is_users else roots)]
 
     def skills(
         self, *, search: str | None = None, capability: str | None = None, shadowed: bool = False
