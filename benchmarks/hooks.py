@@ -15,12 +15,12 @@ from random import Random
 
 from benchmarks.corpus import unpack
 from benchmarks.measure import Bar, alternate, least
+from metier.catalog import Catalog
 from metier.config import read_settings
 from metier.config.record import Entry, TrustRecord
 from metier.core.relevance import SCORERS
 from metier.flow.boundary import power_set, read_boundary, workspace_of
-from metier.flow.decisions import read_decisions
-from metier.flow.hook_refresh import prepared_catalog
+from metier.flow.hook_log import read_decisions
 from metier.hook import skills
 from metier.hook.store import ReadOnlyCatalog
 from metier.select.cards import CardIndex
@@ -79,7 +79,7 @@ def _let_speak(root: Path) -> None:
     workspace = workspace_of(root)
     powers = power_set(read_settings(workspace))
     TrustRecord(workspace=workspace).put(workspace, Entry.of(powers, speak=True))
-    prepared_catalog(read_boundary(workspace, for_host=True)).close()
+    Catalog.for_hooks(read_boundary(workspace, for_host=True)).close()
 
 
 def _choosing() -> Iterator[Bar]:

@@ -39,13 +39,13 @@ SCHEMA_OF = {
     "runs cancel": "run-cancelled",
     "runs fork": "run",
     "inject": "inject",
-    "stats": "stats",
-    "stats decisions": "stats-decisions",
-    "stats label": "stats-label",
-    "stats resume": "stats-resume",
+    "hook stats": "hook-stats",
+    "hook stats decisions": "hook-stats-decisions",
+    "hook stats label": "hook-stats-label",
+    "hook stats resume": "hook-stats-resume",
     "hook install": "host-settings",
     "hook uninstall": "host-settings",
-    "hook refresh": "hook-refresh",
+    "hook status": "hook-status",
     "mcp --http": "mcp-serving",
     "mcp install": "host-settings",
     "mcp uninstall": "host-settings",
@@ -89,12 +89,22 @@ def cli_page() -> str:
     parts = ["# Commands\n", NOTE]
     context = click.Context(group, info_name="metier", **group.context_settings)
     parts.append(f"```text\n{group.get_help(context)}\n```\n")
-    for name in COMMANDS:
-        command = group.get_command(context, name)
-        assert command is not None
-        inner = click.Context(command, info_name=name, parent=context)
-        parts.append(f"## metier {name}\n\n```text\n{command.get_help(inner)}\n```\n")
+    for inner in contexts(context):
+        text = inner.command.get_help(inner)
+        parts.append(f"## {inner.command_path}\n\n```text\n{text}\n```\n")
     return "\n".join(parts)
+
+
+def contexts(above: click.Context) -> Iterator[click.Context]:
+    """Every command below another, at any depth, in the order of the help."""
+    assert isinstance(above.command, click.Group)
+    for name in above.command.list_commands(above):
+        command = above.command.get_command(above, name)
+        assert command is not None
+        inner = click.Context(command, info_name=name, parent=above)
+        yield inner
+        if isinstance(command, click.Group):
+            yield from contexts(inner)
 
 
 def findings_page() -> str:

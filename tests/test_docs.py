@@ -15,7 +15,7 @@ import pytest
 
 from invariants import INVARIANTS
 from metier.hosts.folders import HOSTS as SKILL_FOLDERS
-from metier.hosts.hooks import HOSTS, Host
+from metier.hosts.settings import HOOKS, Host
 from reference import (
     DOCS,
     NOTE,
@@ -230,7 +230,7 @@ def test_the_python_of_the_tutorial_runs(tmp_path: Path) -> None:
         assert result.stdout.splitlines()[: len(shown)] == shown
 
 
-@pytest.mark.parametrize("host", HOSTS.values(), ids=lambda host: host.name)
+@pytest.mark.parametrize("host", HOOKS.values(), ids=lambda host: host.name)
 def test_a_host_has_a_page_that_says_where_its_hook_goes(host: Host) -> None:
     text = " ".join((DOCS / "hosts" / f"{host.name}.md").read_text().split())
     assert text.startswith(f"# {host.title} ")

@@ -163,11 +163,11 @@ COMMANDS = (
     ("inject", "--task", "a task"),
     ("lint",),
     ("doctor",),
-    ("stats",),
+    ("hook", "stats"),
     ("report", "list"),
     ("runs", "list"),
     ("run", "standard", "hello", "--model", "offline"),
-    ("hook", "refresh"),
+    ("refresh", "--background"),
 )
 
 

@@ -3,24 +3,24 @@
 import gc
 import sys
 
-_HOSTS = ("claude-code", "codex", "gemini", "copilot", "cursor", "opencode", "openclaw")
+from metier.hosts import HOOKED
 
 
 def _serve(host: str, more: list[str]) -> None:
-    """Answer a host; whatever is wrong with this installation must not stand in its way."""
+    """Answer a host. Whatever is wrong with this installation must not stop it."""
     try:
         if more:
-            _refuse(host, more)
+            _reject(host, more)
             return
-        from metier.hook.serve import serve  # every prompt waits for it: nothing else is loaded
+        from metier.hook.serve import serve  # every prompt waits: load nothing else
 
         serve(host)
     except Exception:
         return
 
 
-def _refuse(host: str, more: list[str]) -> None:
-    """Say in one line, to whoever looks, why there is no answer: it could be the wrong one."""
+def _reject(host: str, more: list[str]) -> None:
+    """Log and print in one line why there is no answer."""
     from metier.hook.journal import Journal
     from metier.storage.workspace import find_workspace
 
@@ -34,16 +34,18 @@ def _refuse(host: str, more: list[str]) -> None:
 
 def main() -> None:
     """Run the command line; the exit code is the process's."""
-    if len(sys.argv) > 2 and sys.argv[1] == "hook" and sys.argv[2] in _HOSTS:
-        more = sys.argv[3:]
+    arguments = sys.argv[1:]
+    if len(arguments) > 1 and arguments[0] == "hook" and arguments[1] in HOOKED:
+        more = arguments[2:]
         if "--help" not in more and "-h" not in more:
-            _serve(sys.argv[2], more)
+            _serve(arguments[1], more)
             return
+        arguments = ["hook", "--help"]
     try:
-        from metier.cli import run  # a stop while this loads is no error either
+        from metier.cli import run  # Ctrl-C while this loads is no error
     except KeyboardInterrupt:
         sys.exit(130)
-    code = run(sys.argv[1:])
+    code = run(arguments)
     gc.freeze()  # skip the garbage collection at exit
     sys.exit(code)
 

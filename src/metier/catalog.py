@@ -2,11 +2,11 @@
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
 from functools import cached_property
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from metier.config import Config
+from metier.config import Config, users_config
 from metier.config.consent import check_files
 from metier.discover.roots import roots_for
 from metier.flow.boundary import RECORD, Boundary, open_boundary, untrusted_error
@@ -18,6 +18,7 @@ from metier.flow.reading import (
     read_documents,
     read_reference,
     read_skills,
+    user_roots,
     workspace_roots,
 )
 from metier.index import documents
@@ -26,7 +27,8 @@ from metier.index.skills import SkillRepository
 from metier.index.store import Store
 from metier.index.trail import kept_trail
 from metier.storage.database import IN_MEMORY
-from metier.storage.places import state_room, user_home
+from metier.storage.hook_files import allow, forbid
+from metier.storage.places import state_room, user_home, user_room
 from metier.storage.room import Room
 from metier.storage.secret import workspace_secret
 from metier.storage.workspace import CATALOG_FILE, RESTRICTED_FILE
@@ -70,6 +72,7 @@ class Catalog:
         self.store = store
         self.room = room
         self._home = home or user_home(os.environ)
+        self._is_users = False
         self._skills = SkillRepository(store, read_skills)
         self.source_issues: list[Issue] = []
         """What no refresh can read: sources of cards, patterns that no folder matches."""
@@ -106,6 +109,48 @@ class Catalog:
         """A catalogue that is kept nowhere."""
         return cls(boundary, Store.in_memory(), home)
 
+    @classmethod
+    def of_user(cls, config: Config | None = None, *, home: str = "") -> Self:
+        """The user's own documents, whatever the workspace. Raises as `open`."""
+        home, room = home or user_home(os.environ), user_room()
+        boundary = Boundary(home, Trust(), config or users_config())
+        made = cls(boundary, Store.open(room.file(CATALOG_FILE)), home, room)
+        made._is_users = True
+        return made
+
+    @classmethod
+    def for_hooks(cls, boundary: Boundary, *, home: str = "") -> Self:
+        """The catalogue that hooks use in a workspace, refreshed and ready for them.
+
+        It is the workspace's own if the user lets it speak, else that of the user's documents.
+        """
+        from metier.flow.hook_refresh import stamps_to_speak  # few commands need it
+
+        room, stamps = state_room(boundary.workspace), stamps_to_speak(boundary)
+        if stamps is None:
+            forbid(room)
+            return cls.of_user(home=home)._prepared()
+        if user_room().info(CATALOG_FILE) is None:
+            cls.of_user(home=home)._prepared().close()  # for when the workspace may not speak
+        catalog = cls.within(boundary, home=home)._prepared()
+        allow(room, stamps, is_safe=bool(boundary.config.safe_directories))
+        return catalog
+
+    def _prepared(self) -> Self:
+        """Ready for hooks; closed when that fails."""
+        with ExitStack() as stack:
+            stack.callback(self.close)
+            self.prepare_for_hooks()
+            stack.pop_all()
+        return self
+
+    def prepare_for_hooks(self) -> int:
+        """Refresh, and write what hooks read; how many skills were read in words."""
+        from metier.flow.hook_refresh import prepare  # few commands need it
+
+        self.refresh()
+        return prepare(self.store, self.room, self.workspace, self.config, self.folders())
+
     def is_built(self) -> bool:
         """Whether a refresh has ever ended well here."""
         return self.store.setting("counts") != ""
@@ -123,12 +168,7 @@ class Catalog:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def refresh(self, on_progress: OnProgress | None = None) -> Refreshed:
@@ -146,11 +186,14 @@ class Catalog:
         return read_documents(roots, disabled=off, own_disabled=own_off, ordered=False, known=known)
 
     def _roots(self) -> tuple[list[Root], list[Issue]]:
+        if self._is_users:
+            return user_roots(self.config, self._home, self.room)
         return workspace_roots(self.workspace, self.config, self._home, self.room)
 
     def folders(self) -> list[str]:
         """Where documents are looked for, whether the folders are there or not."""
-        return [root.path for root in roots_for(self.workspace, self.config, self._home)]
+        roots = roots_for(self.workspace, self.config, self._home)
+        return [root.path for root in (self._roots()[0] if self._is_users else roots)]
 
     def skills(
         self, *, search: str | None = None, capability: str | None = None, shadowed: bool = False
@@ -438,6 +481,8 @@ class Catalog:
         """The path of the excluded document whose id or name is `wanted`; else empty."""
         return documents.excluded_path(self.store, kind, wanted)
 
-    def names(self, kind: Kind) -> list[str]:
-        """What `row` finds: names of skills, ids of the others."""
-        return documents.names_of(self.store, kind)
+    def names(self, kind: Kind, *, excluded: bool = False) -> list[str]:
+        """What `row` finds: names of skills, ids of the others; or also what was `excluded`."""
+        others = documents.excluded_documents(self.store) if excluded else ()
+        named = [row.handle for row in others if row.kind == kind]
+        return [*documents.names_of(self.store, kind), *named]

@@ -17,7 +17,7 @@ from conftest import Workspace, state_of, trust
 from flow.test_decisions import text_of
 from metier.cli import run
 from metier.errors import ConfigError
-from metier.flow.decision_log import FILE
+from metier.storage.hook_files import DECISIONS as FILE
 
 Finished = subprocess.CompletedProcess[str]
 

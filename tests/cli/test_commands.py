@@ -112,7 +112,7 @@ def test_refresh_counts_what_is_there_and_what_changed(filled: Workspace, metier
     (filled.root / "agents/writer.yaml").unlink()
     second = metier("refresh")
     assert second.out.splitlines()[1] == "1 new, 0 changed, 1 removed, 6 unchanged"
-    assert second.out.splitlines()[2] == "1 left out: metier lint says which and why"
+    assert second.out.splitlines()[2] == "1 excluded: metier lint says which and why"
     assert second.err.startswith("refreshed ")
     assert (first.code, second.code) == (0, 0)
 

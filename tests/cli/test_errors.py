@@ -117,7 +117,7 @@ def test_usage_that_nobody_asked_for_goes_to_standard_error(
         (("lint", "--kind", "card"), "--kind needs the files"),
         (("list", "cards", "--capability", "x"), "only skills provide capabilities"),
         (("mcp", "install", "nope"), "invalid value for HOST: 'nope' is not one of "),
-        (("mcp", "stall", "codex"), "invalid value for ACTION: 'stall' is not one of 'install', "),
+        (("mcp", "stall", "codex"), "no such command 'mcp stall'; did you mean 'install'?"),
         (("record", "x", "maybe"), "invalid value for OUTCOME: 'maybe' is not one of 'success', "),
         (("completion",), "missing argument SHELL: one of bash, zsh, fish"),
     ],

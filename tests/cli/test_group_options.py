@@ -119,3 +119,23 @@ def test_names_are_completed_in_the_workspace_that_stands_before_the_command(
     found = names_from_catalog(inner, lambda catalog: catalog.names("skill"), "")
     assert [item.value for item in found] == ["one"]
     assert os.path.isdir(one)
+
+
+@pytest.mark.parametrize("at", [0, 1, 2, 3])
+def test_the_root_counts_at_every_level_of_a_command(
+    two: tuple[Path, Path], capsys: pytest.CaptureFixture[str], at: int
+) -> None:
+    words = ["hook", "stats", "decisions"]
+    words[at:at] = ["--root", str(two[0] / "nowhere")]
+    assert run(words) == 2
+    assert "nowhere" in capsys.readouterr().err
+    words[at + 1] = str(two[0])
+    assert run([*words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == []
+
+
+def test_an_option_of_the_outer_command_does_not_count_for_the_inner(
+    two: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["hook", "stats", "--since", "7d", "resume", "--root", str(two[0])]) == 2
+    assert "'stats resume' takes no --since before it" in capsys.readouterr().err

@@ -6,15 +6,21 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
-from metier.cli import COMMANDS, run
+from metier.cli import COMMANDS, group, run
 from metier.findings.codes import CODES
+from reference import contexts
 
 STORED = Path(__file__).parent / "help"
 WRITE = os.environ.get("METIER_WRITE_DOCS") == "1"
 """Read here, because no test sees the METIER_ variables of the person who runs it."""
 HEAVY = {"rich", "pydantic", "jsonschema", "numpy", "yaml", "sqlite3", "tomllib", "metier.catalog"}
+
+
+def stored(path: str) -> Path:
+    return STORED / f"{path.removeprefix('metier ').replace(' ', '-')}.txt"
 
 
 def metier(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -28,18 +34,24 @@ def metier(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("command", ["metier", *COMMANDS])
-def test_help_is_the_stored_text(command: str) -> None:
-    finished = metier(*(() if command == "metier" else (command,)), "--help")
+CONTEXT = click.Context(group, info_name="metier", **group.context_settings)
+PATHS = ["metier", *(one.command_path for one in contexts(CONTEXT))]
+"""Every command, as it is typed."""
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_help_is_the_stored_text(path: str) -> None:
+    finished = metier(*path.split()[1:], "--help")
     assert (finished.returncode, finished.stderr) == (0, "")
-    file = STORED / f"{command}.txt"
+    file = stored(path)
     if WRITE:
         file.write_text(finished.stdout, encoding="utf-8")
     assert finished.stdout == file.read_text(encoding="utf-8"), "METIER_WRITE_DOCS=1 stores it"
 
 
 def test_no_text_is_stored_for_a_command_that_is_gone() -> None:
-    assert {file.stem for file in STORED.iterdir()} == {"metier", *COMMANDS}
+    assert {*COMMANDS} < {path.removeprefix("metier ") for path in PATHS}
+    assert {*STORED.iterdir()} == {stored(path) for path in PATHS}
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -21,8 +21,7 @@ from flow.test_decisions import decision, injecting, verdict
 from metier.cli import run
 from metier.findings.codes import CODES
 from metier.findings.pages import ERROR_PAGES
-from metier.hosts.hooks import HOSTS
-from metier.hosts.servers import HOSTS as MCP_HOSTS
+from metier.hosts.settings import HOOKS, SERVERS
 from metier.values.files import KINDS, PLURAL
 from reference import SCHEMA_OF
 
@@ -84,7 +83,7 @@ Metier = Callable[..., Result]
 @pytest.fixture
 def metier_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Metier:
     """Run a command on a workspace that was looked at, and read the JSON that it prints."""
-    for host in (*HOSTS.values(), *MCP_HOSTS.values()):
+    for host in (*HOOKS.values(), *SERVERS.values()):
         if host.moved_by[0]:
             monkeypatch.delenv(host.moved_by[0], raising=False)
 
@@ -184,8 +183,8 @@ EVERYWHERE = [
     ("inject", ("inject", "--task", "sql", "--core", "nobody")),
     ("inject", ("inject", "--task", "sql", "--agent", "a", "--headings", "--session", "isolated")),
     ("inject", ("inject", "--task", "", "--agent", "bad")),
-    ("stats decisions", ("stats", "decisions")),
-    ("hook refresh", ("hook", "refresh")),
+    ("hook stats decisions", ("hook", "stats", "decisions")),
+    ("hook status", ("hook", "status")),
     ("lint", ("lint",)),
     ("lint", ("lint", "--strict")),
     ("lint --fix --dry-run", ("lint", "--fix", "--dry-run", "--notes")),
@@ -287,18 +286,18 @@ def test_outcomes_that_are_kept_and_one_that_is_not(metier_json: Metier, mess: P
 
 def test_labels_and_the_kill_switch(metier_json: Metier, mess: Path) -> None:
     for word in ("right", "wrong"):
-        labelled = metier_json(mess, "stats", "label", decision(3)["id"], word).data
-        follows(labelled, "stats label")
-    decisions = metier_json(mess, "stats", "decisions").data
+        labelled = metier_json(mess, "hook", "stats", "label", decision(3)["id"], word).data
+        follows(labelled, "hook stats label")
+    decisions = metier_json(mess, "hook", "stats", "decisions").data
     assert [one["right"] for one in decisions] == [True, False, None]
     for is_stopped in (True, False):
-        resumed = metier_json(mess, "stats", "resume").data
-        follows(resumed, "stats resume")
+        resumed = metier_json(mess, "hook", "stats", "resume").data
+        follows(resumed, "hook stats resume")
         assert resumed["resumed"] is is_stopped
 
 
-INSTALLS = [("hook", host) for host in HOSTS.values()]
-INSTALLS += [("mcp", host) for host in MCP_HOSTS.values()]
+INSTALLS = [("hook", host) for host in HOOKS.values()]
+INSTALLS += [("mcp", host) for host in SERVERS.values()]
 
 
 @pytest.mark.parametrize(
@@ -327,7 +326,7 @@ def test_settings_that_were_there_before(metier_json: Metier, workspace: Workspa
 
 def test_the_schema_of_settings_names_every_host() -> None:
     named = schema("host-settings")["properties"]["host"]["enum"]
-    assert sorted(named) == sorted({*HOSTS, *MCP_HOSTS})
+    assert sorted(named) == sorted({*HOOKS, *SERVERS})
 
 
 def test_a_server_says_where_it_is(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import pytest
 from conftest import Workspace
 from metier.catalog import Catalog
 from metier.cli import run
-from metier.flow.hook_refresh import prepare
 
 COLON = "---\nname: {name}\ndescription: Charts: bars and lines, when numbers matter.\n---\nDraw.\n"
 
@@ -156,7 +155,7 @@ def test_a_skill_that_hooks_do_not_name_is_one_that_lint_complains_about(
     assert run(["lint", "--select", "SZ"]) == 1
     assert capsys.readouterr().out.startswith("skills/evil/SKILL.md:1:1: SZ801 the text holds")
     with Catalog.open(workspace.root) as catalog:
-        prepare(catalog)
+        catalog.prepare_for_hooks()
         rows = catalog.store.rows(
             "SELECT name FROM document JOIN skill_size USING (key) WHERE NOT safe"
         )

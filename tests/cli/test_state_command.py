@@ -18,8 +18,8 @@ from cli.typed import answered
 from conftest import Workspace
 from flow.test_decisions import decision, injecting, text_of, verdict
 from metier.cli import run
-from metier.flow.decision_log import OLDER_FILE
 from metier.run.store import RunStore
+from metier.storage.hook_files import OLDER_DECISIONS as OLDER_FILE
 
 __all__ = ["agents"]
 
@@ -72,7 +72,7 @@ def told(metier: Metier, root: str = "workspace") -> Before:
 
     runs = [of("runs", "show", one["runId"]) for one in of("runs", "list")]
     reports = [of("report", "show", one["run_id"]) for one in of("report", "list")]
-    return Before(runs, reports, of("stats", "decisions"))
+    return Before(runs, reports, of("hook", "stats", "decisions"))
 
 
 @pytest.fixture
@@ -114,7 +114,9 @@ def test_runs_reports_and_decisions_of_version_0_1_are_taken_over(
         f"found in {old}: 3 runs, 2 reports, 4 decisions\n",
     )
     assert told(metier) == used
-    (label,) = [one["right"] for one in metier("stats", "decisions", "--json").data if one["right"]]
+    (label,) = [
+        one["right"] for one in metier("hook", "stats", "decisions", "--json").data if one["right"]
+    ]
     assert label is True
 
 
@@ -172,7 +174,7 @@ def test_a_log_that_was_turned_over_is_taken_over_too(
 ) -> None:
     (old / OLDER_FILE).write_bytes(text_of([decision(8), decision(9)]))
     assert metier("state", "adopt", "--json").data == {**EVERYTHING, "decisions": 6}
-    assert len(metier("stats", "decisions", "--json").data) == 5
+    assert len(metier("hook", "stats", "decisions", "--json").data) == 5
 
 
 def test_where_there_is_nothing_to_take_over_it_says_so(
@@ -330,7 +332,7 @@ def test_secrets_settings_trust_and_databases_never_come_along(
         for name, (_, content) in everything(top).items():
             assert SECRET not in content, name
     assert (empty_home / ".config/metier/trust.json").read_bytes() == record
-    assert "kill switch" not in metier("stats").err
+    assert "kill switch" not in metier("hook", "stats").err
 
 
 # Garbage
@@ -532,14 +534,14 @@ def test_lines_that_are_no_decisions_are_left_out(old: Path, used: Before, metie
     log.write_bytes(text_of(lines) + log.read_bytes() + b'{"id": "half')
     assert metier("state", "adopt", "--json").data["decisions"] == 4
     assert told(metier).decisions == used.decisions
-    assert "cannot be read" not in metier("stats").err
+    assert "cannot be read" not in metier("hook", "stats").err
 
 
 def test_one_line_that_is_there_many_times_is_taken_over_once(old: Path, metier: Metier) -> None:
     log = old / "decisions.jsonl"
     log.write_bytes(log.read_bytes() * 3)
     assert metier("state", "adopt", "--json").data["decisions"] == 4
-    assert len(metier("stats", "decisions", "--json").data) == 3
+    assert len(metier("hook", "stats", "decisions", "--json").data) == 3
 
 
 @pytest.mark.parametrize("name", ["runs.db", "reports", "decisions.jsonl"])

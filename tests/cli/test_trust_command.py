@@ -15,7 +15,7 @@ from cli.run_workspace import Agents, agents, tool
 from cli.typed import answered
 from conftest import Workspace, trust
 from metier.cli import run
-from metier.hosts.hooks import HOSTS
+from metier.hosts.settings import HOOKS
 
 __all__ = ["agents"]
 
@@ -73,7 +73,7 @@ def metier(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Metier:
     """Run a command in the workspace as it is, where there is no terminal."""
-    for host in HOSTS.values():
+    for host in HOOKS.values():
         if host.moved_by[0]:
             monkeypatch.delenv(host.moved_by[0], raising=False)
 
@@ -301,7 +301,7 @@ def test_accepting_never_lets_a_workspace_speak(
     demanding.write("build.sh", "echo otherwise\n")
     metier("trust", "--accept", digest_of(metier))
     assert entry(empty_home, demanding)["speak"] is False
-    assert metier("hook", "refresh").err == "found 0 skills and 0 cards\n"
+    assert metier("refresh", "--background").err == "found 0 skills and 0 cards\n"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
@@ -321,10 +321,10 @@ def test_a_workspace_of_another_user_cannot_be_trusted(
 
 def test_trust_can_be_taken_back(demanding: Agents, metier: Metier, empty_home: Path) -> None:
     demanding.trust(speak=True)
-    assert metier("hook", "refresh").err == "found 1 skill and 0 cards\n"
+    assert metier("refresh", "--background").err == "found 1 skill and 0 cards\n"
     assert metier("trust", "--revoke") == (0, "", "trusted no more\n")
     assert record(empty_home) == {}
-    assert metier("hook", "refresh").err == "found 0 skills and 0 cards\n"
+    assert metier("refresh", "--background").err == "found 0 skills and 0 cards\n"
     assert metier("run", "one", "x").code == 3
     assert metier("trust", "--revoke") == (0, "", "it was not trusted\n")
 
@@ -403,7 +403,7 @@ def test_yes_on_a_terminal_trusts_and_lets_speak(
     assert seen.lines[-1] == f"trusted: {os.path.realpath(demanding.root)}"
     assert entry(empty_home, demanding)["speak"] is True
     assert metier("run", "one", "x").out == "built\n"
-    assert metier("hook", "refresh").err == "found 1 skill and 0 cards\n"
+    assert metier("refresh", "--background").err == "found 1 skill and 0 cards\n"
 
 
 @pytest.mark.parametrize("typed", ["n\n", "\n", "\x04"], ids=["n", "return", "Ctrl-D"])
@@ -554,7 +554,7 @@ def test_no_to_once_does_nothing(demanding: Agents, empty_home: Path) -> None:
     assert (demanding.calls(), record(empty_home)) == ([], {})
 
 
-@pytest.mark.parametrize("command", [("trust",), ("hook", "refresh"), ("mcp",)])
+@pytest.mark.parametrize("command", [("trust",), ("hook", "install", "codex"), ("mcp",)])
 def test_no_flag_gives_power_to_what_a_host_starts(
     demanding: Agents, metier: Metier, command: tuple[str, ...]
 ) -> None:
@@ -571,7 +571,7 @@ def test_a_digest_in_the_environment_trusts_one_process(
     monkeypatch.setenv("METIER_TRUST", digest_of(metier))
     assert metier("run", "one", "x").out == "built\n"
     assert record(empty_home) == {}
-    assert metier("hook", "refresh").err == "found 0 skills and 0 cards\n"
+    assert metier("refresh", "--background").err == "found 0 skills and 0 cards\n"
     monkeypatch.delenv("METIER_TRUST")
     assert metier("run", "one", "x").code == 3
 
@@ -614,7 +614,7 @@ def test_a_fresh_workspace_is_trusted_and_does_not_speak(
     kept = entry(empty_home, workspace)
     assert (kept["speak"], kept["consents"]) == (False, [])
     assert metier("trust", "--show").err == "state: trusted; it may not speak\n"
-    assert metier("hook", "refresh").err == "found 0 skills and 0 cards\n"
+    assert metier("refresh", "--background").err == "found 0 skills and 0 cards\n"
     again = metier("init")
     assert (again.code, HARMLESS in again.err, TO_REVIEW in again.err) == (0, False, False)
 
@@ -720,7 +720,7 @@ def test_installing_a_hook_without_a_terminal_lets_nobody_speak(
 @pytest.mark.parametrize(
     "arguments",
     [("hook", "install", "claude-code", "--user"), (*INSTALL, "--dry-run"),
-     ("hook", "uninstall", "claude-code", "--project"), ("hook", "refresh")],
+     ("hook", "uninstall", "claude-code", "--project"), ("refresh", "--background")],
 )  # fmt: skip
 def test_nothing_else_about_hooks_lets_a_workspace_speak(
     workspace: Workspace, empty_home: Path, arguments: tuple[str, ...]

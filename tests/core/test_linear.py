@@ -21,7 +21,7 @@ from metier.core.text import printable, words
 from metier.discover.sources import remote
 from metier.errors import ContractError
 from metier.inject.sanitize import sanitize_capability_content
-from metier.install import shims, splice, tables
+from metier.install import plugins, splice, toml
 from metier.lint import skills
 from metier.lint.agents import lint_agent, validate_agent
 from metier.lint.fix import fix
@@ -344,9 +344,9 @@ def aliases(text: str) -> object:
          lambda n: "{" + ", ".join(f'"{one}": 1' for one in [*range(n), n - 1]) + "}"),
     Case("indentation", lambda text: splice.add(text, [], 1, key="k"),
          lambda n: "{" + "\n " * n + "\n" + " " * n + '"a": 1}'),
-    Case("rows", lambda text: tables.remove(text, ["t"]),
+    Case("rows", lambda text: toml.remove(text, ["t"]),
          lambda n: "a = [\n" + "[1],\n" * n + "]\n[t]\nb = 1\n", 200),
-    Case("tables", lambda text: tables.remove(text, ["t"]),
+    Case("toml", lambda text: toml.remove(text, ["t"]),
          lambda n: "[t]\na = 1\n" + "".join(f"[t.a{one}]\nb = 1\n" for one in range(n)), 200),
     Case("aliases", aliases, lambda n: '{"aliases": {' + ", ".join(
         f'"A{one}": []' for one in range(n)) + "}}", 500),
@@ -415,7 +415,7 @@ def test_what_each_turn_of_a_long_loop_sees() -> None:
 
 SEARCHES: dict[str, Callable[[str], object]] = {
     "files in a command line": powers._PARTS.findall,
-    "command of a shim": shims._COMMAND.search,
+    "command of a shim": plugins._COMMAND.search,
     "indentation of a host's file": splice._FIRST_INDENT.search,
     "space in a host's file": splice._SPACE.match,
     "tags": skills._TAG.search,

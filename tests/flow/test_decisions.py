@@ -12,21 +12,28 @@ from typing import Any
 import pytest
 
 from metier.errors import NotFoundError
-from metier.flow.decision_figures import MOST_USED, percentile
-from metier.flow.decision_log import FILE, FLAG, LATEST, LONGEST_LINE, OLDER_FILE
-from metier.flow.decisions import (
-    Decision,
-    Decisions,
+from metier.flow.hook_figures import (
+    MOST_USED,
     Group,
     HeldBack,
     Statistics,
     Used,
+    percentile,
+    statistics,
+)
+from metier.flow.hook_log import (
+    LATEST,
+    LONGEST_LINE,
+    Decision,
+    Decisions,
     kill_switch,
     label,
     read_decisions,
     resume,
-    statistics,
 )
+from metier.storage.hook_files import DECISIONS as FILE
+from metier.storage.hook_files import FLAG
+from metier.storage.hook_files import OLDER_DECISIONS as OLDER_FILE
 from metier.storage.room import Room
 
 START = 1_763_219_441.125
@@ -569,7 +576,7 @@ def test_a_label_does_not_run_into_a_line_that_nobody_finished(tmp_path: Path) -
 
 LABEL_ON_A_FULL_DISK = """
 import os, resource, sys
-from metier.flow.decisions import label
+from metier.flow.hook_log import label
 from metier.storage.room import Room
 room = Room(os.path.join(sys.argv[1], "state"))
 size = os.path.getsize(room.file("decisions.jsonl"))

@@ -15,13 +15,15 @@ from hypothesis import strategies as st
 
 import metier
 from flow.test_decisions import decision, room_of, text_of, write_log
-from metier.flow.decision_log import FILE, OLDER_FILE
-from metier.flow.decisions import read_decisions, statistics
+from metier.flow.hook_figures import statistics
+from metier.flow.hook_log import read_decisions
+from metier.storage.hook_files import DECISIONS as FILE
+from metier.storage.hook_files import OLDER_DECISIONS as OLDER_FILE
 from metier.storage.room import Room
 
 BOUND = 60
 """Seconds after which another process counts as stuck."""
-SCHEMA = Path(metier.__file__).parent / "schemas" / "stats.v1.schema.json"
+SCHEMA = Path(metier.__file__).parent / "schemas" / "hook-stats.v1.schema.json"
 FORM = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text()))
 
 NAMES = [f"name-{number:02}" for number in range(14)]
@@ -220,7 +222,7 @@ def test_whole_lines_are_found_among_any_others(lines: list[tuple[bytes, int]]) 
 WRITERS, LABELS = 4, 400
 LABEL_OFTEN = """
 import sys
-from metier.flow.decisions import label
+from metier.flow.hook_log import label
 from metier.storage.room import Room
 print(flush=True)
 sys.stdin.readline()

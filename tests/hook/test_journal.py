@@ -26,7 +26,8 @@ from hook.test_serve import (
     context_in,
     fill,
 )
-from metier.flow.decisions import read_decisions, resume, statistics
+from metier.flow.hook_figures import statistics
+from metier.flow.hook_log import read_decisions, resume
 from metier.hook import journal
 from metier.hook.journal import Journal
 from metier.storage.lightjson import scan

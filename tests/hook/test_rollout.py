@@ -9,7 +9,7 @@ from conftest import trust
 from hook.test_journal import LEAST, decided, log_rows
 from hook.test_serve import Hooks, card_ids, context_in, fill, skill_lines
 from metier.cli import run
-from metier.flow.decisions import failed_refresh, killed_since, resume
+from metier.flow.hook_log import failed_refresh, killed_since, resume
 from metier.hook.journal import Journal
 from metier.storage.room import Room
 
@@ -23,7 +23,7 @@ def filled(tmp_path: Path) -> Hooks:
 
 @pytest.fixture
 def without_spawning(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No hook has the catalogue refreshed behind its back."""
+    """No hook has the catalogue refreshed in the background."""
     monkeypatch.setattr(Journal, "_spawn", lambda _: None)
 
 
@@ -46,7 +46,7 @@ def test_the_kill_switch_is_one_line_of_the_log_when_it_acts(filled: Hooks) -> N
     (line,) = filled.log()
     assert line.partition(" ")[2] == (
         "kill switch: on: 100% of the last 20 requests injected, the limit is 50%;"
-        " to undo: metier stats resume"
+        " to undo: metier hook stats resume"
     )
     flag = filled.state / "monitor.flag"
     assert killed_since(filled.room) == flag.stat().st_mtime
@@ -76,33 +76,33 @@ def test_a_mode_that_is_known_is_not_logged(value: str, filled: Hooks) -> None:
 # When new settings count
 
 
-def refresh(hooks: Hooks, *command: str) -> int:
+def refresh(hooks: Hooks, *options: str) -> int:
     with hooks.as_user():
-        return run([*command, "refresh", "--root", str(hooks.root), "--quiet"])
+        return run(["refresh", *options, "--root", str(hooks.root), "--quiet"])
 
 
 @pytest.mark.usefixtures("without_spawning")
-@pytest.mark.parametrize("command", [(), ("hook",)])
-def test_a_changed_mode_counts_after_any_refresh(command: tuple[str, ...], filled: Hooks) -> None:
+@pytest.mark.parametrize("options", [(), ("--background",)])
+def test_a_changed_mode_counts_after_any_refresh(options: tuple[str, ...], filled: Hooks) -> None:
     """A hook knows only what the catalogue holds, and hands nothing over until that is made."""
     filled.settings('mode = "monitor"')
     trust(filled.root, speak=True, environ=filled.environ)
     assert ask(filled) == []
-    assert refresh(filled, *command) == 0
+    assert refresh(filled, *options) == 0
     assert ask(filled) == []
     assert filled.rows()[-1]["mode"] == "monitor"
     assert [one[0] for one in filled.rows()[-1]["cards"]] == ["billing"]
 
 
 @pytest.mark.usefixtures("without_spawning")
-@pytest.mark.parametrize("command", [(), ("hook",)])
+@pytest.mark.parametrize("options", [(), ("--background",)])
 def test_settings_that_need_no_other_trust_count_after_any_refresh(
-    command: tuple[str, ...], filled: Hooks
+    options: tuple[str, ...], filled: Hooks
 ) -> None:
     settings = filled.root / "metier.toml"
     filled.workspace.write("metier.toml", f"# the same\n{settings.read_text()}")
     assert ask(filled) == []
-    assert refresh(filled, *command) == 0
+    assert refresh(filled, *options) == 0
     assert ask(filled) == ["billing"]
 
 
@@ -111,12 +111,12 @@ def test_a_refresh_that_failed_is_known_until_one_ends_well(filled: Hooks) -> No
     users = Room(str(filled.user_state.parent), "user")
     assert failed_refresh(filled.room, users) is None
     filled.user_settings('[capabilities]\nmdoe = "monitor"\n')
-    assert refresh(filled, "hook") == 2
+    assert refresh(filled, "--background") == 2
     failure = failed_refresh(filled.room, users)
     assert failure is not None
     assert failure.what == "ConfigError: unknown setting 'capabilities.mdoe'"
     filled.user_settings('[capabilities]\nmode = "monitor"\n')
-    assert refresh(filled, "hook") == 0
+    assert refresh(filled, "--background") == 0
     moment = failure.at + 1  # the log has seconds
     os.utime(filled.state / "hook.state", (moment, moment))
     assert failed_refresh(filled.room) is None
@@ -130,7 +130,7 @@ def test_settings_of_the_workspace_that_are_wrong_leave_the_users_own_documents(
     filled.user_skill("pdf-user", "Extracts tables from PDF files. Use it for every PDF.")
     filled.settings('mdoe = "monitor"')
     with filled.as_user():
-        assert run(["hook", "refresh", "--root", str(filled.root)]) == 0
+        assert run(["refresh", "--background", "--root", str(filled.root)]) == 0
     told = capsys.readouterr().err
     assert "settings of the workspace are ignored: unknown setting 'capabilities.mdoe'" in told
     printed = filled.served("codex", filled.asked("codex"))

@@ -18,9 +18,9 @@ import jsonschema
 import pytest
 
 from conftest import Workspace, trust
+from metier.catalog import Catalog
 from metier.core.render import REFERENCE_PREAMBLE
 from metier.flow.boundary import read_boundary
-from metier.flow.hook_refresh import UserCatalog, prepare, prepared_catalog
 from metier.hook.serve import serve
 from metier.storage.places import state_room, user_room
 
@@ -259,8 +259,8 @@ class Hooks:
 
     def prepare_user(self) -> None:
         """Bring the catalogue of the user's own documents up to date."""
-        with self.as_user(), UserCatalog.of_user() as catalog:
-            prepare(catalog)
+        with self.as_user(), Catalog.of_user() as catalog:
+            catalog.prepare_for_hooks()
 
     def prepare(self) -> None:
         """Let the workspace speak as it is now, and do what the detached refresh does."""
@@ -270,7 +270,7 @@ class Hooks:
     def refresh(self) -> None:
         """Do what the detached refresh does, whatever the user trusts."""
         with self.as_user():
-            prepared_catalog(read_boundary(str(self.root), for_host=True)).close()
+            Catalog.for_hooks(read_boundary(str(self.root), for_host=True)).close()
 
     @contextlib.contextmanager
     def as_user(self, **env: str) -> Iterator[None]:

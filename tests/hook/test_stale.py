@@ -391,7 +391,7 @@ def test_the_refresh_is_the_one_of_this_workspace(blocked: Blocked, filled: Hook
     run_with(blocked, filled)
     blocked.let_go()
     (call,) = blocked.calls()
-    assert call.endswith(f"-m metier hook refresh --root {filled.root}")
+    assert call.endswith(f"-m metier refresh --quiet --background --root {filled.root}")
 
 
 def test_a_hook_does_not_wait_for_the_refresh_and_the_refresh_outlives_it(
@@ -431,9 +431,9 @@ def test_of_many_hooks_at_once_one_has_the_catalogue_refreshed(
 
 
 def has_refresh(hooks: Hooks) -> bool:
-    """Whether `metier hook refresh` is there; a wrong use of the command ends with 2."""
+    """Whether `metier refresh --background` is there; a wrong use of the command ends with 2."""
     finished = subprocess.run(
-        [sys.executable, "-m", "metier", "hook", "refresh", "--root", str(hooks.root)],
+        [sys.executable, "-m", "metier", "refresh", "--background", "--root", str(hooks.root)],
         capture_output=True,
         cwd=hooks.home,
         env={**os.environ, **hooks.environ},
@@ -445,7 +445,7 @@ def has_refresh(hooks: Hooks) -> bool:
 
 def test_a_new_skill_is_named_after_the_refresh_that_a_hook_has_asked_for(filled: Hooks) -> None:
     if not has_refresh(filled):
-        pytest.skip("there is no 'metier hook refresh' yet")
+        pytest.skip("there is no 'metier refresh --background' yet")
     add_skill(filled)
     request = filled.asked("codex", "tables in a CSV")
     for _ in range(TRIES):

@@ -15,7 +15,6 @@ from metier.catalog import Catalog
 from metier.config.record import TrustRecord
 from metier.discover.sources.remote import RemoteSource
 from metier.flow.boundary import read_boundary
-from metier.flow.hook_refresh import prepare, prepared_catalog
 from metier.hook.journal import Journal
 from metier.hook.store import ReadOnlyCatalog
 from metier.storage.places import state_room
@@ -112,7 +111,7 @@ def test_a_copy_of_a_workspace_is_not_trusted_with_it(filled: Hooks) -> None:
     elsewhere = filled.root.parent / "elsewhere"
     shutil.copytree(filled.root, elsewhere)
     with filled.as_user():
-        prepared_catalog(read_boundary(str(elsewhere), for_host=True)).close()
+        Catalog.for_hooks(read_boundary(str(elsewhere), for_host=True)).close()
     assert filled.served("codex", filled.asked("codex", cwd=str(elsewhere))) == ""
     text = context_in("codex", filled.served("codex", filled.asked("codex")))
     assert card_ids(text) == ["billing"]
@@ -220,13 +219,15 @@ def test_a_change_while_a_refresh_lasts_is_not_trusted_with_it(
 ) -> None:
     """What the user trusts is decided at its start, and what hooks compare is what it was then."""
 
+    prepare = Catalog.prepare_for_hooks
+
     def slow(catalog: Catalog) -> int:
         read = prepare(catalog)
         with_user.settings("maxTokens = 9000")
         return read
 
     with_user.prepare_user()
-    monkeypatch.setattr("metier.flow.hook_refresh.prepare", slow)
+    monkeypatch.setattr(Catalog, "prepare_for_hooks", slow)
     with_user.prepare()
     assert named(with_user) == USERS
 
@@ -250,7 +251,7 @@ def test_variables_of_settings_do_not_count_for_the_users_own_documents(
     )
     (with_user.home / "config/metier/trust.json").unlink()
     with with_user.as_user(**{variable: value}):
-        prepared_catalog(read_boundary(str(with_user.root), for_host=True)).close()
+        Catalog.for_hooks(read_boundary(str(with_user.root), for_host=True)).close()
     assert named(with_user) == USERS
 
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from metier.install.changes import apply
-from metier.install.entries import unsafe_entries
-from metier.install.hooks import plan_install
-from metier.install.servers import plan_install as plan_server
+from metier.install.commands import unsafe_entries
+from metier.install.plans import make_plan
 
 SCRIPT = ["/opt/metier/bin/metier"]
 
@@ -34,7 +33,7 @@ def test_install_replaces_an_entry_that_imports_from_the_folder(place: Path) -> 
     found = unsafe_entries(str(place), str(place.parent / "home"))
     assert found == [(str(settings), "python3 -m metier hook claude-code")]
     home = str(place.parent / "home")
-    apply(plan_install("claude-code", "project", str(place), home, SCRIPT))
+    apply(make_plan("hook", "claude-code", "project", str(place), home, SCRIPT))
     assert f"{SCRIPT[0]} hook claude-code" in settings.read_text()
     assert unsafe_entries(str(place), home) == []
 
@@ -45,7 +44,7 @@ def test_install_replaces_such_a_server_too(place: Path) -> None:
     file.write_text(json.dumps({"mcpServers": {"metier": entry}}))
     home = str(place.parent / "home")
     assert len(unsafe_entries(str(place), home)) == 1
-    apply(plan_server("claude-code", "project", str(place), home, SCRIPT))
+    apply(make_plan("mcp", "claude-code", "project", str(place), home, SCRIPT))
     assert unsafe_entries(str(place), home) == []
     assert SCRIPT[0] in file.read_text()
 
@@ -57,7 +56,7 @@ def test_an_entry_of_the_users_that_is_safe_stays(flag: str, place: Path) -> Non
     settings.write_text(text)
     home = str(place.parent / "home")
     assert unsafe_entries(str(place), home) == []
-    plan = plan_install("claude-code", "project", str(place), home, SCRIPT)
+    plan = make_plan("hook", "claude-code", "project", str(place), home, SCRIPT)
     assert not plan.changed
 
 

@@ -10,20 +10,17 @@ from hypothesis import given
 from hypothesis import settings as profile
 from hypothesis import strategies as st
 
-from metier.hosts import hooks as hook_hosts
-from metier.hosts import servers as server_hosts
-from metier.hosts.hooks import Scope
-from metier.install import hooks as hook
-from metier.install import servers as server
+from metier.hosts.settings import HOOKS, SERVERS, Scope
 from metier.install.changes import BACKUP, Plan, apply
+from metier.install.plans import make_plan
 
 COMMAND = ["/opt/bin/metier"]
 SCOPES: tuple[Scope, ...] = ("project", "user")
 PLACES: list[tuple[str, Scope]] = [
     (name, scope)
-    for name, host in server_hosts.HOSTS.items()
+    for name, host in SERVERS.items()
     for scope in SCOPES
-    if name in hook_hosts.HOSTS and (host.project if scope == "project" else host.user)
+    if name in HOOKS and (host.project if scope == "project" else host.user)
 ]
 STEPS = ("hook in", "server in", "hook out", "server out")
 ORDERS = list(permutations(STEPS))
@@ -42,10 +39,10 @@ class Machine:
     def plan(self, step: str) -> Plan:
         about = (self.host, self.scope, *self.places)
         plans: dict[str, Callable[[], Plan]] = {
-            "hook in": lambda: hook.plan_install(*about, COMMAND),
-            "server in": lambda: server.plan_install(*about, COMMAND),
-            "hook out": lambda: hook.plan_uninstall(*about),
-            "server out": lambda: server.plan_uninstall(*about),
+            "hook in": lambda: make_plan("hook", *about, COMMAND),
+            "server in": lambda: make_plan("mcp", *about, COMMAND),
+            "hook out": lambda: make_plan("hook", *about),
+            "server out": lambda: make_plan("mcp", *about),
         }
         return plans[step]()
 
@@ -93,7 +90,7 @@ def fill(machine: Machine, content: str) -> None:
     """Put what the name says into the place of both files, as far as they are no plugin."""
     texts = CONTENTS[content]
     for kind in ("hook", "server"):
-        is_plugin = kind == "hook" and hook_hosts.HOSTS[machine.host].entry is None
+        is_plugin = kind == "hook" and HOOKS[machine.host].entry is None
         file = machine.file(kind)
         if content == "no folder" or (is_plugin and texts):
             continue

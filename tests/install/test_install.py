@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from metier.errors import MetierError, UsageError
-from metier.hosts.hooks import HOSTS, Entry, Host, Scope, is_ours, place_of
+from metier.hosts.settings import HOOKS, Entry, Host, Scope
 from metier.install.changes import BACKUP, Plan, apply
-from metier.install.hooks import plan_install
+from metier.install.commands import around, shell_words
+from metier.install.plans import make_plan, path_of
 
 COMMAND = ["/opt/tools/metier"]
 SETTINGS = ["claude-code", "codex", "gemini", "copilot", "cursor"]
@@ -34,7 +35,7 @@ def plan(
     host: str, folder: Path, scope: Scope = "project", command: list[str] | None = None
 ) -> Plan:
     home = folder / "home"
-    return plan_install(host, scope, str(folder), str(home), command or COMMAND)
+    return make_plan("hook", host, scope, str(folder), str(home), command or COMMAND)
 
 
 def install(host: str, folder: Path, **options: Any) -> Plan:
@@ -285,7 +286,8 @@ def test_of_two_entries_of_metier_one_stays(tmp_path: Path) -> None:
     ],
 )
 def test_an_entry_is_known_by_its_command_alone(command: object, expected: bool) -> None:
-    assert is_ours(command, "codex") is expected
+    words = shell_words(command)
+    assert (around(words, "hook", "codex") is not None) is expected
 
 
 # What is kept
@@ -347,7 +349,7 @@ def test_a_link_stays_a_link_and_its_target_is_written(tmp_path: Path) -> None:
             "a number with more digits than metier reads: line 2 column 7",
             id="digits",
         ),
-        ('{"a": 1, "a": 2}', "'a' stands twice"),
+        ('{"a": 1, "a": 2}', "'a' occurs twice"),
         ("[" * 100_000, "deeply"),
         ("[]", "not an object"),
         ('"text"', "not an object"),
@@ -505,7 +507,7 @@ def test_a_host_that_was_moved_is_found(
     host: str, variable: str, expected: str, tmp_path: Path
 ) -> None:
     def place(scope: Scope, value: str) -> str:
-        made = plan_install(host, scope, "/w", "/h", COMMAND, environ={variable: value})
+        made = make_plan("hook", host, scope, "/w", "/h", COMMAND, environ={variable: value})
         return made.changes[0].path
 
     assert place("user", "/moved") == f"/moved/{expected}"
@@ -517,16 +519,16 @@ def test_a_host_that_was_moved_is_found(
 @pytest.mark.parametrize(("has", "lacks"), [("project", "user"), ("user", "project")])
 def test_a_host_without_a_scope_says_which_it_has(has: Scope, lacks: Scope) -> None:
     places = {has: "file.json"}
-    host = Host("x", "Ex", places.get("project"), places.get("user"), Entry("e"), "")
-    assert place_of(host, has, "/w", "/h", {}).endswith("/file.json")
+    host = Host("x", "Ex", places.get("project"), places.get("user"), "", entry=Entry("e"))
+    assert path_of(host, has, "/w", "/h", {}).endswith("/file.json")
     with pytest.raises(UsageError, match=f"no {lacks} settings") as caught:
-        place_of(host, lacks, "/w", "/h", {})
+        path_of(host, lacks, "/w", "/h", {})
     assert caught.value.hint == f"metier hook install x --{has}"
 
 
 def test_an_unknown_host_or_scope_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="did you mean 'codex'") as caught:
         plan("codx", tmp_path)
-    assert caught.value.hint == f"hosts: {', '.join(HOSTS)}"
+    assert caught.value.hint == f"hosts: {', '.join(HOOKS)}"
     with pytest.raises(UsageError, match="no scope is called 'global'"):
         plan("codex", tmp_path, scope="global")  # type: ignore[arg-type]  # the mistake itself

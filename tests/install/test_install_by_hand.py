@@ -8,22 +8,23 @@ from typing import Any
 import pytest
 
 from metier.errors import UsageError
-from metier.hosts.hooks import HOSTS, Entry, is_by_hand
+from metier.hosts.settings import HOOKS, Entry
 from metier.install.changes import BACKUP, Plan, apply
-from metier.install.hooks import plan_install, plan_uninstall
+from metier.install.commands import is_by_hand
+from metier.install.plans import make_plan
 
-ENTRIES = {name: host.entry for name, host in HOSTS.items() if host.entry is not None}
-PLUGINS = [name for name, host in HOSTS.items() if host.entry is None]
+ENTRIES = {name: host.entry for name, host in HOOKS.items() if host.entry is not None}
+PLUGINS = [name for name, host in HOOKS.items() if host.entry is None]
 
 
 def install(host: str, folder: Path, command: str = "/opt/tools/metier") -> Plan:
-    made = plan_install(host, "project", str(folder), str(folder / "home"), [command])
+    made = make_plan("hook", host, "project", str(folder), str(folder / "home"), [command])
     apply(made)
     return made
 
 
 def uninstall(host: str, folder: Path) -> Plan:
-    made = plan_uninstall(host, "project", str(folder), str(folder / "home"))
+    made = make_plan("hook", host, "project", str(folder), str(folder / "home"))
     apply(made)
     return made
 
@@ -38,7 +39,7 @@ def settings(folder: Path, host: str, *entries: dict[str, Any], **more: Any) -> 
     items = [{"hooks": [one]} if spec.in_group else one for one in entries]
     version = {} if spec.version is None else {"version": spec.version}
     data = {**version, "hooks": {spec.event: items}, **more}
-    file = folder / (HOSTS[host].project or "")
+    file = folder / (HOOKS[host].project or "")
     file.parent.mkdir(parents=True)
     file.write_text(json.dumps(data, indent=3))
     return file
@@ -170,7 +171,7 @@ def test_a_copy_that_equals_the_file_does_not_hinder(tmp_path: Path) -> None:
     assert left_in(file, "codex") == []
 
 
-@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("host", HOOKS)
 def test_what_metier_alone_has_made_needs_no_copy(host: str, tmp_path: Path) -> None:
     for command in ("/a/metier", "/b/metier", "/c d/metier"):
         assert install(host, tmp_path, command).changed
@@ -184,7 +185,7 @@ def test_what_metier_alone_has_made_needs_no_copy(host: str, tmp_path: Path) -> 
 
 def edited(host: str, folder: Path) -> Path:
     install(host, folder)
-    file = Path(plan_install(host, "project", str(folder), "/", ["/x/metier"]).changes[0].path)
+    file = Path(make_plan("hook", host, "project", str(folder), "/", ["/x/metier"]).changes[0].path)
     file.write_text(f"{file.read_text()}// mine\n")
     return file
 
@@ -226,7 +227,7 @@ def test_a_copy_of_somebody_else_is_never_put_in_the_place_of_a_plugin(tmp_path:
     file = tmp_path / ".opencode" / "plugins" / "metier.js"
     for other in (b"mine", b"\xff"):
         backup_of(file).write_bytes(other)
-        (change,) = plan_uninstall("opencode", "project", str(tmp_path), "/").changes
+        (change,) = make_plan("hook", "opencode", "project", str(tmp_path), "/").changes
         assert change.action == "remove"
         assert change.backup == "keep"
 
@@ -278,7 +279,7 @@ def test_the_user_s_own_settings_may_be_a_link_to_anywhere(tmp_path: Path) -> No
     target = tmp_path / "dotfiles.json"
     target.write_text("{}")
     home = linked(tmp_path, target, ".claude/settings.json")
-    plan = plan_install("claude-code", "user", "/nowhere", str(home), ["/opt/metier"])
+    plan = make_plan("hook", "claude-code", "user", "/nowhere", str(home), ["/opt/metier"])
     apply(plan)
     assert plan.changes[0].target == str(target)
     assert "hooks" in json.loads(target.read_text())

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import settings as profile
 from hypothesis import strategies as st
 
-from metier.hosts.hooks import HOSTS
+from metier.hosts.settings import HOOKS
 from metier.install import splice
 from metier.install.changes import BACKUP, apply
-from metier.install.hooks import plan_install, plan_uninstall
+from metier.install.plans import make_plan
 
 COMMAND = ["/opt/tools/metier"]
-FILES = {name: host.project or "" for name, host in HOSTS.items() if host.entry is not None}
+FILES = {name: host.project or "" for name, host in HOOKS.items() if host.entry is not None}
 
 text = st.text(max_size=8)
 numbers = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
@@ -60,11 +60,11 @@ hosts = st.sampled_from(sorted(FILES))
 
 
 def install(host: str, folder: str) -> None:
-    apply(plan_install(host, "project", folder, folder, COMMAND))
+    apply(make_plan("hook", host, "project", folder, folder, COMMAND))
 
 
 def uninstall(host: str, folder: str) -> None:
-    apply(plan_uninstall(host, "project", folder, folder))
+    apply(make_plan("hook", host, "project", folder, folder))
 
 
 def written(folder: str, host: str, document: str) -> Path:
@@ -105,7 +105,7 @@ def test_every_other_value_survives_in_its_order(host: str, document: str) -> No
         file = written(folder, host, document)
         install(host, folder)
         before, after = splice.parse(document), splice.parse(file.read_bytes().decode())
-    entry = HOSTS[host].entry
+    entry = HOOKS[host].entry
     assert entry is not None
     *others, ours = after["hooks"][entry.event]
     assert "metier hook" in json.dumps(ours)

@@ -11,20 +11,19 @@ import pytest
 from cli.printed import run_here
 from mcp_served import ENOUGH, METIER, environment
 from metier.errors import UsageError
-from metier.hosts.hooks import Scope
-from metier.hosts.servers import HOSTS, LISTINGS
+from metier.hosts.settings import SERVERS, Scope
 from metier.install.changes import BACKUP, Plan, apply
-from metier.install.servers import plan_install, plan_uninstall
+from metier.install.plans import make_plan
 
 COMMAND = ["/opt/bin/metier"]
 SCOPES: tuple[Scope, ...] = ("project", "user")
 PLACES = [
     (name, scope)
-    for name, host in HOSTS.items()
+    for name, host in SERVERS.items()
     for scope in SCOPES
     if (host.project if scope == "project" else host.user) is not None
 ]
-JSON_PLACES = [one for one in PLACES if LISTINGS[one[0]].form == "json"]
+JSON_PLACES = [one for one in PLACES if SERVERS[one[0]].servers.form == "json"]
 
 
 class Machine:
@@ -36,17 +35,17 @@ class Machine:
         self.home.mkdir()
 
     def install(self, host: str, scope: Scope, command: list[str] = COMMAND) -> Plan:
-        plan = plan_install(host, scope, str(self.workspace), str(self.home), command)
+        plan = make_plan("mcp", host, scope, str(self.workspace), str(self.home), command)
         apply(plan)
         return plan
 
     def uninstall(self, host: str, scope: Scope) -> Plan:
-        plan = plan_uninstall(host, scope, str(self.workspace), str(self.home))
+        plan = make_plan("mcp", host, scope, str(self.workspace), str(self.home))
         apply(plan)
         return plan
 
     def file(self, host: str, scope: Scope) -> Path:
-        plan = plan_uninstall(host, scope, str(self.workspace), str(self.home))
+        plan = make_plan("mcp", host, scope, str(self.workspace), str(self.home))
         return Path(plan.changes[0].path)
 
     def files(self) -> list[Path]:
@@ -60,7 +59,7 @@ def machine(tmp_path: Path) -> Machine:
 
 def parsed(file: Path, host: str) -> Any:
     text = file.read_text()
-    return tomllib.loads(text) if LISTINGS[host].form == "toml" else json.loads(text)
+    return tomllib.loads(text) if SERVERS[host].servers.form == "toml" else json.loads(text)
 
 
 def servers(file: Path, host: str) -> dict[str, Any]:
@@ -68,7 +67,7 @@ def servers(file: Path, host: str) -> dict[str, Any]:
 
 
 def servers_in(data: Any, host: str) -> dict[str, Any]:
-    for step in LISTINGS[host].way:
+    for step in SERVERS[host].servers.keys:
         data = data[step]
     found: dict[str, Any] = data
     return found
@@ -106,7 +105,7 @@ def test_all_else_keeps_its_characters_and_comes_back_to_the_byte(
     file = machine.file(host, scope)
     file.parent.mkdir(parents=True, exist_ok=True)
     inner: dict[str, Any] = {"other": {"command": "x"}}
-    for step in reversed(LISTINGS[host].way):
+    for step in reversed(SERVERS[host].servers.keys):
         inner = {step: inner}
     text = json.dumps({"a": 1.50, **inner, "z": ["ü"]}, indent=4, ensure_ascii=False) + "\n\n"
     file.write_text(text)
@@ -188,7 +187,7 @@ def test_where_the_name_is_taken_the_entry_to_paste_has_another(
     file = machine.file(host, scope)
     file.parent.mkdir(parents=True, exist_ok=True)
     inner: dict[str, Any] = {name: {"command": "something-else"} for name in taken}
-    for step in reversed(LISTINGS[host].way):
+    for step in reversed(SERVERS[host].servers.keys):
         inner = {step: inner}
     file.write_text(json.dumps(inner))
     with pytest.raises(UsageError, match="another server is called 'metier'") as caught:
@@ -236,18 +235,15 @@ def test_a_link_out_of_the_workspace_is_refused(machine: Machine) -> None:
 
 
 def test_hook_and_server_in_one_file_do_not_disturb_each_other(machine: Machine) -> None:
-    from metier.install.hooks import plan_install as hook_install
-    from metier.install.hooks import plan_uninstall as hook_uninstall
-
     file = machine.workspace / ".gemini" / "settings.json"
     file.parent.mkdir()
     text = '{"theme": "dark"}\n'
     file.write_text(text)
     places = (str(machine.workspace), str(machine.home))
-    apply(hook_install("gemini", "project", *places, COMMAND))
+    apply(make_plan("hook", "gemini", "project", *places, COMMAND))
     machine.install("gemini", "project")
     assert json.loads(file.read_text()).keys() == {"theme", "hooks", "mcpServers"}
-    apply(hook_uninstall("gemini", "project", *places))
+    apply(make_plan("hook", "gemini", "project", *places))
     assert json.loads(file.read_text()).keys() == {"theme", "mcpServers"}
     machine.uninstall("gemini", "project")
     assert file.read_text() == text
@@ -281,16 +277,17 @@ def test_the_command_installs_says_what_is_next_and_uninstalls(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["install"], "takes a host"),
+        (["install"], "missing argument HOST: one of claude-code"),
         (["install", "nobody"], "nobody"),
         (["install", "copilot"], "metier mcp install copilot --user"),
         (["uninstall", "copilot"], "metier mcp uninstall copilot --user"),
         (["uninstall", "vscode", "--user"], "metier mcp uninstall vscode --project"),
-        (["install", "cursor", "--http"], "--http is for serving"),
+        (["install", "cursor", "--http"], "no such option --http"),
         (["--port", "1"], "--port is not for serving over stdio"),
         (["--token-file", "x"], "--token-file is not for serving over stdio"),
         (["--dry-run"], "--dry-run"),
-        (["--http", "--user"], "--user is for 'metier mcp install'"),
+        (["--http", "--user"], "no such option --user"),
+        (["--http", "install", "cursor"], "'mcp install' takes no --http before it"),
         (["--http", "--listen", "0.0.0.0", "--port", "0"], "needs a token"),
         (["--http", "--token", "x"], "other users of this machine can read command lines"),
         (["--token=x"], "other users of this machine can read command lines"),

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metier.errors import UsageError
-from metier.install import tables
+from metier.install import toml
 from metier.install.changes import Plan, apply
-from metier.install.servers import plan_install, plan_uninstall
+from metier.install.plans import make_plan
 
 WAY = ["mcp_servers", "metier"]
 TABLE = {"command": "/opt/bin/metier", "args": ["mcp"]}
@@ -38,12 +38,12 @@ class Codex:
         return found
 
     def install(self, command: str = "/opt/bin/metier") -> Plan:
-        plan = plan_install("codex", "project", str(self.folder), "/", [command])
+        plan = make_plan("mcp", "codex", "project", str(self.folder), "/", [command])
         apply(plan)
         return plan
 
     def uninstall(self) -> Plan:
-        plan = plan_uninstall("codex", "project", str(self.folder), "/")
+        plan = make_plan("mcp", "codex", "project", str(self.folder), "/")
         apply(plan)
         return plan
 
@@ -102,7 +102,7 @@ def test_servers_in_an_inline_table_are_told_with_what_to_put_into_it(
 ) -> None:
     codex.write(f'model = "x"\nmcp_servers = {{ {inner} }}\n')
     error = codex.refusal()
-    assert error.message == "the servers stand in an inline table, mcp_servers = {…}"
+    assert error.message == "the servers are in an inline table, mcp_servers = {…}"
     words, snippet = error.hint.split(": ", 1)
     assert words == "add this between its braces by hand"
     more = f", {snippet}" if inner else snippet
@@ -267,15 +267,15 @@ def toml_texts(draw: st.DrawFn) -> str:
 
 @given(toml_texts())
 def test_toml_with_the_table_says_the_same_besides_or_nothing_is_done(text: str) -> None:
-    before = tables.parse(text)
+    before = toml.parse(text)
     try:
-        new = tables.add(text, WAY, TABLE)
+        new = toml.add(text, WAY, TABLE)
     except ValueError:
         return
-    after = tables.parse(new)
+    after = toml.parse(new)
     assert after["mcp_servers"].pop("metier") == TABLE
     assert {**after, "mcp_servers": after["mcp_servers"] or None} == {
         **before,
         "mcp_servers": before.get("mcp_servers") or None,
     }
-    assert tables.same(tables.remove(new, WAY), text)
+    assert toml.same(toml.remove(new, WAY), text)

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from metier.errors import UsageError
-from metier.hosts.hooks import HOSTS
+from metier.hosts.settings import HOOKS
 from metier.install.changes import BACKUP, Plan, apply
-from metier.install.hooks import plan_install, plan_uninstall
+from metier.install.plans import make_plan
 
 FILES = {
     "claude-code": ".claude/settings.json",
@@ -26,11 +26,11 @@ OTHER_TOOL = {"hooks": [{"type": "command", "command": "lint-prompt --fast", "ti
 
 def install(host: str, folder: Path) -> None:
     home = str(folder / "home")
-    apply(plan_install(host, "project", str(folder), home, ["/opt/tools/metier"]))
+    apply(make_plan("hook", host, "project", str(folder), home, ["/opt/tools/metier"]))
 
 
 def plan(host: str, folder: Path) -> Plan:
-    return plan_uninstall(host, "project", str(folder), str(folder / "home"))
+    return make_plan("hook", host, "project", str(folder), str(folder / "home"))
 
 
 def uninstall(host: str, folder: Path) -> Plan:
@@ -95,7 +95,7 @@ def test_the_mode_stays_and_a_link_stays_a_link(tmp_path: Path) -> None:
     assert names(tmp_path) == [".claude", ".claude/settings.json", "real.json"]
 
 
-@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("host", HOOKS)
 def test_files_and_folders_that_were_made_go(host: str, tmp_path: Path) -> None:
     install(host, tmp_path)
     made = uninstall(host, tmp_path)
@@ -103,9 +103,9 @@ def test_files_and_folders_that_were_made_go(host: str, tmp_path: Path) -> None:
     assert names(tmp_path) == []
 
 
-@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("host", HOOKS)
 def test_folders_that_were_there_stay(host: str, tmp_path: Path) -> None:
-    first = plan_install(host, "project", str(tmp_path), "/", ["/opt/metier"]).changes[0]
+    first = make_plan("hook", host, "project", str(tmp_path), "/", ["/opt/metier"]).changes[0]
     Path(first.path).parent.mkdir(parents=True)
     state = names(tmp_path)
     install(host, tmp_path)
@@ -271,7 +271,7 @@ def test_where_nothing_is_ours_nothing_happens(data: Any, tmp_path: Path) -> Non
     assert file.read_text() == json.dumps(data)
 
 
-@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("host", HOOKS)
 def test_where_no_file_is_nothing_happens(host: str, tmp_path: Path) -> None:
     assert not uninstall(host, tmp_path).changed
     assert names(tmp_path) == []
@@ -291,4 +291,4 @@ def test_settings_that_are_not_json_are_left_with_a_hint(tmp_path: Path) -> None
     with pytest.raises(UsageError, match="line 1 has a comment") as caught:
         plan("claude-code", tmp_path)
     assert caught.value.where == str(file)
-    assert "'hook claude-code' by hand" in caught.value.hint
+    assert "'metier hook claude-code' by hand" in caught.value.hint

@@ -281,7 +281,7 @@ sources = [{{ type = "remote", location = "https://127.0.0.1:9/x.md", sha256 = "
             return True
         if event.name == "os.posix_spawn":
             return " ".join(map(str, cast(Sequence[object], event.args[1]))).endswith(
-                f"hook refresh --root {self.root}"
+                f"refresh --quiet --background --root {self.root}"
             )
         if event.name == "ctypes.dlopen":
             return event.args == (None,)

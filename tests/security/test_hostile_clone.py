@@ -31,8 +31,8 @@ LINES: dict[str, list[tuple[str, ...]]] = {
     "runs": [("runs", "list"), ("runs", "resume", "last"), ("runs", "show", "last")],
     "inject": [("inject", "--task", "extract the pdf tables"),
                ("inject", "--task", "extract the pdf tables", "--json")],
-    "stats": [("stats",), ("stats", "decisions"), ("stats", "resume")],
-    "hook": [("hook", "refresh"), ("hook", "install", "claude-code"),
+    "hook": [("hook", "stats"), ("hook", "stats", "decisions"), ("hook", "stats", "resume"),
+             ("hook", "status"), ("hook", "install", "claude-code"),
              ("hook", "install", "codex", "--user"), ("hook", "uninstall", "claude-code")],
     "mcp": [("mcp", "install", "claude-code"), ("mcp", "uninstall", "claude-code")],
     "lint": [("lint",), ("lint", "--fix"), ("lint", "--output-format", "sarif")],
@@ -85,7 +85,7 @@ def test_one_line_says_what_is_ignored_and_how_to_allow_it(clone: Clone) -> None
 
 @pytest.mark.parametrize("host", ["claude-code", "codex", "gemini", "opencode"])
 def test_a_hook_uses_the_users_own_skills_only(host: str, clone: Clone) -> None:
-    assert_harmless(clone, clone.run("hook", "refresh"))
+    assert_harmless(clone, clone.run("refresh", "--background"))
     ran = clone.run("hook", host, stdin=PROMPT)
     assert_harmless(clone, ran)
     assert "pdf-tables" in ran.stdout
@@ -108,7 +108,7 @@ def test_a_hook_with_hostile_variables_uses_the_users_own_skills_only(clone: Clo
         "METIER_DISABLED": "pdf-tables",
         "METIER_CARDS": str(clone.root / "docs/capabilities"),
     }
-    ran = clone.run("hook", "refresh", **variables)
+    ran = clone.run("refresh", "--background", **variables)
     assert_harmless(clone, ran)
     ran = clone.run("hook", "claude-code", stdin=PROMPT, **variables)
     assert_harmless(clone, ran)

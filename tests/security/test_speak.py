@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from conftest import Workspace, state_of, trust
+from metier.catalog import Catalog
 from metier.config.record import TrustRecord
 from metier.flow.boundary import read_boundary
-from metier.flow.hook_refresh import prepared_catalog
 
 PROMPT = json.dumps({"prompt": "please deploy the shop", "session_id": "s"})
 CARD = (
@@ -33,7 +33,7 @@ def shop(workspace: Workspace) -> Workspace:
 
 
 def prepare(shop: Workspace) -> None:
-    prepared_catalog(read_boundary(str(shop.root), for_host=True)).close()
+    Catalog.for_hooks(read_boundary(str(shop.root), for_host=True)).close()
 
 
 def said(shop: Workspace, **environ: str) -> str:

@@ -42,7 +42,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Used]:
             "refresh",
             "resolve -r web-search",
             "run standard hello --model offline",
-            "hook refresh",
+            "refresh --background",
         ):
             assert run([*words.split(), "--root", str(root), "-q"]) == 0
         with closing(sqlite3.connect(state_of(root) / "runs.db")) as connection:
@@ -78,8 +78,8 @@ COMMANDS = (
     "inject --task review_the_code --no-refresh",
     "lint",
     "doctor",
-    "stats",
-    "hook refresh",
+    "hook stats",
+    "refresh --background",
     "runs list",
     "runs show RUN --json",
     "runs resume RUN",

@@ -22,7 +22,15 @@ for words in sys.argv[2:]:
     code = run([*words.split(), "--root", sys.argv[1]])
     assert code in (0, 1, 2, 3), words
 """
-USED = ("list", "resolve -r x", "report list", "runs list", "stats", "doctor", "hook refresh")
+USED = (
+    "list",
+    "resolve -r x",
+    "report list",
+    "runs list",
+    "hook stats",
+    "doctor",
+    "refresh --background",
+)
 ASKED = '{"hook_event_name":"UserPromptSubmit","prompt":"do one thing"}'
 
 
@@ -123,7 +131,9 @@ def test_odd_settings_are_one_clear_line(
     assert told[0].startswith("error: ")
     assert told[0].endswith("(CONFIG_INVALID)")
     assert told[1] == f"  {file}"
-    assert run(["hook", "refresh", "--root", str(workspace.root)]) == (2 if whose == "user" else 0)
+    assert run(["refresh", "--background", "--root", str(workspace.root)]) == (
+        2 if whose == "user" else 0
+    )
     assert "INTERNAL" not in capfd.readouterr().err
 
 

@@ -30,7 +30,7 @@ COMMANDS: dict[str, _Command] = {
     "init": _Command("init", "Set up this folder as a workspace."),
     "trust": _Command("trust", "Show what a workspace may do, and decide whether it may."),
     "state": _Command("state", "Take over the state of a workspace that has moved."),
-    "refresh": _Command("refresh", "Bring the catalogue up to what is on disk."),
+    "refresh": _Command("refresh", "Update the catalogue to what is on disk."),
     "list": _Command("listing", "List skills, abilities, cards or agents."),
     "show": _Command("show", "Show one document, with its findings."),
     "resolve": _Command("resolve", "Say which skill provides what is required, and why."),
@@ -40,8 +40,7 @@ COMMANDS: dict[str, _Command] = {
     "run": _Command("run_agent", "Run an agent on a task."),
     "runs": _Command("runs", "List runs, look into them, resume, cancel or fork them."),
     "inject": _Command("inject", "Print the text of the cards and abilities that a task needs."),
-    "stats": _Command("stats", "Show what hooks decided, and how rightly."),
-    "hook": _Command("hook", "Have an agent host hand over what metier knows."),
+    "hook": _Command("hook", "Have an agent host inject what metier knows; show what it did."),
     "mcp": _Command("mcp", "Serve the catalogue to agents over the Model Context Protocol."),
     "lint": _Command("lint", "Check documents and say what to change."),
     "explain": _Command("explain", "Explain a finding or an error by its code."),
@@ -51,8 +50,12 @@ COMMANDS: dict[str, _Command] = {
     ),
     "completion": _Command("completion", "Print a script that completes commands in a shell."),
 }
-MOVED = {"providers": "list --capability"}
-"""Commands of older versions, and what they are called now."""
+MOVED = {
+    "hook refresh": "refresh",
+    "providers": "list --capability",
+    "stats": "hook stats",
+}
+"""Commands of the last version, and what they are called now."""
 STOPPED, PIPE_CLOSED = 130, 141
 _COMPLETION = "_METIER_COMPLETE"
 """Set by a shell that asks how a command line may go on; it gives no arguments."""
@@ -93,8 +96,10 @@ class _LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] in MOVED:
-            ctx.fail(f"'metier {args[0]}' is now 'metier {MOVED[args[0]]}'")
+        for old in (" ".join(args[:1]), " ".join(args[:2])):
+            if old in MOVED:
+                new = MOVED[old]
+                raise UsageError(f"'metier {old}' is now 'metier {new}'", hint=f"metier {new} -h")
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             near = nearest(args[0], COMMANDS)
             meant = f"; did you mean '{near}'?" if near else ""
@@ -199,8 +204,10 @@ def _report(error: Exception, arguments: Sequence[str]) -> int:
         return error.exit_code
     if isinstance(error, click.ClickException):
         named = [one for one in arguments if one in COMMANDS][:1]
-        hint = " ".join(("metier", *named, "--help"))
-        _print_error(usage_message(error), "USAGE", "", hint)
+        context = getattr(error, "ctx", None)
+        inner = context.command_path if context is not None and context.parent else ""
+        path = inner or " ".join(("metier", *named))
+        _print_error(usage_message(error), "USAGE", "", f"{path} --help")
         return 2
     if isinstance(error, OSError):
         where = error.filename if isinstance(error.filename, str) else ""

@@ -7,7 +7,7 @@ import sqlite3
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 import yaml
@@ -24,13 +24,14 @@ from metier.config.tokens import token_counter
 from metier.errors import MetierError
 from metier.flow.boundary import Boundary
 from metier.hosts.folders import HOSTS
-from metier.index.documents import excluded_documents
-from metier.install.entries import unsafe_entries
-from metier.run.store import FILE_NAME, RunStore
+from metier.install.commands import unsafe_entries
 from metier.storage.places import user_home
-from metier.storage.workspace import OLD_STATE_FOLDER
+from metier.storage.workspace import OLD_STATE_FOLDER, RUNS_FILE
 from metier.values.files import KINDS, PLURAL
 from metier.values.outcomes import Issue
+
+if TYPE_CHECKING:
+    from metier.flow.running import Agency
 
 _COLOURS = {"ok": "green", "warning": "yellow", "error": "red"}
 _MOST_SHOWN = 10
@@ -117,13 +118,13 @@ def _catalogue(session: Session, catalog: Catalog) -> Iterator[Check]:
     for issue in failed_sources(catalog):
         yield Check(issue.code, "warning", f"{issue.path}: {issue.message}", issue.hint)
     yield _hosts(catalog)
-    yield from _left_out(catalog)
+    yield from _excluded(catalog)
     for issue in _wrong_settings(catalog):
         detail = f"{ShownPaths(catalog)(issue.path)}:{issue.line}: {issue.message}"
         yield Check(issue.code, "warning", detail, issue.hint)
     yield _findings(catalog)
-    if catalog.room is not None and catalog.room.info(FILE_NAME) is not None:
-        yield _runs(catalog.agency.store)
+    if catalog.room is not None and catalog.room.info(RUNS_FILE) is not None:
+        yield _runs(catalog.agency)
     yield from _old_state(catalog)
 
 
@@ -148,7 +149,7 @@ def _trust(boundary: Boundary) -> Check:
 def _entries(session: Session) -> Iterator[Check]:
     """Entries of hosts that could run a file of the folder that they are started in."""
     for file, command in unsafe_entries(session.workspace(), user_home(os.environ)):
-        host = "metier hook install HOST and metier mcp install HOST write it anew"
+        host = "metier hook install HOST and metier mcp install HOST write it again"
         detail = f"{file}: '{command}' may run a metier.py of the folder that it is started in"
         yield Check("host entry", "warning", detail, host)
 
@@ -165,19 +166,19 @@ def _old_state(catalog: Catalog) -> Iterator[Check]:
             yield Check("old state", "warning", detail, "metier state adopt takes it over")
 
 
-def _runs(store: RunStore) -> Check:
+def _runs(agency: "Agency") -> Check:
+    store = agency.store
     if damage := store.damage():
-        hint = "keep a copy and remove the file: agents begin anew, without the runs in it"
+        hint = "keep a copy and remove the file: agents start without the runs in it"
         return Check("runs", "error", f"{store.path}: {damage}", hint)
     size = os.path.getsize(store.path) / 1_000_000
     ((kept, pending),) = store.rows("SELECT count(*), total(state = 'pending') FROM run")
-    waiting = f", {counted(int(pending), 'run')} to go on with" if pending else ""
+    waiting = f", {counted(int(pending), 'run')} to resume" if pending else ""
     return Check("runs", "ok", f"{store.path}, {size:.1f} MB, {counted(kept, 'run')}{waiting}")
 
 
 def _wrong_settings(catalog: Catalog) -> list[Issue]:
-    left_out = (row.handle for row in excluded_documents(catalog.store) if row.kind == "card")
-    cards = {*catalog.names("card"), *left_out}
+    cards = catalog.names("card", excluded=True)
     return settings_findings(catalog.config, catalog.workspace, cards)
 
 
@@ -190,14 +191,14 @@ def _host_folder(catalog: Catalog, folder: str) -> str:
     return os.path.join(catalog.workspace, os.path.expanduser(folder))
 
 
-def _left_out(catalog: Catalog) -> Iterator[Check]:
+def _excluded(catalog: Catalog) -> Iterator[Check]:
     excluded = catalog.excluded(ShownPaths(catalog))
     if not excluded:
-        yield Check("left out", "ok", "nothing")
+        yield Check("excluded", "ok", "nothing")
         return
     by_reason = Counter(exclusion.reason for exclusion in excluded)
     detail = ", ".join(f"{count:,} {reason}" for reason, count in by_reason.most_common())
-    yield Check("left out", "warning", detail, "metier lint says which and why")
+    yield Check("excluded", "warning", detail, "metier lint says which and why")
     for exclusion in excluded[:_MOST_SHOWN]:
         why = f"{exclusion.reason}: {exclusion.detail}" if exclusion.detail else exclusion.reason
         yield Check("", "warning", f"{exclusion.path} ({why})")

@@ -1,39 +1,89 @@
 """`metier refresh`"""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
 from metier.catalog import Catalog, Refreshed
-from metier.cli.review import prepare_hooks
 from metier.cli.session import Session, counted, metier_command
 from metier.cli.shown import ShownPaths
+from metier.errors import ConfigError, MetierError
 from metier.values.files import KINDS, PLURAL
 from metier.values.outcomes import Issue
 
 
 @metier_command("refresh", catalog=False)
-def command(session: Session) -> None:
-    """Bring the catalogue up to what is on disk.
+@click.option("--background", is_flag=True, hidden=True, help="Do what hooks need, as hooks may.")
+def command(session: Session, background: bool) -> None:
+    """Update the catalogue to what is on disk.
 
     Reads only files that changed, and prepares what hooks read. One bad file never stops the
-    rest: what is left out is counted here, and `metier lint` says which and why.
+    rest: what is excluded is counted here, and `metier lint` says which and why.
     """
-    with session.open_catalog() as catalog:
-        is_new = not catalog.is_built()
-        refreshed = session.refresh(catalog)
-        prepare_hooks(session)
-        if session.as_json:
-            shown = ShownPaths(catalog)
-            found = {
-                "exclusions": [one.to_json() for one in catalog.excluded(shown)],
-                "issues": [shown.issue(one) for one in catalog.issues(shown)],
-            }
-            session.print_json({**refreshed.to_json(), **found})
+    with _failure_logged(session):
+        if background:
+            prepare_hooks(session)
             return
-        if catalog.is_kept:
-            session.note(f"{'built' if is_new else 'refreshed'} {catalog.store.path}")
-        for line in summary(refreshed):
-            session.tell(line)
-        for issue in failed_sources(catalog):
-            source = f"source {issue.path}: " if issue.code == "SRC901" else ""
-            session.tell(f"warning: {source}{issue.message} ({issue.code})")
+        with session.open_catalog() as catalog:
+            _refresh(session, catalog)
+
+
+def _refresh(session: Session, catalog: Catalog) -> None:
+    is_new = not catalog.is_built()
+    refreshed = session.refresh(catalog)
+    prepare_hooks(session, is_silent=True)
+    if session.as_json:
+        shown = ShownPaths(catalog)
+        found = {
+            "exclusions": [one.to_json() for one in catalog.excluded(shown)],
+            "issues": [shown.issue(one) for one in catalog.issues(shown)],
+        }
+        session.print_json({**refreshed.to_json(), **found})
+        return
+    if catalog.is_kept:
+        session.note(f"{'built' if is_new else 'refreshed'} {catalog.store.path}")
+    for line in summary(refreshed):
+        session.tell(line)
+    for issue in failed_sources(catalog):
+        source = f"source {issue.path}: " if issue.code == "SRC901" else ""
+        session.tell(f"warning: {source}{issue.message} ({issue.code})")
+
+
+@contextmanager
+def _failure_logged(session: Session) -> Iterator[None]:
+    """Nobody may be watching, so an error goes to the log of hooks as well."""
+    try:
+        yield
+    except MetierError as error:
+        from metier.flow.hook_refresh import log_failure  # few commands need it
+
+        log_failure(session.workspace(), error)
+        raise
+
+
+def prepare_hooks(
+    session: Session, config_file: str | None = None, *, is_silent: bool = False
+) -> None:
+    """Refresh the catalogue that hooks use, and note what they can inject."""
+    from metier.flow.hook_refresh import (  # few commands need it
+        hook_boundary,
+        hook_documents,
+        log_failure,
+    )
+
+    workspace = session.workspace()
+    boundary, wrong = hook_boundary(workspace, config_file, is_outside=session.is_outside())
+    if wrong and not is_silent:
+        session.note(f"warning: settings of the workspace are ignored: {wrong}")
+        log_failure(workspace, ConfigError(wrong))
+    with Catalog.for_hooks(boundary) as catalog:
+        if is_silent:
+            return
+        found = hook_documents(catalog.store)
+    told = f"found {counted(found.skills, 'skill')} and {counted(found.cards, 'card')}"
+    more = f"; {found.excluded:,} excluded: metier lint says why" if found.excluded else ""
+    session.note(told + more)
 
 
 def summary(refreshed: Refreshed) -> list[str]:
@@ -48,7 +98,7 @@ def summary(refreshed: Refreshed) -> list[str]:
         f" {changes.unchanged:,} unchanged",
     ]
     if changes.excluded:
-        lines.append(f"{changes.excluded:,} left out: metier lint says which and why")
+        lines.append(f"{changes.excluded:,} excluded: metier lint says which and why")
     return lines
 
 

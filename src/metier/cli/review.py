@@ -1,4 +1,4 @@
-"""What a workspace may do, shown to its user, who then says yes or no."""
+"""What a workspace may do, shown to its user, who then decides."""
 
 import os
 import sys
@@ -42,6 +42,11 @@ class Review:
             return "new"
         return "trusted" if self.entry.digest == self.digest else "changed"
 
+    @property
+    def speaks(self) -> bool:
+        """Whether the user lets its text into prompts, as it is now."""
+        return self.state == "trusted" and self.entry is not None and self.entry.speak
+
     def changes(self) -> list[str]:
         """What differs from the power set on record, a line each."""
         if self.entry is None or self.state != "changed":
@@ -73,7 +78,7 @@ class Review:
             "workspace": self.workspace,
             "state": self.state,
             "digest": self.digest,
-            "speak": bool(self.entry and self.entry.speak and self.state == "trusted"),
+            "speak": self.speaks,
             "powers": powers.to_json(),
             "consents": [one._asdict() for one in sorted(powers.consents())],
             "keys": powers.keys(),
@@ -138,11 +143,3 @@ def offered(session: Session) -> bool:
     review.record(speak=False)
     del session.boundary
     return True
-
-
-def prepare_hooks(session: Session) -> None:
-    """Have hooks see what was decided; a catalogue that cannot be made is told elsewhere."""
-    from metier.flow.hook_refresh import hook_boundary, prepared_catalog  # few commands need it
-
-    boundary, _ = hook_boundary(session.workspace(), is_outside=session.is_outside())
-    prepared_catalog(boundary).close()

@@ -2,7 +2,8 @@
 
 import click
 
-from metier.cli.review import Review, has_terminal, prepare_hooks, show
+from metier.cli.refresh import prepare_hooks
+from metier.cli.review import Review, has_terminal, show
 from metier.cli.session import Session, metier_command
 from metier.config.owners import main_worktree
 from metier.config.record import TrustRecord
@@ -51,9 +52,8 @@ def _show(session: Session, review: Review) -> None:
         return
     show(review)
     state = {"trusted": "trusted", "changed": "changed since it was trusted"}
-    speaks = review.state == "trusted" and review.entry is not None and review.entry.speak
-    told = f"; it may{'' if speaks else ' not'} speak" if review.state == "trusted" else ""
-    session.note(f"state: {state.get(review.state, 'not trusted')}{told}")
+    speaks = f"; it may{'' if review.speaks else ' not'} speak" if review.state == "trusted" else ""
+    session.note(f"state: {state.get(review.state, 'not trusted')}{speaks}")
 
 
 def _accept(session: Session, review: Review, digest: str) -> int:
@@ -65,8 +65,7 @@ def _accept(session: Session, review: Review, digest: str) -> int:
             where=review.digest,
             hint="metier trust --show says what is in it",
         )
-    kept = review.state == "trusted" and review.entry is not None and review.entry.speak
-    review.record(speak=kept)
+    review.record(speak=review.speaks)
     _tell(session, review)
     return 0
 
@@ -79,7 +78,7 @@ def _ask(session: Session, review: Review) -> int:
             hint="metier trust --show, then metier trust --accept DIGEST",
         )
     show(review)
-    if review.state == "trusted" and review.entry is not None and review.entry.speak:
+    if review.speaks:
         session.note("you trust this workspace already; metier trust --revoke takes it back")
         return 0
     if not click.confirm("Trust this workspace?", err=True):
@@ -90,7 +89,7 @@ def _ask(session: Session, review: Review) -> int:
 
 
 def _tell(session: Session, review: Review) -> None:
-    prepare_hooks(session)
+    prepare_hooks(session, is_silent=True)
     if session.as_json:
         session.print_json(Review(session).to_json())
     session.note(f"trusted: {review.workspace}")
@@ -105,7 +104,7 @@ def _revoke(session: Session) -> int:
             f"it is trusted as a worktree of {main}", hint=f"metier trust --revoke --root {main}"
         )
     if was_known:
-        prepare_hooks(session)
+        prepare_hooks(session, is_silent=True)
     if session.as_json:
         session.print_json({"workspace": workspace, "revoked": was_known})
     session.note("trusted no more" if was_known else "it was not trusted")

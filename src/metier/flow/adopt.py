@@ -16,13 +16,14 @@ from typing import Any, NamedTuple, get_args
 
 from metier.core.unread import why_not_json
 from metier.errors import StoreError
-from metier.flow.decision_log import FILE as DECISIONS
-from metier.flow.decision_log import LARGEST_LOG, LATEST, LONGEST_LINE, OLDER_FILE, parse_line
+from metier.flow.hook_log import LARGEST_LOG, LATEST, LONGEST_LINE, parse_line
 from metier.flow.resolving import REPORT_NAME, REPORTS
 from metier.run.checkpoints import CheckpointStore
 from metier.run.store import FILE_NAME as RUNS
 from metier.run.store import RunStore
 from metier.run.writes import key_of
+from metier.storage.hook_files import DECISIONS
+from metier.storage.hook_files import OLDER_DECISIONS as OLDER_FILE
 from metier.storage.room import Room
 from metier.storage.workspace import OLD_STATE_FOLDER
 from metier.values.runs import RunState

@@ -1,12 +1,11 @@
-"""Bringing a catalogue up to date for hooks: they read, and never wait."""
+"""What hooks read besides the catalogue, and whether a workspace may speak."""
 
 import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Self
+from typing import NamedTuple
 
-from metier.catalog import Catalog
 from metier.config import Config, read_settings, user_settings, users_config
 from metier.config.capabilities import to_json
 from metier.config.owners import main_worktree
@@ -14,36 +13,25 @@ from metier.config.record import TrustRecord
 from metier.discover.patterns import watched
 from metier.errors import ConfigError
 from metier.flow.boundary import RECORD, Boundary, decide, read_boundary
-from metier.flow.reading import user_roots
-from metier.hook.journal import STATE, Journal
+from metier.index.cards import stored_cards
+from metier.index.documents import excluded_documents
 from metier.index.stems import catch_up
 from metier.index.store import Store
-from metier.storage.places import state_room, user_home, user_room
+from metier.storage.hook_files import STATE, log, stamps_of
+from metier.storage.places import state_room, user_room
 from metier.storage.room import Room
-from metier.storage.verdict import allow, forbid, stamps_of
-from metier.storage.workspace import CATALOG_FILE, SETTINGS_FILE
-from metier.values.files import Root
-from metier.values.outcomes import Issue
+from metier.storage.workspace import SETTINGS_FILE, is_root
 from metier.values.trust import Trust
 
 MOST_FOLDERS = 100
 
 
-class UserCatalog(Catalog):
-    """The user's own documents, whatever the workspace: all that hooks use without its trust."""
+class HookDocuments(NamedTuple):
+    """How many documents hooks can inject."""
 
-    @classmethod
-    def of_user(cls, config: Config | None = None, *, home: str = "") -> Self:
-        """The catalogue of the user's own documents. Raises `ConfigError` and `StoreError`."""
-        home, room = home or user_home(os.environ), user_room()
-        boundary = Boundary(home, Trust(), config or users_config())
-        return cls(boundary, Store.open(room.file(CATALOG_FILE)), home, room)
-
-    def _roots(self) -> tuple[list[Root], list[Issue]]:
-        return user_roots(self.config, self._home, self.room)
-
-    def folders(self) -> list[str]:
-        return [root.path for root in self._roots()[0]]
+    skills: int
+    cards: int
+    excluded: int
 
 
 def hook_boundary(
@@ -61,63 +49,59 @@ def hook_boundary(
         return Boundary(workspace, Trust(), users_config()), f"{error.message}{where}"
 
 
-def prepared_catalog(boundary: Boundary, *, home: str = "") -> Catalog:
-    """The catalogue that hooks use in a workspace, open and ready for them.
-
-    It is the workspace's own if the user lets it speak, else that of the user's documents.
-    """
-    room = state_room(boundary.workspace)
-    stamps = _stamps(boundary) if boundary.trust.is_trusted and boundary.trust.speak else None
-    if stamps is None:
-        forbid(room)
-        return _prepared(UserCatalog.of_user(home=home))
-    if user_room().info(CATALOG_FILE) is None:
-        _prepared(UserCatalog.of_user(home=home)).close()  # for when the workspace falls silent
-    catalog = _prepared(Catalog.within(boundary, home=home))
-    allow(room, stamps, is_safe=bool(boundary.config.safe_directories))
-    return catalog
-
-
-def _stamps(boundary: Boundary) -> list[str] | None:
-    """The stamps under which the workspace may speak; None when it has changed meanwhile.
+def stamps_to_speak(boundary: Boundary) -> list[str] | None:
+    """The stamps under which the workspace may speak; None when it may not.
 
     They are taken before the digest is compared once more, so that no change goes unnoticed.
     """
+    if not (boundary.trust.is_trusted and boundary.trust.speak):
+        return None
     try:
         stamps = stamps_of(depended_on(boundary))
     except ValueError as error:
-        journal = Journal()
-        journal.enter(boundary.workspace)
-        journal.tell("refresh", error)
+        log_failure(boundary.workspace, error)
         return None
     now = decide(read_settings(boundary.workspace, for_host=True), RECORD, os.environ)
     return stamps if now.speak and now.digest == boundary.trust.digest else None
 
 
-def _prepared(catalog: Catalog) -> Catalog:
-    """The catalogue, ready for hooks; closed again when that fails."""
-    try:
-        prepare(catalog)
-    except BaseException:
-        catalog.close()
-        raise
-    return catalog
+def log_failure(workspace: str, error: Exception) -> None:
+    """Add a failed refresh to the log of hooks."""
+    room = state_room(workspace)
+    rooms = (room, user_room()) if is_root(workspace) or room.exists() else (user_room(),)
+    log(rooms, "refresh", f"{type(error).__name__}: {error}")
 
 
-def prepare(catalog: Catalog) -> int:
-    """Refresh, and see to all that a hook reads; how many skills were read in words."""
-    catalog.refresh()
-    read = catch_up(catalog.store)
-    keep_settings(catalog)
-    files = [row[0] for row in catalog.store.rows("SELECT file FROM document")]
-    if catalog.room is not None:
-        with catalog.store.checked():
-            _write_watched(catalog.room, _always(catalog), files)
+def prepare(
+    store: Store, room: Room | None, workspace: str, config: Config, folders: Sequence[str]
+) -> int:
+    """Write what hooks read, after a refresh; how many skills were read in words."""
+    read = catch_up(store)
+    store.remember("capabilities", json.dumps(to_json(config.capabilities)))
+    rows = store.rows("SELECT file, kind FROM document")
+    cards = [file for file, kind in rows if kind == "card"]
+    named = watched([*config.abilities, *config.cards, *config.agents], workspace)
+    inside = [os.path.join(workspace, one) for one in (SETTINGS_FILE, "pyproject.toml", *named)]
+    if room is not None:
+        always = [*inside, user_settings(), *folders, *cards[:MOST_FOLDERS]]
+        with store.checked():
+            _write_watched(room, always, [file for file, _ in rows])
     return read
 
 
+def hook_documents(store: Store) -> HookDocuments:
+    """What hooks can inject of a catalogue."""
+    skills, unsafe = store.rows(
+        "SELECT coalesce(sum(safe), 0), coalesce(sum(NOT safe), 0)"
+        " FROM document JOIN skill_size USING (key) WHERE state = 'active'"
+    )[0]
+    cards = sum(card.enabled for card in stored_cards(store))
+    kinds = [row.kind for row in excluded_documents(store) if row.reason != "disabled"]
+    return HookDocuments(skills, cards, unsafe + kinds.count("skill") + kinds.count("card"))
+
+
 def depended_on(boundary: Boundary) -> list[str]:
-    """Every file that the user's trust in a workspace depends on, whether it is there or not."""
+    """Every file that the user's trust in a workspace depends on, whether it exists or not."""
     workspace = boundary.workspace
     names = [SETTINGS_FILE, "pyproject.toml", *([".git"] if main_worktree(workspace) else [])]
     folders = watched(boundary.config.agents, workspace)
@@ -129,27 +113,10 @@ def depended_on(boundary: Boundary) -> list[str]:
     ]
 
 
-def _always(catalog: Catalog) -> list[str]:
-    """What is watched whether it is there or not: settings, and where documents may come."""
-    workspace = catalog.workspace
-    settings = [os.path.join(workspace, name) for name in (SETTINGS_FILE, "pyproject.toml")]
-    cards = [row[0] for row in catalog.store.rows("SELECT file FROM document WHERE kind = 'card'")]
-    config = catalog.config
-    named = watched([*config.abilities, *config.cards, *config.agents], workspace)
-    above = [os.path.join(workspace, one) for one in named]
-    return [*settings, user_settings(), *catalog.folders(), *above, *cards[:MOST_FOLDERS]]
-
-
-def keep_settings(catalog: Catalog) -> None:
-    """Put the settings where hooks read them."""
-    catalog.store.remember("capabilities", json.dumps(to_json(catalog.config.capabilities)))
-
-
 def _write_watched(room: Room, always: Sequence[str], documents: Iterable[str]) -> None:
-    """Note the times of what is `always` watched and of the folders that most documents lie below.
+    """Record the times of what is `always` watched and of the folders with the most documents.
 
-    One line each: `time path`. `documents` are the files in the catalogue; a skill that comes or
-    goes changes the folder above its own.
+    One line each: `time path`. A skill that is added or removed changes the folder above its own.
     """
     above = Counter(os.path.dirname(os.path.dirname(file)) for file in documents)
     above.update(os.path.dirname(file) for file in documents if not file.endswith("SKILL.md"))

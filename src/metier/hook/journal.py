@@ -1,6 +1,6 @@
-"""What a hook writes: its decisions, its failures, the kill switch; and the refresh it asks for.
+"""What a hook writes: its decisions, its failures, the kill switch; and the refresh it starts.
 
-Light: runs for every prompt. Everything lies in the state room of the workspace; outside of any
+Light: runs for every prompt. All files are in the state room of the workspace; outside of any
 workspace, in the user's own.
 """
 
@@ -15,25 +15,31 @@ try:
 except ImportError:
     from hashlib import blake2b
 
+from metier.storage.hook_files import (
+    DECISIONS,
+    FLAG,
+    LARGEST_LOG,
+    OLDER_DECISIONS,
+    RESUMED,
+    SPEAK,
+    STATE,
+    log,
+    may_speak,
+)
 from metier.storage.lightjson import dump, scan
 from metier.storage.places import state_room, user_home, user_room
 from metier.storage.secret import workspace_secret
-from metier.storage.verdict import FILE as SPEAK
-from metier.storage.verdict import may_speak
 from metier.storage.workspace import is_root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-DECISIONS, OLDER_DECISIONS = "decisions.jsonl", "decisions.1.jsonl"
-LOG, STATE, LOCK = "hook.log", "hook.state", "hook.lock"
-FLAG, RESUMED = "monitor.flag", "monitor.resumed"
-"""The kill switch is on; the time at which it was last turned off."""
+LOCK = "hook.lock"
+"""Held while a refresh is running."""
 LARGEST_JOURNAL = 8_000_000
-_LARGEST_LOG = 1_000_000
-_NO_CODE_OF_THE_FOLDER = ("-P",)
-"""Python must not import from the folder that it is started in: that may be a stranger's."""
+_REFRESH = ("-P", "-m", "metier", "refresh", "--quiet", "--background", "--root")
+"""-P: Python must not import from the current folder, which may be a stranger's."""
 _AFTER_A_FAILURE = 60
 """Seconds after which a catalogue counts as stale when it could not be used."""
 _WINDOW, _LEAST = 50, 20
@@ -53,7 +59,7 @@ class Journal:
         """The room with the catalogue to use: the workspace's if it may speak, else the user's."""
         self.may_speak = False
         self._has_lapsed = False
-        """Whether the workspace spoke until something changed: then it must be looked at again."""
+        """Whether the workspace could speak until something changed: then a refresh is due."""
 
     def enter(self, workspace: str) -> None:
         if workspace == self._workspace:
@@ -75,7 +81,7 @@ class Journal:
     # Decisions
 
     def keep(self, row: dict[str, Any]) -> None:
-        """Append a decision; a full journal is put aside, and the one before it goes."""
+        """Append a decision; a full journal is renamed, and the one before it removed."""
         row["id"] = f"{os.urandom(2).hex()}-{int(row['at'] * 1e3):x}"
         self._room.append(DECISIONS, _line(dump(row)), LARGEST_JOURNAL, OLDER_DECISIONS)
 
@@ -92,12 +98,12 @@ class Journal:
         if len(rows) < _LEAST or share <= most:
             return False
         why = f"{share:.0%} of the last {len(rows)} requests injected, the limit is {most:.0%}"
-        self._room.append(FLAG, _line(why), _LARGEST_LOG)
-        self.note("kill switch", f"on: {why}; to undo: metier stats resume")
+        self._room.append(FLAG, _line(why), LARGEST_LOG)
+        self.note("kill switch", f"on: {why}; to undo: metier hook stats resume")
         return True
 
     def _latest(self, since: float) -> list[dict[str, Any]]:
-        """The last decisions after a moment that could inject, at most as many as count."""
+        """The last decisions since a moment that could inject, at most as many as count."""
         try:
             tail, is_whole = self._room.tail(DECISIONS, _WINDOW_BYTES)
         except OSError:
@@ -114,7 +120,7 @@ class Journal:
         return found
 
     def session_hash(self, session: str) -> str:
-        """A conversation by a name that says nothing; the same for the same conversation."""
+        """A pseudonym for a conversation."""
         return blake2b(session.encode(errors="replace"), digest_size=6).hexdigest()
 
     # Failures
@@ -134,29 +140,22 @@ class Journal:
 
     def note(self, who: str, what: str) -> None:
         """Log one line, if that can be done at all."""
-        line = f"{time.strftime('%Y-%m-%dT%H:%M:%S%z')} {who}: {' '.join(what.split())[:500]}"
-        for room in (self._room, user_room()):
-            try:
-                room.append(LOG, _line(line), _LARGEST_LOG)
-                break
-            except (OSError, ValueError):
-                continue
-
-    # The secret behind the marks around what is handed over
+        log((self._room, user_room()), who, what)
 
     def secret(self) -> bytes:
+        """The secret behind the marks around injected text."""
         return workspace_secret(self._room)
 
     # A catalogue that may be stale
 
     def refresh_if_stale(self, after: int) -> None:
-        """Have a detached process refresh the catalogue, one at a time, if that is due."""
+        """Start a refresh in the background if one is due; one at a time."""
         if not self._is_stale(after):
             return
         try:
             lock = self.catalogue.lock(LOCK, wait=False)
         except BlockingIOError:
-            return  # another process does it
+            return  # a refresh is running
         try:
             os.set_inheritable(lock, True)  # the lock lives as long as that process
             self._spawn()
@@ -169,16 +168,7 @@ class Journal:
         nothing = os.open(os.devnull, os.O_RDWR)
         os.posix_spawn(
             sys.executable,
-            [
-                sys.executable,
-                *_NO_CODE_OF_THE_FOLDER,
-                "-m",
-                "metier",
-                "hook",
-                "refresh",
-                "--root",
-                root,
-            ],
+            [sys.executable, *_REFRESH, root],
             {**os.environ, "METIER_OFFLINE": "1"},  # a prompt opens no connection
             file_actions=[(os.POSIX_SPAWN_DUP2, nothing, number) for number in (0, 1, 2)],
             setsid=True,
@@ -186,21 +176,21 @@ class Journal:
         os.close(nothing)
 
     def _is_stale(self, after: int) -> bool:
-        """Whether a folder or settings file has changed since, or the last look is too long ago."""
+        """Whether a folder or settings file has changed, or the last refresh is too long ago."""
         if self._has_lapsed:
             return True
         try:
             watched = self.catalogue.read(STATE).decode(errors="surrogateescape").split("\n")
         except OSError:
             return True
-        looked = self.catalogue.info(STATE)
-        if looked is None or not 0 <= time.time() - looked.st_mtime < after:
+        refreshed = self.catalogue.info(STATE)
+        if refreshed is None or not 0 <= time.time() - refreshed.st_mtime < after:
             return True
         return any(_has_changed(line) for line in watched if line)
 
 
 def failed_row(host: str, error: str, milliseconds: float) -> dict[str, Any]:
-    """A request that came to nothing because something went wrong."""
+    """The decision of a request that failed."""
     return {
         "id": "",
         "at": round(time.time(), 3),

@@ -1,4 +1,4 @@
-"""Changes of a host's files: what they would be, and doing them."""
+"""Changes to a host's files: planned, shown as a diff, and made."""
 
 import difflib
 import os
@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from metier.errors import MetierError, UsageError
-from metier.hosts.hooks import Host, Scope
+from metier.hosts.settings import Host, Scope
 from metier.storage.files import write_atomically
 from metier.storage.room import LARGEST, read_regular
 
+Kind = Literal["hook", "mcp"]
 BACKUP = ".metier-backup"
-"""Ends the name of the file that keeps what was there before the first install."""
+"""The suffix of the copy of a file as it was before the first install."""
 _MADE = ".metier-made"
-"""Ends the name of a mark: its folder was made by metier, which put there what the mark names."""
+"""The suffix of a mark: metier made the folder, and the file that the mark names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,13 +27,13 @@ class Change:
     before: str | None
     """Its text now; None when there is no such file."""
     after: str | None
-    """Its text then; None when it is removed."""
+    """Its new text; None when it is removed."""
     backup: Literal["keep", "make", "drop"] = "keep"
     """What happens to the backup beside it."""
     copy: str | None = None
     """What a backup holds; None for the text as it is now."""
     has_more: bool = False
-    """Whether another entry of metier stands in it then."""
+    """Whether it then has another entry of metier."""
 
     @property
     def target(self) -> str:
@@ -68,12 +69,12 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What is written for one host; nothing of it has been done yet."""
+    """What is to be written for one host."""
 
     host: Host
     scope: Scope
     installs: bool
-    """False when the hook is taken out."""
+    """False when metier is removed."""
     changes: tuple[Change, ...]
 
     @property
@@ -91,10 +92,10 @@ class Plan:
 
 
 def apply(plan: Plan) -> None:
-    """Write what `plan` says, each file in one step, through links to what they lead to.
+    """Write each file of `plan` atomically, following links.
 
-    MetierError when a file cannot be written or is no longer as it was planned for; files before
-    it are written then.
+    MetierError when a file cannot be written or has changed since it was planned; files before it
+    are written then.
     """
     for change in plan.changes:
         if change.action == "keep":
@@ -113,6 +114,11 @@ def apply(plan: Plan) -> None:
                 where=change.path,
                 hint="--dry-run shows what would be written",
             ) from error
+
+
+def backup_of(path: str, is_known: bool) -> Literal["keep", "make"]:
+    """A file is copied once, unless install can write all of it again."""
+    return "keep" if is_known or os.path.lexists(path + BACKUP) else "make"
 
 
 def read(path: str) -> str | None:
@@ -153,7 +159,7 @@ def _write(change: Change) -> None:
 
 
 def _make_folders(folder: str) -> int:
-    """Make what is missing of a folder's path; how many were."""
+    """Make a folder and its missing parents; how many were missing."""
     missing, above = 0, folder
     while not os.path.lexists(above):
         missing, above = missing + 1, os.path.dirname(above)
@@ -162,9 +168,9 @@ def _make_folders(folder: str) -> int:
 
 
 def _mark(path: str, made: int) -> None:
-    """Mark a new file if its folder was made by metier, and that folder in the same way.
+    """Mark a new file if metier made its folder, and that folder likewise.
 
-    The nearest `made` folders were made just now; others have marks in them.
+    The nearest `made` folders are new; others have marks in them.
     """
     folder = os.path.dirname(path)
     if made > 0 or _marked(folder):
@@ -173,10 +179,7 @@ def _mark(path: str, made: int) -> None:
 
 
 def _unmark(path: str) -> None:
-    """Take away the mark of what is metier's no more, and the folder if that was the last one.
-
-    A folder that is in use stays, without a mark.
-    """
+    """Remove the mark of a file, and the folder after its last mark unless it is in use."""
     folder = os.path.dirname(path)
     marked = _marked(folder)
     for one in marked:
@@ -189,7 +192,7 @@ def _unmark(path: str) -> None:
 
 
 def _marked(folder: str) -> list[str]:
-    """What metier put into a folder that it made; nothing where it did not make the folder."""
+    """The files that metier put into a folder that it made."""
     try:
         names = os.listdir(folder)
     except OSError:

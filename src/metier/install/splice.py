@@ -1,4 +1,4 @@
-"""Small edits of JSON text: whatever is not edited keeps its very characters."""
+"""Edits of JSON text: all else keeps its characters."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from metier.core.paths import is_utf8
 from metier.core.unread import why_not_json
 
 Steps = Sequence[str | int]
-"""Keys and positions that lead from the outermost value to one inside it."""
+"""A path of keys and positions."""
 _SPACE = re.compile(r"[ \t\r\n\ufeff]*")
 _FIRST_INDENT = re.compile(r"\n([ \t]+)\S")
 _DEFAULT_INDENT = "  "
@@ -27,7 +27,7 @@ class _Item(NamedTuple):
 
 
 def parse(text: str) -> Any:
-    """The value of strict JSON. ValueError on comments, `NaN`, or a key that stands twice.
+    """The value of strict JSON. ValueError on comments, `NaN`, or a duplicate key.
 
     Blank text counts as an empty object, and a byte order mark is passed over.
     """
@@ -44,15 +44,12 @@ def parse(text: str) -> Any:
 
 
 def same(left: str, right: str) -> bool:
-    """Whether two texts hold the same JSON: the order of keys is free, numbers are as written."""
+    """Whether two texts are the same JSON, in any order of keys, with numbers as written."""
     return bool(_exact(left) == _exact(right))
 
 
 def add(text: str, path: Steps, value: Any, *, key: str | None = None) -> str:
-    """Put `value` at the end of the object (with `key`) or the array at `path`.
-
-    It is laid out as its neighbours are: on lines of its own, or on theirs.
-    """
+    """Append `value` to the object (with `key`) or array at `path`, laid out as its neighbours."""
     at = _find(text, path)
     items, close = _items(text, at), _end(text, at) - 1
     newline = "\r\n" if "\r\n" in text else "\n"
@@ -72,7 +69,7 @@ def add(text: str, path: Steps, value: Any, *, key: str | None = None) -> str:
 
 
 def replace(text: str, path: Steps, value: Any) -> str:
-    """Put `value` in the place of the one at `path`, on one line when that was."""
+    """Replace the value at `path`; on one line when the old one was."""
     at = _find(text, path)
     end = _end(text, at)
     if "\n" in text[at:end]:
@@ -84,7 +81,7 @@ def replace(text: str, path: Steps, value: Any) -> str:
 
 
 def remove(text: str, path: Steps) -> str:
-    """Take out the member or value at `path`, with the comma that it needed."""
+    """Remove the member or value at `path`, with its comma."""
     at = _find(text, path[:-1])
     items = _items(text, at)
     index = _position(items, path[-1])
@@ -103,7 +100,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         counts = Counter(key for key, _ in pairs)
         twice = next(key for key, count in counts.items() if count > 1)
-        raise ValueError(f"the key '{twice}' stands twice in one object")
+        raise ValueError(f"the key '{twice}' occurs twice in one object")
     return found
 
 

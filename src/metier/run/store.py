@@ -24,10 +24,11 @@ from metier.run.writes import (
     step_write,
 )
 from metier.storage.database import BUSY_SECONDS, Database
+from metier.storage.workspace import RUNS_FILE
 from metier.values.models import Usage
 from metier.values.runs import RESUMABLE, Failure, RunRecord, RunState, StepRecord
 
-FILE_NAME = "runs.db"
+FILE_NAME = RUNS_FILE
 LOG_COMMITS = 64
 INTERRUPTED = Failure("RUN_INTERRUPTED", "its process ended before the run did")
 

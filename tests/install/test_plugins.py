@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from metier.hook.serve import envelope
-from metier.install.shims import plugin_files
+from metier.install.plugins import plugin_files
 
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="no node here")
 

@@ -1,7 +1,7 @@
-"""The log of what hooks decided: `decisions.jsonl` of the state, read; labels are added to it.
+"""The logs of hooks: their decisions, verdicts on these, the kill switch, failed refreshes.
 
-One JSON object a line: a decision, or a person's label of one. When the file has grown large
-hooks rename it to `decisions.1.jsonl` and begin another, so there are two files at most.
+`decisions.jsonl` has one JSON object a line: a decision, or a person's verdict on one. Hooks rename
+a large file to `decisions.1.jsonl` and begin another, so there are at most two.
 """
 
 import json
@@ -10,33 +10,34 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
-from typing import Any, BinaryIO, NamedTuple
+from datetime import datetime
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 from metier.core.nearest import nearest
 from metier.errors import NotFoundError
+from metier.storage.hook_files import DECISIONS, FLAG, LOG, OLDER_DECISIONS, RESUMED, STATE
 from metier.storage.room import Room
 
-FILE, OLDER_FILE, FLAG = "decisions.jsonl", "decisions.1.jsonl", "monitor.flag"
-RESUMED = "monitor.resumed"
-"""Its time is that of the last `resume`: what was decided before it no longer counts."""
+_Value = TypeVar("_Value")
 INJECTED = "injected"
-"""The outcome of a card or skill that was handed over; every other one says why it was not."""
+"""The outcome of a card or skill that was injected; every other one says why it was not."""
 HELD_BACK = ("monitor", "soft")
-"""The outcomes of one that was not handed over only because of the mode."""
+"""The outcomes of one that was not injected only because of the mode."""
 SHORTEST_PREFIX = 4
 LONGEST_LINE = 1 << 20
 """Bytes; no hook writes such a line, and a file without line ends is not read into memory."""
 LATEST = 253_370_764_800.0
 """The first second of the year 9999: every moment before it can be printed in any time zone."""
 LARGEST_LOG = 1 << 40
-"""A label is added whatever the size; hooks make room."""
+"""A verdict is added whatever the size; hooks rotate the file."""
+_MOST_BYTES = 1 << 20
 _LARGEST = 10.0**12
 _REASON_LENGTH = 1_000
 _MOST_COMPARED, _MOST_NAMED = 1_000, 3
 
 
 class Considered(NamedTuple):
-    """A card or skill that was looked at for a decision."""
+    """A card or skill that was considered for a decision."""
 
     name: str
     """The id of a card, the name of a skill."""
@@ -45,7 +46,7 @@ class Considered(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """What a hook did about one request, which may be nothing."""
+    """What a hook did for one request."""
 
     id: str
     at: float
@@ -60,7 +61,6 @@ class Decision(NamedTuple):
     skills: tuple[Considered, ...]
     tokens: int
     injected: bool
-    """Whether anything was handed over."""
     milliseconds: float
     error: str
 
@@ -78,11 +78,11 @@ class _Label(NamedTuple):
 
 
 class Decisions:
-    """The decisions of one workspace, oldest first. Each iteration reads the log anew."""
+    """The decisions of one workspace, oldest first. Each iteration reads the log again."""
 
     def __init__(self, room: Room, labels: Mapping[str, bool]) -> None:
         self.labels = labels
-        """Decision id → whether a person found it right; the last label counts."""
+        """Decision id → whether a person found it right; the last verdict counts."""
         self._room = room
         self._skipped: int | None = None
 
@@ -97,17 +97,16 @@ class Decisions:
 
     @property
     def skipped(self) -> int:
-        """How many lines are neither a decision nor a label, when the log was last read."""
+        """How many lines of the log made no sense when it was last read."""
         if self._skipped is None:
             deque(self, maxlen=0)
         return self._skipped or 0
 
 
 def read_decisions(room: Room) -> Decisions:
-    """The log of a workspace's state; an empty one where nothing was logged.
+    """The log of a workspace. A line that makes no sense is counted and skipped.
 
-    A line that is broken, half-written or something else is counted and passed over. Raises
-    `OSError` when a file is there and cannot be read.
+    Raises `OSError` when a file exists and cannot be read.
     """
     entries = _entries(room, holding=b'"label"')
     labels = {one.decision: one.right for one in entries if isinstance(one, _Label)}
@@ -117,19 +116,19 @@ def read_decisions(room: Room) -> Decisions:
 def label(
     room: Room, decision_id: str, right: bool, *, now: Callable[[], float] = time.time
 ) -> str:
-    """Keep a person's word on a decision; the full id of that decision.
+    """Record a person's verdict on a decision; the full id of that decision.
 
-    `decision_id` may be the beginning of one id alone, four characters or more. Raises
-    `NotFoundError`, and `OSError` when the log cannot be written.
+    `decision_id` may be a unique prefix of four characters or more. Raises `NotFoundError`, and
+    `OSError` when the log cannot be written.
     """
     found = _find(room, decision_id)
     entry = {"label": found, "right": right, "at": round(now(), 3)}
-    room.append(FILE, f"{json.dumps(entry)}\n".encode(), LARGEST_LOG, mend=True)
+    room.append(DECISIONS, f"{json.dumps(entry)}\n".encode(), LARGEST_LOG, mend=True)
     return found
 
 
 def kill_switch(room: Room) -> str:
-    """Why hooks hand nothing over, whatever their settings; empty while the switch is off."""
+    """Why hooks inject nothing, whatever their settings; empty while the switch is off."""
     if not room.has(FLAG):
         return ""
     try:
@@ -146,6 +145,34 @@ def killed_since(room: Room) -> float | None:
     return info.st_mtime if info is not None else None
 
 
+class Failure(NamedTuple):
+    """A refresh that failed."""
+
+    at: float
+    """Seconds since 1970."""
+    what: str
+
+
+def failed_refresh(room: Room, catalogue: Room | None = None) -> Failure | None:
+    """The last refresh for hooks that failed; None when one has succeeded since.
+
+    `catalogue` is the room with the catalogue that hooks use, if that is another one.
+    """
+    try:
+        lines = room.tail(LOG, _MOST_BYTES)[0].decode(errors="replace").splitlines()
+    except OSError:
+        return None
+    info = (catalogue or room).info(STATE)
+    refreshed = int(info.st_mtime) if info is not None else 0  # the log has whole seconds
+    for line in reversed(lines):
+        when, _, what = line.partition(" ")
+        with suppress(ValueError, OverflowError, OSError):
+            if what.startswith("refresh: "):
+                at = datetime.fromisoformat(when).timestamp()
+                return Failure(at, what.removeprefix("refresh: ")) if at >= refreshed else None
+    return None
+
+
 def resume(room: Room) -> None:
     """Let hooks follow their settings again. Raises `OSError` when the flag cannot be removed."""
     room.write(RESUMED, b"")
@@ -157,7 +184,7 @@ def resume(room: Room) -> None:
 
 
 def _entries(room: Room, holding: bytes = b"") -> Iterator[Decision | _Label | None]:
-    """What each line that holds a text says, oldest first; None for one that makes no sense."""
+    """Each line that contains a text, parsed, oldest first; None for one that makes no sense."""
     for line in _lines(room):
         if holding not in line or line.isspace():
             continue
@@ -169,10 +196,10 @@ def _entries(room: Room, holding: bytes = b"") -> Iterator[Decision | _Label | N
 
 
 def _lines(room: Room) -> Iterator[bytes]:
-    """The lines of both files. A rotation meanwhile shows none of them twice."""
+    """The lines of both files, none of them twice if they rotate meanwhile."""
     with ExitStack() as stack:
-        newer = _open(room, FILE, stack)  # first: renamed it is still at hand
-        older = _open(room, OLDER_FILE, stack)
+        newer = _open(room, DECISIONS, stack)  # first: it may be renamed
+        older = _open(room, OLDER_DECISIONS, stack)
         if newer and older and os.path.sameopenfile(newer.fileno(), older.fileno()):
             older = None
         for file in (older, newer):
@@ -188,7 +215,7 @@ def _open(room: Room, name: str, stack: ExitStack) -> BinaryIO | None:
 
 
 def _bounded_lines(file: BinaryIO) -> Iterator[bytes]:
-    """The lines of a file; a NUL, which says nothing, for one that is too long."""
+    """The lines of a file; a NUL for one that is too long."""
     while line := file.readline(LONGEST_LINE):
         if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
             while len(line) == LONGEST_LINE and not line.endswith(b"\n"):
@@ -198,7 +225,7 @@ def _bounded_lines(file: BinaryIO) -> Iterator[bytes]:
 
 
 def parse_line(line: bytes) -> str:
-    """What tells a decision or a label from all others; empty for a line that is neither."""
+    """The identity of a decision or verdict; empty for a line that is neither."""
     try:
         entry = _parse(line)
     except (ValueError, TypeError, LookupError, RecursionError):
@@ -207,7 +234,7 @@ def parse_line(line: bytes) -> str:
 
 
 def _parse(line: bytes) -> Decision | _Label:
-    """What a line says. Raises one of several errors when that is no decision and no label."""
+    """A parsed line. Raises one of several errors when it is neither a decision nor a verdict."""
     data = json.loads(line.decode())
     if "label" in data:
         return _Label(_name(data["label"]), _truth(data["right"]))
@@ -238,41 +265,38 @@ def _considered(rows: Any, *, score: int, outcome: int) -> tuple[Considered, ...
     )
 
 
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
+def _text(value: str) -> str:
+    return _checked(value, isinstance(value, str))
+
+
+def _name(value: str) -> str:
+    return _checked(value, isinstance(value, str) and bool(value))
+
+
+def _truth(value: bool) -> bool:
+    return _checked(value, isinstance(value, bool))
+
+
+def _number(value: float, least: float, most: float) -> float:
+    is_one = type(value) in (int, float) and least <= value <= most  # NaN is not
+    return float(_checked(value, is_one))
+
+
+def _count(value: int) -> int:
+    return _checked(value, type(value) is int and 0 <= value <= _LARGEST)
+
+
+def _checked(value: _Value, is_right: bool) -> _Value:
+    if not is_right:
         raise TypeError
     return value
 
 
-def _name(value: Any) -> str:
-    if not isinstance(value, str) or not value:
-        raise TypeError
-    return value
-
-
-def _truth(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError
-    return value
-
-
-def _number(value: Any, least: float, most: float) -> float:
-    if type(value) not in (int, float) or not least <= value <= most:  # nor is NaN between them
-        raise TypeError
-    return float(value)
-
-
-def _count(value: Any) -> int:
-    if type(value) is not int or not 0 <= value <= _LARGEST:
-        raise TypeError
-    return value
-
-
-# Labels
+# Verdicts
 
 
 def _find(room: Room, wanted: str) -> str:
-    """The id that is `wanted`, or else the only one that begins so. Raises `NotFoundError`."""
+    """The id that is `wanted`, or the only one with that prefix. Raises `NotFoundError`."""
     recent: deque[str] = deque(maxlen=_MOST_COMPARED)
     beginning: dict[str, None] = {}
     for entry in _entries(room):
@@ -292,7 +316,7 @@ def _find(room: Room, wanted: str) -> str:
     near = nearest(wanted, recent)
     raise NotFoundError(
         f"no decision is called '{wanted}'",
-        where=room.file(FILE),
+        where=room.file(DECISIONS),
         hint=f"did you mean '{near}'?" if near else _latest(list(recent)),
     )
 

@@ -1,4 +1,4 @@
-"""`metier stats`: what it prints, on which stream, and how it exits."""
+"""`metier hook stats`: what it prints, on which stream, and how it exits."""
 
 import json
 import os
@@ -17,7 +17,9 @@ from flow.test_decisions import START, decision, injecting, verdict
 from metier.cli import run
 from metier.storage.places import user_room
 
-SCHEMA = json.loads((Path(metier.__file__).parent / "schemas" / "stats.v1.schema.json").read_text())
+SCHEMA = json.loads(
+    (Path(metier.__file__).parent / "schemas" / "hook-stats.v1.schema.json").read_text()
+)
 CARD = """---
 id: {id}
 name: Data desk
@@ -64,7 +66,7 @@ def stats(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> Stats:
     """Run the command on the workspace."""
 
     def call(*arguments: str) -> Result:
-        code = run(["stats", *arguments, "--root", str(workspace.root)])
+        code = run(["hook", "stats", *arguments, "--root", str(workspace.root)])
         return Result(code, *capsys.readouterr())
 
     return call
@@ -83,7 +85,7 @@ def build_catalogue(workspace: Workspace, capsys: pytest.CaptureFixture[str]) ->
     workspace.skill("pdf")
     workspace.skill("brave")
     workspace.trust(speak=True)
-    assert run(["hook", "refresh", "--root", str(workspace.root)]) == 0
+    assert run(["refresh", "--root", str(workspace.root)]) == 0
     capsys.readouterr()
 
 
@@ -114,11 +116,11 @@ def test_an_empty_log_as_json_follows_the_schema(workspace: Workspace, stats: St
 def test_a_filter_that_nothing_passes_is_told_apart(workspace: Workspace, stats: Stats) -> None:
     write_log(workspace.root, decision(1), decision(2, host="codex"))
     for action in ((), ("decisions",)):
-        assert stats(*action, "--since", "2026-11-01") == (0, "", "no decision is like that\n")
+        assert stats(*action, "--since", "2026-11-01") == (0, "", "no decision matches\n")
         near = stats(*action, "--host", "claudecode").err
-        assert near == "no decision is like that\nhint: did you mean 'claude-code'?\n"
+        assert near == "no decision matches\nhint: did you mean 'claude-code'?\n"
         far = stats(*action, "--host", "vim").err
-        assert far == "no decision is like that\nhint: known hosts: claude-code, codex\n"
+        assert far == "no decision matches\nhint: known hosts: claude-code, codex\n"
 
 
 # Figures
@@ -284,7 +286,7 @@ def test_a_damaged_catalogue_does_not_keep_the_figures_back(
     workspace: Workspace, stats: Stats, capsys: pytest.CaptureFixture[str]
 ) -> None:
     workspace.trust(speak=True)
-    assert run(["hook", "refresh", "--root", str(workspace.root)]) == 0
+    assert run(["refresh", "--root", str(workspace.root)]) == 0
     capsys.readouterr()
     write_log(workspace.root, injecting(1))
     write_log(
@@ -533,7 +535,7 @@ def test_a_kill_switch_is_told_with_the_figures(
     write_log(workspace.root, *lines)
     flag = write_log(workspace.root, b"why", name="monitor.flag")
     os.utime(flag, (START, START))
-    told = "warning: kill switch on since 2025-11-15 15:10; to undo: metier stats resume\n"
+    told = "warning: kill switch on since 2025-11-15 15:10; to undo: metier hook stats resume\n"
     assert stats().err.endswith(f"{told}    why: why\n")
     assert stats("--json").data["kill_switch"] == "why"
     jsonschema.validate(stats("--json").data, SCHEMA)
@@ -636,5 +638,5 @@ def test_what_does_not_go_together_is_refused(
     error, hint = shown.err.splitlines()
     assert (shown.code, shown.out) == (2, "")
     assert (error.startswith("error: "), error.endswith(" (USAGE)")) == (True, True)
-    assert hint.startswith("hint: metier stats")
+    assert hint.startswith("hint: metier hook stats")
     assert files(workspace) == before

@@ -1,12 +1,17 @@
-"""Figures of what hooks decided: how often, how large, how fast, how right."""
+"""Figures of hook decisions: how often, how large, how fast, how right."""
 
 from array import array
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypeVar
 
-from metier.flow.decision_log import HELD_BACK, INJECTED, Considered, Decision, Decisions
+from metier.flow.hook_log import HELD_BACK, INJECTED, Considered, Decision, Decisions
+from metier.index.documents import names_of
+from metier.index.store import Store
+from metier.storage.room import Room
+from metier.storage.workspace import CATALOG_FILE
 
 MOST_USED = 10
 _Value = TypeVar("_Value", int, float)
@@ -19,7 +24,7 @@ class Group(NamedTuple):
     injecting: int
     injection_rate: float | None
     tokens_mean: float | None
-    """Over all requests; one that handed nothing over cost none, whatever was weighed for it."""
+    """Over all requests; one that injects nothing costs none."""
     tokens_p50: int | None
     """Over the requests that inject."""
     tokens_p95: int | None
@@ -34,7 +39,7 @@ class Group(NamedTuple):
 
 
 class Used(NamedTuple):
-    """A card or skill that was handed over, or held back."""
+    """A card or skill that was injected, or held back."""
 
     name: str
     uses: int
@@ -43,21 +48,21 @@ class Used(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """Which cards, or which skills, were handed over."""
+    """Which cards, or which skills, were injected."""
 
     most_used: tuple[Used, ...]
     """Ten at most, by falling number of uses, then by name."""
     existing: int | None
-    """How many there are; None when nobody said."""
+    """How many there are; None when not known."""
     unused: tuple[str, ...] | None
-    """Those that exist and were never handed over, by name; None when nobody said what exists."""
+    """Those that exist and were never injected, by name; None when not known."""
 
     def to_json(self) -> dict[str, Any]:
         return {**self._asdict(), "most_used": [one._asdict() for one in self.most_used]}
 
 
 class HeldBack(NamedTuple):
-    """What would have been handed over, had the mode not been `monitor`, or `soft` elsewhere."""
+    """What would have been injected, but for the mode `monitor`, or `soft` elsewhere."""
 
     requests: int
     share: float | None
@@ -70,13 +75,13 @@ class HeldBack(NamedTuple):
 
 
 class Statistics(NamedTuple):
-    """What the log says about the requests that were asked for."""
+    """The figures of the selected requests."""
 
     since: float | None
     until: float | None
     host: str
     first: float | None
-    """When the first of the requests came, in seconds since 1970."""
+    """When the first request came, in seconds since 1970."""
     last: float | None
     skipped: int
     """Lines of the whole log that make no sense."""
@@ -86,7 +91,7 @@ class Statistics(NamedTuple):
     arms: Mapping[str, Group]
     """Empty unless two scorers are compared; a request outside the comparison is in neither."""
     scorers: Mapping[str, tuple[str, ...]]
-    """Arm → what it was scored by."""
+    """Arm → its scorers."""
     cards: Usage
     skills: Usage
     held_back: HeldBack
@@ -122,11 +127,11 @@ def statistics(
 ) -> Statistics:
     """Figures of the requests from `since` on and before `until`, of one host or of all.
 
-    `cards` and `skills` name what exists: without them nobody can say what was never used.
+    `cards` and `skills` name what exists: without them what was never used is not known.
     """
     counts = _Counts()
     for one in decisions:
-        if is_asked_for(one, since=since, until=until, host=host):
+        if is_selected(one, since=since, until=until, host=host):
             counts.add(one, decisions.labels.get(one.id))
     return Statistics(
         since=since,
@@ -142,11 +147,21 @@ def statistics(
         scorers={arm: tuple(sorted(names)) for arm, names in sorted(counts.scorers.items())},
         cards=counts.cards.usage(cards),
         skills=counts.skills.usage(skills),
-        held_back=counts.held_back.group(len(counts.overall.milliseconds)),
+        held_back=counts.held_back(),
     )
 
 
-def is_asked_for(
+def documents_known(room: Room) -> tuple[list[str] | None, list[str] | None]:
+    """The cards and skills in the catalogue as it is; None without one. Raises `StoreError`."""
+    if room.info(CATALOG_FILE) is None:
+        return None, None
+    with closing(Store.open(room.file(CATALOG_FILE))) as store:
+        if not store.setting("counts"):
+            return None, None
+        return names_of(store, "card"), names_of(store, "skill")
+
+
+def is_selected(
     decision: Decision, *, since: float | None = None, until: float | None = None, host: str = ""
 ) -> bool:
     """Whether a decision was made from `since` on, before `until`, for that host."""
@@ -168,7 +183,7 @@ def percentile(values: Iterable[_Value], percent: int) -> _Value | None:
 
 
 class _Tally:
-    """The figures of a group while they are collected: arrays of numbers, so that many fit."""
+    """The figures of a group while they are collected, in arrays to save memory."""
 
     def __init__(self) -> None:
         self.tokens = array("q")
@@ -230,31 +245,6 @@ class _Uses:
         return Usage(most_used, len(set(existing)), tuple(unused))
 
 
-class _HeldBackTally:
-    """What only the mode kept back, while it is collected."""
-
-    def __init__(self) -> None:
-        self.requests = self.tokens = 0
-        self.cards, self.skills = _Uses(*HELD_BACK), _Uses(*HELD_BACK)
-
-    def add(self, decision: Decision) -> None:
-        considered = (*decision.cards, *decision.skills)
-        if any(one.outcome in HELD_BACK for one in considered):
-            self.requests += 1
-            self.tokens += decision.tokens
-            self.cards.add(decision.cards)
-            self.skills.add(decision.skills)
-
-    def group(self, requests: int) -> HeldBack:
-        return HeldBack(
-            requests=self.requests,
-            share=_ratio(self.requests, requests),
-            tokens_mean=_ratio(self.tokens, self.requests),
-            cards=self.cards.ranked(),
-            skills=self.skills.ranked(),
-        )
-
-
 class _Counts:
     """Everything that is counted in one pass."""
 
@@ -267,7 +257,8 @@ class _Counts:
         self.arms: dict[str, _Tally] = defaultdict(_Tally)
         self.scorers: dict[str, set[str]] = defaultdict(set)
         self.cards, self.skills = _Uses(INJECTED), _Uses(INJECTED)
-        self.held_back = _HeldBackTally()
+        self.held_cards, self.held_skills = _Uses(*HELD_BACK), _Uses(*HELD_BACK)
+        self.held_requests = self.held_tokens = 0
 
     def add(self, one: Decision, right: bool | None) -> None:
         self.first = one.at if self.first is None else min(self.first, one.at)
@@ -278,9 +269,22 @@ class _Counts:
             self.scorers[one.arm].add(one.scorer)
         for tally in tallies:
             tally.add(one, right)
-        self.cards.add(one.cards)
-        self.skills.add(one.skills)
-        self.held_back.add(one)
+        for uses in (self.cards, self.held_cards):
+            uses.add(one.cards)
+        for uses in (self.skills, self.held_skills):
+            uses.add(one.skills)
+        if any(other.outcome in HELD_BACK for other in (*one.cards, *one.skills)):
+            self.held_requests += 1
+            self.held_tokens += one.tokens
+
+    def held_back(self) -> HeldBack:
+        return HeldBack(
+            requests=self.held_requests,
+            share=_ratio(self.held_requests, len(self.overall.milliseconds)),
+            tokens_mean=_ratio(self.held_tokens, self.held_requests),
+            cards=self.held_cards.ranked(),
+            skills=self.held_skills.ranked(),
+        )
 
 
 def _groups(tallies: Mapping[str, _Tally]) -> dict[str, Group]:

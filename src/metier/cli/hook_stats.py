@@ -1,44 +1,45 @@
-"""`metier stats`"""
+"""`metier hook stats`"""
 
 import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
 from datetime import datetime
 from typing import NamedTuple
 
 import click
 
+from metier.cli.groups import with_commands
 from metier.cli.session import Session, counted, metier_command
 from metier.core.nearest import nearest
 from metier.errors import ConfigError, StoreError, UsageError
-from metier.flow.decision_figures import MOST_USED
-from metier.flow.decision_log import INJECTED, LATEST
-from metier.flow.decisions import (
-    Considered,
-    Decision,
-    Decisions,
+from metier.flow.hook_figures import (
+    MOST_USED,
     Group,
     HeldBack,
     Statistics,
     Usage,
     Used,
+    documents_known,
+    is_selected,
+    statistics,
+)
+from metier.flow.hook_log import (
+    INJECTED,
+    LATEST,
+    Considered,
+    Decision,
+    Decisions,
     failed_refresh,
-    is_asked_for,
     kill_switch,
     killed_since,
     label,
     read_decisions,
     resume,
-    statistics,
 )
-from metier.index.documents import names_of
-from metier.index.store import Store
+from metier.storage.hook_files import may_speak
 from metier.storage.places import state_room, user_room
 from metier.storage.room import Room
-from metier.storage.verdict import may_speak
-from metier.storage.workspace import CATALOG_FILE
 
 _SPAN = re.compile(r"([0-9]{1,6})([mhdw])")
 _SECONDS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
@@ -51,68 +52,92 @@ class _Filter(NamedTuple):
     host: str
 
 
+_SINCE = click.option("--since", metavar="WHEN", help="Only later requests: 7d, 12h, or a date.")
+_HOST = click.option("--host", metavar="NAME", default="", help="Only requests of this host.")
+
+
 @metier_command("stats", catalog=False)
-@click.argument(
-    "action",
-    required=False,
-    type=click.Choice(["decisions", "label", "resume"]),
-    metavar="[decisions|label|resume]",
-)
-@click.argument("rest", metavar="[ID right|wrong]", nargs=-1)
-@click.option("--since", metavar="WHEN", help="Only later requests: 7d, 12h, or a date.")
-@click.option("--host", metavar="NAME", default="", help="Only requests of this host.")
-@click.option(
-    "--limit",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help=f"How many decisions to show (default: {_SHOWN}).",
-)
-def command(
-    session: Session,
-    action: str | None,
-    rest: tuple[str, ...],
-    since: str | None,
-    host: str,
-    limit: int | None,
-) -> None:
-    """Show what hooks decided: how often they inject, what, how fast, and how rightly.
+@_SINCE
+@_HOST
+def _stats(session: Session, since: str | None, host: str) -> None:
+    """Show hook decisions and their accuracy.
 
-    `decisions` lists the latest ones; `label ID right` or `label ID wrong` keeps your word on
-    one of them; `resume` lets hooks inject again after the kill switch has stopped them.
+    How often hooks inject, what, how fast, and how often you found that right.
     """
-    _check(action, rest, since=since, host=host, limit=limit)
-    room = user_room() if session.is_outside() else state_room(session.workspace())
-    if action == "label":
-        _label(session, room, *rest)
-        return
-    if action == "resume":
-        _resume(session, room)
-        return
-    wanted = _Filter(None if since is None else _moment(since, time.time()), host)
+    room, wanted = _room(session), _filter(since, host)
     decisions = read_decisions(room)
-    if action == "decisions":
-        _list(session, decisions, wanted, limit or _SHOWN)
+    problem = _problem(session, room)
+    cards, skills = _names(session, room)
+    figures = statistics(decisions, **wanted._asdict(), cards=cards, skills=skills)
+    if session.as_json:
+        session.print_json({**figures.to_json(), "kill_switch": kill_switch(room)})
     else:
-        _figures(session, room, decisions, wanted)
+        if figures.overall.requests:
+            _print(session, figures)
+        else:
+            _note_nothing(session, decisions, wanted)
+        _note_skipped(session, figures.skipped)
+        _note_kill_switch(session, room)
+    if problem:
+        session.note(f"warning: {problem}")
 
 
-def _check(
-    action: str | None,
-    rest: tuple[str, ...],
-    *,
-    since: str | None,
-    host: str,
-    limit: int | None,
-) -> None:
-    """Refuse what does not go together."""
-    if action == "label" and (len(rest) != 2 or rest[1] not in ("right", "wrong")):
-        raise UsageError("a label takes an id and a word", hint="metier stats label ID right|wrong")
-    if action != "label" and rest:
-        raise UsageError(f"'stats {action}' takes nothing more", hint="metier stats --help")
-    if action in ("label", "resume") and (since is not None or host):
-        raise UsageError("--since and --host are for what is shown", hint="metier stats --help")
-    if action != "decisions" and limit is not None:
-        raise UsageError("--limit is for decisions", hint="metier stats decisions --limit N")
+@metier_command("decisions", catalog=False)
+@_SINCE
+@_HOST
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", default=_SHOWN, show_default=True,
+              help="How many decisions to show.")  # fmt: skip
+def _decisions(session: Session, since: str | None, host: str, limit: int) -> None:
+    """List the latest decisions, the last of them at the end."""
+    wanted, decisions = _filter(since, host), read_decisions(_room(session))
+    selected = (one for one in decisions if is_selected(one, **wanted._asdict()))
+    latest = deque(selected, maxlen=limit)
+    if session.as_json:
+        rows = [{**one.to_json(), "right": decisions.labels.get(one.id)} for one in latest]
+        session.print_json(rows)
+        return
+    if not latest:
+        _note_nothing(session, decisions, wanted)
+    columns = ["id", "time", "host", "ms", "left", "injected"]
+    session.print_table(columns, [_cells(one) for one in latest], heading=True)
+    _note_skipped(session, decisions.skipped)
+
+
+@metier_command("label", catalog=False)
+@click.argument("decision_id", metavar="ID")
+@click.argument("verdict", metavar="right|wrong", type=click.Choice(["right", "wrong"]))
+def _label(session: Session, decision_id: str, verdict: str) -> None:
+    """Record your verdict on a decision."""
+    found = label(_room(session), decision_id, verdict == "right")
+    if session.as_json:
+        session.print_json({"id": found, "right": verdict == "right"})
+    else:
+        session.tell(f"{found}: {verdict}")
+
+
+@metier_command("resume", catalog=False)
+def _resume(session: Session) -> None:
+    """Let hooks inject again after the kill switch stopped them."""
+    room = _room(session)
+    reason = kill_switch(room)
+    resume(room)
+    if session.as_json:
+        session.print_json({"resumed": bool(reason), "reason": reason})
+    elif reason:
+        session.tell(f"hooks follow their settings again; they were stopped because: {reason}")
+    else:
+        session.tell("nothing has stopped the hooks")
+
+
+command = with_commands(_stats, _decisions, _label, _resume)
+
+
+def _room(session: Session) -> Room:
+    return user_room() if session.is_outside() else state_room(session.workspace())
+
+
+def _filter(since: str | None, host: str) -> _Filter:
+    return _Filter(None if since is None else _moment(since, time.time()), host)
 
 
 def _moment(text: str, now: float) -> float:
@@ -130,45 +155,11 @@ def _moment(text: str, now: float) -> float:
     return max(moment, 0.0)
 
 
-def _label(session: Session, room: Room, decision_id: str, word: str) -> None:
-    found = label(room, decision_id, word == "right")
-    if session.as_json:
-        session.print_json({"id": found, "right": word == "right"})
-    else:
-        session.tell(f"{found}: {word}")
-
-
-def _resume(session: Session, room: Room) -> None:
-    reason = kill_switch(room)
-    resume(room)
-    if session.as_json:
-        session.print_json({"resumed": bool(reason), "reason": reason})
-    elif reason:
-        session.tell(f"hooks follow their settings again; they were stopped because: {reason}")
-    else:
-        session.tell("nothing has stopped the hooks")
-
-
 # Decisions
 
 
-def _list(session: Session, decisions: Decisions, wanted: _Filter, limit: int) -> None:
-    """The latest decisions, the last of them at the end."""
-    asked_for = (one for one in decisions if is_asked_for(one, **wanted._asdict()))
-    latest = deque(asked_for, maxlen=limit)
-    if session.as_json:
-        rows = [{**one.to_json(), "right": decisions.labels.get(one.id)} for one in latest]
-        session.print_json(rows)
-        return
-    if not latest:
-        _note_nothing(session, decisions, wanted)
-    columns = ["id", "time", "host", "ms", "left", "injected"]
-    session.print_table(columns, [_cells(one) for one in latest], heading=True)
-    _note_skipped(session, decisions.skipped)
-
-
 def _cells(one: Decision) -> list[str]:
-    """One line: what was injected last, since that may be long; the score of the best left out."""
+    """One line, the longest cell last; `left` is the score of the best that was not injected."""
     left = _best_left(one.cards) or _best_left(one.skills)
     return [
         one.id,
@@ -191,51 +182,28 @@ def _outcome(one: Decision, left: Considered | None) -> Iterator[str]:
 
 
 def _best_left(considered: Sequence[Considered]) -> Considered | None:
-    """The best that was not handed over; scores of cards and of skills do not compare."""
+    """The best that was not injected; scores of cards and of skills do not compare."""
     left = [one for one in considered if one.outcome != INJECTED]
     return min(left, key=lambda one: (-one.score, one.name), default=None)
 
 
 def _clock(moment: float | None, form: str = "%Y-%m-%d %H:%M:%S") -> str:
-    """A moment in the time of this place; empty for none."""
+    """A moment in local time; empty for none."""
     return "" if moment is None else datetime.fromtimestamp(moment).strftime(form)
 
 
 # Figures
 
 
-def _figures(session: Session, room: Room, decisions: Decisions, wanted: _Filter) -> None:
-    problem = _problem(session, room)
-    cards, skills = _names(session, room)
-    figures = statistics(decisions, **wanted._asdict(), cards=cards, skills=skills)
-    if session.as_json:
-        session.print_json({**figures.to_json(), "kill_switch": kill_switch(room)})
-        _note_problem(session, problem)
-        return
-    if figures.overall.requests:
-        _print(session, figures)
-    else:
-        _note_nothing(session, decisions, wanted)
-    _note_skipped(session, figures.skipped)
-    _note_kill_switch(session, room)
-    _note_problem(session, problem)
-
-
 def _catalogue_room(session: Session, room: Room) -> Room:
-    """Where the catalogue is that hooks use in this workspace."""
+    """Where the catalogue is that hooks use here."""
     return room if may_speak(room, session.workspace()) else user_room()
 
 
 def _names(session: Session, room: Room) -> tuple[list[str] | None, list[str] | None]:
-    """The cards and skills that the catalogue knows as it is; None where there is none to ask."""
-    used = _catalogue_room(session, room)
-    if used.info(CATALOG_FILE) is None:
-        return None, None
+    """The cards and skills in the catalogue that hooks use; None where not known."""
     try:
-        with closing(Store.open(used.file(CATALOG_FILE))) as store:
-            if not store.setting("counts"):
-                return None, None
-            return names_of(store, "card"), names_of(store, "skill")
+        return documents_known(_catalogue_room(session, room))
     except StoreError as error:
         session.note(f"warning: {error.message}; what was never used is not known")
         return None, None
@@ -264,7 +232,7 @@ def _would_inject(held_back: HeldBack) -> str:
 
 
 def _facts(figures: Statistics) -> list[list[str]]:
-    """What is told once."""
+    """What is shown once."""
     facts = [["from", _clock(figures.first)], ["to", _clock(figures.last)]]
     for title, groups in (("hosts", figures.hosts), ("modes", figures.modes)):
         counts = (f"{name} {one.requests:,}" for name, one in groups.items())
@@ -290,7 +258,7 @@ def _rows(groups: Mapping[str, Group]) -> list[list[str]]:
 
 
 def _part(count: int, share: float | None) -> str:
-    """`12 (30.0%)`: a share never stands without its count."""
+    """`12 (30.0%)`: a share with its count."""
     return f"{count:,}" if share is None else f"{count:,} ({share:.1%})"
 
 
@@ -346,7 +314,7 @@ def _note_nothing(session: Session, decisions: Decisions, wanted: _Filter) -> No
         session.note("no decision is logged yet")
         session.note("hint: metier hook install HOST")
         return
-    session.note("no decision is like that")
+    session.note("no decision matches")
     if wanted.host and wanted.host not in hosts:
         near = nearest(wanted.host, hosts)
         known = f"did you mean '{near}'?" if near else f"known hosts: {', '.join(sorted(hosts))}"
@@ -362,7 +330,7 @@ def _note_kill_switch(session: Session, room: Room) -> None:
     reason = kill_switch(room)
     if reason:
         since = _clock(killed_since(room), "%Y-%m-%d %H:%M")
-        session.note(f"warning: kill switch on since {since}; to undo: metier stats resume")
+        session.note(f"warning: kill switch on since {since}; to undo: metier hook stats resume")
         session.note(f"    why: {reason}")
 
 
@@ -379,8 +347,3 @@ def _problem(session: Session, room: Room) -> str:
         return ""
     when = _clock(failure.at, "%Y-%m-%d %H:%M")
     return f"the last refresh for hooks failed, {when}: {failure.what}"
-
-
-def _note_problem(session: Session, problem: str) -> None:
-    if problem:
-        session.note(f"warning: {problem}")

@@ -1,12 +1,16 @@
 """The plugins for hosts that run JavaScript instead of a command.
 
-Each file stands alone, for a host loads every file of its folder as a plugin. It asks the command
-once for a prompt, waits two seconds at most, and stays silent whatever goes wrong.
+Each file works alone, since a host loads every file of its folder as a plugin. It runs the command
+once for a prompt, waits at most two seconds, and stays silent whatever goes wrong.
 """
 
 import json
+import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+
+from metier.errors import MetierError, UsageError
+from metier.install.changes import BACKUP, Change, backup_of, read
 
 _ASK = """\
 import { execFile } from "node:child_process"
@@ -144,7 +148,7 @@ def _opencode(command: Sequence[str]) -> dict[str, str]:
 
 
 def _openclaw(command: Sequence[str]) -> dict[str, str]:
-    about = f"Hands over what a prompt needs; {mark('openclaw')}."
+    about = f"Injects what a prompt needs; {mark('openclaw')}."
     manifest = {
         "id": "metier",
         "name": "metier",
@@ -171,3 +175,45 @@ _PLUGINS: dict[str, Callable[[Sequence[str]], dict[str, str]]] = {
     "opencode": _opencode,
     "openclaw": _openclaw,
 }
+
+
+def plugin_changes(host: str, folder: str, command: Sequence[str]) -> Iterator[Change]:
+    """What writes the plugin; UsageError when a file of that name is not metier's."""
+    for name, text in plugin_files(host, command).items():
+        path = os.path.join(folder, name)
+        before = read(path)
+        if before is not None and mark(host) not in before:
+            hint = f"move it away, then: metier hook install {host}"
+            raise UsageError("the file is there and is not metier's", where=path, hint=hint)
+        is_known = before is None or is_unedited(host, name, before)
+        yield Change(path=path, before=before, after=text, backup=backup_of(path, is_known))
+
+
+def plugin_removals(host: str, folder: str) -> Iterator[Change]:
+    """What restores the files of before the first install, or else removes what metier made.
+
+    Last made, first removed: the folder is empty when the first file goes.
+    """
+    names = list(reversed(plugin_files(host, [])))
+    paths = {name: os.path.join(folder, name) for name in names}
+    now = {name: read(path) for name, path in paths.items()}
+    kept = {name: text for name in names if (text := _kept(host, paths[name], now[name]))}
+    for name, path in paths.items():
+        before = now[name]
+        if name in kept:
+            yield Change(path=path, before=before, after=kept[name], backup="drop")
+        elif kept or before is None or mark(host) not in before:
+            yield Change(path=path, before=before, after=before)
+        else:
+            copy = backup_of(path, is_unedited(host, name, before))
+            yield Change(path=path, before=before, after=None, backup=copy)
+
+
+def _kept(host: str, path: str, now: str | None) -> str:
+    """A file of metier as it was before it was installed again; empty for none."""
+    try:
+        text = read(path + BACKUP) or ""
+    except MetierError:
+        return ""
+    is_ours = now is not None and mark(host) in now
+    return text if is_ours and mark(host) in text and text != now else ""

@@ -1,0 +1,106 @@
+"""What installs metier in a host, as a hook or an MCP server, and what removes it again."""
+
+import os
+from collections.abc import Mapping, Sequence
+
+from metier.core.nearest import nearest
+from metier.core.paths import is_inside, is_utf8
+from metier.errors import UsageError
+from metier.hosts.settings import HOOKS, SCOPES, SERVERS, Host, Scope
+from metier.install.changes import Kind, Plan
+from metier.install.plugins import plugin_changes, plugin_files, plugin_removals
+from metier.install.settings import HookSettings, ServerSettings
+
+
+def make_plan(
+    kind: Kind,
+    host: str,
+    scope: Scope,
+    workspace: str,
+    home: str,
+    command: Sequence[str] = (),
+    *,
+    environ: Mapping[str, str] | None = None,
+) -> Plan:
+    """What installs metier in `host`, started by `command`; without one, what removes it.
+
+    Removing finds the entry wherever the metier that it runs is. When the rest is what was there
+    before the first install, the very bytes come back; a file that was made for the entry goes.
+
+    Writes nothing. UsageError when the settings cannot be edited safely: the hint then shows what
+    to add by hand; or when a link would have a project's settings written elsewhere.
+    """
+    found = host_named(host, HOOKS if kind == "hook" else SERVERS)
+    asked = f"{kind} {'install' if command else 'uninstall'}"
+    path = path_of(found, scope, workspace, home, environ or {}, command=asked)
+    is_plugin = kind == "hook" and found.entry is None
+    if scope == "project":
+        names = plugin_files(host, []) if is_plugin else [""]
+        _check_links([os.path.join(path, name) if name else path for name in names], workspace)
+    full = [*command, kind, *([host] if kind == "hook" else [])]
+    if not all(map(is_utf8, full)):
+        raise UsageError("the path of metier is not UTF-8", hint="install metier elsewhere")
+    if is_plugin:
+        changes = tuple(
+            plugin_changes(host, path, full) if command else plugin_removals(host, path)
+        )
+    else:
+        settings = (
+            ServerSettings(found) if found.entry is None else HookSettings(found, found.entry)
+        )
+        changes = (settings.installed(path, full) if command else settings.uninstalled(path),)
+    return Plan(host=found, scope=scope, installs=bool(command), changes=changes)
+
+
+def host_named(name: str, hosts: Mapping[str, Host] = HOOKS) -> Host:
+    """The host called `name`; UsageError when there is none."""
+    if name in hosts:
+        return hosts[name]
+    near = nearest(name, hosts)
+    meant = f"; did you mean '{near}'?" if near else ""
+    raise UsageError(f"no host is called '{name}'{meant}", hint=f"hosts: {', '.join(hosts)}")
+
+
+def path_of(
+    host: Host,
+    scope: Scope,
+    workspace: str,
+    home: str,
+    environ: Mapping[str, str],
+    *,
+    command: str = "hook install",
+) -> str:
+    """The file or folder that is written; UsageError when the host has none for `scope`.
+
+    `command` is what the user typed: the hint is to type it with the other scope.
+    """
+    below = {"project": host.project, "user": host.user}
+    if scope not in below:
+        raise UsageError(f"no scope is called '{scope}'", hint=f"scopes: {', '.join(SCOPES)}")
+    path = below[scope]
+    if path is None:
+        other = next(one for one in SCOPES if below[one] is not None)
+        raise UsageError(
+            f"{host.title} has no {scope} settings that metier can write",
+            hint=f"metier {command} {host.name} --{other}",
+        )
+    if scope == "project":
+        return os.path.join(workspace, path)
+    variable, folder = host.moved_by
+    moved = environ.get(variable, "") if variable else ""
+    if os.path.isabs(moved):
+        return os.path.join(moved, os.path.relpath(path, folder))
+    return os.path.join(home, path)
+
+
+def _check_links(paths: Sequence[str], workspace: str) -> None:
+    """UsageError when a link would have a project's settings read or written elsewhere."""
+    root = os.path.realpath(workspace)
+    for path in paths:
+        target = os.path.realpath(path)
+        if not is_inside(target, root):
+            raise UsageError(
+                f"a link leads out of the workspace, to {target}",
+                where=path,
+                hint="--user writes your own settings; or replace the link with a file",
+            )
