@@ -316,7 +316,7 @@ def test_every_document_that_is_left_out_is_told_with_the_reason(
 
 def test_a_code_that_does_not_exist(workspace: Workspace) -> None:
     finished = metier(workspace.root, "explain", "QQ999")
-    lines = "error: no code is called 'QQ999' (NOT_FOUND)", "hint: metier explain lists all codes"
+    lines = "error: unknown code 'QQ999' (NOT_FOUND)", "hint: metier explain lists all codes"
     assert_refused(finished, 1, *lines)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from metier.cli import COMMANDS, run
-from metier.findings.codes import CODES
+from metier.findings import CODES
 
 STORED = Path(__file__).parent / "help"
 WRITE = os.environ.get("METIER_WRITE_DOCS") == "1"

@@ -9,7 +9,7 @@ import pytest
 from conftest import Workspace
 from metier.cli import run
 from metier.config.capabilities import read_capabilities
-from metier.findings.pages import PAGES
+from metier.findings import CODES
 from metier.lint.settings import SettingsFile, lint_capabilities
 from metier.values.capabilities import CapabilitiesConfig
 from metier.values.outcomes import Issue
@@ -83,8 +83,8 @@ def test_the_page_shows_settings_with_and_without_the_finding(code: str) -> None
         files = [SettingsFile("metier.toml", text)]
         return [issue.code for issue in lint_capabilities(config, CARDS, files)]
 
-    assert codes(PAGES[code].bad) == [code]
-    assert codes(PAGES[code].good) == []
+    assert codes(CODES[code].bad) == [code]
+    assert codes(CODES[code].good) == []
 
 
 @pytest.fixture

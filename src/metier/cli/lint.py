@@ -25,7 +25,7 @@ from metier.core.paths import is_inside
 from metier.core.text import printable
 from metier.discover import LARGEST, roots_for, roots_of_paths
 from metier.errors import ConfigError, UsageError
-from metier.findings.codes import CODES
+from metier.findings import CODES
 from metier.flow.scan import workspace_roots
 from metier.lint.choose import Choice, unknown_code
 from metier.lint.formats import FORMATS

@@ -5,7 +5,7 @@ from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import NamedTuple
 
-from metier.findings.codes import CODES
+from metier.findings import CODES
 from metier.values.outcomes import Issue
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from metier.findings.codes import CODES, SEVERITIES, Severity
+from metier.findings import CODES, SEVERITIES, Severity
 
 T = TypeVar("T")
 
