@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from metier.values.fields import AGENT, NESTED_STEPS, SELECTION, STEP, STEP_CONFIG, Field, texts
-from metier.values.profile_texts import OF_AGENT, OF_STEP
+from profile_texts import OF_AGENT, OF_STEP
 
 PATTERNS = {
     "id": "^[a-z][a-z0-9-]*$",
