@@ -5,7 +5,7 @@ from typing import Any
 
 from metier.config import Config
 from metier.config.capabilities import _READERS
-from metier.config.classes import CLASSES, class_of
+from metier.config.settings import CLASSES, class_of
 from metier.config.layers import KEYS, VARIABLES
 from metier.values.capabilities import CapabilitiesConfig
 

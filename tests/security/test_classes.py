@@ -10,7 +10,7 @@ from metier import Catalog
 from metier.cli import run
 from metier.config import Config, load_config
 from metier.config.capabilities import _READERS
-from metier.config.classes import CLASSES, class_of, entries
+from metier.config.settings import CLASSES, class_of, entries
 from metier.config.layers import KEYS
 
 CARD = (

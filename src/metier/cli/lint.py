@@ -20,7 +20,7 @@ from metier.cli.lint_repairs import print_repairs, repaired
 from metier.cli.lint_settings import settings_findings
 from metier.cli.session import Session, counted, metier_command
 from metier.config import ALIAS_FILE, Config
-from metier.config.classes import SECURITY_CODES
+from metier.config.settings import SECURITY_CODES
 from metier.core.paths import is_inside
 from metier.core.text import printable
 from metier.discover import LARGEST, roots_for, roots_of_paths

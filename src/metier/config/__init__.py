@@ -1,7 +1,7 @@
 """Settings: flags > environment > metier.toml > [tool.metier] > user file > defaults.
 
 What a workspace sets counts only as far as its class allows until the user trusts it:
-see `config.classes`.
+see `config.settings`.
 """
 
 import os

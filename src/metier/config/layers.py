@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
-from metier.config.classes import class_of
+from metier.config.settings import class_of
 from metier.core.nearest import nearest
 from metier.core.paths import is_inside
 from metier.errors import ConfigError
