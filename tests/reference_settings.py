@@ -5,8 +5,8 @@ from typing import Any
 
 from metier.config import Config
 from metier.config.capabilities import _READERS
-from metier.config.settings import CLASSES, class_of
 from metier.config.layers import KEYS, VARIABLES
+from metier.config.settings import CLASSES, class_of
 from metier.values.capabilities import CapabilitiesConfig
 
 MEANINGS = {

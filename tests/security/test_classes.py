@@ -10,8 +10,8 @@ from metier import Catalog
 from metier.cli import run
 from metier.config import Config, load_config
 from metier.config.capabilities import _READERS
-from metier.config.settings import CLASSES, class_of, entries
 from metier.config.layers import KEYS
+from metier.config.settings import CLASSES, class_of, entries
 
 CARD = (
     "---\nid: {id}\nname: {id}\ndescription: About {id}.\ntriggers:\n  keywords: [deploy]\n"

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from metier.config.checking import checked
-from metier.config.settings import class_of, entries
 from metier.config.layers import Layer
+from metier.config.settings import class_of, entries
 from metier.core.paths import is_inside
 from metier.values.capabilities import CapabilitiesConfig
 from metier.values.files import Kind

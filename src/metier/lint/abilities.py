@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from metier.core.names import loose_key
-from metier.values.checks import Flaw, check_mapping, check_value
+from metier.values.checks import Field, Flaw, check_mapping, check_value
 from metier.values.documents import Ability
-from metier.values.fields import ABILITY, Field, spellings
+from metier.values.fields import ABILITY, spellings
 from metier.values.files import Matter
 from metier.values.outcomes import Issue
 

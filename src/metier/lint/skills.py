@@ -10,8 +10,9 @@ from metier.core.names import LONGEST_NAME, is_capability_name, loose_key, slug
 from metier.core.nearest import nearest
 from metier.core.text import is_cjk
 from metier.lint.contracts import contract_findings
+from metier.values.checks import Field, FieldType
 from metier.values.documents import Skill
-from metier.values.fields import SKILL, Field, FieldType, spellings
+from metier.values.fields import SKILL, spellings
 from metier.values.files import KeyPath, Matter
 from metier.values.outcomes import Issue
 
