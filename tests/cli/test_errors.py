@@ -257,7 +257,7 @@ def test_a_wrong_environment_variable_is_named(one: Workspace) -> None:
     assert_refused(
         finished,
         2,
-        "error: 'host-folders' must be true or false (CONFIG_INVALID)",
+        "error: 'host-folders' must be true or false, not the text 'maybe' (CONFIG_INVALID)",
         "  METIER_HOST_FOLDERS",
     )
 

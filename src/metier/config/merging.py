@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from metier.config.capabilities import check_capabilities, merged, read_capabilities
 from metier.config.checking import checked
 from metier.config.layers import Layer
 from metier.config.settings import class_of, entries
@@ -146,8 +147,6 @@ def _joined(key: str, stronger: Any, weaker: Any) -> Any:
 
 
 def _capabilities(tables: Sequence[tuple[Any, str]]) -> CapabilitiesConfig:
-    from metier.config.capabilities import check_capabilities, merged, read_capabilities
-
     made: Any = None
     for table, source in tables:
         check_capabilities(table, source)

@@ -165,7 +165,8 @@ def _flaws(value: Any, field: Field, at: KeyPath) -> Iterator[Flaw]:
         return
     accepted, called = _TYPES[field.type]
     is_flag = isinstance(value, bool)
-    if not isinstance(value, accepted) or is_flag != (field.type == "flag"):
+    fits: bool = isinstance(value, accepted) and is_flag == (field.type == "flag")
+    if not fits:
         yield _invalid(at, f"must be {called}, not {_what(value)}")
     elif field.type == "text":
         yield from _check_text(value, field, at)
