@@ -100,7 +100,7 @@ def _respelled(table: Any, at: KeyPath, source: str) -> Any:
         return table
     spelled: dict[str, Any] = {}
     for key, value in table.items():
-        name: str = _BY_LOOSE_KEY.get(loose_key(key), key)
+        name = _BY_LOOSE_KEY.get(loose_key(key)) or str(key)
         if name in spelled:
             message = f"'{dotted((*at, name))}' is set twice, in two spellings"
             raise ConfigError(message, where=source)
