@@ -27,9 +27,8 @@ from metier.storage.secret import workspace_secret
 from metier.storage.workspace import CATALOG_FILE, RESTRICTED_FILE
 from metier.values.files import Kind, Reading, Root
 from metier.values.outcomes import Exclusion, Issue
-from metier.values.rows import Row
+from metier.values.rows import Row, shadowed
 from metier.values.trust import Trust
-from metier.values.twins import hidden
 
 if TYPE_CHECKING:
     from metier.core.budget import CountTokens
@@ -376,13 +375,13 @@ class Catalog:
     def issues(self, shown: Callable[[str], str] = str) -> list[Issue]:
         """Every finding of the last refresh, by path; `shown` writes paths in messages."""
         issues = [*self.source_issues, *documents.stored_issues(self.store)]
-        issues += [hidden(row, shown) for row in documents.hidden_documents(self.store)]
+        issues += [shadowed(row, shown) for row in documents.hidden_documents(self.store)]
         return sorted(issues, key=lambda issue: (issue.path, issue.line, issue.column, issue.code))
 
     def issues_of(self, row: Row, shown: Callable[[str], str] = str) -> list[Issue]:
         """The findings of one document; `shown` writes paths in messages."""
         own = documents.document_issues(self.store, row.kind, row.path)
-        return [*own, hidden(row, shown)] if row.twin else own
+        return [*own, shadowed(row, shown)] if row.twin else own
 
     def excluded(self, shown: Callable[[str], str] = str) -> list[Exclusion]:
         """Every file that was met and left out, with the reason; `shown` writes paths."""

@@ -236,7 +236,7 @@ def test_settings_that_are_no_toml(one: Workspace, command: tuple[str, ...]) -> 
         ("pyproject.toml", "[tool]\nmetier = 3", "[tool.metier] is not a table", ""),
         pytest.param(*("pyproject.toml", "tool = 3", "[tool.metier] is not a table", "")),
         pytest.param(
-            *("metier.toml", "[lint]\nselect = ['QQ']", "no finding has the code 'QQ'", "hint: "),
+            *("metier.toml", "[lint]\nselect = ['QQ']", "unknown code 'QQ'", "hint: "),
         ),
     ],
 )

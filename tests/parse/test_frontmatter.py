@@ -576,7 +576,7 @@ def test_front_matter_that_is_indented_with_tabs_is_named_and_read_leniently() -
     (issue,) = taken.issues
     assert (issue.code, issue.line, issue.column) == ("FM116", 4, 1)
     assert issue.message == "YAML does not allow tabs for indentation"
-    assert issue.hint == "use spaces: metier lint --fix does it"
+    assert issue.hint == "use spaces"
     assert taken.matter is not None
     assert taken.matter.data == {"name": "x", "metadata": {"author": "me"}}
     assert take(text) == Taken(None, [issue], True)

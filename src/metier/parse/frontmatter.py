@@ -24,7 +24,7 @@ HINTS = {
     "FM101": "start the file with a line '---', then keys such as 'description:', then '---'",
     "FM102": "put a line that holds only '---' after the last key",
     "FM103": "quote the value, or write it as a block with '|'",
-    "FM104": "put the value in quotes: metier lint --fix does it",
+    "FM104": "put the value in quotes",
     "FM105": "remove one of the two",
     "FM106": "write the value out; quote it if it starts with & * or !",
     "FM107": "flatten the structure",
@@ -32,10 +32,10 @@ HINTS = {
     "FM109": "write one 'key: value' a line",
     "FM110": "save the file as UTF-8",
     "FM111": "this is no text file: remove it or give it another name",
-    "FM112": "turn them into LF: metier lint --fix --notes does it",
-    "FM113": "remove it: metier lint --fix --notes does it",
+    "FM112": "use LF line endings",
+    "FM113": "remove it",
     "FM114": "write front matter and instructions, or remove the file",
-    "FM116": "use spaces: metier lint --fix does it",
+    "FM116": "use spaces",
     "FM117": "let the first line be '---' alone, then keys such as 'description:', then '---'",
 }
 _NO_TABS = "YAML does not allow tabs for indentation"

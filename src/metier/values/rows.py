@@ -1,6 +1,7 @@
 """What the catalogue answers."""
 
 import json
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from metier.core.coerce import is_manual, scalar_text_of
@@ -8,6 +9,7 @@ from metier.core.names import canonical_id, name_in_plugin
 from metier.core.text import routing_text
 from metier.errors import DamagedError
 from metier.values.files import Kind, Origin
+from metier.values.outcomes import Issue, exact_copy, same_id, same_name
 
 
 class Row(NamedTuple):
@@ -92,3 +94,13 @@ class Row(NamedTuple):
         if self.reason:
             out["reason"] = self.reason
         return out
+
+
+def shadowed(row: Row, shown: Callable[[str], str] = str) -> Issue:
+    """Why another document hides this one; `shown` writes the path of that one."""
+    first = shown(row.twin)
+    if row.kind != "skill":
+        return same_id(row.id, row.path, first)
+    if row.state == "excluded":
+        return exact_copy(row.path, first)
+    return same_name(row.name, row.path, first)
