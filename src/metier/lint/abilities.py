@@ -16,7 +16,7 @@ _CONTENT = Field(type="text", required=True, longest=LONGEST_CONTENT)
 
 
 def lint_ability(ability: Ability, matter: Matter) -> list[Issue]:
-    """Every finding in one ability; an error among them leaves it out."""
+    """Every finding in one ability; an error excludes it."""
     issues = []
     for flaw in _flaws(matter.data):
         line, column = matter.position(flaw.at)
