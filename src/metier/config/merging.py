@@ -4,7 +4,6 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from metier.config.capabilities import check_capabilities, merged, read_capabilities
 from metier.config.checking import checked
 from metier.config.layers import Layer
 from metier.config.settings import class_of, entries
@@ -147,6 +146,8 @@ def _joined(key: str, stronger: Any, weaker: Any) -> Any:
 
 
 def _capabilities(tables: Sequence[tuple[Any, str]]) -> CapabilitiesConfig:
+    from metier.config.capabilities import check_capabilities, merged, read_capabilities  # rare
+
     made: Any = None
     for table, source in tables:
         check_capabilities(table, source)

@@ -2,8 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from datetime import date, datetime
 from math import inf
 from typing import Any, Literal, NamedTuple
 
@@ -11,13 +9,13 @@ from metier.core.names import is_capability_name, is_document_id
 from metier.core.nearest import nearest
 from metier.values.files import KeyPath
 
-_VERSION = re.compile(r"(?:0|[1-9][0-9]*)(?:\.(?:0|[1-9][0-9]*)){2}\Z")
-_STEP_ID = re.compile(r"[A-Za-z][A-Za-z0-9_-]*\Z")
-_MODEL = re.compile(r"[A-Za-z0-9_-]+:\S+\Z")
-_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_VERSION = r"(?:0|[1-9][0-9]*)(?:\.(?:0|[1-9][0-9]*)){2}\Z"
+_STEP_ID = r"[A-Za-z][A-Za-z0-9_-]*\Z"
+_MODEL = r"[A-Za-z0-9_-]+:\S+\Z"
+_DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 
 
-_LONG_NUMBER = re.compile(r"[+-]?[0-9]{41,}(?:\.[0-9]*)?\Z")
+_LONG_NUMBER = r"[+-]?[0-9]{41,}(?:\.[0-9]*)?\Z"
 """YAML with more digits than this is read as a text."""
 _MOST_UNKNOWN = 20
 """Unknown keys of one mapping that are named one by one."""
@@ -27,8 +25,7 @@ FieldType = Literal["text", "integer", "number", "flag", "list", "mapping", "any
 """`text-or-texts` is one text or a list of them; only skills have such keys."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
+class Field(NamedTuple):
     """What a key may hold."""
 
     type: FieldType = "text"
@@ -90,8 +87,10 @@ class Flaw(NamedTuple):
 
 
 def _is_date(text: str) -> bool:
-    if not _DATE.match(text):
+    if not re.match(_DATE, text):
         return False
+    from datetime import date, datetime  # few documents have dates
+
     try:
         (datetime if len(text) > 10 else date).fromisoformat(text)
     except ValueError:
@@ -105,13 +104,13 @@ FORMS: dict[str, tuple[Callable[[str], bool], str]] = {
         "start with a-z and hold only a-z, 0-9 and '-'",
     ),
     "kebab": (is_capability_name, "be lower-case words joined by single hyphens"),
-    "version": (lambda text: _VERSION.match(text) is not None, "look like 1.0.0"),
+    "version": (lambda text: re.match(_VERSION, text) is not None, "look like 1.0.0"),
     "date": (_is_date, "be an ISO date such as 2026-01-31"),
     "step-id": (
-        lambda text: _STEP_ID.match(text) is not None,
+        lambda text: re.match(_STEP_ID, text) is not None,
         "start with a letter and hold only letters, digits, '_' and '-'",
     ),
-    "model": (lambda text: _MODEL.match(text) is not None, "look like provider:name"),
+    "model": (lambda text: re.match(_MODEL, text) is not None, "look like provider:name"),
 }
 _TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     "text": ((str,), "a text"),
@@ -230,7 +229,7 @@ def dotted(at: KeyPath) -> str:
 def _what(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, str) and _LONG_NUMBER.match(value):
+    if isinstance(value, str) and re.match(_LONG_NUMBER, value):
         return "a number with more digits than metier reads"
     if isinstance(value, str):
         return f"the text '{value[:40]}'"
