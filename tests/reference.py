@@ -10,8 +10,7 @@ import click
 
 import metier
 from metier.cli import COMMANDS, group
-from metier.findings.codes import CODES
-from metier.findings.pages import ERROR_PAGES, PAGES
+from metier.findings import CODES, errors
 
 DOCS = Path(__file__).parents[1] / "docs"
 NOTE = "Generated from the program; `make docs` writes it anew.\n"
@@ -116,17 +115,13 @@ def findings_page() -> str:
         for code, rule in CODES.items()
     )
     for code, rule in CODES.items():
-        page = PAGES[code]
-        bad, good = page.bad.strip("\n"), page.good.strip("\n")
-        parts.append(
-            f"\n## {code}\n\n{rule.title.capitalize()} ({rule.severity}). {page.why}\n\n"
-            f"Bad:\n\n````text\n{bad}\n````\n\nGood:\n\n````text\n{good}\n````"
-        )
+        title = rule.title[0].upper() + rule.title[1:]
+        parts.append(f"\n## {code}\n\n{title} ({rule.severity}).\n\n{rule.page.rstrip()}")
     return "\n".join(parts) + "\n"
 
 
 def errors_page() -> str:
-    rows = "".join(f"| `{code}` | {text} |\n" for code, text in ERROR_PAGES.items())
+    rows = "".join(f"| `{code}` | {error.why} |\n" for code, error in errors().items())
     return f"# Errors\n\n{NOTE}\n| code | what it means, what to do |\n|---|---|\n{rows}"
 
 

@@ -4,9 +4,8 @@ import json
 from typing import Any
 
 from metier.config import Config
-from metier.config.capabilities import _READERS
-from metier.config.classes import CLASSES, class_of
-from metier.config.layers import KEYS, VARIABLES
+from metier.config.layers import VARIABLES
+from metier.config.settings import CAPABILITIES, CLASSES, SETTINGS, class_of
 from metier.values.capabilities import CapabilitiesConfig
 
 MEANINGS = {
@@ -111,14 +110,14 @@ Lists in environment variables are separated by commas. `NO_COLOR` turns colour 
 
 def settings_page(note: str) -> str:
     rows = [
-        f"| `{key}` | {'none' if key in TABLES else _default(getattr(Config(), field))}"
+        f"| `{key}` | {'none' if key in TABLES else _default(getattr(Config(), setting.attribute))}"
         f" | {_variable(key)} | {_class(key)} | {MEANINGS[key]} |"
-        for key, field in KEYS.items()
+        for key, setting in SETTINGS.items()
     ]
     of_cards = [
-        f"| `{key}` | {_default(getattr(CapabilitiesConfig(), field))}"
+        f"| `{key}` | {_default(getattr(CapabilitiesConfig(), setting.attribute))}"
         f" | {class_of(f'capabilities.{key}')} | {OF_CARDS[key]} |"
-        for key, (field, _) in _READERS.items()
+        for key, setting in CAPABILITIES.items()
     ]
     parts = [
         f"# Settings\n\n{note}\n{BEFORE}",

@@ -18,7 +18,7 @@ from metier.parse.agents import parse_agent
 from metier.resolve.aliases import parse_alias_table
 from metier.resolve.builtin import ALIASES, VERSION
 from metier.resolve.reliability import Reliability
-from metier.values.profile_schema import profile_schema
+from profile_schema import profile_schema
 from reference import SCHEMA_OF, check
 
 SCHEMAS = Path(metier.__file__).parent / "schemas"

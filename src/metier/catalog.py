@@ -35,7 +35,7 @@ from metier.storage.workspace import CATALOG_FILE, RESTRICTED_FILE
 from metier.values.capabilities import InjectRequest
 from metier.values.files import Kind, Reading, Root
 from metier.values.outcomes import Exclusion, Issue
-from metier.values.rows import Page, Row, shadowing_issue
+from metier.values.rows import Page, Row, shadowed
 from metier.values.trust import Trust
 
 if TYPE_CHECKING:
@@ -454,13 +454,13 @@ class Catalog:
     def issues(self, shown: Callable[[str], str] = str) -> list[Issue]:
         """Every finding of the last refresh, by path; `shown` writes paths in messages."""
         issues = [*self.source_issues, *documents.stored_issues(self.store)]
-        issues += [shadowing_issue(row, shown) for row in documents.shadowed_documents(self.store)]
+        issues += [shadowed(row, shown) for row in documents.shadowed_documents(self.store)]
         return sorted(issues, key=lambda issue: (issue.path, issue.line, issue.column, issue.code))
 
     def issues_of(self, row: Row, shown: Callable[[str], str] = str) -> list[Issue]:
         """The findings of one document; `shown` writes paths in messages."""
         own = documents.document_issues(self.store, row.kind, row.path)
-        return [*own, shadowing_issue(row, shown)] if row.shadowed_by else own
+        return [*own, shadowed(row, shown)] if row.shadowed_by else own
 
     def excluded(self, shown: Callable[[str], str] = str) -> list[Exclusion]:
         """Every excluded file, with the reason; `shown` formats paths."""

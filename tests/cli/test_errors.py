@@ -243,7 +243,7 @@ def test_settings_that_are_no_toml(one: Workspace, command: tuple[str, ...]) -> 
         ("pyproject.toml", "[tool]\nmetier = 3", "[tool.metier] is not a table", ""),
         pytest.param(*("pyproject.toml", "tool = 3", "[tool.metier] is not a table", "")),
         pytest.param(
-            *("metier.toml", "[lint]\nselect = ['QQ']", "no finding has the code 'QQ'", "hint: "),
+            *("metier.toml", "[lint]\nselect = ['QQ']", "unknown code 'QQ'", "hint: "),
         ),
     ],
 )
@@ -264,7 +264,7 @@ def test_a_wrong_environment_variable_is_named(one: Workspace) -> None:
     assert_refused(
         finished,
         2,
-        "error: 'host-folders' must be true or false (CONFIG_INVALID)",
+        "error: 'host-folders' must be true or false, not the text 'maybe' (CONFIG_INVALID)",
         "  METIER_HOST_FOLDERS",
     )
 
@@ -323,7 +323,7 @@ def test_every_document_that_is_left_out_is_told_with_the_reason(
 
 def test_a_code_that_does_not_exist(workspace: Workspace) -> None:
     finished = metier(workspace.root, "explain", "QQ999")
-    lines = "error: no code is called 'QQ999' (NOT_FOUND)", "hint: metier explain lists all codes"
+    lines = "error: unknown code 'QQ999' (NOT_FOUND)", "hint: metier explain lists all codes"
     assert_refused(finished, 1, *lines)
 
 

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from metier.cli import COMMANDS, group, run
-from metier.findings.codes import CODES
+from metier.findings import CODES
 from reference import contexts
 
 STORED = Path(__file__).parent / "help"

@@ -13,8 +13,7 @@ import pytest
 from cli.printed import Printed
 from conftest import Workspace
 from metier.cli import run
-from metier.findings.codes import SEVERITIES
-from metier.findings.pages import ERROR_PAGES
+from metier.findings import SEVERITIES, errors
 
 SQL = "Größe zählt: use `EXPLAIN`.\n\n\nThen  measure\tagain. 数据库"
 TEXTS = {
@@ -25,7 +24,7 @@ TEXTS = {
 }
 SEPARATOR = "\n\n---\n\n"
 LONG = "\n\n".join(f"Paragraph {number} of the guide. It says little." for number in range(60))
-ABILITY_CODES = sorted(code for code in ERROR_PAGES if code.startswith("ABILITY_"))
+ABILITY_CODES = sorted(code for code in errors() if code.startswith("ABILITY_"))
 
 
 class Result(Printed):
@@ -438,7 +437,8 @@ def test_every_code_of_abilities_is_explained(capsys: pytest.CaptureFixture[str]
     assert sorted(code for code in SEVERITIES if code.startswith("ABILITY_")) == ABILITY_CODES
     for code in ABILITY_CODES:
         assert run(["explain", code.lower(), "--json"]) == 0
-        wanted = {"code": code, "severity": SEVERITIES[code], "why": ERROR_PAGES[code]}
+        wanted = {"code": code, "severity": SEVERITIES[code], "why": errors()[code].why}
         assert json.loads(capsys.readouterr().out) == wanted
     assert run(["explain", "ABILITY_CONFLICT"]) == 0
-    assert capsys.readouterr().out.startswith("ABILITY_CONFLICT (warning)\n\nTwo abilities exclude")
+    out = capsys.readouterr().out
+    assert out.startswith("ABILITY_CONFLICT (warning)\n\nTwo abilities conflict.")

@@ -19,8 +19,7 @@ from cli.printed import looked_at, write_log
 from conftest import REPOSITORY, Workspace
 from flow.test_decisions import decision, injecting, verdict
 from metier.cli import run
-from metier.findings.codes import CODES
-from metier.findings.pages import ERROR_PAGES
+from metier.findings import CODES, errors
 from metier.hosts.settings import HOOKS, SERVERS
 from metier.values.files import KINDS, PLURAL
 from reference import SCHEMA_OF
@@ -346,7 +345,7 @@ def test_every_code(metier_json: Metier, tmp_path: Path) -> None:
     listed = metier_json(tmp_path, "explain").data
     follows(listed, "explain")
     severities = {one["code"]: one["severity"] for one in listed}
-    assert severities.keys() == {*CODES, *ERROR_PAGES}
+    assert severities.keys() == {*CODES, *errors()}
     for code, severity in severities.items():
         page = metier_json(tmp_path, "explain", code).data
         follows(page, "explain CODE")

@@ -17,7 +17,7 @@ GOOD = json.dumps(
 BROKEN = '{\n  "schema_version": "1",\n  oops\n}'
 MISNAMED = GOOD.replace("www-find", "Bad One").replace(', "aliases"', ',\n "aliases"')
 NAMELESS = "---\ndescription: Does one thing well. Use it when that is needed.\n---\n\nDo it.\n"
-CLEAN = "1 file checked, nothing to complain about\n"
+CLEAN = "1 file checked, no problems found\n"
 
 
 class Result(Printed):
@@ -74,7 +74,7 @@ def test_a_sound_table_counts_as_a_checked_file(workspace: Workspace, lint: Lint
     workspace.write(TABLE, GOOD)
     assert lint() == Result(0, "", CLEAN)
     workspace.skill("one")
-    assert lint().err.startswith("2 files checked, nothing")
+    assert lint().err.startswith("2 files checked, no problems found")
 
 
 def test_without_a_table_nothing_is_counted(workspace: Workspace, lint: Lint) -> None:

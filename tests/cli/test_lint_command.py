@@ -83,7 +83,7 @@ def test_a_sound_workspace_gives_no_data_one_line_and_exit_0(
     workspace: Workspace, lint: Lint
 ) -> None:
     workspace.skill("one")
-    assert lint() == Result(0, "", "1 file checked, nothing to complain about\n")
+    assert lint() == Result(0, "", "1 file checked, no problems found\n")
 
 
 def test_text_is_a_place_a_code_a_message_and_a_hint(workspace: Workspace, lint: Lint) -> None:
@@ -92,7 +92,7 @@ def test_text_is_a_place_a_code_a_message_and_a_hint(workspace: Workspace, lint:
         1,
         "skills/colon/SKILL.md:3:21: FM104 [*]"
         " the value of 'description' holds ': ' and is not quoted\n"
-        "    hint: put the value in quotes: metier lint --fix does it\n",
+        "    hint: put the value in quotes\n",
         "1 file checked: 1 error in 1 file; 1 can be repaired with --fix\n",
     )
 
@@ -166,7 +166,7 @@ def test_select_and_ignore_take_codes_families_and_lists(workspace: Workspace, l
 @pytest.mark.parametrize("option", ["--select", "--ignore"])
 def test_an_unknown_code_is_wrong_usage(workspace: Workspace, lint: Lint, option: str) -> None:
     refused = lint(option, "FM,QQ")
-    assert refused.err.startswith("error: no finding has the code 'QQ' (USAGE)\nhint: families: ")
+    assert refused.err.startswith("error: unknown code 'QQ' (USAGE)\nhint: families: ")
     assert (refused.code, refused.out) == (2, "")
 
 
@@ -313,7 +313,7 @@ def test_fix_repairs_everything_mechanical_at_once(workspace: Workspace, lint: L
     assert len(as_json(lint, *mechanical).codes) == 9
     fixed = lint("--fix", *mechanical)
     assert fixed.err.startswith(
-        "repaired 9 findings in 5 files\n5 files checked, nothing to complain about"
+        "repaired 9 findings in 5 files\n5 files checked, no problems found"
     )
     assert (fixed.code, fixed.out) == (0, "")
     assert lint("--fix", *mechanical).err.startswith("nothing to repair\n")

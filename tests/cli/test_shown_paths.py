@@ -139,7 +139,7 @@ def test_findings_for_github_and_other_programs(call: Run) -> None:
 
 def test_other_files_that_findings_speak_of(call: Run) -> None:
     found = json.loads(call("lint", "--json", "--notes"))
-    others = [re.findall(r"(?:belongs to|exact copy of|that of) (\S*?SKILL\.md)", one["message"])
+    others = [re.findall(r"(?:also used by|exact copy of|that of) (\S*?SKILL\.md)", one["message"])
               for one in found]  # fmt: skip
     assert opened([path for some in others for path in some]) == {"own/SKILL.md", "twice/SKILL.md"}
 
@@ -174,7 +174,7 @@ def test_a_shadowed_document_names_the_one_that_shadows_it(call: Run) -> None:
     text = call("show", "skill", shadowed)
     twin = re.findall(r"^shadowed by: (.*)$", text, re.MULTILINE)
     assert opened(twin) == {"twice/SKILL.md"}
-    (told,) = re.findall(r"belongs to (\S+) as well", text)
+    (told,) = re.findall(r"also used by (\S+), which", text)
     assert opened([told]) == {"twice/SKILL.md"}
     answer: Any = json.loads(call("show", "skill", shadowed, "--json"))
     assert opened([one["path"] for one in answer["findings"]])

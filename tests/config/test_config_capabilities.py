@@ -377,7 +377,7 @@ def test_an_unknown_profile_that_is_asked_for_is_refused_with_those_that_are_the
     config = CapabilitiesConfig(profiles={"own": {}})
     with pytest.raises(ConfigError) as caught:
         with_profile(config, "other")
-    assert caught.value.hint == "there are: full, minimal, own"
+    assert caught.value.hint == "known: full, minimal, own"
 
 
 WRONG_PROFILES = ["maxTokens = -1", "zebra = 1", "profiles = {}", "agents = {}", "sources = []"]

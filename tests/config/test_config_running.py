@@ -63,7 +63,7 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
         ("models.x = 7", "'models.x' must be a table"),
         ("models.x.base-ulr = 'a'", "unknown setting 'models.x.base-ulr'"),
         ("tools.allow = 'all'", "'tools.allow' must be a list of texts"),
-        ("tools.x = {}", "'tools.x.argv' must be a list of texts"),
+        ("tools.x = {}", "'tools.x.argv' is missing"),
         ("tools.x.argv = []", "'tools.x.argv' must be a list of texts"),
         ("tools.x = {argv = ['a'], timeout = 0}", "must be a number of seconds above 0"),
         ("tools.x = {argv = ['a'], timeout = true}", "must be a number of seconds above 0"),

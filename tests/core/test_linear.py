@@ -435,8 +435,8 @@ SEARCHES: dict[str, Callable[[str], object]] = {
     "code fences": parse_skills._CODE_FENCE.findall,
     "tags of YAML": parse_yaml._MAY_BE_TAG.search,
     "anchors": parse_yaml._MAY_BE_ANCHOR.findall,
-    "versions": checks._VERSION.match,
-    "models": checks._MODEL.match,
+    "versions": checks.FORMS["version"][0],
+    "models": checks.FORMS["model"][0],
     "addresses": remote.shown_address,
 }
 STARTS = (

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-import metier
+import metier.findings
 from metier.errors import MetierError
-from metier.findings.codes import CODES, OUTCOME_CODES, RUN_CODES
-from metier.findings.pages import ERROR_PAGES, PAGES
+from metier.findings import CODES, OUTCOMES, errors
 from metier.lint.tiers import lint_agents_file
 from metier.load import load_folder
 from metier.resolve.aliases import parse_alias_table
@@ -145,19 +144,40 @@ SHOWN = [
 ]  # fmt: skip
 
 
-def test_every_finding_has_a_page_and_no_page_is_left_over() -> None:
-    assert list(PAGES) == list(CODES)
+ERRORS = errors()
 
 
-def test_every_error_code_has_a_page_and_no_page_is_left_over() -> None:
+def test_every_family_file_is_read_and_every_code_is_in_the_file_of_its_family() -> None:
+    folder = Path(metier.findings.__file__).parent
+    written = [re.findall(r"^## (\w+)", file.read_text(), re.M) for file in folder.glob("*.md")]
+    assert sorted(code for codes in written for code in codes) == sorted({*CODES, *ERRORS})
+    prefixes = [{code.rstrip("0123456789") for code in codes} for codes in written]
+    assert [found for found in prefixes if len(found) > 1 and found & set(PLACES)] == []
+
+
+def test_every_finding_has_a_severity_and_only_lint_findings_have_titles() -> None:
+    found = {**CODES, **ERRORS}
+    assert {one.severity for one in found.values()} == {"error", "warning", "info"}
+    assert all(CODES[code].title for code in CODES)
+    assert not any(ERRORS[code].title for code in ERRORS)
+
+
+def test_every_error_code_has_a_page_and_no_page_is_unused() -> None:
     reported = {"SYSTEM", "INTERNAL"}  # by the command line, for what is not metier's own
-    assert set(ERROR_PAGES) == {*raised_codes(), *OUTCOME_CODES, *RUN_CODES, *reported}
+    assert set(ERRORS) == {*raised_codes(), *OUTCOMES, *run_codes(), *reported}
+
+
+def run_codes() -> set[str]:
+    file = Path(metier.findings.__file__).parent / "runs.md"
+    return set(re.findall(r"^## (\w+)", file.read_text(), re.M))
 
 
 def test_every_code_that_a_run_can_end_with_is_listed() -> None:
     pattern = r'"((?:RUN|STEP|CHECKPOINT|DELEGATION|TOOL|MODEL|LOOP|EXPRESSION)_[A-Z_]+)"'
     sources = (Path(metier.__file__).parent / "run").rglob("*.py")
-    assert {code for file in sources for code in re.findall(pattern, file.read_text())} <= RUN_CODES
+    found = {code for file in sources for code in re.findall(pattern, file.read_text())}
+    assert "RUN_TIMEOUT" in found
+    assert found <= run_codes()
 
 
 def raised_codes() -> Iterator[str]:
@@ -167,15 +187,14 @@ def raised_codes() -> Iterator[str]:
         yield kind.default_code
         kinds.extend(kind.__subclasses__())
     for file in Path(metier.__file__).parent.rglob("*.py"):
-        if not file.name.startswith("pages"):
-            text = file.read_text()
-            yield from re.findall(r'\bcode="([A-Z]+(?:_[A-Z]+)*)"', text)
-            yield from re.findall(r'"(STORE_[A-Z_]+)"', text)
+        text = file.read_text()
+        yield from re.findall(r'\bcode="([A-Z]+(?:_[A-Z]+)*)"', text)
+        yield from re.findall(r'"(STORE_[A-Z_]+)"', text)
 
 
 @pytest.mark.parametrize("code", CODES)
 def test_a_page_is_short_and_shows_two_different_examples(code: str) -> None:
-    page = PAGES[code]
+    page = CODES[code]
     assert 1 <= sentences(page.why) <= 3
     assert page.bad.strip()
     assert page.good.strip()
@@ -184,13 +203,13 @@ def test_a_page_is_short_and_shows_two_different_examples(code: str) -> None:
 
 @pytest.mark.parametrize("code", CODES)
 def test_the_lines_of_an_example_fit_an_indented_terminal_of_80_columns(code: str) -> None:
-    lines = f"{PAGES[code].bad}{PAGES[code].good}".splitlines()
+    lines = f"{CODES[code].bad}{CODES[code].good}".splitlines()
     assert max(map(len, lines)) <= 76
 
 
-@pytest.mark.parametrize("code", ERROR_PAGES)
+@pytest.mark.parametrize("code", ERRORS)
 def test_an_error_page_is_short_and_its_first_sentence_can_stand_alone(code: str) -> None:
-    text = ERROR_PAGES[code]
+    text = ERRORS[code].why
     assert 1 <= sentences(text) <= 3
     assert text.split(".")[0] == text.split(". ")[0]
 
@@ -207,12 +226,12 @@ def test_every_example_of_a_document_family_is_tried_out() -> None:
 
 @pytest.mark.parametrize("code", SHOWN)
 def test_the_bad_example_gets_the_finding(code: str, tmp_path: Path) -> None:
-    assert code in codes_of(load_text(tmp_path, code, PAGES[code].bad.encode()))
+    assert code in codes_of(load_text(tmp_path, code, CODES[code].bad.encode()))
 
 
 @pytest.mark.parametrize("code", SHOWN)
 def test_the_good_example_gets_no_finding_at_all(code: str, tmp_path: Path) -> None:
-    assert load_text(tmp_path, code, PAGES[code].good.encode()) == []
+    assert load_text(tmp_path, code, CODES[code].good.encode()) == []
 
 
 @pytest.mark.parametrize("code", SITUATIONS)
@@ -236,7 +255,7 @@ def test_a_folder_as_the_page_describes_it_gets_the_finding(code: str, tmp_path:
 def test_every_finding_has_a_place_and_a_message(tmp_path: Path) -> None:
     for code in SHOWN:
         (tmp_path / code).mkdir()
-        issues = load_text(tmp_path / code, code, PAGES[code].bad.encode())
+        issues = load_text(tmp_path / code, code, CODES[code].bad.encode())
         assert code in {issue.code for issue in issues}
         for issue in issues:
             assert issue.line >= 1
@@ -246,7 +265,7 @@ def test_every_finding_has_a_place_and_a_message(tmp_path: Path) -> None:
 
 
 def test_the_page_of_alias_tables_shows_a_broken_and_a_sound_one() -> None:
-    page = PAGES[ALIAS_TABLE]
+    page = CODES[ALIAS_TABLE]
     table, issues = parse_alias_table(page.bad, "workspace", "aliases.json")
     assert table is None
     assert {issue.code for issue in issues} == {ALIAS_TABLE}
@@ -255,6 +274,6 @@ def test_the_page_of_alias_tables_shows_a_broken_and_a_sound_one() -> None:
 
 def test_the_page_about_pointing_to_the_cards_shows_an_agents_file_with_and_without() -> None:
     cards = ["web-search", "docs/capabilities/web-search.md"]
-    page = PAGES["CD609"]
+    page = CODES["CD609"]
     assert codes_of(lint_agents_file(page.bad, "AGENTS.md", cards)) == {"CD609"}
     assert lint_agents_file(page.good, "AGENTS.md", cards) == []

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metier.core.text import jaccard
+from metier.flow.linting import lint_files
 from metier.lint.collisions import Subject, lint_collisions, near_pairs
-from metier.load import lint_files, read_skills
+from metier.load import read_skills
 from soak import examples
 
 TEN = "alpha bravo charlie delta echo foxtrot golf hotel india juliet"
@@ -30,7 +31,7 @@ def test_different_skills_do_not_collide() -> None:
 def test_of_skills_with_one_name_the_first_stays_and_each_other_is_told() -> None:
     subjects = [skill("a", "x"), skill("a", "y"), skill("a", "z")]
     assert found(*subjects) == [("XF901", "y"), ("XF901", "z")]
-    assert all("x as well" in issue.message for issue in lint_collisions(subjects))
+    assert all("also used by x" in issue.message for issue in lint_collisions(subjects))
 
 
 def test_an_exact_copy_is_one_finding_and_not_also_a_name_collision() -> None:

@@ -9,7 +9,7 @@ import pytest
 from conftest import Workspace
 from metier.cli import run
 from metier.config.capabilities import read_capabilities
-from metier.findings.pages import PAGES
+from metier.findings import CODES
 from metier.lint.settings import SettingsFile, lint_capabilities
 from metier.values.capabilities import CapabilitiesConfig
 from metier.values.outcomes import Issue
@@ -35,17 +35,15 @@ def test_the_defaults_and_names_that_are_there_are_fine() -> None:
 
 def test_a_scorer_that_is_not_there_is_told_with_the_nearest() -> None:
     near, far = "did you mean 'saturating'?", "known: spec, saturating"
-    assert told(scorer="saturatin") == [("CD610", "no scorer is called 'saturatin' (scorer)", near)]
-    assert told(compare=("bm25", "spec")) == [
-        ("CD610", "no scorer is called 'bm25' (compare)", far)
-    ]
+    assert told(scorer="saturatin") == [("CD610", "unknown scorer 'saturatin' (scorer)", near)]
+    assert told(compare=("bm25", "spec")) == [("CD610", "unknown scorer 'bm25' (compare)", far)]
 
 
 def test_a_card_that_is_not_there_is_told_with_the_nearest() -> None:
     settings = {"force_include": ("web-serch", "web-serch", "billing"), "exclude": ("zzz",)}
     assert told(**settings) == [
-        ("CD611", "no card is called 'web-serch' (forceInclude)", "did you mean 'web-search'?"),
-        ("CD611", "no card is called 'zzz' (exclude)", "metier list cards"),
+        ("CD611", "unknown card 'web-serch' (forceInclude)", "did you mean 'web-search'?"),
+        ("CD611", "unknown card 'zzz' (exclude)", "metier list cards"),
     ]
 
 
@@ -57,8 +55,8 @@ def test_a_scorer_that_is_compared_with_itself_is_told() -> None:
 def test_a_profile_is_told_for_what_it_says_itself() -> None:
     profiles = {"small": {"scorer": "sped"}, "large": {"maxTokens": 9}}
     assert [message for _, message, _ in told(scorer="sped", profiles=profiles)] == [
-        "no scorer is called 'sped' (scorer)",
-        "no scorer is called 'sped' (profiles.small.scorer)",
+        "unknown scorer 'sped' (scorer)",
+        "unknown scorer 'sped' (profiles.small.scorer)",
     ]
 
 
@@ -83,8 +81,8 @@ def test_the_page_shows_settings_with_and_without_the_finding(code: str) -> None
         files = [SettingsFile("metier.toml", text)]
         return [issue.code for issue in lint_capabilities(config, CARDS, files)]
 
-    assert codes(PAGES[code].bad) == [code]
-    assert codes(PAGES[code].good) == []
+    assert codes(CODES[code].bad) == [code]
+    assert codes(CODES[code].good) == []
 
 
 @pytest.fixture
@@ -108,8 +106,8 @@ def test_lint_says_what_is_wrong_in_the_settings(
     assert run(["lint", "--select", "CD61"]) == 1
     out, err = capsys.readouterr()
     assert [line for line in out.splitlines() if "hint" not in line] == [
-        "metier.toml:2:1: CD610 no scorer is called 'sepc' (scorer)",
-        "metier.toml:3:1: CD611 no card is called 'web' (exclude)",
+        "metier.toml:2:1: CD610 unknown scorer 'sepc' (scorer)",
+        "metier.toml:3:1: CD611 unknown card 'web' (exclude)",
         "metier.toml:4:1: CD612 the scorer 'spec' is compared with itself (compare)",
     ]
     assert err == "3 files checked: 3 warnings in 1 file\n"
@@ -125,7 +123,7 @@ def test_lint_of_a_named_file_is_not_about_the_settings(
 def test_doctor_says_it_too(wrong: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["doctor", "--json"]) == 0
     checks = {check["name"]: check for check in json.loads(capsys.readouterr().out)}
-    assert checks["CD610"]["detail"] == "metier.toml:2: no scorer is called 'sepc' (scorer)"
+    assert checks["CD610"]["detail"] == "metier.toml:2: unknown scorer 'sepc' (scorer)"
     assert checks["CD610"]["hint"] == "did you mean 'spec'?"
     assert checks["CD611"]["verdict"] == checks["CD612"]["verdict"] == "warning"
 

@@ -352,7 +352,7 @@ def test_every_near_miss_gets_a_hint_of_its_own() -> None:
     assert [(issue.line, issue.hint.partition("?")[0]) for issue in issues] == [
         (4, "did you mean 'when_to_use'"),
         (5, "did you mean 'argument-hint'"),
-        (6, "what is your own and no host reads belongs under 'metadata'"),
+        (6, "put your own keys under 'metadata'"),
     ]
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metier.findings.codes import CODES
+from metier.findings import CODES
 from metier.index.agents import AgentRegistry
 from metier.lint import lint_document
 from metier.parse.agents import parse_agent

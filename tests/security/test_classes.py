@@ -9,9 +9,7 @@ from conftest import Workspace
 from metier import Catalog
 from metier.cli import run
 from metier.config import Config, load_config
-from metier.config.capabilities import _READERS
-from metier.config.classes import CLASSES, class_of, entries
-from metier.config.layers import KEYS
+from metier.config.settings import CAPABILITIES, CLASSES, SETTINGS, class_of, entries
 
 CARD = (
     "---\nid: {id}\nname: {id}\ndescription: About {id}.\ntriggers:\n  keywords: [deploy]\n"
@@ -20,8 +18,8 @@ CARD = (
 
 
 def test_every_setting_has_a_class_and_one_without_is_a_power() -> None:
-    plain = {key for key in KEYS if key != "capabilities"}
-    cards = {f"capabilities.{key}" for key in _READERS}
+    plain = {key for key in SETTINGS if key != "capabilities"}
+    cards = {f"capabilities.{key}" for key in CAPABILITIES}
     assert plain | cards == set(CLASSES)
     assert class_of("something.new") == "power"
     assert class_of("capabilities.somethingNew") == "power"

@@ -13,7 +13,7 @@ from cli.printed import Printed
 from cli.run_workspace import Agents, agents, prompt, tool
 from conftest import Workspace
 from metier.cli import run
-from metier.lint.formats import FORMATS
+from metier.cli.lint_formats import FORMATS
 from metier.safety.escapes import escaped_json, visible
 from metier.values.outcomes import Issue
 

@@ -15,7 +15,6 @@ import yaml
 from metier import __version__
 from metier.catalog import Catalog
 from metier.cli.layout import flowed, words
-from metier.cli.lint_settings import settings_findings
 from metier.cli.refresh import failed_sources
 from metier.cli.session import Session, counted, metier_command
 from metier.cli.shown import ShownPaths
@@ -23,6 +22,7 @@ from metier.config.git import is_tracked
 from metier.config.tokens import token_counter
 from metier.errors import MetierError
 from metier.flow.boundary import Boundary
+from metier.flow.linting import settings_findings
 from metier.hosts.folders import HOSTS
 from metier.install.commands import unsafe_entries
 from metier.storage.places import user_home

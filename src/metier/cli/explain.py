@@ -10,12 +10,11 @@ from click.shell_completion import CompletionItem
 from metier.cli.layout import flowed
 from metier.cli.session import Session, metier_command
 from metier.errors import NotFoundError
-from metier.findings.codes import CODES, SEVERITIES
-from metier.findings.pages import ERROR_PAGES, PAGES
+from metier.findings import CODES, Finding, errors
 
 
 def _complete(_ctx: Any, _parameter: Any, incomplete: str) -> list[CompletionItem]:
-    codes = [*CODES, *ERROR_PAGES]
+    codes = [*CODES, *errors()]
     return [CompletionItem(code) for code in codes if code.startswith(incomplete.upper())]
 
 
@@ -26,66 +25,52 @@ def command(session: Session, code: str | None) -> None:
 
     Without CODE every code is listed.
     """
+    findings = {**CODES, **errors()}
     if code is None:
-        _list_codes(session)
+        _list(session, findings)
         return
     wanted = code.upper()
-    if wanted in CODES:
-        _explain_finding(session, wanted)
-    elif wanted in ERROR_PAGES:
-        severity = _severity(wanted)
-        if session.as_json:
-            session.print_json({"code": wanted, "severity": severity, "why": ERROR_PAGES[wanted]})
-            return
-        click.echo(f"{click.style(wanted, bold=True)} ({severity})\n")
-        click.echo(_paragraph(ERROR_PAGES[wanted]))
+    if wanted not in findings:
+        raise NotFoundError(f"unknown code '{code}'", hint="metier explain lists all codes")
+    if session.as_json:
+        session.print_json({"code": wanted, **_fields(findings[wanted])})
     else:
-        raise NotFoundError(f"no code is called '{code}'", hint="metier explain lists all codes")
+        _print(wanted, findings[wanted])
 
 
-def _severity(code: str) -> str:
-    """What ends a command is an error, and has no severity of its own."""
-    return SEVERITIES.get(code, "error")
-
-
-def _list_codes(session: Session) -> None:
-    rows = [[code, rule.severity, rule.title] for code, rule in CODES.items()]
-    rows += [[code, _severity(code), text.split(".")[0]] for code, text in ERROR_PAGES.items()]
+def _list(session: Session, findings: dict[str, Finding]) -> None:
+    """Every code; the first sentence stands in for the title of an error."""
+    rows = [
+        [code, finding.severity, finding.title or finding.why.partition(".")[0]]
+        for code, finding in findings.items()
+    ]
+    columns = ["code", "severity", "title"]
     if session.as_json:
-        session.print_json(
-            [{"code": code, "severity": severity, "title": title} for code, severity, title in rows]
-        )
-        return
-    session.print_table(["code", "severity", "title"], rows)
+        session.print_json([dict(zip(columns, row, strict=True)) for row in rows])
+    else:
+        session.print_table(columns, rows)
 
 
-def _explain_finding(session: Session, code: str) -> None:
-    rule, page = CODES[code], PAGES[code]
-    if session.as_json:
-        session.print_json(
-            {
-                "code": code,
-                "severity": rule.severity,
-                "title": rule.title,
-                "fixable": rule.fixable,
-                "why": page.why,
-                "bad": page.bad,
-                "good": page.good,
-            }
-        )
-        return
-    notes = " --notes" if rule.severity == "info" else ""
-    fixable = f", metier lint --fix{notes} repairs it" if rule.fixable else ""
-    title = f"{click.style(code, bold=True)} {rule.title} ({rule.severity}{fixable})"
-    click.echo(_paragraph(title) + "\n")
-    click.echo(_paragraph(page.why))
-    for title, example in (("Bad", page.bad), ("Good", page.good)):
+def _fields(finding: Finding) -> dict[str, Any]:
+    names = ["severity", "title", "fixable", "why", "bad", "good"]
+    names = names if finding.title else ["severity", "why"]
+    return {name: getattr(finding, name) for name in names}
+
+
+def _print(code: str, finding: Finding) -> None:
+    notes = " --notes" if finding.severity == "info" else ""
+    fixable = f", metier lint --fix{notes} repairs it" if finding.fixable else ""
+    name = " ".join(filter(None, [click.style(code, bold=True), finding.title]))
+    click.echo(_paragraph(f"{name} ({finding.severity}{fixable})") + "\n")
+    click.echo(_paragraph(finding.why))
+    examples = {"Bad": finding.bad, "Good": finding.good} if finding.title else {}
+    for title, example in examples.items():
         click.echo(f"\n{click.style(title, bold=True)}\n")
         click.echo("\n".join(f"    {line}".rstrip() for line in example.strip("\n").split("\n")))
 
 
 def _paragraph(text: str) -> str:
-    """On a terminal lines are broken between words."""
+    """Break lines between words on a terminal."""
     if not sys.stdout.isatty():
         return text
     return flowed(text.split(" "), shutil.get_terminal_size().columns)

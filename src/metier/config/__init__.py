@@ -1,17 +1,18 @@
 """Settings: flags > environment > metier.toml > [tool.metier] > user file > defaults.
 
 What a workspace sets counts only as far as its class allows until the user trusts it:
-see `config.classes`.
+see `config.settings`.
 """
 
 import os
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from metier.config.layers import KEYS, Layer, layers_of, user_layer
+from metier.config.layers import Layer, layers_of, user_layer
 from metier.config.layers import user_settings as user_settings
 from metier.config.merging import merged_values, narrowed_values
+from metier.config.settings import SETTINGS
 from metier.storage.workspace import SETTINGS_FILE
 from metier.storage.workspace import find_workspace as find_workspace
 from metier.values.capabilities import CapabilitiesConfig
@@ -92,13 +93,17 @@ class Settings(NamedTuple):
         values = merged_values(self.layers if is_trusted else users, self.workspace)
         more = {} if is_trusted else narrowed_values(values, self.own, self.workspace)
         lint = _lint_of(merged_values(users, self.workspace)) if self.own else None
-        fields = {KEYS.get(key, key): value for key, value in {**values, **more}.items()}
+        fields = _by_attribute({**values, **more})
         files = tuple(layer.source for layer in self.layers if os.sep in layer.source)
         return Config(**fields, is_trusted=is_trusted, users_lint=lint, sources=files)
 
 
-def _lint_of(values: Mapping[str, object]) -> LintSettings:
-    made = Config(**{KEYS[key]: values[key] for key in values if key.startswith("lint.")})  # type: ignore[arg-type]  # by its key
+def _by_attribute(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {SETTINGS[key].attribute if key in SETTINGS else key: values[key] for key in values}
+
+
+def _lint_of(values: Mapping[str, Any]) -> LintSettings:
+    made = Config(**_by_attribute({key: values[key] for key in values if key.startswith("lint.")}))
     return LintSettings(made.lint_select, made.lint_ignore, tuple(made.per_file_ignores.items()))
 
 

@@ -4,8 +4,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
-from metier.config.classes import class_of
-from metier.core.nearest import nearest
+from metier.config.settings import SETTINGS, class_of, unknown_setting
 from metier.core.paths import is_inside
 from metier.errors import ConfigError
 from metier.storage.places import config_folder
@@ -15,39 +14,8 @@ from metier.storage.workspace import SETTINGS_FILE
 ENVIRONMENT = "environment"
 LARGEST = 1 << 20
 """Bytes of a file of settings."""
-KEYS: dict[str, str] = {
-    "disabled": "disabled",
-    "host-folders": "host_folders",
-    "mounts": "mounts",
-    "folders.abilities": "abilities",
-    "folders.cards": "cards",
-    "folders.agents": "agents",
-    "abilities.minSignal": "ability_signal",
-    "lint.select": "lint_select",
-    "lint.ignore": "lint_ignore",
-    "lint.per-file-ignores": "per_file_ignores",
-    "probes": "probes",
-    "tokenizer": "tokenizer",
-    "capabilities": "capabilities",
-    "models": "models",
-    "tools": "tools",
-    "mcp": "servers",
-    "state.folder": "state_folder",
-    "safe-directories": "safe_directories",
-}
-"""Each setting as files spell it → its field of `Config`."""
-_TABLES = {"abilities", "folders", "lint", "state"}
-_VARIABLES_OF = {
-    "METIER_DISABLED": "disabled",
-    "METIER_HOST_FOLDERS": "host-folders",
-    "METIER_ABILITIES": "folders.abilities",
-    "METIER_CARDS": "folders.cards",
-    "METIER_AGENTS": "folders.agents",
-    "METIER_LINT_SELECT": "lint.select",
-    "METIER_LINT_IGNORE": "lint.ignore",
-    "METIER_TOKENIZER": "tokenizer",
-}
-VARIABLES = {key: variable for variable, key in _VARIABLES_OF.items()}
+_TABLES = {key.partition(".")[0] for key in SETTINGS if "." in key}
+VARIABLES = {key: setting.variable for key, setting in SETTINGS.items() if setting.variable}
 
 
 class Layer(NamedTuple):
@@ -126,7 +94,7 @@ def _layer(source: str, is_users: bool, values: dict[str, Any]) -> Layer:
 
 def _from_environment(environ: Mapping[str, str]) -> Layer:
     values: dict[str, Any] = {}
-    for variable, key in _VARIABLES_OF.items():
+    for key, variable in VARIABLES.items():
         text = environ.get(variable)
         if text is None:
             continue
@@ -174,8 +142,6 @@ def _flat(table: Any, source: str) -> dict[str, Any]:
         else:
             flat[key] = value
     for key in flat:
-        if key not in KEYS:
-            near = nearest(key, KEYS)
-            hint = f"did you mean '{near}'?" if near else f"known: {', '.join(KEYS)}"
-            raise ConfigError(f"unknown setting '{key}'", where=source, hint=hint)
+        if key not in SETTINGS:
+            raise unknown_setting(key, key, SETTINGS, source)
     return flat

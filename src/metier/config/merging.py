@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from metier.config.checking import checked
-from metier.config.classes import class_of, entries
 from metier.config.layers import Layer
+from metier.config.settings import class_of, entries
 from metier.core.paths import is_inside
 from metier.values.capabilities import CapabilitiesConfig
 from metier.values.files import Kind
@@ -146,7 +146,7 @@ def _joined(key: str, stronger: Any, weaker: Any) -> Any:
 
 
 def _capabilities(tables: Sequence[tuple[Any, str]]) -> CapabilitiesConfig:
-    from metier.config.capabilities import check_capabilities, merged, read_capabilities
+    from metier.config.capabilities import check_capabilities, merged, read_capabilities  # rare
 
     made: Any = None
     for table, source in tables:

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from metier.config.classes import class_of, entries
 from metier.config.layers import Layer
 from metier.config.merging import is_inside_text
+from metier.config.settings import class_of, entries
 from metier.core.paths import is_inside
 from metier.storage.room import read_regular
 from metier.values.trust import NOTHING, Consent

@@ -1,6 +1,6 @@
 """Stage 3: value → issues. Every rule has a code, a page and an example."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from metier.lint.abilities import lint_ability, validate_ability
 from metier.lint.agents import lint_agent, validate_agent
@@ -13,17 +13,16 @@ from metier.values.outcomes import Issue
 
 __all__ = ["lint_document", "validate_ability", "validate_agent"]
 
+_RULES: dict[type, Callable[..., Sequence[Issue]]] = {
+    Skill: lint_skill,
+    Ability: lint_ability,
+    Card: lint_card,
+    AgentProfile: lint_agent,
+}
+
 
 def lint_document(parsed: Parsed) -> Sequence[Issue]:
-    """Every finding in one document beyond what parsing said."""
-    document, matter = parsed.document, parsed.matter
-    if document is None or matter is None:
+    """Every finding in one document, beyond those of parsing."""
+    if parsed.document is None or parsed.matter is None:
         return []
-    if isinstance(document, Skill):
-        return lint_skill(document, matter)
-    if isinstance(document, Ability):
-        return lint_ability(document, matter)
-    if isinstance(document, Card):
-        return lint_card(document, matter)
-    assert isinstance(document, AgentProfile)
-    return lint_agent(document, matter)
+    return _RULES[type(parsed.document)](parsed.document, parsed.matter)

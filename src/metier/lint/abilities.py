@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from metier.core.names import loose_key
-from metier.values.checks import Flaw, check_mapping, check_value
+from metier.values.checks import Field, Flaw, check_mapping, check_value
 from metier.values.documents import Ability
-from metier.values.fields import ABILITY, Field, spellings
+from metier.values.fields import ABILITY, spellings
 from metier.values.files import Matter
 from metier.values.outcomes import Issue
 
@@ -16,7 +16,7 @@ _CONTENT = Field(type="text", required=True, longest=LONGEST_CONTENT)
 
 
 def lint_ability(ability: Ability, matter: Matter) -> list[Issue]:
-    """Every finding in one ability; an error among them leaves it out."""
+    """Every finding in one ability; an error excludes it."""
     issues = []
     for flaw in _flaws(matter.data):
         line, column = matter.position(flaw.at)

@@ -20,7 +20,7 @@ _CODES = {
 
 
 def lint_agent(profile: AgentProfile, matter: Matter) -> list[Issue]:
-    """Every finding in one profile; an error among them leaves it out."""
+    """Every finding in one profile; an error excludes it."""
     issues = []
     for flaw in profile_flaws(matter.data):
         line, column = matter.position(flaw.at)

@@ -21,7 +21,7 @@ CHARACTERS_PER_TOKEN = 4
 
 
 def lint_card(card: Card, matter: Matter) -> list[Issue]:
-    """Every finding in one card; an error among them leaves it out."""
+    """Every finding in one card; an error excludes it."""
     issues = []
     for flaw in check_mapping(matter.data, CARD):
         line, column = matter.position(flaw.at)
@@ -38,13 +38,13 @@ def lint_card(card: Card, matter: Matter) -> list[Issue]:
 
 
 def _in_name(card: Card) -> Iterator[Issue]:
-    """What rejects a card by its file's name, which is handed over as its source."""
+    """What rejects a card by its file's name, which is injected as its source."""
     for one in find_overrides(card.path):
         yield Issue(one.code, f"in the file's name {one.message}", card.path, hint="rename it")
 
 
 def _in_front_matter(card: Card, matter: Matter) -> Iterator[Issue]:
-    """What rejects a text, in each key and value: some of them are handed over too."""
+    """What rejects a text, in each key and value: some of them are injected too."""
     for text, at in _texts(matter.data):
         line, column = matter.position(at)
         for one in find_overrides(text):
@@ -52,7 +52,7 @@ def _in_front_matter(card: Card, matter: Matter) -> Iterator[Issue]:
 
 
 def _texts(value: Any, at: KeyPath = ()) -> Iterator[tuple[str, KeyPath]]:
-    """Every text in front matter, and where it stands."""
+    """Every text in front matter, with its key path."""
     if isinstance(value, str):
         yield value, at
     elif isinstance(value, dict):

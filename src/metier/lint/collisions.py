@@ -11,8 +11,7 @@ from typing import NamedTuple
 from metier.core.text import is_cjk, jaccard, words
 from metier.safety.disguise import find_overrides
 from metier.values.files import Kind
-from metier.values.outcomes import Issue
-from metier.values.rows import exact_copy, same_id, same_name
+from metier.values.outcomes import Issue, exact_copy, same_id, same_name
 
 NEARLY_THE_SAME = 0.9
 """Shared words over all words, from which on two descriptions are hard to tell apart."""

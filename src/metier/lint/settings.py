@@ -1,4 +1,4 @@
-"""Rules for `[capabilities]` of the settings: names that nobody has."""
+"""Rules for `[capabilities]` of the settings: unknown names."""
 
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
@@ -19,53 +19,53 @@ class SettingsFile(NamedTuple):
     text: str
 
 
-class _Complaint(NamedTuple):
+class _Problem(NamedTuple):
     code: str
     message: str
     hint: str
     name: str
-    """What stands in the file, in quotes."""
+    """The name as the file has it, in quotes."""
 
 
 def lint_capabilities(
     config: CapabilitiesConfig, cards: Collection[str], files: Sequence[SettingsFile]
 ) -> list[Issue]:
-    """What is named in the settings and is not there.
+    """Names in the settings that do not exist.
 
-    `cards` are the ids of all cards, also of those left out: these have findings of their own.
+    `cards` are the ids of all cards, excluded ones too: these have findings of their own.
     `files` are where the settings came from, strongest first.
     """
     near = Nearest(sorted(cards))
-    complaints = list(_complaints("", config, cards, near))
+    problems = list(_problems("", config, cards, near))
     for name in config.profiles:
         alone = with_profile(CapabilitiesConfig(profiles=config.profiles), name)
-        complaints += _complaints(f"profiles.{name}.", alone, cards, near)
+        problems += _problems(f"profiles.{name}.", alone, cards, near)
     places = _places(files)
     nowhere = (files[0].path if files else "", 1)
     return [
         Issue(one.code, one.message, *places.get(one.name, nowhere), 1, one.hint)
-        for one in complaints
+        for one in problems
     ]
 
 
-def _complaints(
+def _problems(
     table: str, config: CapabilitiesConfig, cards: Collection[str], near: Nearest
-) -> Iterator[_Complaint]:
+) -> Iterator[_Problem]:
     for key, names in (("scorer", [config.scorer]), ("compare", config.compare)):
         for name in dict.fromkeys(names):
             if name not in SCORERS:
-                message = f"no scorer is called '{name}' ({table}{key})"
+                message = f"unknown scorer '{name}' ({table}{key})"
                 hint = _meant(name, Nearest(sorted(SCORERS))) or f"known: {', '.join(SCORERS)}"
-                yield _Complaint("CD610", message, hint, name)
+                yield _Problem("CD610", message, hint, name)
     for key, names in (("forceInclude", config.force_include), ("exclude", config.exclude)):
         for name in dict.fromkeys(names):
             if name not in cards:
-                message = f"no card is called '{name}' ({table}{key})"
-                yield _Complaint("CD611", message, _meant(name, near) or "metier list cards", name)
+                message = f"unknown card '{name}' ({table}{key})"
+                yield _Problem("CD611", message, _meant(name, near) or "metier list cards", name)
     if len(config.compare) > len(set(config.compare)):
         name = config.compare[0]
         message = f"the scorer '{name}' is compared with itself ({table}compare)"
-        yield _Complaint("CD612", message, f"name two of: {', '.join(SCORERS)}", name)
+        yield _Problem("CD612", message, f"name two of: {', '.join(SCORERS)}", name)
 
 
 def _meant(name: str, known: Nearest) -> str:
@@ -81,6 +81,6 @@ def _places(files: Sequence[SettingsFile]) -> dict[str, tuple[str, int]]:
         start = next((number for number, line in enumerate(lines) if _TABLE in line), len(lines))
         for number, line in enumerate(lines[start:], start + 1):
             for mark in ('"', "'"):
-                for name in line.split(mark)[1:-1]:  # what stands between two marks
+                for name in line.split(mark)[1:-1]:  # the text between two quotes
                     places.setdefault(name, (path, number))
     return places

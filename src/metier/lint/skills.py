@@ -1,7 +1,7 @@
 """Rules for SKILL.md: the Agent Skills format, and what makes a skill hard to find."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -9,11 +9,13 @@ from metier.core.coerce import scalar_text_of
 from metier.core.names import LONGEST_NAME, is_capability_name, loose_key, slug
 from metier.core.nearest import nearest
 from metier.core.text import is_cjk
-from metier.lint.contracts import contract_findings
+from metier.values.checks import Field, FieldType
+from metier.values.contracts import Contract
 from metier.values.documents import Skill
-from metier.values.fields import SKILL, Field, FieldType, spellings
+from metier.values.fields import SKILL, spellings
 from metier.values.files import KeyPath, Matter
 from metier.values.outcomes import Issue
+from metier.values.policy import Policy
 
 LONGEST_DESCRIPTION = 1024
 LONGEST_ROUTING_TEXT = 1536
@@ -22,9 +24,11 @@ SHORTEST_USEFUL_DESCRIPTION = 20
 """Characters of about three words; a Chinese, Japanese or Korean one says as much as two."""
 LONGEST_COMPATIBILITY = 500
 LONGEST_BODY_LINES = 500
+MOST_FREE_CLAIMS = 20
+"""Capabilities that a contract may claim without losing points."""
 _TAG = re.compile(r"</?[A-Za-z][\w-]*(?:\s[^<>]*)?/?>")
 _MOST_COMPARED = 20
-"""So many unknown keys are compared with the known ones."""
+"""Unknown keys that are compared with the known ones."""
 _NEAR_MISS = 0.8
 _TYPES: dict[FieldType, tuple[tuple[type, ...], str]] = {
     "text": ((str,), "a text"),
@@ -35,7 +39,7 @@ _TYPES: dict[FieldType, tuple[tuple[type, ...], str]] = {
 _TYPED = {
     key: field for key, field in SKILL.items() if field.type in _TYPES and key != "description"
 }
-"""Parsing says what is wrong with a description."""
+"""Parsing reports a wrong description."""
 _KEYS = spellings(SKILL)
 
 
@@ -57,21 +61,32 @@ def lint_skill(skill: Skill, matter: Matter) -> list[Issue]:
                 "use a-z, 0-9 and single hyphens, at most 64 characters",
             )
     if skill.contract is not None:
-        for code, message, hint in contract_findings(skill.contract):
+        for code, message, hint in _contract_findings(skill.contract):
             found.add(code, message, ("metadata", "contract"), hint)
     return found.issues
 
 
+def _contract_findings(contract: Contract) -> Iterator[tuple[str, str, str]]:
+    """The code, message and hint of each finding in a contract, beyond its grammar."""
+    claims = len(contract.provides)
+    if claims > MOST_FREE_CLAIMS:
+        message = f"contract: it claims {claims} capabilities; more than {MOST_FREE_CLAIMS}"
+        yield "DC405", f"{message} lower the score", "name what it really provides, or split it"
+    _, warnings = Policy().with_contract(contract.policy)
+    for warning in warnings:
+        yield "DC406", f"contract: {warning}", "correct the key or the value in Pol(...)"
+
+
 def lint_switch(skill: Skill, matter: Matter, hosts: Sequence[str]) -> list[Issue]:
-    """The finding that these hosts ignore the switch that leaves a skill to the user."""
+    """The finding that these hosts ignore `disable-model-invocation`."""
     if not hosts or not skill.is_manual:
         return []
     found = _Findings(skill.path, matter)
     named = " and ".join(filter(None, [", ".join(hosts[:-1]), hosts[-1]]))
     verb = "ignores" if len(hosts) == 1 else "ignore"
-    hint = "keep it where only hosts look that honour it, such as .claude/skills"
+    hint = "keep it in a folder of hosts that honour it, such as .claude/skills"
     if "Codex" in hosts:
-        hint += "; for Codex write agents/openai.yaml beside it: metier explain SK317"
+        hint += "; for Codex add agents/openai.yaml beside it: metier explain SK317"
     message = f"{named} {verb} 'disable-model-invocation': the model may start this skill there"
     found.add("SK317", message, ("disable-model-invocation",), hint)
     return found.issues
@@ -133,7 +148,7 @@ def _check_description(skill: Skill, found: _Findings) -> None:
         found.add("SK305", message, ("when_to_use",), hint)
     if "<" in description and (tag := _TAG.search(description)):
         message = f"the description holds the tag '{tag[0][:40]}'"
-        found.add("SK314", message, ("description",), "some hosts refuse it: write it in words")
+        found.add("SK314", message, ("description",), "some hosts reject it: write it in words")
 
 
 def _is_too_short(text: str) -> bool:
@@ -144,7 +159,7 @@ def _is_too_short(text: str) -> bool:
 
 
 def _check_types(matter: Matter, found: _Findings) -> None:
-    """Nothing is said of the type of a value that is no YAML: that is said already."""
+    """Skip values that are not YAML: they have a finding already."""
     for key, value in matter.data.items():
         if value is None or key not in _TYPED or key in matter.unread:
             continue
@@ -153,7 +168,7 @@ def _check_types(matter: Matter, found: _Findings) -> None:
             called = _TYPES[field.type][1]
             found.add("SK307", f"'{key}' must be {called}", (key,), f"write {called}")
         elif field.choices and isinstance(value, str) and value not in field.choices:
-            message = f"no host is known to take '{key}: {value[:40]}'"
+            message = f"no host is known to accept '{key}: {value[:40]}'"
             found.add("SK316", message, (key,), f"known: {', '.join(field.choices)}")
 
 
@@ -174,7 +189,7 @@ def _check_keys(data: dict[str, Any], found: _Findings) -> None:
     if unknown:
         keys = ", ".join(f"'{key[:40]}'" for key in unknown[:5])
         more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
-        hint = "what is your own and no host reads belongs under 'metadata'"
+        hint = "put your own keys under 'metadata'"
         word = "key" if len(unknown) == 1 else "keys"
         found.add("SK309", f"unknown {word} {keys}{more}", (unknown[0],), hint)
     compatibility = data.get("compatibility")
@@ -188,7 +203,7 @@ def _check_keys(data: dict[str, Any], found: _Findings) -> None:
 
 @lru_cache(maxsize=4096)
 def _meant_by(key: str) -> str:
-    """The known key that an unknown one is a slip of; skills of one author share theirs."""
+    """The known key that an unknown one is a typo of; cached, since authors repeat theirs."""
     return _KEYS.get(nearest(loose_key(key), _KEYS, likeness=_NEAR_MISS), "")
 
 

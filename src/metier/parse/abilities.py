@@ -11,15 +11,15 @@ from metier.values.files import Parsed
 def parse_ability(raw: bytes, path: str) -> Parsed:
     """The ability in `raw`. A file without front matter is all content.
 
-    Fields of a wrong type are left at their default: linting says so and the file is left out.
+    Fields of a wrong type keep their default: linting reports them and the file is excluded.
     """
-    taken = read_matter(raw, path)
-    if taken.matter is None:
-        return Parsed(document=None, matter=None, issues=taken.issues)
-    respelling = Respelling(taken.matter, path)
-    data = respelling.mapping(taken.matter.data, ABILITY)
+    split = read_matter(raw, path)
+    if split.matter is None:
+        return Parsed(document=None, matter=None, issues=split.issues)
+    respelling = Respelling(split.matter, path)
+    data = respelling.mapping(split.matter.data, ABILITY)
     if data.get("abilityId") is None:
         data["abilityId"] = ability_id_from_filename(path)
     matter = respelling.matter(data)
-    issues = taken.issues + respelling.issues
-    return Parsed(document=Ability.of(data, taken.matter.body, path), matter=matter, issues=issues)
+    issues = split.issues + respelling.issues
+    return Parsed(document=Ability.of(data, split.matter.body, path), matter=matter, issues=issues)

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from metier.core.coerce import text_of
 from metier.core.paths import is_markdown
 from metier.core.unread import TOO_MANY_DIGITS, has_too_many_digits, place_of_digits
-from metier.parse.frontmatter import HINTS, Taken, no_front_matter, read_matter, read_yaml
+from metier.parse.frontmatter import HINTS, SplitText, no_front_matter, read_matter, read_yaml
 from metier.parse.keys import Respelling
 from metier.parse.yaml import DEEPEST
 from metier.values.agents import AgentProfile
@@ -26,11 +26,11 @@ def parse_agent(raw: bytes, path: str, *, file: str = "") -> Parsed:
 
     `file` says where it lies, where the path that is shown does not.
     """
-    taken = _take(raw, path)
-    if taken.matter is None:
-        return Parsed(document=None, matter=None, issues=taken.issues)
-    respelling = Respelling(taken.matter, path)
-    data = respelling.mapping(taken.matter.data, _TOP_LEVEL)
+    split = _split_file(raw, path)
+    if split.matter is None:
+        return Parsed(document=None, matter=None, issues=split.issues)
+    respelling = Respelling(split.matter, path)
+    data = respelling.mapping(split.matter.data, _TOP_LEVEL)
     _gather(data, ("coreAbilities",), "abilities", {"coreAbilities": "core"}, respelling)
     _gather(data, tuple(SELECTION), "selectionMetadata", {}, respelling)
     if isinstance(data.get("workflow"), list):
@@ -38,12 +38,12 @@ def parse_agent(raw: bytes, path: str, *, file: str = "") -> Parsed:
     if is_markdown(path) and "workflow" not in data:
         of_host = any(_IN_FOLDER_OF_HOST.search(place) for place in (path, file))
         _as_prompt_only(data, of_host=of_host)
-    if taken.matter.body:
-        data.setdefault("systemPrompt", taken.matter.body)
+    if split.matter.body:
+        data.setdefault("systemPrompt", split.matter.body)
     return Parsed(
         document=AgentProfile.of(data, path),
         matter=respelling.matter(data),
-        issues=[*taken.issues, *respelling.issues],
+        issues=[*split.issues, *respelling.issues],
     )
 
 
@@ -71,19 +71,19 @@ _MODELS_OF_HOSTS = ("inherit", "default", "sonnet", "opus", "haiku")
 _KEYS_OF_HOSTS = {"color", "permissionMode", "skills", "hooks", "disallowedTools", "memory"}
 
 
-def _take(raw: bytes, path: str) -> Taken:
+def _split_file(raw: bytes, path: str) -> SplitText:
     if path.endswith(".json"):
-        return _take_json(raw, path)
+        return _split_json(raw, path)
     if not is_markdown(path):
         return read_yaml(raw, path)
-    taken = read_matter(raw, path)
-    if taken.matter is not None and not taken.fenced:
-        issue = no_front_matter(taken.matter, path, "the profile")
-        return Taken(None, [*taken.issues, issue], False)
-    return taken
+    split = read_matter(raw, path)
+    if split.matter is not None and not split.fenced:
+        issue = no_front_matter(split.matter, path, "the profile")
+        return SplitText(None, [*split.issues, issue], False)
+    return split
 
 
-def _take_json(raw: bytes, path: str) -> Taken:
+def _split_json(raw: bytes, path: str) -> SplitText:
     """JSON by its own rules; lines and columns from reading it as YAML as well."""
     try:
         value = json.loads(
@@ -95,22 +95,22 @@ def _take_json(raw: bytes, path: str) -> Taken:
     except RecursionError:
         return _too_deep(path)
     except ValueError as error:
-        return Taken(None, [_not_json(error, raw, path)], False)
+        return SplitText(None, [_not_json(error, raw, path)], False)
     if _depth(value) > DEEPEST:
         return _too_deep(path)
     if not isinstance(value, dict):
         issue = Issue("FM109", "the profile is not an object", path, 1, 1, HINTS["FM109"])
-        return Taken(None, [issue], False)
+        return SplitText(None, [issue], False)
     located = read_yaml(raw, path)
     if located.matter is None:
         matter = Matter(data=value, body="", body_line=1, position=lambda _path: (1, 1))
-        return Taken(matter, [], True)
+        return SplitText(matter, [], True)
     return located._replace(matter=located.matter._replace(data=value))
 
 
-def _too_deep(path: str) -> Taken:
+def _too_deep(path: str) -> SplitText:
     message = f"nested deeper than {DEEPEST} levels"
-    return Taken(None, [Issue("FM107", message, path, 1, 1, HINTS["FM107"])], False)
+    return SplitText(None, [Issue("FM107", message, path, 1, 1, HINTS["FM107"])], False)
 
 
 def _not_json(error: ValueError, raw: bytes, path: str) -> Issue:

@@ -13,17 +13,17 @@ from metier.values.files import Parsed
 
 def parse_card(raw: bytes, path: str) -> Parsed:
     """The card in `raw`; linting says what is missing or wrong in it."""
-    taken = read_matter(raw, path)
-    issues = taken.issues
-    if taken.matter is None:
+    split = read_matter(raw, path)
+    issues = split.issues
+    if split.matter is None:
         return Parsed(document=None, matter=None, issues=issues)
-    if not taken.fenced:
-        issues.append(no_front_matter(taken.matter, path, "the card"))
+    if not split.fenced:
+        issues.append(no_front_matter(split.matter, path, "the card"))
         return Parsed(document=None, matter=None, issues=issues)
-    respelling = Respelling(taken.matter, path)
-    data = respelling.mapping(taken.matter.data, CARD)
+    respelling = Respelling(split.matter, path)
+    data = respelling.mapping(split.matter.data, CARD)
     issues.extend(respelling.issues)
-    card = _card_of(data, taken.matter.body, path, hashlib.sha256(raw).hexdigest())
+    card = _card_of(data, split.matter.body, path, hashlib.sha256(raw).hexdigest())
     return Parsed(document=card, matter=respelling.matter(data), issues=issues)
 
 

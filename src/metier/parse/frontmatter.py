@@ -24,7 +24,7 @@ HINTS = {
     "FM101": "start the file with a line '---', then keys such as 'description:', then '---'",
     "FM102": "put a line that holds only '---' after the last key",
     "FM103": "quote the value, or write it as a block with '|'",
-    "FM104": "put the value in quotes: metier lint --fix does it",
+    "FM104": "put the value in quotes",
     "FM105": "remove one of the two",
     "FM106": "write the value out; quote it if it starts with & * or !",
     "FM107": "flatten the structure",
@@ -32,10 +32,10 @@ HINTS = {
     "FM109": "write one 'key: value' a line",
     "FM110": "save the file as UTF-8",
     "FM111": "this is no text file: remove it or give it another name",
-    "FM112": "turn them into LF: metier lint --fix --notes does it",
-    "FM113": "remove it: metier lint --fix --notes does it",
+    "FM112": "use LF line endings",
+    "FM113": "remove it",
     "FM114": "write front matter and instructions, or remove the file",
-    "FM116": "use spaces: metier lint --fix does it",
+    "FM116": "use spaces",
     "FM117": "let the first line be '---' alone, then keys such as 'description:', then '---'",
 }
 _NO_TABS = "YAML does not allow tabs for indentation"
@@ -58,17 +58,17 @@ _PLAIN_WORDS = (
      "write 'key: value' on every line"),
 )  # fmt: skip
 """What libyaml says, what that means, and what to do."""
-REFUSED = frozenset({"FM106", "FM107", "FM108"})
-"""Findings after which the text is not read leniently either."""
+_NEVER_LENIENT = frozenset({"FM106", "FM107", "FM108"})
+"""Findings after which the text is not read leniently."""
 
 
-class Taken(NamedTuple):
-    """A text taken apart; `matter` is None when nothing could be made of it."""
+class SplitText(NamedTuple):
+    """A text split into front matter and body; `matter` is None if it cannot be used."""
 
     matter: Matter | None
     issues: list[Issue]
     fenced: bool
-    """Whether the text has front matter at all."""
+    """Whether the text has front matter."""
 
 
 class _Parts(NamedTuple):
@@ -79,24 +79,24 @@ class _Parts(NamedTuple):
     body_line: int
 
 
-def read_matter(raw: bytes, path: str, *, lenient: bool = False) -> Taken:
-    """Take a file's bytes apart. A text without front matter is all body."""
+def read_matter(raw: bytes, path: str, *, lenient: bool = False) -> SplitText:
+    """Split a file's bytes. A text without front matter is all body."""
     issues: list[Issue] = []
     text = _decode(raw, path, issues, lenient=lenient)
     if text is None:
-        return Taken(None, issues, False)
+        return SplitText(None, issues, False)
     if not _opens_with_fence(text):
-        return Taken(_all_body(text), issues, False)
+        return SplitText(_all_body(text), issues, False)
     parts = _split(text)
     if parts is None:
         issues.append(_issue("FM102", "the front matter opened on line 1 is never closed", path))
-        return Taken(None, issues, True)
+        return SplitText(None, issues, True)
     if _is_too_large(parts.yaml):
         message = f"front matter is larger than {LARGEST_FRONT_MATTER // 1024} KiB"
         issues.append(_issue("FM108", message, path))
-        return Taken(None, issues, True)
+        return SplitText(None, issues, True)
     matter = _matter(parts, path, issues, lenient=lenient)
-    return Taken(matter, issues, True)
+    return SplitText(matter, issues, True)
 
 
 def no_front_matter(matter: Matter, path: str, what: str) -> Issue:
@@ -123,14 +123,14 @@ def _is_too_large(yaml: str) -> bool:
     return len(yaml) * 4 > LARGEST_FRONT_MATTER and len(yaml.encode()) > LARGEST_FRONT_MATTER
 
 
-def read_yaml(raw: bytes, path: str) -> Taken:
+def read_yaml(raw: bytes, path: str) -> SplitText:
     """A file that is YAML from its first line to its last; it has no body."""
     issues: list[Issue] = []
     text = _decode(raw, path, issues, lenient=False)
     if text is None:
-        return Taken(None, issues, False)
+        return SplitText(None, issues, False)
     parts = _Parts(text, 1, "", 1)
-    return Taken(_matter(parts, path, issues, lenient=False), issues, True)
+    return SplitText(_matter(parts, path, issues, lenient=False), issues, True)
 
 
 def _issue(code: str, message: str, path: str, line: int = 1, column: int = 1) -> Issue:
@@ -231,7 +231,7 @@ def _matter(parts: _Parts, path: str, issues: list[Issue], *, lenient: bool) -> 
         if _is_tab(problem, parts.yaml):
             return _tabbed(problem, parts, path, issues, lenient=lenient)
         issues.append(_place(problem, parts, path))
-        if not lenient or problem.code in REFUSED:
+        if not lenient or problem.code in _NEVER_LENIENT:
             return None
         return _by_lines(parts, path, issues)
     issues.extend(_place(problem, parts, path) for problem in tree.problems)
@@ -251,7 +251,7 @@ def _is_tab(problem: Problem, yaml: str) -> bool:
 def _tabbed(
     problem: Problem, parts: _Parts, path: str, issues: list[Issue], *, lenient: bool
 ) -> Matter | None:
-    """A text that is indented with tabs: leniently read as with spaces, where that is clear."""
+    """A text indented with tabs; lenient mode reads tabs as spaces where that is unambiguous."""
     line, column = problem.line + parts.yaml_line, problem.column + 1
     indents = not _line_of(parts.yaml, problem.line)[: problem.column].strip(_BLANK)
     spaced = with_spaces(parts.yaml) if indents else None
@@ -310,7 +310,7 @@ class _Chunk(NamedTuple):
 
 
 def _by_lines(parts: _Parts, path: str, issues: list[Issue]) -> Matter:
-    """Each top-level key by itself: as YAML where that works, else its text as it stands."""
+    """Each top-level key by itself: as YAML if it parses, else as its text."""
     data: dict[str, Any] = {}
     lines: dict[str, int] = {}
     unread: set[str] = set()

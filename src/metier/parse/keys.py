@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from metier.core.names import loose_key
-from metier.values.fields import Field, spellings
+from metier.values.checks import Field
+from metier.values.fields import spellings
 from metier.values.files import KeyPath, Matter
 from metier.values.outcomes import Issue
 

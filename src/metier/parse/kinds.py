@@ -1,4 +1,4 @@
-"""One parser a kind: bytes → `Parsed`."""
+"""The parser of each kind: bytes → `Parsed`."""
 
 from collections.abc import Callable
 
@@ -8,22 +8,23 @@ from metier.parse.cards import parse_card
 from metier.parse.skills import parse_skill
 from metier.values.files import Kind, Parsed
 
-PARSERS: dict[Kind, Callable[[bytes, str], Parsed]] = {
-    "ability": parse_ability,
-    "card": parse_card,
+_PARSERS: dict[Kind, tuple[Callable[..., Parsed], tuple[str, ...]]] = {
+    "skill": (parse_skill, ("folder", "plugin")),
+    "ability": (parse_ability, ()),
+    "card": (parse_card, ()),
+    "agent": (parse_agent, ("file",)),
 }
+"""Each parser with the arguments that it takes besides bytes and path."""
 
 
 def parse_document(
     kind: Kind, raw: bytes, path: str, folder: str = "", *, file: str = "", plugin: str = ""
 ) -> Parsed:
-    """The document of `kind` that the bytes of the file at `path` hold. Never raises.
+    """The document of `kind` in `raw`. Never raises.
 
-    `folder` names the file's folder, and `file` the whole place, where the path does not. `plugin`
-    brings a skill along.
+    `path` is what people are shown; `folder` is the name of the file's folder, `file` its full
+    path and `plugin` the plugin of a skill.
     """
-    if kind == "skill":
-        return parse_skill(raw, path, folder=folder, plugin=plugin)
-    if kind == "agent":
-        return parse_agent(raw, path, file=file)
-    return PARSERS[kind](raw, path)
+    parse, names = _PARSERS[kind]
+    given = {"folder": folder, "file": file, "plugin": plugin}
+    return parse(raw, path, **{name: given[name] for name in names})

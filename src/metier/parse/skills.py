@@ -27,19 +27,19 @@ _LATE_FRONT_MATTER = re.compile(r"\n---[ \t]*\r?\n(?:name|description)[ \t]*:")
 def parse_skill(
     raw: bytes, path: str, *, strict: bool = False, folder: str = "", plugin: str = ""
 ) -> Parsed:
-    """The skill in `raw`; `strict` refuses what `metier lint` calls an error.
+    """The skill in `raw`; `strict` rejects what `metier lint` calls an error.
 
-    `folder` names the file's folder where the path does not; `plugin` brings the skill along.
+    `folder` is the name of the file's folder if the path does not give it; `plugin` the skill's.
     """
     folder = folder or path.rpartition("/")[0].rpartition("/")[2]
-    taken = read_matter(raw, path, lenient=not strict)
-    issues = taken.issues
-    if taken.matter is None:
+    split = read_matter(raw, path, lenient=not strict)
+    issues = split.issues
+    if split.matter is None:
         return Parsed(document=None, matter=None, issues=issues)
-    if not taken.fenced:
-        issues.append(_no_front_matter(taken.matter, path))
+    if not split.fenced:
+        issues.append(_no_front_matter(split.matter, path))
         return Parsed(document=None, matter=None, issues=issues)
-    matter = _in_our_spelling(taken.matter, path, issues)
+    matter = _in_our_spelling(split.matter, path, issues)
     description = scalar_text_of(matter.data.get("description"))
     if not description:
         description = first_paragraph(matter.body)
@@ -132,7 +132,7 @@ def _listed(value: Any, matter: Matter, at: KeyPath, path: str, issues: list[Iss
             kept.append(name)
             continue
         line, column = matter.position((*at, number) if isinstance(value, list) else at)
-        message = f"entry {number + 1} of '{at[-1]}' is not a name and is left out"
+        message = f"entry {number + 1} of '{at[-1]}' is not a name and is ignored"
         issues.append(
             Issue("SK310", message, path, line, column, "write a name such as web-search")
         )
@@ -161,7 +161,7 @@ def _contract(matter: Matter, path: str, raw: bytes, issues: list[Issue]) -> Con
         return None
     for doubt in contract.doubts:
         message = f"contract: {doubt.message} (character {doubt.position + 1})"
-        issues.append(Issue("DC402", message, path, line, column, "strict runs refuse this"))
+        issues.append(Issue("DC402", message, path, line, column, "strict runs reject this"))
     return contract
 
 

@@ -1,7 +1,7 @@
 """YAML as metier reads it: a strict subset, composed by the C library.
 
 Only `true` and `false` are booleans, only plain decimals are numbers, dates stay text. The
-first of two equal keys wins. Anchors, aliases, tags and deep nesting are refused before they
+first of two equal keys wins. Anchors, aliases, tags and deep nesting are rejected before they
 can cost anything.
 """
 
@@ -85,13 +85,13 @@ class _Composer(CParser):
 def load_yaml(text: str) -> Tree:
     """The values of one YAML text.
 
-    Raises `YamlRejectedError`, with the place, when the text is not YAML or holds what is refused.
+    Raises `YamlRejectedError`, with the location, if the text is not YAML or not allowed.
     """
     if not text.isascii():
         text = _NOT_OUR_LINE_ENDS.sub(" ", text)
     try:
         if _needs_a_look(text):
-            _refuse_by_events(text)
+            _reject_by_events(text)
         root = _Composer(text).get_single_node()
     except YAMLError as error:
         raise YamlRejectedError(_problem_of(error, text)) from None
@@ -162,8 +162,8 @@ def _may_hold_anchor(text: str) -> bool:
     )
 
 
-def _refuse_by_events(text: str) -> None:
-    """Refuse anchors, aliases and deep nesting from the flat stream of events.
+def _reject_by_events(text: str) -> None:
+    """Reject anchors, aliases and deep nesting from the flat stream of events.
 
     Composing would recurse in C for as long as the text opens brackets.
     """

@@ -1,26 +1,77 @@
-"""Checks values against the tables of `values.fields`: every problem, not just the first."""
+"""What a value may be (`Field`), and every problem of one: for documents and settings alike."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from datetime import date, datetime
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from metier.core.names import is_capability_name, is_document_id
 from metier.core.nearest import nearest
-from metier.values.fields import Field
 from metier.values.files import KeyPath
 
-_VERSION = re.compile(r"(?:0|[1-9][0-9]*)(?:\.(?:0|[1-9][0-9]*)){2}\Z")
-_STEP_ID = re.compile(r"[A-Za-z][A-Za-z0-9_-]*\Z")
-_MODEL = re.compile(r"[A-Za-z0-9_-]+:\S+\Z")
-_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_VERSION = r"(?:0|[1-9][0-9]*)(?:\.(?:0|[1-9][0-9]*)){2}\Z"
+_STEP_ID = r"[A-Za-z][A-Za-z0-9_-]*\Z"
+_MODEL = r"[A-Za-z0-9_-]+:\S+\Z"
+_DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 
 
-_LONG_NUMBER = re.compile(r"[+-]?[0-9]{41,}(?:\.[0-9]*)?\Z")
+_LONG_NUMBER = r"[+-]?[0-9]{41,}(?:\.[0-9]*)?\Z"
 """YAML with more digits than this is read as a text."""
 _MOST_UNKNOWN = 20
 """Unknown keys of one mapping that are named one by one."""
+
+
+FieldType = Literal["text", "integer", "number", "flag", "list", "mapping", "any", "text-or-texts"]
+"""`text-or-texts` is one text or a list of them; only skills have such keys."""
+
+
+class Field(NamedTuple):
+    """What a key may hold."""
+
+    type: FieldType = "text"
+    required: bool = False
+    shortest: int = 0
+    """Characters of a text, entries of a list."""
+    longest: int | None = None
+    least: float | None = None
+    most: float | None = None
+    form: str = ""
+    """A named form that a text must have: a key of `FORMS`."""
+    choices: tuple[str, ...] = ()
+    items: "Field | None" = None
+    fields: "Mapping[str, Field] | None" = None
+    """The keys of a mapping; None lets it hold anything."""
+    others: "Field | None" = None
+    """What all other keys of a mapping hold."""
+    other_names: tuple[str, ...] = ()
+    """Aliases of the key."""
+    or_number: bool = False
+    """Whether a number counts as its text; only skills have such keys."""
+    called: str = ""
+    """What to call it in a message, in place of a list of its flaws."""
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it is a mapping whose entries are checked."""
+        return self.fields is not None or self.others is not None
+
+
+def text(longest: int | None = None, **more: Any) -> Field:
+    return Field(type="text", longest=longest, **more)
+
+
+def texts(entries: int | None, longest: int | None, shortest: int = 0) -> Field:
+    """A list of at most `entries` texts of at most `longest` characters."""
+    item = Field(type="text", longest=longest, shortest=1)
+    return Field(type="list", longest=entries, shortest=shortest, items=item)
+
+
+def integer(least: int, most: int) -> Field:
+    return Field(type="integer", least=least, most=most)
+
+
+FLAG = Field(type="flag")
+ANY = Field(type="any")
 
 
 class Flaw(NamedTuple):
@@ -31,11 +82,15 @@ class Flaw(NamedTuple):
     """missing · unknown · invalid"""
     message: str
     hint: str = ""
+    known: tuple[str, ...] = ()
+    """The keys that an unknown one may stand for."""
 
 
 def _is_date(text: str) -> bool:
-    if not _DATE.match(text):
+    if not re.match(_DATE, text):
         return False
+    from datetime import date, datetime  # few documents have dates
+
     try:
         (datetime if len(text) > 10 else date).fromisoformat(text)
     except ValueError:
@@ -49,13 +104,13 @@ FORMS: dict[str, tuple[Callable[[str], bool], str]] = {
         "start with a-z and hold only a-z, 0-9 and '-'",
     ),
     "kebab": (is_capability_name, "be lower-case words joined by single hyphens"),
-    "version": (lambda text: _VERSION.match(text) is not None, "look like 1.0.0"),
+    "version": (lambda text: re.match(_VERSION, text) is not None, "look like 1.0.0"),
     "date": (_is_date, "be an ISO date such as 2026-01-31"),
     "step-id": (
-        lambda text: _STEP_ID.match(text) is not None,
+        lambda text: re.match(_STEP_ID, text) is not None,
         "start with a letter and hold only letters, digits, '_' and '-'",
     ),
-    "model": (lambda text: _MODEL.match(text) is not None, "look like provider:name"),
+    "model": (lambda text: re.match(_MODEL, text) is not None, "look like provider:name"),
 }
 _TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     "text": ((str,), "a text"),
@@ -68,17 +123,20 @@ _TYPES: dict[str, tuple[tuple[type, ...], str]] = {
 
 
 def check_mapping(
-    data: Mapping[str, Any], fields: Mapping[str, Field], at: KeyPath = ()
+    data: Mapping[str, Any],
+    fields: Mapping[str, Field],
+    at: KeyPath = (),
+    others: Field | None = None,
 ) -> Iterator[Flaw]:
-    """Every missing, unknown and invalid key of `data`."""
+    """Every missing, unknown and invalid key of `data`; `others` checks keys not in `fields`."""
     for name, field in fields.items():
         if field.required and data.get(name) is None:
             yield Flaw(at, "missing", f"'{dotted((*at, name))}' is missing", f"add '{name}:'")
     for name, value in data.items():
-        known = fields.get(name)
+        known = fields.get(name, others)
         if known is not None and value is not None:
             yield from check_value(value, known, (*at, name))
-    unknown = [name for name in data if name not in fields]
+    unknown = [name for name in data if name not in fields] if others is None else []
     for name in unknown[:_MOST_UNKNOWN]:
         yield _unknown((*at, name), fields)
     if len(unknown) > _MOST_UNKNOWN:
@@ -89,10 +147,19 @@ def check_mapping(
 def _unknown(at: KeyPath, fields: Mapping[str, Field]) -> Flaw:
     near = nearest(str(at[-1]), fields)
     hint = f"did you mean '{near}'?" if near else "remove it, or put it under 'metadata'"
-    return Flaw(at, "unknown", f"unknown key '{dotted(at)}'", hint)
+    return Flaw(at, "unknown", f"unknown key '{dotted(at)}'", hint, tuple(fields))
 
 
 def check_value(value: Any, field: Field, at: KeyPath) -> Iterator[Flaw]:
+    """Every flaw of one value; one flaw in all for a field that is `called` something."""
+    flaws = _flaws(value, field, at)
+    if not field.called or (field.is_table and isinstance(value, dict)):
+        yield from flaws
+    elif next(flaws, None) is not None:
+        yield _invalid(at, f"must be {field.called}")
+
+
+def _flaws(value: Any, field: Field, at: KeyPath) -> Iterator[Flaw]:
     if field.type == "any":
         return
     accepted, called = _TYPES[field.type]
@@ -105,8 +172,8 @@ def check_value(value: Any, field: Field, at: KeyPath) -> Iterator[Flaw]:
     elif field.type == "list":
         yield from _check_list(value, field, at)
     elif field.type == "mapping":
-        if field.fields is not None:
-            yield from check_mapping(value, field.fields, at)
+        if field.is_table:
+            yield from check_mapping(value, field.fields or {}, at, field.others)
     elif not is_flag:
         yield from _check_number(value, field, at)
 
@@ -138,7 +205,7 @@ def _check_number(value: float, field: Field, at: KeyPath) -> Iterator[Flaw]:
     shown = str(value)[:20]
     too_small = field.least is not None and value < field.least
     too_large = field.most is not None and value > field.most
-    if value in (inf, -inf):
+    if value in (inf, -inf) or value != value:  # NaN is not equal to itself
         yield _invalid(at, "must be a finite number")
     elif too_small or too_large:
         if field.most is None:
@@ -162,8 +229,9 @@ def dotted(at: KeyPath) -> str:
 def _what(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, str) and _LONG_NUMBER.match(value):
+    if isinstance(value, str) and re.match(_LONG_NUMBER, value):
         return "a number with more digits than metier reads"
-    names = {str: "a text", int: "a number", float: "a number", list: "a list", dict: "a mapping"}
-    name = names.get(type(value), "nothing")
-    return f"the text '{value[:40]}'" if isinstance(value, str) else name
+    if isinstance(value, str):
+        return f"the text '{value[:40]}'"
+    names = {int: "a number", float: "a number", list: "a list", dict: "a mapping"}
+    return names.get(type(value), "nothing" if value is None else "a date")

@@ -1,55 +1,10 @@
-"""The fields of every document kind, as data: what a key may hold.
-
-Parsing takes the spelling of keys from here, linting the limits. One row is one field.
-"""
+"""The fields of every document kind, one row each: parsing reads the keys, linting the limits."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
 
 from metier.core.names import loose_key
+from metier.values.checks import ANY, FLAG, Field, integer, text, texts
 
-FieldType = Literal["text", "integer", "number", "flag", "list", "mapping", "any", "text-or-texts"]
-"""`text-or-texts` is one text or a list of them; only skills have such keys."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
-    type: FieldType = "text"
-    required: bool = False
-    shortest: int = 0
-    """Characters of a text, entries of a list."""
-    longest: int | None = None
-    least: float | None = None
-    most: float | None = None
-    form: str = ""
-    """A named form that a text must have: a key of `values.checks.FORMS`."""
-    choices: tuple[str, ...] = ()
-    items: "Field | None" = None
-    fields: "Mapping[str, Field] | None" = None
-    """The keys of a mapping; None lets it hold anything."""
-    other_names: tuple[str, ...] = ()
-    """Names that mean the same key."""
-    or_number: bool = False
-    """Whether a number counts as its text; only skills have such keys."""
-
-
-def text(longest: int | None = None, **more: object) -> Field:
-    return Field(type="text", longest=longest, **more)  # type: ignore[arg-type]  # passed through
-
-
-def texts(entries: int | None, longest: int | None, shortest: int = 0) -> Field:
-    """A list of at most `entries` texts of at most `longest` characters."""
-    item = Field(type="text", longest=longest, shortest=1)
-    return Field(type="list", longest=entries, shortest=shortest, items=item)
-
-
-def integer(least: int, most: int) -> Field:
-    return Field(type="integer", least=least, most=most)
-
-
-FLAG = Field(type="flag")
-ANY = Field(type="any")
 VERSION = text(form="version")
 
 TEXT_OR_TEXTS = Field(type="text-or-texts")

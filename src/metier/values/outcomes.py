@@ -1,15 +1,15 @@
-"""Issues and outcomes: how the stages tell what they found, without raising."""
+"""Issues and outcomes: what the stages report without raising."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from metier.findings.codes import CODES, SEVERITIES, Severity
+from metier.findings import CODES, SEVERITIES, Severity
 
 T = TypeVar("T")
 
 
 class Issue(NamedTuple):
-    """One finding in one place."""
+    """One finding at one location."""
 
     code: str
     """Stable; `metier explain CODE` prints its page."""
@@ -22,7 +22,7 @@ class Issue(NamedTuple):
     hint: str = ""
     """What to change."""
     left_alone: bool = False
-    """Whether `metier lint --fix` leaves it as it is here, though it repairs others of its code."""
+    """Whether `metier lint --fix` cannot repair it here, though it repairs others of its code."""
 
     @property
     def severity(self) -> Severity:
@@ -54,7 +54,7 @@ def has_errors(issues: Iterable[Issue]) -> bool:
 
 
 class Exclusion(NamedTuple):
-    """One file that was met and left out."""
+    """One file that was found and excluded."""
 
     path: str
     reason: str
@@ -63,18 +63,39 @@ class Exclusion(NamedTuple):
 
     @classmethod
     def of(cls, path: str, reason: str, issues: Sequence[Issue], twin: str = "") -> "Exclusion":
-        """With the detail that tells most: the copy it is, the switch, the first error."""
+        """With the detail that says most: the copy it is, the switch, the first error."""
         if twin:
             detail = f"copy of {twin}"
         elif reason == "disabled":
             detail = "by 'disabled' in the settings, or by its own 'enabled: false'"
         else:
-            first = sorted(issues, key=lambda issue: not issue.is_error)[:1]
-            detail = first[0].message if first else ""
+            cause = cls.cause(reason, issues)
+            detail = cause.message if cause is not None else ""
         return cls(path=path, reason=reason, detail=detail)
+
+    @staticmethod
+    def cause(reason: str, issues: Sequence[Issue]) -> Issue | None:
+        """The finding that excludes a file; None if the settings do."""
+        if reason == "disabled" or not issues:
+            return None
+        return next((issue for issue in issues if issue.is_error), issues[0])
 
     def to_json(self) -> dict[str, str]:
         return {"path": self.path, "reason": self.reason, "detail": self.detail}
+
+
+def same_name(name: str, path: str, first: str) -> Issue:
+    message = f"name '{name}' is also used by {first}, which comes first and shadows this one"
+    return Issue("XF901", message, path, 1, 1, "rename one, or ask for it by its full id")
+
+
+def exact_copy(path: str, first: str) -> Issue:
+    return Issue("XF902", f"exact copy of {first}", path, 1, 1, "remove one of the two")
+
+
+def same_id(document_id: str, path: str, first: str) -> Issue:
+    message = f"id '{document_id}' is also used by {first}, which comes first and shadows this one"
+    return Issue("XF903", message, path, 1, 1, "give one of the two another id")
 
 
 class Loaded(NamedTuple, Generic[T]):

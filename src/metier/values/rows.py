@@ -9,7 +9,7 @@ from metier.core.names import canonical_id, name_in_plugin
 from metier.core.text import routing_text
 from metier.errors import DamagedError
 from metier.values.files import Kind, Origin
-from metier.values.outcomes import Issue
+from metier.values.outcomes import Issue, exact_copy, same_id, same_name
 
 
 class Row(NamedTuple):
@@ -102,22 +102,7 @@ class Page(NamedTuple):
     """The handle that the next page starts after; empty on the last page."""
 
 
-def same_name(name: str, path: str, first: str) -> Issue:
-    message = f"name '{name}' belongs to {first} as well, which comes first and hides this one"
-    return Issue("XF901", message, path, 1, 1, "rename one, or ask for it by its full id")
-
-
-def exact_copy(path: str, first: str) -> Issue:
-    message = f"exact copy of {first}; left out"
-    return Issue("XF902", message, path, 1, 1, "remove one of the two")
-
-
-def same_id(document_id: str, path: str, first: str) -> Issue:
-    message = f"id '{document_id}' belongs to {first}, which comes first; this file is left out"
-    return Issue("XF903", message, path, 1, 1, "give one of the two another id")
-
-
-def shadowing_issue(row: Row, shown: Callable[[str], str] = str) -> Issue:
+def shadowed(row: Row, shown: Callable[[str], str] = str) -> Issue:
     """The finding of a shadowed document; `shown` formats the path of the other."""
     first = shown(row.shadowed_by)
     if row.kind != "skill":

@@ -1,4 +1,4 @@
-"""`metier lint` lists every file that the catalogue leaves out, with its reason."""
+"""`metier lint` lists every file that the catalog excludes, with its reason."""
 
 import os
 
@@ -11,8 +11,8 @@ from metier.catalog import Catalog
 __all__ = ["lint"]
 
 
-def left_out_of_everything(workspace: Workspace) -> None:
-    """A file for each reason to leave one out, one that is hidden, and one that is used."""
+def write_excluded_files(workspace: Workspace) -> None:
+    """A file for each reason to exclude one, a shadowed one, and one that is used."""
     workspace.skill("used", extra="license: a: b")
     workspace.skill("used", folder="vendor/used", body="Do it otherwise.")
     workspace.skill("copy")
@@ -31,20 +31,20 @@ def left_out_of_everything(workspace: Workspace) -> None:
 
 
 @pytest.mark.parametrize("options", [(), ("--ignore", "FM,IO"), ("--notes",)], ids=" ".join)
-def test_every_file_that_the_catalogue_leaves_out_is_listed_as_such_and_no_other(
+def test_every_file_that_the_catalog_excludes_is_listed_as_such_and_no_other(
     workspace: Workspace, lint: Lint, options: tuple[str, ...]
 ) -> None:
-    left_out_of_everything(workspace)
+    write_excluded_files(workspace)
     with Catalog.open(workspace.root) as catalog:
         excluded = {one.path: one for one in catalog.refresh().excluded}
     reasons = {"disabled", "unreadable", "unparseable", "outside-root", "too-large"}
     assert {one.reason for one in excluded.values()} == {*reasons, "duplicate-content"}
     told = lint(*options)
-    marked = [line for line in told.out.splitlines() if "left out" in line]
+    marked = [line for line in told.out.splitlines() if "excluded" in line]
     *named, summary = told.err.splitlines()
-    assert f"; {len(excluded)} left out" in summary
+    assert f"; {len(excluded)} excluded" in summary
     paths = [line.split(":")[0] for line in marked]
-    paths += [line.removeprefix("left out: ").split(" (")[0] for line in named]
+    paths += [line.removeprefix("excluded: ").split(" (")[0] for line in named]
     assert sorted(paths) == sorted(excluded)
 
 
@@ -55,20 +55,20 @@ def test_a_skill_that_is_switched_off_is_named_and_no_finding(
     told = lint("--strict")
     assert (told.code, told.out) == (0, "")
     assert told.err.splitlines() == [
-        "left out: skills/off/SKILL.md (disabled: by 'disabled' in the settings, or by its own"
+        "excluded: skills/off/SKILL.md (disabled: by 'disabled' in the settings, or by its own"
         " 'enabled: false')",
-        "1 file checked, nothing to complain about; 1 left out",
+        "1 file checked, no problems found; 1 excluded",
     ]
 
 
 def test_settings_that_select_codes_do_not_keep_it_quiet(workspace: Workspace, lint: Lint) -> None:
     workspace.write("skills/empty/SKILL.md", "")
     workspace.write("metier.toml", "[lint]\nselect = ['SK']\n")
-    assert "left out: skills/empty/SKILL.md (unparseable: the file is empty)\n" in lint().err
+    assert "excluded: skills/empty/SKILL.md (unparseable: the file is empty)\n" in lint().err
 
 
-def test_who_asks_for_some_codes_is_not_told_what_is_left_out(
+def test_excluded_files_are_not_listed_beside_selected_codes(
     workspace: Workspace, lint: Lint
 ) -> None:
     workspace.write("skills/empty/SKILL.md", "")
-    assert lint("--select", "SK").err == "1 file checked, nothing to complain about\n"
+    assert lint("--select", "SK").err == "1 file checked, no problems found\n"

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 from metier.core.text import printable
-from metier.findings.codes import CODES
+from metier.findings import CODES
 from metier.safety.escapes import escaped_json, visible
 from metier.values.outcomes import Issue
 

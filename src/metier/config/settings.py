@@ -1,0 +1,224 @@
+"""Every setting as a row: its class, its field of `Config`, and what it may hold.
+
+The class says whether a setting of a workspace counts before its user trusts it:
+
+- `comfort` counts as it is: it can only touch the workspace's own documents.
+- `narrowed` counts for the workspace's own documents, and only where it tightens what the user
+  set. Once the workspace is trusted it counts as it is.
+- `power` does not count until the workspace is trusted.
+- `user` counts in the user's own settings only.
+
+A setting without a class is a power.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from math import ulp
+from typing import Any, Literal, NamedTuple, get_args
+
+from metier.core.names import loose_key
+from metier.core.nearest import nearest
+from metier.errors import ConfigError
+from metier.values.capabilities import LogLevel, RolloutMode
+from metier.values.checks import FLAG, Field, integer, text
+
+SettingClass = Literal["comfort", "narrowed", "power", "user"]
+
+_TEXTS = Field(type="list", items=text(), called="a list of texts")
+_NAMES = Field(type="list", items=text(shortest=1), called="a list of texts")
+_ARGV = Field(
+    type="list", items=text(), shortest=1, required=True, called="a list of texts, program first"
+)
+_SECONDS = Field(type="number", least=ulp(0.0), called="a number of seconds above 0")
+_TOKENS = integer(0, 1_000_000)
+
+
+def _share(most: float = 1) -> Field:
+    return Field(type="number", least=0, most=most)
+
+
+def _table(
+    fields: Mapping[str, Field] | None = None, others: Field | None = None, called: str = "a table"
+) -> Field:
+    return Field(type="mapping", fields=fields, others=others, called=called)
+
+
+_MOUNT = _table({"path": text(required=True), "label": text()})
+_PROBE_SECONDS = Field(
+    type="number", least=ulp(0.0), most=600, called="a number of seconds, at most 600"
+)
+_PROBE = _table({"argv": _ARGV, "timeout": _PROBE_SECONDS})
+_PROVIDER = _table({"base-url": text(), "api-key-env": text()})
+_COMMAND = _table(
+    {
+        "argv": _ARGV,
+        "description": text(),
+        "schema": _table(),
+        "folder": text(),
+        "timeout": _SECONDS,
+        "stdin": text(),
+        "output": text(),
+        "environment": _TEXTS,
+        "raw": _TEXTS,
+    }
+)
+_SERVER = _table(
+    {
+        "command": text(),
+        "args": _TEXTS,
+        "env": _table(),
+        "folder": text(),
+        "url": text(),
+        "headers": _table(),
+        "timeout": _SECONDS,
+    }
+)
+_SOURCE = _table(
+    {
+        "type": text(required=True, choices=("local", "database", "remote")),
+        "location": text(required=True, shortest=1),
+        "sha256": text(),
+    }
+)
+
+
+class Setting(NamedTuple):
+    kind: SettingClass
+    attribute: str
+    """Its field of `Config`, or of `CapabilitiesConfig`."""
+    field: Field
+    variable: str = ""
+    """The environment variable that sets it."""
+
+
+CAPABILITIES: dict[str, Setting] = {
+    "enabled": Setting("narrowed", "enabled", FLAG),
+    "maxTokens": Setting("narrowed", "max_tokens", _TOKENS),
+    "confidenceThreshold": Setting("narrowed", "confidence_threshold", _share()),
+    "forceInclude": Setting("power", "force_include", _NAMES),
+    "exclude": Setting("narrowed", "exclude", _NAMES),
+    "logLevel": Setting("power", "log_level", text(choices=get_args(LogLevel))),
+    "mode": Setting("narrowed", "mode", text(choices=get_args(RolloutMode))),
+    "scorer": Setting("power", "scorer", text()),
+    "overflow": Setting("power", "overflow", text(choices=("skip", "stop"))),
+    "recentMessages": Setting("power", "recent_messages", integer(1, 100)),
+    "softSessionTypes": Setting(
+        "power",
+        "soft_session_types",
+        Field(
+            type="list", items=text(choices=("main", "isolated")), called="a list of main, isolated"
+        ),
+    ),
+    "budgets": Setting(
+        "power", "budgets", _table(others=_TOKENS, called="a table of characters and tokens")
+    ),
+    "skillSuggestions": Setting("power", "skill_suggestions", integer(0, 20)),
+    "skillThreshold": Setting("power", "skill_threshold", _share(1_000)),
+    "maxInjectionShare": Setting("power", "max_injection_share", _share()),
+    "refreshAfter": Setting("power", "refresh_after", integer(1, 31_536_000)),
+    "compare": Setting("power", "compare", _NAMES),
+    "userTier": Setting("power", "user_tier", text()),
+    "environmentType": Setting("power", "environment_type", text()),
+    "sources": Setting(
+        "power",
+        "sources",
+        Field(
+            type="list",
+            items=_SOURCE,
+            called="a list of tables with 'type' (local, database or remote), 'location'"
+            " and, for remote ones, 'sha256'",
+        ),
+    ),
+    "profiles": Setting("power", "profiles", _table()),
+    "agents": Setting("power", "agents", _table(others=text())),
+}
+"""`[capabilities]`"""
+PROFILE = _table(
+    {
+        key: setting.field
+        for key, setting in CAPABILITIES.items()
+        if key not in ("profiles", "agents", "sources")
+    }
+)
+"""`[capabilities.profiles.NAME]`"""
+_ALL_CAPABILITIES = _table(
+    {key: setting.field for key, setting in CAPABILITIES.items()}
+    | {"profiles": _table(others=PROFILE)}
+)
+
+SETTINGS: dict[str, Setting] = {
+    "disabled": Setting("narrowed", "disabled", _TEXTS, "METIER_DISABLED"),
+    "host-folders": Setting("power", "host_folders", FLAG, "METIER_HOST_FOLDERS"),
+    "mounts": Setting(
+        "power",
+        "mounts",
+        Field(
+            type="list",
+            items=_MOUNT,
+            called="a list of tables with 'path' and, optionally, 'label'",
+        ),
+    ),
+    "folders.abilities": Setting("comfort", "abilities", _TEXTS, "METIER_ABILITIES"),
+    "folders.cards": Setting("comfort", "cards", _TEXTS, "METIER_CARDS"),
+    "folders.agents": Setting("comfort", "agents", _TEXTS, "METIER_AGENTS"),
+    "abilities.minSignal": Setting("narrowed", "ability_signal", Field(type="number", least=0)),
+    "lint.select": Setting("comfort", "lint_select", _TEXTS, "METIER_LINT_SELECT"),
+    "lint.ignore": Setting("comfort", "lint_ignore", _TEXTS, "METIER_LINT_IGNORE"),
+    "lint.per-file-ignores": Setting(
+        "comfort",
+        "per_file_ignores",
+        _table(others=_TEXTS, called="a table of patterns and codes"),
+    ),
+    "probes": Setting("power", "probes", _table(others=_PROBE)),
+    "tokenizer": Setting("power", "tokenizer", text(), "METIER_TOKENIZER"),
+    "capabilities": Setting("power", "capabilities", _ALL_CAPABILITIES),
+    "models": Setting("power", "models", _table({"default": text()}, _PROVIDER)),
+    "tools": Setting("power", "tools", _table({"allow": _TEXTS}, _COMMAND)),
+    "mcp": Setting("power", "servers", _table(others=_SERVER)),
+    "state.folder": Setting("user", "state_folder", text()),
+    "safe-directories": Setting("user", "safe_directories", _TEXTS),
+}
+CLASSES: dict[str, SettingClass] = {
+    key: setting.kind for key, setting in SETTINGS.items() if key != "capabilities"
+} | {f"capabilities.{key}": setting.kind for key, setting in CAPABILITIES.items()}
+_BY_LOOSE_KEY = {loose_key(key): key for key in CLASSES}
+TABLES = ("tools", "mcp", "models", "probes", "capabilities")
+"""Settings whose entries are powers of their own."""
+SECURITY_CODES = ("IO202", "IO204", "SK314", "SZ")
+"""Findings, or families of them, that the settings of a workspace cannot turn off."""
+
+
+def unknown_setting(key: str, name: str, known: Iterable[str], source: str) -> ConfigError:
+    """The error about `key`, which is called `name` among the `known` ones."""
+    near = nearest(name, known)
+    hint = f"did you mean '{near}'?" if near else f"known: {', '.join(known)}"
+    return ConfigError(f"unknown setting '{key}'", where=source, hint=hint)
+
+
+def class_of(key: str) -> SettingClass:
+    """The class of a setting; a power if it has none."""
+    return CLASSES.get(key) or CLASSES.get(key.partition(".")[0]) or "power"
+
+
+def entries(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Settings with their tables taken apart: `tools` becomes `tools.allow`, `tools.deploy`…"""
+    for key, value in values.items():
+        if key in TABLES and isinstance(value, dict):
+            for inner, entry in value.items():
+                whole = f"{key}.{inner}"
+                known = _BY_LOOSE_KEY.get(loose_key(whole)) if key == "capabilities" else None
+                yield from _by_name(known or whole, entry)
+        else:
+            yield from _by_name(key, value)
+
+
+def _by_name(key: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """A setting whose parts are put together by name over all files, one by one."""
+    if key in ("capabilities.profiles", "capabilities.agents") and isinstance(value, dict):
+        yield from ((f"{key}.{name}", entry) for name, entry in value.items())
+    elif key == "mounts" and isinstance(value, list):
+        for entry in value:
+            table = entry if isinstance(entry, dict) else {"path": entry}
+            name = str(table.get("label") or table.get("path")).rstrip("/").rpartition("/")[2]
+            yield f"mounts.{name}", entry
+    else:
+        yield key, value

@@ -1,0 +1,388 @@
+"""Lint a workspace or named files: findings, what is excluded, and repairs."""
+
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from types import MappingProxyType
+from typing import NamedTuple
+
+from metier.config import ALIAS_FILE, Config
+from metier.config.settings import SECURITY_CODES
+from metier.core.paths import is_inside
+from metier.discover import LARGEST, roots_for, roots_of_paths
+from metier.errors import MetierError
+from metier.findings import CODES
+from metier.flow.entries import folder_of, read_bytes, read_text
+from metier.flow.reading import read_documents, workspace_roots
+from metier.lint.collisions import Subject, lint_collisions
+from metier.lint.fix import fix
+from metier.lint.settings import SettingsFile, lint_capabilities
+from metier.lint.tiers import AGENTS_FILE, lint_agents_file
+from metier.storage.files import write_atomically
+from metier.storage.places import state_room, user_home
+from metier.storage.room import read_regular
+from metier.values.documents import Document, Skill
+from metier.values.files import Entry, Found, Kind, Reading
+from metier.values.outcomes import Exclusion, Issue
+
+_MOST_REPAIRS = 50
+Wants = Callable[[Issue], bool]
+
+
+class Choice(NamedTuple):
+    """Which findings are wanted, by their codes or the beginnings of codes."""
+
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    per_file_ignores: Mapping[str, Sequence[str]] = MappingProxyType({})
+    """Patterns of paths in the workspace, and what to ignore there."""
+    notes: bool = False
+    """Whether to include notes that are not selected by their code."""
+    users: "Choice | None" = None
+    """The user's choice, where a workspace has no say; None: the same."""
+
+    def of_user(self) -> "Choice":
+        """The choice for findings that no workspace may turn off."""
+        return self.users or self
+
+    def wants(self, issue: Issue, path: str) -> bool:
+        """Whether `issue`, in the file at `path` of the workspace, is wanted."""
+        code = issue.code
+        if self.select:
+            wanted = code.startswith(self.select)
+        else:
+            wanted = self.notes or issue.severity != "info"
+        return (
+            wanted
+            and not code.startswith(self.ignore or ("-",))
+            and not any(
+                code.startswith(tuple(codes)) and fnmatchcase(path, pattern)
+                for pattern, codes in self.per_file_ignores.items()
+            )
+        )
+
+
+def unknown_code(codes: Iterable[str]) -> str | None:
+    """The first of `codes` that no finding's code begins with."""
+    return next(
+        (one for one in codes if not one or not any(code.startswith(one) for code in CODES)), None
+    )
+
+
+@dataclass(slots=True)
+class Linted:
+    """Every finding in a set of files, before any of them is filtered."""
+
+    files: int
+    issues: list[Issue]
+    excluded: list[Exclusion]
+    """The files that the catalog excludes, exact copies among them."""
+    causes: set[Issue]
+    """The findings that exclude their file."""
+    card_ids: set[str]
+    """The ids of all cards, excluded ones too."""
+
+    def add(self, files: int, issues: Iterable[Issue]) -> None:
+        """Add the findings in so many files that are not documents."""
+        self.files += files
+        self.issues += issues
+
+    def unreported(self, wants: Wants) -> list[Exclusion]:
+        """The excluded files without a wanted finding that says so."""
+        reported = {issue.path for issue in self.causes if wants(issue)}
+        return [one for one in self.excluded if one.path not in reported]
+
+
+def lint_files(
+    reading: Reading,
+    on_progress: Callable[[int, int], None] | None = None,
+    shown: Callable[[str], str] = str,
+) -> Linted:
+    """The findings in every file of `reading`, and among them; `shown` writes paths in messages."""
+    linted = Linted(len(reading.found), [], [], set(), set())
+    subjects: list[Subject] = []
+    for number, found in enumerate(reading.found, start=1):
+        entry = reading.read(found)
+        linted.issues += entry.issues
+        if found.kind == "card":
+            linted.card_ids.add(entry.handle)
+        if entry.reason:
+            linted.excluded.append(Exclusion.of(found.path, entry.reason, entry.issues))
+            cause = Exclusion.cause(entry.reason, entry.issues)
+            linted.causes |= {cause} if cause is not None else set()
+        elif entry.document is not None:
+            subjects.append(_subject(entry, entry.document, shown))
+        if on_progress is not None and number % 100 == 0:
+            on_progress(number, len(reading.found))
+    among = lint_collisions(subjects)
+    copies = [issue for issue in among if issue.code == "XF902"]
+    linted.issues += among
+    linted.excluded += [Exclusion(one.path, "duplicate-content", one.message) for one in copies]
+    linted.causes.update(copies)
+    return linted
+
+
+def _subject(entry: Entry, document: Document, shown: Callable[[str], str]) -> Subject:
+    contract = document.contract if isinstance(document, Skill) else None
+    return Subject(
+        kind=entry.found.kind,
+        group=entry.handle,
+        path=entry.found.path,
+        sha256=entry.sha256,
+        description=document.routing_text if isinstance(document, Skill) else document.description,
+        provides=entry.capabilities,
+        needs=(*contract.requires, *contract.expects) if contract is not None else (),
+        shown=shown(entry.found.path),
+    )
+
+
+class LintRequest(NamedTuple):
+    """What to lint."""
+
+    workspace: str
+    config: Config
+    choice: Choice
+    paths: tuple[str, ...] = ()
+    """Files and folders; none: everything that the catalog would hold."""
+    kind: Kind | None = None
+    """What the named files are."""
+    strict: bool = False
+    """Whether to read without leniency."""
+
+
+class Linter:
+    """Lints what a request asks for, as often as it is told to."""
+
+    def __init__(self, request: LintRequest, show: Callable[[str, str], str]) -> None:
+        """`show` writes a file, given with the workspace, for people."""
+        self._request = request
+        self._show = show
+        self._users: set[str] = set()
+        self._files: dict[str, str] = {}
+
+    def lint(self, on_progress: Callable[[int, int], None] | None = None) -> Linted:
+        """Read all files and lint them."""
+        workspace, config, _, paths, kind, strict = self._request
+        failed: list[Issue] = []
+        if paths:
+            roots = roots_of_paths(self._documents(), workspace, config, kind)
+        else:
+            room = state_room(workspace) if config.is_workspace else None
+            roots, failed = workspace_roots(workspace, config, user_home(os.environ), room)
+        self.reading = read_documents(
+            roots, disabled=config.disabled, own_disabled=config.own_disabled, strict=strict
+        )
+        self._files = {found.path: found.file for found in self.reading.found}
+        self._users = {found.path for found in self.reading.found if found.origin == "user"}
+        linted = lint_files(self.reading, on_progress, self.shown)
+        self._add_alias_tables(linted)
+        if kind is None:
+            self._add_agents_file(linted)
+        if not paths:
+            issues = [*failed, *settings_findings(config, workspace, linted.card_ids)]
+            linted.add(len({issue.path for issue in issues}), issues)
+        return linted
+
+    def wants(self, issue: Issue) -> bool:
+        return self._wants(issue, self._request.choice)
+
+    def _wants(self, issue: Issue, choice: Choice) -> bool:
+        is_security = issue.code.startswith(SECURITY_CODES)
+        inside = self._inside(issue.path)
+        is_own = issue.path not in self._users and not inside.startswith("../")
+        return (choice if is_own and not is_security else choice.of_user()).wants(issue, inside)
+
+    def hidden_notes(self, linted: Linted) -> int:
+        """How many notes would be shown with --notes."""
+        everything = self._request.choice._replace(notes=True)
+        return sum(
+            self._wants(issue, everything) and not self.wants(issue) for issue in linted.issues
+        )
+
+    def chosen(self, linted: Linted, repairs: Sequence["Repair"]) -> list[Issue]:
+        """The wanted findings, sorted: which of them --fix repairs, and which exclude a file."""
+        repaired = {_key(issue) for repair in repairs for issue in repair.issues}
+        issues = []
+        for issue in filter(self.wants, linted.issues):
+            ending = " (excluded)" if issue in linted.causes else ""
+            issues.append(
+                issue._replace(
+                    path=self.shown(issue.path),
+                    message=issue.message + ending,
+                    left_alone=_key(issue) not in repaired,
+                )
+            )
+        return sorted(issues, key=lambda issue: (issue.path, issue.line, issue.column, issue.code))
+
+    def repairs(self, linted: Linted) -> list["Repair"]:
+        """Repairs of files that were named, else of the workspace's own."""
+        named, workspace = bool(self._request.paths), self._request.workspace
+        own = [one for one in self.reading.found if named or is_inside(one.file, workspace)]
+        return plan_repairs(self.reading._replace(found=own), linted.issues, self.wants)
+
+    def shown(self, path: str) -> str:
+        """A path of a finding as it can be opened; what was named stays as it was written."""
+        file = self._files.get(path) or os.path.join(self._request.workspace, path)
+        if self._request.paths or not path or not os.path.lexists(file):
+            return path
+        return self._show(file, self._request.workspace)
+
+    def _inside(self, path: str) -> str:
+        """A path of a finding relative to the workspace."""
+        if not self._request.paths:
+            return path
+        real = os.path.realpath(path)
+        return os.path.relpath(real, self._request.workspace).replace(os.sep, "/")
+
+    def _documents(self) -> list[str]:
+        """The named paths that are documents or folders of documents."""
+        return [
+            path
+            for path in self._request.paths
+            if not _is_alias_table(path) and (self._request.kind or not self._is_agents_file(path))
+        ]
+
+    def _add_alias_tables(self, linted: Linted) -> None:
+        """Add what is wrong in the alias tables that were named, or in the workspace's own."""
+        own = os.path.join(self._request.workspace, ALIAS_FILE)
+        if self._request.paths:
+            found = map(_table_below, self._request.paths)
+            tables = [(table, table) for table in found if table]
+        else:
+            tables = [(own, ALIAS_FILE)] if os.path.isfile(own) else []
+        if tables:
+            from metier.resolve.aliases import read_alias_table  # loads all of the resolver
+
+            read = [read_alias_table(file, "workspace", shown)[1] for file, shown in tables]
+            linted.add(len(tables), (issue for issues in read for issue in issues))
+
+    def _is_agents_file(self, path: str) -> bool:
+        own = os.path.join(self._request.workspace, AGENTS_FILE)
+        return os.path.isfile(own) and os.path.realpath(path) == os.path.realpath(own)
+
+    def _add_agents_file(self, linted: Linted) -> None:
+        """Add notes on the workspace's AGENTS.md, when it or nothing was named."""
+        workspace, paths = self._request.workspace, self._request.paths
+        own = os.path.join(workspace, AGENTS_FILE)
+        named = [path for path in paths if self._is_agents_file(path)]
+        if not os.path.isfile(own) or (paths and not named):
+            return
+        shown = named[0] if named else AGENTS_FILE
+        real = os.path.realpath(own)
+        try:
+            if not is_inside(real, workspace):
+                raise OSError(None, "a link leads out of the workspace")
+            text = read_regular(real, LARGEST["skill"], links=False).decode(errors="replace")
+        except OSError as error:
+            linted.add(1, [Issue("IO201", f"cannot be read: {error.strerror}", shown)])
+        else:
+            linted.add(1, lint_agents_file(text, shown, self._cards()))
+
+    def _cards(self) -> list[str]:
+        """The ids and paths of the workspace's usable cards."""
+        roots = roots_for(self._request.workspace, self._request.config, user_home(os.environ))
+        reading = read_documents([root for root in roots if root.kind == "card"])
+        entries = [entry for found in reading.found if not (entry := reading.read(found)).reason]
+        return [name for entry in entries for name in (entry.handle, entry.found.path)]
+
+
+def _key(issue: Issue) -> tuple[str, str, str]:
+    return issue.path, issue.code, issue.message
+
+
+def _table_below(path: str) -> str:
+    """The alias table in a folder, or the path itself if it is one; else empty."""
+    folder = os.path.dirname(ALIAS_FILE)
+    inside = ALIAS_FILE if os.path.basename(path) != folder else os.path.basename(ALIAS_FILE)
+    table = os.path.join(path, inside) if os.path.isdir(path) else path
+    return table if _is_alias_table(table) else ""
+
+
+def _is_alias_table(path: str) -> bool:
+    return os.path.basename(path) == os.path.basename(ALIAS_FILE) and os.path.isfile(path)
+
+
+def settings_findings(config: Config, workspace: str, cards: Collection[str]) -> list[Issue]:
+    """The findings in `[capabilities]`; `cards` are the ids of all cards, used or not."""
+    files = []
+    for file in config.sources:
+        path = os.path.abspath(file)
+        if is_inside(path, workspace):
+            path = os.path.relpath(path, workspace).replace(os.sep, "/")
+        with open(file, encoding="utf-8", errors="replace") as opened:
+            files.append(SettingsFile(path, opened.read()))
+    return lint_capabilities(config.capabilities, cards, files)
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """A planned repair of one file."""
+
+    found: Found
+    before: bytes
+    after: bytes
+    issues: tuple[Issue, ...]
+    """The findings that it removes."""
+
+
+def plan_repairs(reading: Reading, issues: Iterable[Issue], wants: Wants) -> list[Repair]:
+    """Repairs that remove the wanted ones of `issues` from the files of `reading`."""
+    paths = {issue.path for issue in issues if issue.fixable and wants(issue)}
+    planned = (_planned(found, wants) for found in reading.found if found.path in paths)
+    return [repair for repair in planned if repair is not None]
+
+
+def _planned(found: Found, wants: Wants) -> Repair | None:
+    """The repair of one file; None when it would remove no finding."""
+    try:
+        raw = read_bytes(found)
+    except OSError:
+        return None
+    repaired = _repair(raw, found, wants)
+    left = {_key(issue) for issue in read_text(found, repaired).issues}
+    gone = [
+        issue
+        for issue in read_text(found, raw).issues
+        if issue.fixable and wants(issue) and _key(issue) not in left
+    ]
+    return Repair(found, raw, repaired, tuple(gone)) if gone else None
+
+
+def _repair(raw: bytes, found: Found, wants: Wants) -> bytes:
+    """The repaired bytes; one repair may uncover the next, so they go on while they help."""
+    best, before = raw, read_text(found, raw)
+    for _ in range(_MOST_REPAIRS):
+        issues = [issue for issue in before.issues if issue.fixable and wants(issue)]
+        repaired = fix(best, issues, folder_of(found))
+        after = read_text(found, repaired)
+        if repaired == best or (after.document is None and before.document is not None):
+            break
+        if _body(repaired) != _body(raw):
+            break
+        best, before = repaired, after
+    return best if before.document is not None else raw
+
+
+def _body(raw: bytes) -> bytes:
+    """The text after the front matter, whatever the line endings."""
+    return raw.replace(b"\r\n", b"\n").partition(b"\n---\n")[2]
+
+
+def write_repairs(repairs: Iterable[Repair]) -> None:
+    """Write each file atomically.
+
+    Raises `MetierError` at the first file that cannot be written or has changed meanwhile.
+    """
+    for repair in repairs:
+        try:
+            if read_bytes(repair.found) != repair.before:
+                raise OSError(None, "the file has changed meanwhile")
+            write_atomically(repair.found.file, repair.after)
+        except OSError as error:
+            raise MetierError(
+                f"cannot write: {error.strerror}",
+                code="FIX_FAILED",
+                where=repair.found.path,
+                hint="metier lint --fix --dry-run shows what would be written",
+            ) from None
