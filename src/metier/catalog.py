@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from metier.flow.prompts import Preparer
     from metier.flow.resolving import Resolver
     from metier.flow.running import Agency
-    from metier.resolve.missing import Decision
     from metier.resolve.reliability import History
     from metier.resolve.report import Resolution
     from metier.resolve.results import Decide, MayProbe
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from metier.values.agents import AgentMatch, Execution
     from metier.values.contracts import Mode
     from metier.values.documents import Ability, Document
+    from metier.values.resolution import Decision
     from metier.values.runs import RunResult
     from metier.values.selection import Injection
 

@@ -13,7 +13,7 @@ import pytest
 
 from conftest import REPOSITORY
 from invariants import INVARIANTS
-from metier.cli.conformance import command
+from metier.cli.dev import command
 from metier.errors import UsageError
 from metier.flow.conformance import CaseResult, compare, run_suite
 

@@ -7,8 +7,8 @@ import pytest
 
 from metier.parse.contract import parse_contract
 from metier.resolve import Resolution, resolve
-from metier.resolve.missing import DECISIONS, Decision, Outcome, settle_missing
 from metier.values.candidates import Candidate
+from metier.values.resolution import DECISIONS, Decision, Outcome, settle_missing
 
 PARTIAL = "partial::skills/partial"
 AUTO = {"on-missing-required": "auto-emulate"}

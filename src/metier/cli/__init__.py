@@ -35,8 +35,8 @@ COMMANDS: dict[str, _Command] = {
     "show": _Command("show", "Show one document, with its findings."),
     "providers": _Command("providers", "Name the skills that provide a capability."),
     "resolve": _Command("resolve", "Say which skill provides what is required, and why."),
-    "report": _Command("report", "Show or compare the reports of resolutions."),
-    "record": _Command("record", "Record how a provider did."),
+    "report": _Command("reports", "Show or compare the reports of resolutions."),
+    "record": _Command("history", "Record how a provider did."),
     "select": _Command("select", "Say which agents a task is for, and why."),
     "run": _Command("run_agent", "Run an agent on a task."),
     "runs": _Command("runs", "List runs, look into them, resume, cancel or fork them."),
@@ -46,7 +46,7 @@ COMMANDS: dict[str, _Command] = {
     "mcp": _Command("mcp", "Serve the catalogue to agents over the Model Context Protocol."),
     "lint": _Command("lint", "Check documents and say what to change."),
     "explain": _Command("explain", "Explain a finding or an error by its code."),
-    "conformance": _Command("conformance", "Run the conformance suite of the resolver."),
+    "conformance": _Command("dev", "Run the conformance suite of the resolver."),
     "doctor": _Command(
         "doctor", "Check the installation, the settings, the catalogue and the runs."
     ),

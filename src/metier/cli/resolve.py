@@ -26,11 +26,11 @@ from metier.core.collector import without_garbage_collection
 from metier.errors import InvalidDocumentError, NotFoundError, UsageError
 from metier.flow.resolving import REPORTS
 from metier.resolve.engine import DEPTH
-from metier.resolve.missing import DECISIONS, Decision, settle_missing
 from metier.resolve.report import Resolution
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
 from metier.values.policy import PRESETS
+from metier.values.resolution import DECISIONS, Decision, settle_missing
 
 EXIT_CODES = {"failed": 1, "aborted": 1, "pending-decision": 3}
 _ANY_DECISION = "|".join(DECISIONS)

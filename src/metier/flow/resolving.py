@@ -21,7 +21,6 @@ from metier.parse.candidates import candidate_of
 from metier.resolve import AliasTable, AliasTables, Pool, Resolution, resolve
 from metier.resolve.aliases import read_alias_table
 from metier.resolve.builtin import builtin_aliases, only_builtin
-from metier.resolve.missing import Decision, settle_missing
 from metier.resolve.pool import Candidates, PoolWords
 from metier.resolve.reliability import History, Reliability
 from metier.resolve.report import RunFacts, SourceCount, on_missing_action
@@ -33,6 +32,7 @@ from metier.storage.stamps import moment_now, new_id
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
 from metier.values.outcomes import Issue
+from metier.values.resolution import Decision, settle_missing
 
 REPORTS = "reports"
 MOST_REPORTS = 100

@@ -16,8 +16,8 @@ from metier.catalog import Catalog
 from metier.errors import UsageError
 from metier.mcp.answers import result, sendable
 from metier.mcp.tool import Args, Call, Context
-from metier.resolve.missing import DECISIONS, Decision
 from metier.values.policy import PRESETS, Policy
+from metier.values.resolution import DECISIONS, Decision
 
 POLICY = {
     "type": "object",

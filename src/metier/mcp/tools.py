@@ -10,9 +10,9 @@ from metier.mcp.paging import cursor_after, handle_of
 from metier.mcp.resolving import POLICY, answer_resolve
 from metier.mcp.tool import Args, ServedTool, from_catalog, remembered
 from metier.mcp.uris import skill_uri
-from metier.resolve.missing import DECISIONS
 from metier.values.documents import Card
 from metier.values.policy import PRESETS
+from metier.values.resolution import DECISIONS
 
 PAGE = 50
 LARGEST_PAGE = 200

@@ -9,7 +9,6 @@ from metier.resolve.aliases import AliasTables
 from metier.resolve.choice import Choice, rank
 from metier.resolve.chooser import Chooser
 from metier.resolve.consumer import asked_for, contract_of_consumer
-from metier.resolve.missing import settle_missing
 from metier.resolve.pool import Pool
 from metier.resolve.report import MOST_ROWS, Resolution, RunFacts
 from metier.resolve.results import Decide, Lack, MayProbe, OptionalMatch, Probe
@@ -17,6 +16,7 @@ from metier.resolve.scores import Question
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
 from metier.values.policy import OnMissing, Policy, strictest
+from metier.values.resolution import settle_missing
 
 DEPTH = 2
 

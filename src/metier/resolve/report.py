@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from metier.resolve.basis import Basis
 from metier.resolve.choice import REASONS, TIE_BREAKS, Verdicts, deciding_step, gates, rank
 from metier.resolve.matching import RESOLVING, Match
-from metier.resolve.missing import Outcome
 from metier.resolve.pool import Pool
 from metier.resolve.results import Dependency, Lack, OptionalMatch, ProbeResult
 from metier.resolve.runtimes import compatibility
@@ -23,6 +22,7 @@ from metier.resolve.words import distinct
 from metier.safety.escapes import escaped_json
 from metier.values.candidates import Candidate
 from metier.values.policy import Policy
+from metier.values.resolution import Outcome
 
 SCHEMA_VERSION = "1"
 LIMITS = ("min-contract-score", "min-required-coverage", "min-total-score", "max-candidates")

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from metier.resolve.missing import Decision
 from metier.values.candidates import Candidate
+from metier.values.resolution import Decision
 
 
 class ProbeResult(NamedTuple):
