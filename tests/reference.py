@@ -26,11 +26,11 @@ SCHEMA_OF = {
     "show": "document",
     "providers": "providers",
     "resolve": "capability-resolution-report",
-    "report list": "report-list",
-    "report show": "capability-resolution-report",
-    "report diff": "report-diff",
-    "report explain": "report-explanation",
-    "record": "record",
+    "reports list": "report-list",
+    "reports show": "capability-resolution-report",
+    "reports diff": "report-diff",
+    "reports explain": "report-explanation",
+    "history record": "record",
     "select": "select",
     "run": "run",
     "runs list": "runs",
@@ -54,14 +54,14 @@ SCHEMA_OF = {
     "lint --fix --dry-run": "lint-repairs",
     "explain": "explain-list",
     "explain CODE": "explain",
-    "conformance": "conformance",
+    "dev conformance": "conformance",
     "doctor": "doctor",
 }
 """Which schema the output of a command follows when it is told `--json`."""
 OTHER_HOMES = {
     "the files in `agents/`: [agents](../agents.md)": "agent-profile",
     "`.dci/aliases.v1.json`, `metier resolve --aliases FILE`": "aliases",
-    "`.dci/state/reliability.v1.json`, what `metier record` and runs keep": "reliability",
+    "`.dci/state/reliability.v1.json`, what `metier history record` and runs store": "reliability",
     "the files in `.metier/reports/`, `Resolution.report`": "capability-resolution-report",
     "each line of `metier run --events`, `metier runs resume` and `fork` too": "event",
     "the MCP tool `skill_list`": "skill-list",
@@ -86,13 +86,24 @@ def check(path: Path, text: str) -> None:
     assert path.read_text() == text, f"{path.name} is out of date: run make docs"
 
 
+def all_commands() -> dict[str, click.Command]:
+    """Every command by what is typed, those in groups too."""
+    context = click.Context(group, info_name="metier")
+    found: dict[str, click.Command] = {}
+    for name in COMMANDS:
+        command = group.get_command(context, name)
+        assert command is not None
+        found[name] = command
+        for inner, one in getattr(command, "commands", {}).items():
+            found[f"{name} {inner}"] = one
+    return found
+
+
 def cli_page() -> str:
     parts = ["# Commands\n", NOTE]
     context = click.Context(group, info_name="metier", **group.context_settings)
     parts.append(f"```text\n{group.get_help(context)}\n```\n")
-    for name in COMMANDS:
-        command = group.get_command(context, name)
-        assert command is not None
+    for name, command in all_commands().items():
         inner = click.Context(command, info_name=name, parent=context)
         parts.append(f"## metier {name}\n\n```text\n{command.get_help(inner)}\n```\n")
     return "\n".join(parts)
@@ -123,12 +134,10 @@ def errors_page() -> str:
 
 def commands_with_json() -> set[str]:
     """Every command that takes `--json`."""
-    context = click.Context(group, info_name="metier")
-    commands = {name: group.get_command(context, name) for name in COMMANDS}
     return {
         name
-        for name, command in commands.items()
-        if command is not None and any("--json" in one.opts for one in command.params)
+        for name, command in all_commands().items()
+        if any("--json" in one.opts for one in command.params)
     }
 
 

@@ -84,7 +84,7 @@ def crowd(workspace: Workspace) -> int:
 
 
 def kept(metier: Metier, run_id: str) -> Any:
-    return metier("report", "show", run_id, "--json").data
+    return metier("reports", "show", run_id, "--json").data
 
 
 def test_a_full_report_is_kept_in_full_and_a_short_one_short(crowd: int, metier: Metier) -> None:

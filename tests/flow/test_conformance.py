@@ -48,7 +48,7 @@ def change(suite: Path, name: str, **values: Any) -> None:
 
 
 def run(*arguments: str) -> int:
-    code: int = command.main(list(arguments), standalone_mode=False)
+    code: int = command.main(["conformance", *arguments], standalone_mode=False)
     return code
 
 

@@ -34,9 +34,9 @@ COMMANDS: dict[str, _Command] = {
     "list": _Command("listing", "List skills, abilities, cards or agents."),
     "show": _Command("show", "Show one document, with its findings."),
     "providers": _Command("providers", "Name the skills that provide a capability."),
-    "resolve": _Command("resolve", "Say which skill provides what is required, and why."),
-    "report": _Command("reports", "Show or compare the reports of resolutions."),
-    "record": _Command("history", "Record how a provider did."),
+    "resolve": _Command("resolve", "Choose the skills that provide capabilities, and say why."),
+    "reports": _Command("reports", "List, show, compare and explain reports of resolutions."),
+    "history": _Command("history", "Record how providers did."),
     "select": _Command("select", "Say which agents a task is for, and why."),
     "run": _Command("run_agent", "Run an agent on a task."),
     "runs": _Command("runs", "List runs, look into them, resume, cancel or fork them."),
@@ -46,12 +46,18 @@ COMMANDS: dict[str, _Command] = {
     "mcp": _Command("mcp", "Serve the catalogue to agents over the Model Context Protocol."),
     "lint": _Command("lint", "Check documents and say what to change."),
     "explain": _Command("explain", "Explain a finding or an error by its code."),
-    "conformance": _Command("dev", "Run the conformance suite of the resolver."),
+    "dev": _Command("dev", "Run the conformance suite of the resolver."),
     "doctor": _Command(
         "doctor", "Check the installation, the settings, the catalogue and the runs."
     ),
     "completion": _Command("completion", "Print a script that completes commands in a shell."),
 }
+MOVED: dict[str, str] = {
+    "report": "reports",
+    "record": "history record",
+    "conformance": "dev conformance",
+}
+"""Commands that have a new name."""
 STOPPED, PIPE_CLOSED = 130, 141
 _COMPLETION = "_METIER_COMPLETE"
 """Set by a shell that asks how a command line may go on; it gives no arguments."""
@@ -92,6 +98,8 @@ class _LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] in MOVED:
+            raise UsageError(f"'metier {args[0]}' is now 'metier {MOVED[args[0]]}'")
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             near = nearest(args[0], COMMANDS)
             meant = f"; did you mean '{near}'?" if near else ""
@@ -118,11 +126,14 @@ def group(context: click.Context, /, **given: Any) -> None:
     """
     name = context.invoked_subcommand or ""
     command = group.get_command(context, name)
-    known = {parameter.name for parameter in command.params} if command is not None else set()
+    commands = getattr(command, "commands", {name: command})
+    known = {one.name for inner in commands.values() if inner is not None for one in inner.params}
     for option in shared_options():
         if given[option.name or ""] and option.name not in known:
             context.fail(f"'{name}' takes no {option.opts[-1]}")
-    context.default_map = {name: {key: value for key, value in given.items() if value}}
+    defaults = {key: value for key, value in given.items() if value}
+    is_group = isinstance(command, click.Group)
+    context.default_map = {name: dict.fromkeys(commands, defaults) if is_group else defaults}
 
 
 group.params += shared_options()

@@ -21,7 +21,7 @@ from metier.cli.shown import shown_file
 from metier.config import Config, Settings, read_settings
 from metier.core.nearest import nearest
 from metier.core.text import printable
-from metier.errors import DamagedError, MetierError, NotFoundError, StoreError, UsageError
+from metier.errors import DamagedError, MetierError, StoreError, UsageError
 from metier.flow.boundary import NONE, RECORD, VARIABLE, Boundary, check_digest, read_boundary
 from metier.index.refresh import OnProgress
 from metier.safety.escapes import escaped_json
@@ -361,10 +361,15 @@ def _common_options(*, catalog: bool, for_host: bool) -> list[click.Parameter]:
     return [*options, *others]
 
 
-def run_called(catalog: Catalog, wanted: str) -> str:
-    """The id of a kept report by itself, by a beginning that no other has, or by `last`."""
-    known = catalog.run_ids()
-    if wanted == LAST and not known:
-        raise NotFoundError("there is no report yet", hint="metier resolve -r CAPABILITY")
-    like = known[-1:] if wanted == LAST else [one for one in known if one.startswith(wanted)]
-    return like[0] if len(like) == 1 and wanted not in known else wanted
+class CommandGroup(click.Group):
+    """Commands about one thing; `list` is run when none is named."""
+
+    def add(self, command: click.Command) -> click.Command:
+        self.add_command(command)
+        return command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        names_none = not args or (args[0][:1] == "-" and args[0] not in ctx.help_option_names)
+        if names_none and "list" in self.commands:
+            args = ["list", *args]
+        return super().parse_args(ctx, args)

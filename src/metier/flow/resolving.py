@@ -2,16 +2,15 @@
 
 import json
 import os
-import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from typing import Any, NamedTuple, get_args
+from typing import NamedTuple
 
 from metier.config import ALIAS_FILE, Config
 from metier.core.collector import without_garbage_collection
 from metier.core.names import canonical_id
-from metier.core.nearest import nearest, nearest_name
+from metier.core.nearest import nearest_name
 from metier.errors import NotFoundError, UsageError
 from metier.hosts.switches import honours_the_switch
 from metier.index.documents import find_documents, folder_of, manual_providers, names_of
@@ -23,21 +22,13 @@ from metier.resolve.aliases import read_alias_table
 from metier.resolve.builtin import builtin_aliases, only_builtin
 from metier.resolve.pool import Candidates, PoolWords
 from metier.resolve.reliability import History, Reliability
-from metier.resolve.report import RunFacts, SourceCount, on_missing_action
-from metier.resolve.results import Decide, MayProbe, Probe
+from metier.resolve.report import RunFacts, SourceCount
 from metier.resolve.words import WordsOnDemand
-from metier.safety.escapes import escaped_json
-from metier.storage.room import Room
 from metier.storage.stamps import moment_now, new_id
 from metier.values.candidates import Candidate
-from metier.values.contracts import Mode
 from metier.values.outcomes import Issue
-from metier.values.resolution import Decision, settle_missing
+from metier.values.resolution import Probe, ResolveRequest
 
-REPORTS = "reports"
-MOST_REPORTS = 100
-REPORT_NAME = re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}-[0-9a-f]{4}\.json\Z")
-"""The names of reports; nothing else in their folder is read or deleted."""
 _TELLS = " OR ".join(
     f"instr(data, '\"{key}\"')" for key in ("capabilities", "contract", "compatibility")
 )
@@ -78,18 +69,13 @@ class Resolver:
         store: Store,
         workspace: str,
         config: Config,
-        room: Room | None = None,
         check_files: CheckFiles = _nothing_to_check,
     ) -> None:
-        """`room` is where reports are kept; without one none is.
-
-        `check_files` is called with the command line of a probe of the workspace before it starts.
-        """
+        """`check_files` is called before a probe of the workspace starts, with its argv."""
         self._check_files = check_files
         self._store = store
         self._workspace = workspace
         self._config = config
-        self._reports = room.below(REPORTS) if room is not None else None
         self._reliability = Reliability(workspace, is_kept=config.is_trusted)
         self._rows: list[_Row] = []
         """All included skills, hidden ones too."""
@@ -101,43 +87,29 @@ class Resolver:
         self._discovery: dict[bool, tuple[list[SourceCount], dict[str, int]]] = {}
         """What was counted, with and without the skills that only the user starts."""
 
-    def resolve(
-        self,
-        requires: Sequence[str],
-        query: str,
-        *,
-        consumer: str | None,
-        mode: Mode | None,
-        policy: Mapping[str, str],
-        alias_file: str | None,
-        host: str | None,
-        decide: Decide | None,
-        may_probe: MayProbe | None,
-        divergence: bool,
-        depth: int,
-        only: Collection[str] | None = None,
-    ) -> Resolution:
-        """Resolve. Raises `UsageError` when nothing is required, `NotFoundError` for a consumer."""
-        tables, issues = self._aliases(alias_file)
+    def resolve(self, request: ResolveRequest) -> Resolution:
+        """Raises `UsageError` when nothing is required, `NotFoundError` for a consumer."""
+        tables, issues = self._aliases(request.alias_file)
+        only, host = request.only, request.host
         history = self._reliability.history()
 
         def run() -> Resolution:
             is_whole = only is not None or not honours_the_switch(host) or not self._any_manual
             made = resolve(
                 self._among(only) if only is not None else self._pool_for(is_whole),
-                requires,
-                query,
-                consumer=self._candidate(consumer) if consumer is not None else None,
-                mode=mode,
-                policy=policy,
+                request.requires,
+                request.query,
+                consumer=self._candidate(request.consumer) if request.consumer else None,
+                mode=request.mode,
+                policy=request.policy,
                 aliases=tables,
                 history=history.rates,
                 host=host,
                 probes=self._probes(),
-                may_probe=may_probe,
-                decide=decide,
-                divergence=divergence,
-                depth=depth,
+                may_probe=request.may_probe,
+                decide=request.decide,
+                divergence=request.divergence,
+                depth=request.depth,
                 facts=self._facts(history, issues, is_whole),
             )
             if is_whole:
@@ -324,68 +296,3 @@ class Resolver:
             )
             for probe in self._config.probes
         }
-
-    # Reports
-
-    def keep(self, resolution: Resolution, *, full: bool) -> str:
-        """Write the report of a resolution; its file, or nothing where nothing can be written."""
-        report = resolution.full_report() if full else resolution.report
-        if self._reports is None:
-            return ""
-        name = f"{resolution.facts.run_id}.json"
-        try:
-            self._reports.write(name, _bytes(report.to_json()))
-            for old in self.run_ids()[:-MOST_REPORTS]:
-                self._reports.remove(f"{old}.json")
-        except OSError:
-            return ""
-        return self._reports.file(name)
-
-    def run_ids(self) -> list[str]:
-        """The runs whose report is kept, the latest last."""
-        try:
-            names = self._reports.names() if self._reports is not None else []
-        except OSError:
-            return []
-        return sorted(name.removesuffix(".json") for name in names if REPORT_NAME.match(name))
-
-    def report(self, run_id: str) -> dict[str, Any]:
-        """A report that was kept. Raises `NotFoundError`."""
-        try:
-            if self._reports is None or not REPORT_NAME.match(f"{run_id}.json"):
-                raise ValueError(run_id)
-            data: dict[str, Any] = json.loads(self._reports.read(f"{run_id}.json"))
-            if data["run_id"] == run_id:
-                return data
-            raise ValueError(run_id)
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            near = nearest(run_id, self.run_ids())
-            hint = f"did you mean '{near}'?" if near else "metier report list"
-            raise NotFoundError(f"no report '{run_id}'", hint=hint) from None
-
-    def decide(self, run_id: str, decision: Decision) -> dict[str, Any]:
-        """Complete a resolution that waits for a decision; `UsageError` when it does not wait."""
-        if decision not in get_args(Decision):
-            raise UsageError(f"'{decision}' is no decision", hint=", ".join(get_args(Decision)))
-        report = self.report(run_id)
-        action = report["on_missing_required_action"]
-        if action["outcome"] != "pending-decision":
-            outcome = action["outcome"]
-            raise UsageError(f"report '{run_id}' does not wait for a decision: it is {outcome}")
-        unresolved = report["unresolved_required_capabilities"]
-        outcome = settle_missing("offer-emulation", unresolved, True, decision)
-        report["on_missing_required_action"] = on_missing_action(outcome)
-        report["degraded_mode"] = outcome.is_degraded
-        report["emulated_capabilities"] = list(outcome.emulated)
-        chosen = report["diagnostics"]["chosen"]
-        report["selected"] = list(chosen) if outcome.keeps_selection else []
-        for row in report["candidates"]:
-            row["selected"] = row["id"] in report["selected"]
-        text = escaped_json(json.dumps(report, indent=2, ensure_ascii=False))
-        if self._reports is not None:
-            self._reports.write(f"{run_id}.json", _bytes(text))
-        return report
-
-
-def _bytes(text: str) -> bytes:
-    return f"{text}\n".encode(errors="backslashreplace")

@@ -16,10 +16,11 @@ from metier.resolve.aliases import AliasTables
 from metier.resolve.choice import Choice, Verdicts, cut, gates, rank, select, within_hints
 from metier.resolve.pool import UNLIMITED, Pool
 from metier.resolve.probing import Probing
-from metier.resolve.results import Dependency, Lack, MayProbe, Probe, Refused
+from metier.resolve.results import Dependency, Lack, Refused
 from metier.resolve.scores import Question, Scores
 from metier.values.contracts import Contract, Mode
 from metier.values.policy import Policy
+from metier.values.resolution import MayProbe, Probe
 
 Chain = tuple[int, ...]
 """Places of providers, each required by the one before it."""

@@ -26,15 +26,18 @@ def contract_of_consumer(consumer: Candidate | None, mode: Mode | None) -> Contr
 
 
 def asked_for(
-    requires: Sequence[str], contract: Contract | None
+    requires: Sequence[str], contract: Contract | None, consumer: Candidate | None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What is required, the consumer's own first, and what is optional.
+    """The required capabilities, the consumer's own first, and the optional ones.
 
     Raises `UsageError` when nothing is required, or too much.
     """
     own = contract.requires if contract is not None else ()
     wanted = tuple(dict.fromkeys([*own, *requires]))
     optional = contract.optional if contract is not None else ()
+    if not wanted and consumer is not None:
+        hint = "its contract has no R(…); name a capability with -r"
+        raise UsageError(f"'{consumer.name}' requires nothing", hint=hint)
     if not wanted:
         hint = "name a capability with -r, or --for SKILL; the query only ranks providers"
         raise UsageError("nothing is required", hint=hint)

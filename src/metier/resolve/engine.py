@@ -11,14 +11,12 @@ from metier.resolve.chooser import Chooser
 from metier.resolve.consumer import asked_for, contract_of_consumer
 from metier.resolve.pool import Pool
 from metier.resolve.report import MOST_ROWS, Resolution, RunFacts
-from metier.resolve.results import Decide, Lack, MayProbe, OptionalMatch, Probe
+from metier.resolve.results import Lack, OptionalMatch
 from metier.resolve.scores import Question
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
 from metier.values.policy import OnMissing, Policy, strictest
-from metier.values.resolution import settle_missing
-
-DEPTH = 2
+from metier.values.resolution import DEPTH, Decide, MayProbe, Probe, settle
 
 
 def resolve(
@@ -50,7 +48,7 @@ def resolve(
     host = host.strip().lower() or None if host is not None else None
     contract = contract_of_consumer(consumer, mode)
     mode = mode or (contract.mode if contract is not None else "best-effort")
-    wanted, optional = asked_for(requires, contract)
+    wanted, optional = asked_for(requires, contract, consumer)
     chooser = Chooser(
         pool,
         policy or {},
@@ -71,7 +69,7 @@ def resolve(
     decision = None
     if (choice.unresolved or is_short) and on_missing == "offer-emulation" and decide is not None:
         decision = decide(choice.unresolved)
-    outcome = settle_missing(on_missing, choice.unresolved, is_short, decision)
+    outcome = settle(on_missing, choice.unresolved, is_short, decision)
     selected = choice.places(choice.selected)
     lacking = _lacking(chooser, choice, pool, depth)
     choice.verdicts.reject("dependency-unresolved", lacking)

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from metier.resolve.pool import Pool
-from metier.resolve.results import Probe, ProbeResult
 from metier.resolve.scores import Question, Scores
+from metier.values.resolution import Probe, ProbeResult
 
 
 class Probing:

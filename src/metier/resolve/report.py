@@ -1,6 +1,5 @@
 """The result of a resolution, and the report that proves it."""
 
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,15 +13,14 @@ from metier.resolve.basis import Basis
 from metier.resolve.choice import REASONS, TIE_BREAKS, Verdicts, deciding_step, gates, rank
 from metier.resolve.matching import RESOLVING, Match
 from metier.resolve.pool import Pool
-from metier.resolve.results import Dependency, Lack, OptionalMatch, ProbeResult
+from metier.resolve.results import Dependency, Lack, OptionalMatch
 from metier.resolve.runtimes import compatibility
 from metier.resolve.scores import Mask, Question, Scores
 from metier.resolve.scoring import MATCH_SCORES
 from metier.resolve.words import distinct
-from metier.safety.escapes import escaped_json
 from metier.values.candidates import Candidate
 from metier.values.policy import Policy
-from metier.values.resolution import Outcome
+from metier.values.resolution import Outcome, ProbeResult, Report, outcome_fields
 
 SCHEMA_VERSION = "1"
 LIMITS = ("min-contract-score", "min-required-coverage", "min-total-score", "max-candidates")
@@ -124,12 +122,12 @@ class Resolution:
         return Rejections(refused)
 
     @cached_property
-    def report(self) -> "Report":
+    def report(self) -> Report:
         """Everything about the resolution; made when it is first asked for."""
         room = MOST_MATCHES // max(1, len(self.question.requires))
         return Report(_report(self, min(MOST_ROWS, max(room, self.policy.max_candidates))))
 
-    def full_report(self) -> "Report":
+    def full_report(self) -> Report:
         """The same with a row for every candidate."""
         return Report(_report(self, len(self.pool)))
 
@@ -155,15 +153,6 @@ class Rejections(NamedTuple):
         return counts
 
 
-class Report(NamedTuple):
-    """A `capability_resolution_report`."""
-
-    data: dict[str, Any]
-
-    def to_json(self) -> str:
-        return escaped_json(json.dumps(self.data, indent=2, ensure_ascii=False))
-
-
 def _report(run: Resolution, most: int) -> dict[str, Any]:
     places = _rows_for(run, most)
     basis = Basis(run.pool, run.question, run.scores, places)
@@ -187,9 +176,7 @@ def _report(run: Resolution, most: int) -> dict[str, Any]:
         "max_providers": run.policy.max_providers,
         "selected": list(run.selected),
         "unresolved_required_capabilities": list(run.unresolved),
-        "on_missing_required_action": on_missing_action(run.outcome),
-        "degraded_mode": run.degraded_mode,
-        "emulated_capabilities": list(run.outcome.emulated),
+        **outcome_fields(run.outcome),
         "history_state": run.facts.history_state,
         "candidates": [
             {**_row(run, place, below), "basis": basis.of(place)}
@@ -199,13 +186,6 @@ def _report(run: Resolution, most: int) -> dict[str, Any]:
         "dependencies": [one.to_json() for one in run.dependencies],
         "diagnostics": _diagnostics(run, places, basis),
     }
-
-
-def on_missing_action(outcome: Outcome) -> dict[str, Any]:
-    action: dict[str, Any] = {"policy": outcome.policy, "outcome": outcome.name}
-    if outcome.decision is not None:
-        action["user_decision"] = outcome.decision
-    return action
 
 
 def _rows_for(run: Resolution, most: int) -> list[int]:

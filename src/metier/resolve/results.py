@@ -1,27 +1,6 @@
 """Parts of what a run gives."""
 
-from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
-
-from metier.values.candidates import Candidate
-from metier.values.resolution import Decision
-
-
-class ProbeResult(NamedTuple):
-    """What a probe of one candidate for one capability gave."""
-
-    candidate: str
-    capability: str
-    passed: bool
-    detail: str = ""
-    output: str = ""
-    """What it printed, cut to a bound."""
-
-
-Probe = Callable[[Candidate, str], ProbeResult]
-Decide = Callable[[Sequence[str]], Decision | None]
-"""Asked when `offer-emulation` needs an answer; gets the capabilities that are open."""
-MayProbe = Callable[[Candidate, str], bool]
 
 
 class Refused(NamedTuple):
