@@ -1,6 +1,5 @@
 """The resolver over a catalogue: candidates, aliases, history, probes → a resolution."""
 
-import json
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
@@ -16,7 +15,6 @@ from metier.hosts.switches import honours_the_switch
 from metier.index.documents import find_documents, folder_of, manual_providers, names_of
 from metier.index.stems import LABEL, PROSE, catch_up, is_caught_up, stem_postings
 from metier.index.store import Store
-from metier.parse.candidates import candidate_of
 from metier.resolve import AliasTable, AliasTables, Pool, Resolution, resolve
 from metier.resolve.aliases import read_alias_table
 from metier.resolve.builtin import builtin_aliases, only_builtin
@@ -29,10 +27,7 @@ from metier.values.candidates import Candidate
 from metier.values.outcomes import Issue
 from metier.values.resolution import Probe, ResolveRequest
 
-_TELLS = " OR ".join(
-    f"instr(data, '\"{key}\"')" for key in ("capabilities", "contract", "compatibility")
-)
-"""Whether front matter says more than name and description do: so the catalogue has an index."""
+CLAIMS = "SELECT key, claims FROM document WHERE claims != ''"
 SOURCE_GROUPS = ("workspace-local", "runtime-installed", "external-mounts")
 
 
@@ -50,7 +45,7 @@ class _Row(NamedTuple):
     folder: str
     source: str
     data: str | None
-    """Its front matter, if that says more than name and description do."""
+    """What it claims."""
     is_manual: bool
     """Whether only the user starts it."""
     sizes: Sequence[int]
@@ -163,7 +158,7 @@ class Resolver:
             " FROM document JOIN skill_size USING (key)"
             " WHERE kind = 'skill' AND state IN ('active', 'shadowed')"
         )
-        telling = dict(self._store.rows(f"SELECT key, data FROM document WHERE {_TELLS}"))
+        telling = dict(self._store.rows(CLAIMS))
         with self._store.checked():
             return [
                 _Row(name, folder_of(path), source, telling.get(sizes[0]), bool(manual), sizes)
@@ -190,7 +185,7 @@ class Resolver:
         def build(number: int) -> Candidate:
             name, folder, source, data, *_ = rows[number]
             with self._store.checked():
-                return candidate_of(name, folder, source, json.loads(data) if data else {})
+                return Candidate.stored(name, folder, source, data)
 
         with self._store.checked():
             candidates = Candidates(

@@ -178,4 +178,13 @@ MIGRATIONS: tuple[Migration, ...] = (
             """,
         ),
     ),
+    Migration(
+        "contracts, parsed once",
+        (
+            "ALTER TABLE document ADD COLUMN claims TEXT NOT NULL DEFAULT ''",
+            "DROP INDEX document_that_tells",
+            "CREATE INDEX document_by_claims ON document (key) WHERE claims != ''",
+            "DELETE FROM setting",  # not built any more: all is read again
+        ),
+    ),
 )
