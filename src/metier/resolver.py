@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple, get_args
 
 from metier.config import ALIAS_FILE, Config
+from metier.core.arrays import Arrays, plain_arrays
 from metier.core.collector import without_garbage_collection
 from metier.core.escapes import escaped_json
 from metier.core.invocation import honours_the_switch
@@ -35,6 +36,7 @@ from metier.values.contracts import Mode
 from metier.values.outcomes import Issue
 
 REPORTS = "reports"
+PLAIN = bool(os.environ.get("PLAIN"))
 MOST_REPORTS = 100
 REPORT_NAME = re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}-[0-9a-f]{4}\.json\Z")
 """The names of reports; nothing else in their folder is read or deleted."""
@@ -226,17 +228,26 @@ class Resolver:
                 build=build,
                 speaking=frozenset(number for number, row in enumerate(rows) if row.data),
             )
-        return Pool(candidates, lambda pool: self._words([rows[one].sizes for one in pool.given]))
 
-    def _words(self, sizes: Sequence[Sequence[int]]) -> PoolWords:
+        def words(pool: Pool) -> PoolWords:
+            return self._words(pool.arrays, [rows[one].sizes for one in pool.given])
+
+        return Pool(candidates, words, plain_arrays() if PLAIN else None)
+
+    def _words(self, arrays: Arrays, sizes: Sequence[Sequence[int]]) -> PoolWords:
         """The stems of the skills of these sizes, looked up in the catalogue when needed."""
         columns = zip(*sizes, strict=True) if sizes else [()] * 4
         keys, prose, prose_distinct, label_distinct = columns
         return PoolWords(
             WordsOnDemand(
-                lambda stem: stem_postings(self._store, PROSE, stem), keys, prose, prose_distinct
+                arrays,
+                lambda stem: stem_postings(self._store, PROSE, stem),
+                keys,
+                prose,
+                prose_distinct,
             ),
             WordsOnDemand(
+                arrays,
                 lambda stem: stem_postings(self._store, LABEL, stem),
                 keys,
                 label_distinct,
