@@ -12,7 +12,7 @@ from metier.core.stems import label_stems, prose_stems
 from metier.resolve.runtimes import runtime_scores
 from metier.resolve.scoring import (
     invalid_token_penalties,
-    length_norms,
+    mean_length,
     median_of_others,
     overclaim_penalties,
     rounded,
@@ -101,11 +101,12 @@ class Pool:
         """The texts that have these stems, and what each counts there; one text may not count."""
         if without is None:
             return Hits([self._weighted(stem) for stem in wanted] or [self.prose.nowhere])
-        norms, hits = length_norms(self.prose.lengths, without), self.prose.hits(wanted)
+        lengths = self.prose.lengths
+        mean = mean_length(lengths, without)
         return Hits(
             [
-                (places, weights_of_stem(places, counts, norms, without))
-                for places, counts in hits.postings
+                (places, weights_of_stem(places, counts, lengths, mean, without))
+                for places, counts in self.prose.hits(wanted).postings
             ]
         )
 
@@ -113,13 +114,13 @@ class Pool:
         known = self._weights.get(stem)
         if known is None:
             places, counts = self.prose.posting(stem)
-            known = places, weights_of_stem(places, counts, self._norms)
+            known = places, weights_of_stem(places, counts, self.prose.lengths, self._mean_length)
             self._weights[stem] = known
         return known
 
     @cached_property
-    def _norms(self) -> Floats:
-        return length_norms(self.prose.lengths, None)
+    def _mean_length(self) -> float:
+        return mean_length(self.prose.lengths, None)
 
     def hash_ranks(self, places: Places) -> Places:
         """The order of these candidates by the SHA-256 of their lower-cased ids."""

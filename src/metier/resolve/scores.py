@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from metier.core.arrays import Floats, Mask, Places, arrays_of
+from metier.core.arrays import Array, Floats, Mask, Places, arrays_of
 from metier.core.once import once
 from metier.core.stems import stems
 from metier.resolve.aliases import AliasTables
@@ -63,6 +63,7 @@ class Scores:
         if not everyone:
             self.places = self._matching(matches)
             matches = matches._replace(rows=self.places.searchsorted(matches.rows))
+        self._everyone = everyone
         self.matches = matches
         """Its rows are places in the arrays here."""
 
@@ -81,6 +82,10 @@ class Scores:
             claimed = [stem for name in self.matches.names for stem in stems_of_capability(name)]
             self._pool.prose.look_up(claimed)
             self._pool.labels.look_up(claimed)
+
+    def _here(self, values: Array) -> Array:
+        """Of the values of all candidates those of the scored ones."""
+        return values if self._everyone else values[self.places]
 
     # What it claims
 
@@ -105,12 +110,15 @@ class Scores:
 
     @once
     def specificity(self) -> Floats:
-        claims = self._pool.claims(self._question.mode)
-        different = self._pool.prose.distinct[self.places]
-        provided = self._arrays.where(
-            claims.prose[self.places], different, claims.counts[self.places]
-        )
-        return rounded(self.resolved / self._arrays.maximum(1.0, provided))
+        """What it resolves over all that it provides: the narrower of two skills fits better."""
+        claims, arrays = self._pool.claims(self._question.mode), self._arrays
+        found: Floats = arrays.zeros(len(self.places))
+        rows = arrays.flatnonzero(self.resolved)
+        at = self.places[rows]
+        different = self._pool.prose.distinct[at]
+        provided = arrays.where(claims.prose[at], different, claims.counts[at])
+        found[rows] = rounded(self.resolved[rows] / arrays.maximum(1.0, provided))
+        return found
 
     @property
     def _is_resolved(self) -> Mask:
@@ -131,14 +139,15 @@ class Scores:
 
     @once
     def desc(self) -> Floats:
-        return description_scores(self.bm25, self.places)
+        highest = float(self.bm25.max()) if len(self._pool) else 0.0
+        return description_scores(self._here(self.bm25), highest)
 
     @once
     def namepath(self) -> Floats:
         labels = self._pool.labels
-        return label_scores(
-            labels.hits(self.query_stems), labels.distinct, self.query_stems, self.places
-        )
+        hits = labels.hits(self.query_stems).places
+        shared = self._arrays.bincount(hits, minlength=len(self._pool))
+        return label_scores(self._here(shared), self._here(labels.distinct), self.query_stems)
 
     @once
     def query_stems(self) -> list[str]:
@@ -151,22 +160,22 @@ class Scores:
 
     @once
     def runtime(self) -> Floats:
-        return self._pool.runtime(self._question.host)[self.places]
+        return self._here(self._pool.runtime(self._question.host))
 
     # Penalties
 
     @once
     def invalid_tokens(self) -> Floats:
-        return self._pool.claims(self._question.mode).invalid_tokens[self.places]
+        return self._here(self._pool.claims(self._question.mode).invalid_tokens)
 
     @once
     def unknown_clauses(self) -> Floats:
-        return self._pool.claims(self._question.mode).unknown_clauses[self.places]
+        return self._here(self._pool.claims(self._question.mode).unknown_clauses)
 
     @once
     def overclaim(self) -> Floats:
         claims = self._pool.claims(self._question.mode)
-        return claims.overclaim(self._question.consumer)[self.places]
+        return self._here(claims.overclaim(self._question.consumer))
 
     @once
     def explicit(self) -> Mask:
@@ -210,7 +219,7 @@ class Scores:
     @once
     def penalties(self) -> Floats:
         claims = self._pool.claims(self._question.mode)
-        penalties = claims.penalties(self._question.consumer)[self.places]
+        penalties = self._here(claims.penalties(self._question.consumer))
         return rounded(penalties + self.inflation) if self.matches.names else penalties
 
     # Altogether
@@ -222,7 +231,7 @@ class Scores:
         multipliers: Floats = self._arrays.ones(len(self._pool))
         for key in rates.keys() & where.keys():
             multipliers[where[key]] = history_multiplier(rates[key])
-        return multipliers[self.places]
+        return self._here(multipliers)
 
     @once
     def total(self) -> Floats:

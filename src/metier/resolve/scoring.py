@@ -40,25 +40,25 @@ def skill_score(desc: Floats, namepath: Floats) -> Floats:
     return rounded(SKILL_WEIGHTS["S_desc"] * desc + SKILL_WEIGHTS["S_namepath"] * namepath)
 
 
-def length_norms(lengths: Floats, without: int | None) -> Floats:
-    """What the length of each text does in BM25; `without` does not count for the mean."""
+def mean_length(lengths: Floats, without: int | None) -> float:
+    """The mean length of the texts; the text `without` does not count."""
     others = lengths if without is None else arrays_of(lengths).delete(lengths, without)
-    mean = float(others.sum()) / len(others) if len(others) else 0.0
-    return BM25["k1"] * (1 - BM25["b"] + BM25["b"] * (lengths / (mean or 1.0)))
+    return float(others.sum()) / len(others) if len(others) else 0.0
 
 
 def weights_of_stem(
-    places: Places, counts: Floats, norms: Floats, without: int | None = None
+    places: Places, counts: Floats, lengths: Floats, mean: float, without: int | None = None
 ) -> Floats:
     """What a stem counts in BM25 for each text that has it.
 
-    `norms` are those of all texts; the text `without` counts for nothing.
+    `lengths` are those of all texts; the text `without` counts for nothing.
     """
-    total, found = len(norms), len(places)
+    total, found = len(lengths), len(places)
     if without is not None:
         total, found = total - 1, found - int((places == without).any())
     rarity = bm25.idf(total, found)
-    return rarity * (counts * (BM25["k1"] + 1)) / (counts + norms[places])
+    norms = BM25["k1"] * (1 - BM25["b"] + BM25["b"] * (lengths[places] / (mean or 1.0)))
+    return rarity * (counts * (BM25["k1"] + 1)) / (counts + norms)
 
 
 def bm25_scores(hits: Hits, total: int, without: int | None) -> Floats:
@@ -69,21 +69,21 @@ def bm25_scores(hits: Hits, total: int, without: int | None) -> Floats:
     return scores
 
 
-def description_scores(scores: Floats, rows: Places) -> Floats:
-    """S_desc of these rows: what BM25 gives, over the highest of all texts."""
-    highest = float(scores.max()) if len(scores) else 0.0
-    return rounded(scores[rows] / highest) if highest > 0 else scores[rows]
+def description_scores(scores: Floats, highest: float) -> Floats:
+    """S_desc: what BM25 gives, over the highest that it gives to any text."""
+    return rounded(scores / highest) if highest > 0 else scores
 
 
-def label_scores(hits: Hits, distinct: Floats, query: Sequence[str], rows: Places) -> Floats:
-    """S_namepath of these rows: stems shared with name and folder, over all stems of both.
+def label_scores(shared: Places, distinct: Floats, query: Sequence[str]) -> Floats:
+    """S_namepath: stems shared with name and folder, over all stems of both.
 
-    `distinct` says how many different stems the name and folder of each text have.
+    `distinct` says how many different stems each name and folder have.
     """
     arrays = arrays_of(distinct)
-    shared = arrays.bincount(hits.places, minlength=len(distinct))[rows]
-    union = distinct[rows] + len(query) - shared
-    return rounded(shared / arrays.maximum(1.0, union))
+    scores: Floats = arrays.zeros(len(distinct))
+    rows = arrays.flatnonzero(shared)
+    scores[rows] = rounded(shared[rows] / (distinct[rows] + len(query) - shared[rows]))
+    return scores
 
 
 def invalid_token_penalties(counts: Floats) -> Floats:

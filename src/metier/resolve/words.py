@@ -101,7 +101,9 @@ class WordsInMemory(Words):
         return self._places[start:end], self._counts[start:end]
 
     def has(self, wanted: Sequence[str], which: Places, places: Places) -> Floats:
-        numbers: Places = self.arrays.array([self._numbers.get(stem, -1) for stem in wanted], dtype=int)
+        numbers: Places = self.arrays.array(
+            [self._numbers.get(stem, -1) for stem in wanted], dtype=int
+        )
         keys = numbers[which] * len(self.lengths) + places
         found = contained(keys, self._keys) & (numbers[which] >= 0)
         return found.astype(self.arrays.float64)
