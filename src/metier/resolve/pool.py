@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from copy import copy
 from functools import cached_property, lru_cache
 from typing import NamedTuple, overload
 
@@ -50,23 +51,41 @@ class Pool:
         """
         self.arrays = arrays if arrays is not None else numpy_arrays()
         given = candidates if isinstance(candidates, Candidates) else Candidates.of(candidates)
-        first = {key: number for number, key in reversed(list(enumerate(given.ids)))}
+        count = len(given.ids)
+        first = dict(zip(reversed(given.ids), reversed(range(count)), strict=True))
         self.ids = sorted(first)
         self.given = [first[key] for key in self.ids]
         """Which of those given each candidate was."""
         self.candidates: Sequence[Candidate] = _Built(given.build, self.given)
-        self.places = {key: place for place, key in enumerate(self.ids)}
         self.speaking = [
             place for place, number in enumerate(self.given) if number in given.speaking
         ]
         """Places of the candidates that may say more than name and description do."""
         self._words = words
+        self._forget()
+
+    def _forget(self) -> None:
+        """Begin with nothing computed."""
         self._claims: dict[Mode, Claims] = {}
         self._runtime: dict[str | None, Floats] = {}
         self._weights: dict[str, tuple[Places, Floats]] = {}
 
+    def with_arrays(self, arrays: Arrays) -> "Pool":
+        """The same candidates, with all that is computed in arrays of another kind."""
+        pool = copy(self)
+        for computed in ("words", "_mean_length"):
+            pool.__dict__.pop(computed, None)
+        pool.arrays = arrays
+        pool._forget()
+        return pool
+
     def __len__(self) -> int:
-        return len(self.candidates)
+        return len(self.ids)
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """The places of the candidates by their ids."""
+        return dict(zip(self.ids, range(len(self)), strict=True))
 
     def claims(self, mode: Mode) -> "Claims":
         """What the candidates say to provide, as far as it counts in `mode`."""

@@ -227,10 +227,10 @@ class Scores:
     @once
     def multiplier(self) -> Floats:
         """The history multipliers; 1.0 without a record."""
-        rates, where = self._question.rates, self._pool.places
+        rates = self._question.rates
         multipliers: Floats = self._arrays.ones(len(self._pool))
-        for key in rates.keys() & where.keys():
-            multipliers[where[key]] = history_multiplier(rates[key])
+        for key in rates.keys() & self._pool.places.keys() if rates else ():
+            multipliers[self._pool.places[key]] = history_multiplier(rates[key])
         return self._here(multipliers)
 
     @once

@@ -114,17 +114,14 @@ class WordsOnDemand(Words):
 
     def __init__(
         self,
-        arrays: Arrays,
         lookup: Lookup,
-        keys: Sequence[int],
+        places_by_key: Places,
         lengths: Sequence[float],
         distinct: Sequence[float],
     ) -> None:
-        """`keys` are the keys of the texts, in the order of their places."""
-        super().__init__(arrays, lengths, distinct)
+        super().__init__(arrays_of(places_by_key), lengths, distinct)
         self._lookup = lookup
-        self._place_of_key: Places = arrays.full(max(keys, default=0) + 1, -1, dtype=int)
-        self._place_of_key[list(keys)] = arrays.arange(len(keys))
+        self._place_of_key = places_by_key
         self._known: dict[str, tuple[Places, Floats]] = {}
 
     def posting(self, stem: str) -> tuple[Places, Floats]:
@@ -152,6 +149,13 @@ class WordsOnDemand(Words):
         places, counts = places[kept], counts[kept]
         order = places.argsort()
         return places[order], counts[order]
+
+
+def places_by_key(arrays: Arrays, keys: Sequence[int]) -> Places:
+    """For each key up to the highest the place of its text; -1 for one that is not among `keys`."""
+    places: Places = arrays.full(max(keys, default=0) + 1, -1, dtype=int)
+    places[keys] = arrays.arange(len(keys))
+    return places
 
 
 @lru_cache(maxsize=20_000)
