@@ -8,7 +8,7 @@ from conftest import Workspace
 from metier import Catalog
 from metier.config import Config
 from metier.flow import scan
-from metier.flow.resolving import CLAIMS
+from metier.index.columns import CLAIMS
 from metier.values.policy import PRESETS
 
 

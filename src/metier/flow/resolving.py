@@ -4,14 +4,14 @@ import os
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from typing import NamedTuple
 
 from metier.config import ALIAS_FILE, Config
+from metier.core.arrays import Arrays, arrays_for, numpy_arrays, plain_arrays
 from metier.core.collector import without_garbage_collection
-from metier.core.names import canonical_id
 from metier.core.nearest import nearest_name
 from metier.errors import NotFoundError, UsageError
 from metier.hosts.switches import honours_the_switch
+from metier.index.columns import NO_SKILLS, Skills, read_skills
 from metier.index.documents import find_documents, folder_of, manual_providers, names_of
 from metier.index.stems import LABEL, PROSE, catch_up, is_caught_up, stem_postings
 from metier.index.store import Store
@@ -21,13 +21,14 @@ from metier.resolve.builtin import builtin_aliases, only_builtin
 from metier.resolve.pool import Candidates, PoolWords
 from metier.resolve.reliability import History, Reliability
 from metier.resolve.report import RunFacts, SourceCount
-from metier.resolve.words import WordsOnDemand
+from metier.resolve.words import WordsOnDemand, places_by_key
 from metier.storage.stamps import moment_now, new_id
 from metier.values.candidates import Candidate
 from metier.values.outcomes import Issue
 from metier.values.resolution import Probe, ResolveRequest
 
-CLAIMS = "SELECT key, claims FROM document WHERE claims != ''"
+_SPEAKING = 8
+"""How much more work a skill with claims is than one without."""
 SOURCE_GROUPS = ("workspace-local", "runtime-installed", "external-mounts")
 
 
@@ -36,24 +37,6 @@ CheckFiles = Callable[[Sequence[str], str], None]
 
 def _nothing_to_check(_argv: Sequence[str], _folder: str) -> None:
     """For probes that are all the user's own."""
-
-
-class _Row(NamedTuple):
-    """What the catalogue knows of one skill."""
-
-    name: str
-    folder: str
-    source: str
-    data: str | None
-    """What it claims."""
-    is_manual: bool
-    """Whether only the user starts it."""
-    sizes: Sequence[int]
-    """Its key, and how many stems it has."""
-
-    @property
-    def canonical_id(self) -> str:
-        return canonical_id(self.name, self.folder)
 
 
 class Resolver:
@@ -72,10 +55,9 @@ class Resolver:
         self._workspace = workspace
         self._config = config
         self._reliability = Reliability(workspace, is_kept=config.is_trusted)
-        self._rows: list[_Row] = []
-        """All included skills, hidden ones too."""
-        self._any_manual = False
-        """Whether only the user starts any of them."""
+        self._skills = NO_SKILLS
+        """All that are included, hidden ones too."""
+        self._was_asked = False
         self._version: tuple[int, ...] | None = None
         self._pools: dict[bool, Pool] = {}
         """The candidates, with and without the skills that only the user starts."""
@@ -89,9 +71,10 @@ class Resolver:
         history = self._reliability.history()
 
         def run() -> Resolution:
-            is_whole = only is not None or not honours_the_switch(host) or not self._any_manual
+            is_whole = only is not None or not honours_the_switch(host) or not self._any_manual()
+            arrays = self._arrays(len(request.requires) + len(request.query.split()))
             made = resolve(
-                self._among(only) if only is not None else self._pool_for(is_whole),
+                self._among(only, arrays) if only is not None else self._pool_for(is_whole, arrays),
                 request.requires,
                 request.query,
                 consumer=self._candidate(request.consumer) if request.consumer else None,
@@ -122,7 +105,7 @@ class Resolver:
     def _facts(self, history: History, issues: Sequence[Issue], is_whole: bool) -> RunFacts:
         moment = moment_now()
         if is_whole not in self._discovery:
-            self._discovery[is_whole] = self._counts(self._rows_for(is_whole))
+            self._discovery[is_whole] = self._counts(self._skills_for(is_whole))
         sources, excluded = self._discovery[is_whole]
         warnings = [f"{one.path}:{one.line}: {one.message}" for one in issues]
         return RunFacts(
@@ -145,70 +128,86 @@ class Resolver:
         version = self._store.version()
         if self._version != version:
             with without_garbage_collection():
-                self._rows = self._read_rows()
-                self._any_manual = any(row.is_manual for row in self._rows)
+                self._skills = read_skills(self._store)
             self._pools = {}
             self._discovery = {}
             is_complete = is_caught_up(self._store)  # else somebody has just added a skill
             self._version = version if is_complete else None
 
-    def _read_rows(self) -> "list[_Row]":
-        rows = self._store.rows(
-            "SELECT name, path, source, manual, key, prose, prose_distinct, label_distinct"
-            " FROM document JOIN skill_size USING (key)"
-            " WHERE kind = 'skill' AND state IN ('active', 'shadowed')"
-        )
-        telling = dict(self._store.rows(CLAIMS))
-        with self._store.checked():
-            return [
-                _Row(name, folder_of(path), source, telling.get(sizes[0]), bool(manual), sizes)
-                for name, path, source, manual, *sizes in rows
-            ]
+    def _any_manual(self) -> bool:
+        """Whether only the user starts any of the skills."""
+        return any(self._skills.manual)
 
-    def _pool_for(self, is_whole: bool) -> Pool:
+    def _skills_for(self, is_whole: bool) -> Skills:
+        """The skills, with those that only the user starts or without them."""
+        if is_whole:
+            return self._skills
+        return self._skills.where([not manual for manual in self._skills.manual])
+
+    def _pool_for(self, is_whole: bool, arrays: Arrays | None = None) -> Pool:
         """The candidates, with those that only the user starts or without them."""
-        if is_whole not in self._pools:
+        pool = self._pools.get(is_whole)
+        if pool is None:
             with without_garbage_collection():
-                self._pools[is_whole] = self._pool_of(self._rows_for(is_whole))
-        return self._pools[is_whole]
+                pool = self._pool_of(self._skills_for(is_whole), arrays or plain_arrays())
+        elif arrays not in (None, pool.arrays):
+            pool = pool.with_arrays(arrays)
+        self._pools[is_whole] = pool
+        return pool
 
-    def _rows_for(self, is_whole: bool) -> "list[_Row]":
-        return self._rows if is_whole else [row for row in self._rows if not row.is_manual]
-
-    def _among(self, names: Collection[str]) -> Pool:
+    def _among(self, names: Collection[str], arrays: Arrays) -> Pool:
         """The candidates that have one of these names or ids."""
-        return self._pool_of(
-            [row for row in self._rows if row.name in names or row.canonical_id in names]
-        )
+        skills = self._skills
+        with self._store.checked():
+            wanted = [
+                name in names or key in names
+                for name, key in zip(skills.names, skills.ids(), strict=True)
+            ]
+        return self._pool_of(skills.where(wanted), arrays)
 
-    def _pool_of(self, rows: "Sequence[_Row]") -> Pool:
+    def _arrays(self, wanted: int) -> Arrays:
+        """Those for a question about so many things: who asks again will ask more often."""
+        was_asked, self._was_asked = self._was_asked, True
+        if was_asked:
+            return numpy_arrays()
+        return arrays_for(wanted * (len(self._skills.keys) + _SPEAKING * len(self._skills.telling)))
+
+    def _pool_of(self, skills: Skills, arrays: Arrays) -> Pool:
         def build(number: int) -> Candidate:
-            name, folder, source, data, *_ = rows[number]
             with self._store.checked():
-                return Candidate.stored(name, folder, source, data)
+                return Candidate.stored(
+                    skills.names[number],
+                    folder_of(skills.paths[number]),
+                    skills.sources[number],
+                    skills.telling.get(skills.keys[number]),
+                )
 
         with self._store.checked():
             candidates = Candidates(
-                ids=[row.canonical_id for row in rows],
+                ids=skills.ids(),
                 build=build,
-                speaking=frozenset(number for number, row in enumerate(rows) if row.data),
+                speaking={
+                    number for number, key in enumerate(skills.keys) if key in skills.telling
+                },
             )
-        return Pool(candidates, lambda pool: self._words([rows[one].sizes for one in pool.given]))
+        return Pool(candidates, partial(self._words, skills), arrays)
 
-    def _words(self, sizes: Sequence[Sequence[int]]) -> PoolWords:
-        """The stems of the skills of these sizes, looked up in the catalogue when needed."""
-        columns = zip(*sizes, strict=True) if sizes else [()] * 4
-        keys, prose, prose_distinct, label_distinct = columns
+    def _words(self, skills: Skills, pool: Pool) -> PoolWords:
+        """The stems of the candidates, looked up in the catalogue when needed."""
+
+        def of_pool(column: Sequence[int]) -> list[int]:
+            return [column[number] for number in pool.given]
+
+        places = places_by_key(pool.arrays, of_pool(skills.keys))
+        in_label = of_pool(skills.distinct_in_label)
         return PoolWords(
             WordsOnDemand(
-                lambda stem: stem_postings(self._store, PROSE, stem), keys, prose, prose_distinct
+                partial(stem_postings, self._store, PROSE),
+                places,
+                of_pool(skills.lengths),
+                of_pool(skills.distinct),
             ),
-            WordsOnDemand(
-                lambda stem: stem_postings(self._store, LABEL, stem),
-                keys,
-                label_distinct,
-                label_distinct,
-            ),
+            WordsOnDemand(partial(stem_postings, self._store, LABEL), places, in_label, in_label),
         )
 
     def record(self, candidate: str, *, success: bool) -> History:
@@ -233,13 +232,14 @@ class Resolver:
             hint=f"did you mean '{near}'?" if near else "metier list skills",
         )
 
-    def _counts(self, rows: "Sequence[_Row]") -> tuple[list[SourceCount], dict[str, int]]:
+    def _counts(self, skills: Skills) -> tuple[list[SourceCount], dict[str, int]]:
         """How many skills were met where, and how many were left out for which reason."""
-        included = Counter(row.source for row in rows)
-        discovered = Counter(row.source for row in self._rows)
+        included = Counter(skills.sources)
+        discovered = Counter(self._skills.sources)
         reasons: Counter[str] = Counter()
-        if len(rows) < len(self._rows):
-            reasons["disabled"] = len(self._rows) - len(rows)
+        disabled = len(self._skills.keys) - len(skills.keys)
+        if disabled:
+            reasons["disabled"] = disabled
         for source, reason, count in self._store.rows(
             "SELECT source, reason, count(*) FROM document"
             " WHERE kind = 'skill' AND state = 'excluded' GROUP BY 1, 2"
