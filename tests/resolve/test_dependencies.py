@@ -8,7 +8,7 @@ import pytest
 from metier.errors import UsageError
 from metier.parse.contract import parse_contract
 from metier.resolve import Resolution, resolve
-from metier.resolve.results import OptionalMatch
+from metier.resolve.choice import OptionalMatch
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from candidates import candidate_of
 from metier.resolve import Pool, resolve
-from metier.resolve.runtimes import KNOWN, compatibility
+from metier.resolve.scoring import KNOWN, compatibility
 from metier.values.candidates import Candidate
 
 

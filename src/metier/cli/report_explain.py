@@ -9,17 +9,17 @@ from metier.cli.resolve_view import Row, reason
 from metier.cli.session import counted
 from metier.core.nearest import nearest
 from metier.errors import NotFoundError
-from metier.resolve.choice import TIE_BREAKS
-from metier.resolve.scoring import (
+from metier.values.resolution import Report
+from metier.values.scoring import (
     HISTORY,
     INFLATION,
     INVALID_TOKEN,
     OVERCLAIM,
     SKILL_WEIGHTS,
+    TIE_BREAKS,
     UNKNOWN_CLAUSE,
     WEIGHTS,
 )
-from metier.values.resolution import Report
 
 
 class Part(NamedTuple):

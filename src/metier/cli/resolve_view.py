@@ -12,8 +12,8 @@ import click
 from metier.cli.layout import bar, one_line, packed, wrapped
 from metier.cli.session import Session, counted
 from metier.core.names import is_capability_name
-from metier.resolve.choice import TIE_BREAKS
 from metier.values.resolution import Report
+from metier.values.scoring import TIE_BREAKS
 
 Row = dict[str, Any]
 Found = list[tuple[Row, Row]]

@@ -1,10 +1,15 @@
 """Jaro-Winkler similarity of names, decided exactly at the border."""
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from metier.core.arrays import Arrays, Floats, Places, numpy_arrays
 
+if TYPE_CHECKING:
+    from fractions import Fraction
+
 PREFIX_SCALE = 0.10
+MAX_PREFIX = 4
 THRESHOLD = 0.90
 _BAND = 1e-9
 """Within this distance of the threshold floating point does not decide."""
@@ -79,6 +84,38 @@ def _counts(name: str) -> list[int]:
 def _reaches(left: str, right: str, found: float) -> bool:
     if abs(found - THRESHOLD) > _BAND:
         return found > THRESHOLD
-    from metier.core.jaro import reaches_nine_tenths  # fractions are slow to load and rare
+    from fractions import Fraction  # slow to load and rarely needed
 
-    return reaches_nine_tenths(left, right)
+    return exact_similarity(left, right) >= Fraction(9, 10)
+
+
+def exact_similarity(left: str, right: str) -> "Fraction":
+    """Jaro-Winkler similarity as a fraction, for what floating point cannot decide."""
+    from fractions import Fraction
+
+    jaro = _exact_jaro(left, right)
+    prefix = 0
+    while prefix < min(MAX_PREFIX, len(left), len(right)) and left[prefix] == right[prefix]:
+        prefix += 1
+    return jaro + prefix * Fraction(1, 10) * (1 - jaro)
+
+
+def _exact_jaro(left: str, right: str) -> "Fraction":
+    from fractions import Fraction
+
+    window = max(max(len(left), len(right)) // 2 - 1, 0)
+    taken = [False] * len(right)
+    from_left: list[str] = []
+    for place, char in enumerate(left):
+        for other in range(max(0, place - window), min(len(right), place + window + 1)):
+            if not taken[other] and right[other] == char:
+                taken[other] = True
+                from_left.append(char)
+                break
+    if not from_left:
+        return Fraction(int(left == right))
+    from_right = [char for char, is_taken in zip(right, taken, strict=True) if is_taken]
+    crossed = sum(one != other for one, other in zip(from_left, from_right, strict=True))
+    matches = len(from_left)
+    in_order = Fraction(matches - crossed // 2, matches)
+    return (Fraction(matches, len(left)) + Fraction(matches, len(right)) + in_order) / 3

@@ -1,4 +1,4 @@
-"""The resolver over a catalogue: candidates, aliases, history, probes → a resolution."""
+"""Resolutions over a catalog: candidates, aliases, history and probes."""
 
 import os
 from collections import Counter
@@ -15,9 +15,9 @@ from metier.index.columns import NO_SKILLS, Skills, read_skills
 from metier.index.documents import find_documents, folder_of, manual_providers, names_of
 from metier.index.stems import LABEL, PROSE, catch_up, is_caught_up, stem_postings
 from metier.index.store import Store
-from metier.resolve import AliasTable, AliasTables, Pool, Resolution, resolve
-from metier.resolve.aliases import read_alias_table
-from metier.resolve.builtin import builtin_aliases, only_builtin
+from metier.resolve import AliasTable, AliasTables, Pool, Resolution
+from metier.resolve.aliases import builtin_aliases, only_builtin, read_alias_table
+from metier.resolve.engine import Inputs, run
 from metier.resolve.pool import Candidates, PoolWords
 from metier.resolve.reliability import History, Reliability
 from metier.resolve.report import RunFacts, SourceCount
@@ -32,22 +32,15 @@ _SPEAKING = 8
 SOURCE_GROUPS = ("workspace-local", "runtime-installed", "external-mounts")
 
 
-CheckFiles = Callable[[Sequence[str], str], None]
-
-
-def _nothing_to_check(_argv: Sequence[str], _folder: str) -> None:
-    """For probes that are all the user's own."""
-
-
 class Resolver:
-    """Resolves requirements against what one catalogue knows."""
+    """Resolves requests against one catalog."""
 
     def __init__(
         self,
         store: Store,
         workspace: str,
         config: Config,
-        check_files: CheckFiles = _nothing_to_check,
+        check_files: Callable[[Sequence[str], str], None] = lambda _argv, _folder: None,
     ) -> None:
         """`check_files` is called before a probe of the workspace starts, with its argv."""
         self._check_files = check_files
@@ -56,59 +49,54 @@ class Resolver:
         self._config = config
         self._reliability = Reliability(workspace, is_kept=config.is_trusted)
         self._skills = NO_SKILLS
-        """All that are included, hidden ones too."""
+        """All included skills, shadowed ones too."""
         self._any_manual = False
         """Whether only the user starts any of them."""
         self._was_asked = False
         self._version: tuple[int, ...] | None = None
         self._pools: dict[bool, Pool] = {}
-        """The candidates, with and without the skills that only the user starts."""
+        """The candidates, with and without the manual skills."""
         self._discovery: dict[bool, tuple[list[SourceCount], dict[str, int]]] = {}
-        """What was counted, with and without the skills that only the user starts."""
 
     def resolve(self, request: ResolveRequest) -> Resolution:
         """Raises `UsageError` when nothing is required, `NotFoundError` for a consumer."""
-        tables, issues = self._aliases(request.alias_file)
-        only, host = request.only, request.host
+        aliases, issues = self._aliases(request.alias_file)
         history = self._reliability.history()
 
-        def run() -> Resolution:
-            is_whole = only is not None or not honours_the_switch(host) or not self._any_manual
-            arrays = self._arrays(len(request.requires) + len(request.query.split()))
-            made = resolve(
-                self._among(only, arrays) if only is not None else self._pool_for(is_whole, arrays),
-                request.requires,
-                request.query,
-                consumer=None if request.consumer is None else self._candidate(request.consumer),
-                mode=request.mode,
-                policy=request.policy,
-                aliases=tables,
-                history=history.rates,
-                host=host,
-                probes=self._probes(),
-                may_probe=request.may_probe,
-                decide=request.decide,
-                divergence=request.divergence,
-                depth=request.depth,
-                facts=self._facts(history, issues, is_whole),
+        def current() -> Resolution:
+            only, wanted = request.only, request.consumer
+            with_manual = (
+                only is not None or not honours_the_switch(request.host) or not self._any_manual
             )
-            if is_whole:
-                return made
-            return made.with_disabled(partial(manual_providers, self._store))
+            arrays = self._arrays(len(request.requires) + len(request.query.split()))
+            inputs = Inputs(
+                pool=self._pool_for(with_manual, arrays)
+                if only is None
+                else self._among(only, arrays),
+                consumer=self._candidate(wanted) if wanted is not None else None,
+                aliases=aliases,
+                history=history.rates,
+                probes=self._probes(),
+                facts=self._facts(history, issues, with_manual),
+            )
+            found = run(request, inputs)
+            if with_manual:
+                return found
+            return found.with_disabled(partial(manual_providers, self._store))
 
         with self._store.snapshot():
             if self._version == self._store.version():
-                return run()
+                return current()
         self._catch_up()
         with self._store.snapshot():
             self._read()
-            return run()
+            return current()
 
-    def _facts(self, history: History, issues: Sequence[Issue], is_whole: bool) -> RunFacts:
+    def _facts(self, history: History, issues: Sequence[Issue], with_manual: bool) -> RunFacts:
         moment = moment_now()
-        if is_whole not in self._discovery:
-            self._discovery[is_whole] = self._counts(self._skills_for(is_whole))
-        sources, excluded = self._discovery[is_whole]
+        if with_manual not in self._discovery:
+            self._discovery[with_manual] = self._counts(self._skills_for(with_manual))
+        sources, excluded = self._discovery[with_manual]
         warnings = [f"{one.path}:{one.line}: {one.message}" for one in issues]
         return RunFacts(
             run_id=new_id(moment),
@@ -121,12 +109,12 @@ class Resolver:
         )
 
     def _catch_up(self) -> None:
-        """See to it that the stems of all skills are known; nothing to do when nothing changed."""
+        """Add the stems of new skills to the catalog."""
         if self._version != self._store.version():
             catch_up(self._store)
 
     def _read(self) -> None:
-        """Read the included skills again if anybody has written."""
+        """Read the skills again if the catalog has changed."""
         version = self._store.version()
         if self._version != version:
             with without_garbage_collection():
@@ -134,28 +122,25 @@ class Resolver:
                 self._any_manual = any(self._skills.manual)
             self._pools = {}
             self._discovery = {}
-            is_complete = is_caught_up(self._store)  # else somebody has just added a skill
+            is_complete = is_caught_up(self._store)  # else a skill was just added
             self._version = version if is_complete else None
 
-    def _skills_for(self, is_whole: bool) -> Skills:
-        """The skills, with those that only the user starts or without them."""
-        if is_whole:
-            return self._skills
-        return self._skills.where([not manual for manual in self._skills.manual])
+    def _skills_for(self, with_manual: bool) -> Skills:
+        manual = self._skills.manual
+        return self._skills if with_manual else self._skills.where([not one for one in manual])
 
-    def _pool_for(self, is_whole: bool, arrays: Arrays | None = None) -> Pool:
-        """The candidates, with those that only the user starts or without them."""
-        pool = self._pools.get(is_whole)
+    def _pool_for(self, with_manual: bool, arrays: Arrays | None = None) -> Pool:
+        pool = self._pools.get(with_manual)
         if pool is None:
             with without_garbage_collection():
-                pool = self._pool_of(self._skills_for(is_whole), arrays or plain_arrays())
+                pool = self._pool_of(self._skills_for(with_manual), arrays or plain_arrays())
         elif arrays not in (None, pool.arrays):
             pool = pool.with_arrays(arrays)
-        self._pools[is_whole] = pool
+        self._pools[with_manual] = pool
         return pool
 
     def _among(self, names: Collection[str], arrays: Arrays) -> Pool:
-        """The candidates that have one of these names or ids."""
+        """The candidates with one of these names or ids."""
         skills = self._skills
         with self._store.checked():
             wanted = [
@@ -165,7 +150,7 @@ class Resolver:
         return self._pool_of(skills.where(wanted), arrays)
 
     def _arrays(self, wanted: int) -> Arrays:
-        """Those for a question about so many things: who asks again will ask more often."""
+        """Plain arrays for a small first request; numpy's for any other."""
         was_asked, self._was_asked = self._was_asked, True
         if was_asked:
             return numpy_arrays()
@@ -192,7 +177,7 @@ class Resolver:
         return Pool(candidates, partial(self._words, skills), arrays)
 
     def _words(self, skills: Skills, pool: Pool) -> PoolWords:
-        """The stems of the candidates, looked up in the catalogue when needed."""
+        """The stems of the candidates, looked up in the catalog on demand."""
 
         def of_pool(column: Sequence[int]) -> list[int]:
             return [column[number] for number in pool.given]
@@ -210,7 +195,7 @@ class Resolver:
         )
 
     def record(self, candidate: str, *, success: bool) -> History:
-        """Add an outcome to the history of a candidate. Raises `NotFoundError`."""
+        """Record an outcome of a candidate. Raises `NotFoundError`."""
         return self._reliability.record(self.candidate(candidate).id, success=success)
 
     def candidate(self, wanted: str) -> Candidate:
@@ -232,7 +217,7 @@ class Resolver:
         )
 
     def _counts(self, skills: Skills) -> tuple[list[SourceCount], dict[str, int]]:
-        """How many skills were met where, and how many were left out for which reason."""
+        """How many skills each source has, and how many are excluded for each reason."""
         discovered = Counter(self._skills.sources)
         included = Counter(skills.sources) if skills is not self._skills else discovered.copy()
         reasons: Counter[str] = Counter()
@@ -259,9 +244,9 @@ class Resolver:
         return "external-mounts" if is_mount else "runtime-installed"
 
     def _aliases(self, runtime: str | None) -> tuple[AliasTables, list[Issue]]:
-        """The tables in force; one that is broken does not count, and the others do."""
+        """The tables in force; a broken one is reported and ignored."""
         if runtime is not None and not os.path.isfile(runtime):
-            raise UsageError("there is no such alias table", where=runtime)
+            raise UsageError("no such alias table", where=runtime)
         files = [(runtime, "runtime", runtime)] if runtime is not None else []
         own = os.path.join(self._workspace, ALIAS_FILE)
         if self._config.is_trusted and os.access(own, os.F_OK):

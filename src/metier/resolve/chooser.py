@@ -10,20 +10,59 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from metier.resolve.aliases import AliasTables
-from metier.resolve.choice import Choice, Verdicts, cut, gates, rank, select, within_hints
+from metier.resolve.choice import (
+    Choice,
+    Dependency,
+    Lack,
+    Refused,
+    Verdicts,
+    cut,
+    gates,
+    rank,
+    select,
+    within_hints,
+)
 from metier.resolve.pool import UNLIMITED, Pool
-from metier.resolve.probing import Probing
-from metier.resolve.results import Dependency, Lack, Refused
 from metier.resolve.scores import Question, Scores
-from metier.values.contracts import Contract, Mode
+from metier.values.contracts import Contract
 from metier.values.policy import Policy
-from metier.values.resolution import MayProbe, Probe
+from metier.values.resolution import MayProbe, Probe, ProbeResult
 
 Chain = tuple[int, ...]
 """Places of providers, each required by the one before it."""
 MOST_REFUSED = 5
 """Rejected providers that are named for each requirement that stays open."""
+
+
+class Probing:
+    """Runs probes, and keeps what they gave."""
+
+    def __init__(self, pool: Pool, probes: Mapping[str, Probe]) -> None:
+        self._pool = pool
+        self._probes = probes
+        self._results: dict[tuple[int, str], ProbeResult] = {}
+
+    @property
+    def results(self) -> tuple[ProbeResult, ...]:
+        return tuple(self._results.values())
+
+    def wanted(self, row: int, scores: Scores, question: Question) -> list[str]:
+        """The required capabilities that this candidate resolves and that have a probe."""
+        if not self._probes:
+            return []
+        resolved = scores.matches.resolved_by(row, question.mode)
+        return [
+            name
+            for number, name in enumerate(question.requires)
+            if name in self._probes and number in resolved
+        ]
+
+    def run(self, place: int, capability: str) -> ProbeResult:
+        key = place, capability
+        if key not in self._results:
+            probe = self._probes[capability]
+            self._results[key] = probe(self._pool.candidates[place], capability)
+        return self._results[key]
 
 
 class Needs(NamedTuple):
@@ -47,21 +86,15 @@ class Chooser:
     def __init__(
         self,
         pool: Pool,
+        question: Question,
         overrides: Mapping[str, str],
-        aliases: AliasTables,
-        rates: Mapping[str, float],
-        host: str | None,
         probes: Mapping[str, Probe],
-        mode: Mode,
-        divergence: bool,
     ) -> None:
+        """`question` is that of the request: further ones differ in what they require."""
         self._pool = pool
+        self._asked = question
+        self._mode = question.mode
         self._overrides = overrides
-        self._aliases = aliases
-        self._rates = rates
-        self._host = host
-        self._mode = mode
-        self._divergence = divergence
         self.probing = Probing(pool, probes)
         self.warnings: list[str] = []
         self.cleared: list[int] = []
@@ -70,17 +103,8 @@ class Chooser:
         self._needs: dict[tuple[object, ...], Needs | None] = {}
         self._met: dict[tuple[int, int], frozenset[int]] = {}
 
-    def question(self, requires: tuple[str, ...], query: str, consumer: int | None) -> Question:
-        return Question(
-            requires=requires,
-            query=query or " ".join(requires),
-            mode=self._mode,
-            consumer=consumer,
-            aliases=self._aliases,
-            rates=self._rates,
-            host=self._host,
-            with_divergence=self._divergence,
-        )
+    def question(self, requires: tuple[str, ...], consumer: int | None) -> Question:
+        return replace(self._asked, requires=requires, query=" ".join(requires), consumer=consumer)
 
     def policy(self, contract: Contract | None) -> Policy:
         """The defaults, what a contract says, and what the caller says."""
@@ -248,7 +272,7 @@ class Chooser:
         requires = tuple(dict.fromkeys(contract.requires))
         policy = self.policy(contract)
         shared = replace(policy, selection_mode="cover", max_providers=UNLIMITED)
-        return self.question(requires, "", place), shared
+        return self.question(requires, place), shared
 
     def _settle(self, place: int, depth: int, chain: Chain) -> Needs | None:
         asked = self._asked_by(place)

@@ -9,9 +9,9 @@ from metier.core.arrays import Arrays, Floats, Mask, Places, arrays_of
 from metier.core.names import is_capability_name
 from metier.resolve.aliases import AliasTables
 from metier.resolve.pool import Pool
-from metier.resolve.scoring import MATCH_SCORES
 from metier.resolve.words import stems_of_capability
 from metier.values.contracts import Mode
+from metier.values.scoring import MATCH_SCORES
 
 KINDS = ("none", "provisional", "fuzzy", "alias", "exact")
 """From the weakest to the strongest; a kind is stored as its place here."""

@@ -10,13 +10,13 @@ from metier.core.arrays import Arrays, Floats, Mask, Places, numpy_arrays
 from metier.core.fuzzy import FuzzyNames
 from metier.core.names import is_capability_name, stable_hash
 from metier.core.stems import label_stems, prose_stems
-from metier.resolve.runtimes import runtime_scores
 from metier.resolve.scoring import (
     invalid_token_penalties,
     mean_length,
     median_of_others,
     overclaim_penalties,
     rounded,
+    runtime_scores,
     unknown_clause_penalties,
     weights_of_stem,
 )

@@ -7,18 +7,24 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from metier.core.arrays import Mask, Places
-from metier.resolve.basis import Basis
-from metier.resolve.choice import REASONS, TIE_BREAKS, Verdicts, deciding_step, gates, rank
+from metier.resolve.choice import (
+    Dependency,
+    Lack,
+    OptionalMatch,
+    Verdicts,
+    deciding_step,
+    gates,
+    rank,
+)
 from metier.resolve.matching import RESOLVING, Match
 from metier.resolve.pool import Pool
-from metier.resolve.results import Dependency, Lack, OptionalMatch
-from metier.resolve.runtimes import compatibility
-from metier.resolve.scores import Question, Scores
-from metier.resolve.scoring import MATCH_SCORES
+from metier.resolve.scores import Basis, Question, Scores
+from metier.resolve.scoring import compatibility
 from metier.resolve.words import distinct
 from metier.values.candidates import Candidate
 from metier.values.policy import Policy
 from metier.values.resolution import Outcome, ProbeResult, Report, outcome_fields
+from metier.values.scoring import MATCH_SCORES, REASONS, TIE_BREAKS
 
 SCHEMA_VERSION = "1"
 LIMITS = ("min-contract-score", "min-required-coverage", "min-total-score", "max-candidates")

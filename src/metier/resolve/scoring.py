@@ -1,24 +1,23 @@
 """The scores of spec 4: what each component is, and the numbers that weigh them."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from metier.core import bm25
-from metier.core.arrays import Floats, Mask, Places, arrays_of
+from metier.core.arrays import Arrays, Floats, Mask, Places, arrays_of
 from metier.resolve.words import Hits, sums
+from metier.values.scoring import (
+    DIVERGENCE,
+    HISTORY,
+    INVALID_TOKEN,
+    OVERCLAIM,
+    SKILL_WEIGHTS,
+    UNKNOWN_CLAUSE,
+    WEIGHTS,
+)
 
-WEIGHTS = {"S_contract": 0.60, "S_desc": 0.20, "S_namepath": 0.10, "S_runtime": 0.10}
-SKILL_WEIGHTS = {"S_desc": 0.7, "S_namepath": 0.3}
-"""S_skill: what the skill says of itself in words."""
-MATCH_SCORES = {"exact": 1.0, "alias": 0.8, "fuzzy": 0.33, "provisional": 0.25, "none": 0.0}
 BM25 = {"k1": bm25.K1, "b": bm25.B}
-INVALID_TOKEN = {"each": 0.02, "most": 0.20}
-UNKNOWN_CLAUSE = {"each": 0.05, "most": 0.20}
-OVERCLAIM = {"free": 20, "medians": 3, "step": 5, "each": 0.05, "most": 0.25}
-INFLATION = 0.15
-DIVERGENCE = {"few": 5, "absolute": 0.35, "without_spread": 0.15, "sigmas": 2}
-HISTORY = {"least": 0.70, "most": 1.00, "slope": 0.30}
 DECIMALS = 12
 _NO_SPREAD = 1e-12
 
@@ -152,3 +151,55 @@ def median_of_others(counts: Floats, without: int | None) -> float:
         return 0.0
     middle = len(others) // 2  # `np.median` loads numpy.ma
     return float(others[middle] + others[middle - 1 + len(others) % 2]) / 2
+
+
+# Runtimes
+
+KNOWN = frozenset(
+    {
+        *("copilot", "cli", "opencode", "claude-code", "codex"),
+        *("gemini", "cursor", "openclaw", "vscode"),
+    }
+)
+_ANY = "all"
+
+
+class Compatibility(NamedTuple):
+    """The runtimes of one skill; with none it works anywhere."""
+
+    runtimes: frozenset[str] = frozenset()
+    unknown: tuple[str, ...] = ()
+    """Tokens that nobody knows; they do not count."""
+
+
+def compatibility(field: str | Sequence[str], host: str | None = None) -> Compatibility:
+    """What a `compatibility` field says. Prose, or nothing that is known, binds to no runtime."""
+    parts = field.split(",") if isinstance(field, str) else field
+    tokens = [token for token in (part.strip().lower() for part in parts) if token]
+    if any(" " in token or "." in token for token in tokens):
+        return Compatibility()
+    known = KNOWN | {_ANY, host or _ANY}
+    unknown = tuple(token for token in dict.fromkeys(tokens) if token not in known)
+    if _ANY in tokens:
+        return Compatibility(unknown=unknown)
+    return Compatibility(frozenset(tokens).intersection(known), unknown)
+
+
+def runtime_scores(
+    arrays: Arrays,
+    count: int,
+    fields: Iterable[tuple[int, str | Sequence[str]]],
+    host: str | None,
+) -> Floats:
+    """S_runtime: 1.0 where the host is listed or nothing is, or no host is given; else 0.0.
+
+    `fields` are the `compatibility` fields of those of `count` candidates that have one.
+    """
+    scores: Floats = arrays.ones(count)
+    if host is None:
+        return scores
+    for place, field in fields:
+        runtimes = compatibility(field, host).runtimes
+        if runtimes and host not in runtimes:
+            scores[place] = 0.0
+    return scores
