@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metier.core.stems import stems
-from metier.resolve import AliasTable, AliasTables, resolve, scoring
+from metier.resolve import AliasTable, AliasTables, resolve
 from metier.resolve.scoring import composite, history_multiplier, rounded, skill_score
+from metier.values import scoring
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
 from metier.values.scoring import MATCH_SCORES

@@ -9,14 +9,13 @@ from metier.cli.resolve_view import Row, reason
 from metier.cli.session import counted
 from metier.core.nearest import nearest
 from metier.errors import NotFoundError
-from metier.values.resolution import Report
+from metier.values.resolution import TIE_BREAKS, Report
 from metier.values.scoring import (
     HISTORY,
     INFLATION,
     INVALID_TOKEN,
     OVERCLAIM,
     SKILL_WEIGHTS,
-    TIE_BREAKS,
     UNKNOWN_CLAUSE,
     WEIGHTS,
 )
@@ -43,8 +42,6 @@ class Gate(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """How one candidate got its rank."""
-
     row: Row
     parts: list[Part]
     gates: list[Gate]
@@ -79,7 +76,6 @@ def explain(report: Report, wanted: str | None) -> list[Explanation]:
 
 
 def lines_of(one: Explanation, width: int) -> Iterator[str]:
-    """The explanation as text."""
     rank = f"rank {one.row['rank']}" if one.row["rank"] else "not ranked"
     state = ", selected" if one.row["selected"] else ""
     yield from wrapped(f"{one.row['id']}: {rank}{state}", width, "")
@@ -147,7 +143,6 @@ def _desc(row: Row, report: Report) -> Part:
 
 
 def _term(term: Row, basis: Row, texts: Row) -> str:
-    """What one stem of the query counts in this text."""
     total, found, idf = texts["documents"], term["documents"], term["idf"]
     k1, b, mean = texts["k1"], texts["b"], texts["average_length"] or 1.0
     rarity = f"ln(1 + ({total} - {found} + 0.5) / ({found} + 0.5)) = {_figure(idf)}"
@@ -313,5 +308,4 @@ def _sum(values: Iterable[float]) -> str:
 
 
 def _figure(value: float) -> str:
-    """Up to four decimals."""
     return f"{value:.4f}".rstrip("0").rstrip(".")

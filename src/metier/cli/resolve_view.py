@@ -12,8 +12,7 @@ import click
 from metier.cli.layout import bar, one_line, packed, wrapped
 from metier.cli.session import Session, counted
 from metier.core.names import is_capability_name
-from metier.values.resolution import Report
-from metier.values.scoring import TIE_BREAKS
+from metier.values.resolution import TIE_BREAKS, Report
 
 Row = dict[str, Any]
 Found = list[tuple[Row, Row]]
@@ -126,7 +125,7 @@ def _answer(capability: str, matching: Found, report: Report) -> str:
 
 
 def matches_of(report: Report) -> dict[str, Found]:
-    """For each capability the candidates that match it in any way, and how; the best first."""
+    """The matching candidates of each capability, best first."""
     found: dict[str, Found] = {}
     for row in report["candidates"]:
         for one in row["matches"]:
@@ -151,7 +150,7 @@ def _named(found: Found) -> str:
 
 
 def _block(row: Row, report: Report, width: int) -> list[str]:
-    """Who it is, where it lies, its scores as bars, and why it is chosen or is not."""
+    """Name, folder, scores as bars, and the reason."""
     mark = click.style("  selected", fg="green", bold=True) if row["selected"] else ""
     name = click.style(one_line(row["name"]), bold=True)
     head = f"{row['rank'] or '–':<2} {name}  {row['S_total_final']:.3f}{mark}"
@@ -180,7 +179,7 @@ def _cells(row: Row, report: Report) -> list[str]:
 
 
 def _changes(row: Row) -> list[str]:
-    """What comes off the parts, and the figures that the gates of cover look at."""
+    """Penalties, history, and the figures that the gates of `cover` use."""
     lines = []
     penalties = row["penalties"]
     if penalties["total"]:
@@ -200,7 +199,7 @@ def _changes(row: Row) -> list[str]:
 
 
 def reason(row: Row, report: Report) -> str:
-    """Why a candidate is chosen, or why it is not."""
+    """Why a candidate is chosen or not."""
     if row["rejected"]:
         problem = row.get("contract_problem")
         first = [f"its contract cannot be used: {problem}"] if problem else []
@@ -219,7 +218,7 @@ def reason(row: Row, report: Report) -> str:
 
 
 def _left(report: Report) -> list[Row]:
-    """Those that were left after the gates and the cut: they come first."""
+    """The ranked candidates, which come first."""
     return list(takewhile(lambda row: row["rank"], report["candidates"]))
 
 
@@ -249,14 +248,13 @@ def _ranked_by(row: Row, other: Row) -> str:
 
 
 def _apart(value: float, other: float, digits: int = 2) -> tuple[str, str]:
-    """Both with as many digits as tell them apart."""
+    """Both with enough digits to differ."""
     while digits < 12 and f"{value:.{digits}f}" == f"{other:.{digits}f}":
         digits += 1
     return f"{value:.{digits}f}", f"{other:.{digits}f}"
 
 
 def _rejection(code: str, row: Row, report: Report) -> str:
-    """One reason with its figures."""
     if code in _GATES:
         figure, key = _GATES[code]
         figure = f"{figure}_of_resolved" if report["selection_mode"] == "cover" else figure
@@ -281,7 +279,7 @@ def _rejection(code: str, row: Row, report: Report) -> str:
 
 
 def _main_rejection(row: Row, report: Report) -> str:
-    """The first reason; where it covers too little for one, what lets several share."""
+    """The first reason; too little coverage comes with what to try."""
     too_little = "below-min-required-coverage"
     if too_little in row["rejected"]:
         return f"{_rejection(too_little, row, report)}: try --policy selection-mode=cover"
@@ -297,7 +295,6 @@ def _below(value: float, key: str, row: Row, report: Report) -> str:
 
 
 def delta(row: Row, report: Report) -> str:
-    """How far its claims go beyond its words, against the limit."""
     divergence = report["diagnostics"]["divergence"]
     far, limit = divergence["deltas"].get(row["id"]), divergence["limit"]
     if far is None or limit is None:
@@ -317,7 +314,7 @@ def _failed_probes(row: Row, report: Report) -> list[str]:
 
 
 def _counts(report: Report, shown: Sequence[Row]) -> list[str]:
-    """How many candidates are not shown, by the first reason of each."""
+    """How many candidates are not shown, by their first reason."""
     left: Counter[str] = Counter(report["rejected_without_row"])
     ids = {row["id"] for row in shown}
     for row in report["candidates"]:
@@ -342,7 +339,6 @@ def _in_short(code: str, report: Report) -> str:
 
 
 def name_of(candidate: str) -> str:
-    """The name in an id."""
     return one_line(candidate.partition("::")[0])
 
 

@@ -35,7 +35,6 @@ class FuzzyNames:
         self._lengths: Floats = arrays.array([len(name) for name in names], dtype=arrays.float32)
         columns = zip(*map(_counts, names), strict=True)
         self._counts = [arrays.array(column, dtype=arrays.uint8) for column in columns]
-        """How often each character of the alphabet is in each name."""
         self._known: dict[str, list[tuple[int, float]]] = {}
 
     def like(self, name: str) -> list[tuple[int, float]]:
@@ -73,7 +72,6 @@ class FuzzyNames:
 
 
 def _counts(name: str) -> list[int]:
-    """How often each character of the alphabet is in `name`."""
     counts = [0] * len(_PLACES)
     for char in name:
         if char in _PLACES:

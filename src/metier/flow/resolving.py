@@ -21,7 +21,7 @@ from metier.resolve.engine import Inputs, run
 from metier.resolve.pool import Candidates, PoolWords
 from metier.resolve.reliability import History, Reliability
 from metier.resolve.report import RunFacts, SourceCount
-from metier.resolve.words import WordsOnDemand, places_by_key
+from metier.resolve.scoring import Words, places_by_key
 from metier.storage.stamps import moment_now, new_id
 from metier.values.candidates import Candidate
 from metier.values.outcomes import Issue
@@ -185,13 +185,13 @@ class Resolver:
         places = places_by_key(pool.arrays, of_pool(skills.keys))
         in_label = of_pool(skills.distinct_in_label)
         return PoolWords(
-            WordsOnDemand(
+            Words(
                 partial(stem_postings, self._store, PROSE),
                 places,
                 of_pool(skills.lengths),
                 of_pool(skills.distinct),
             ),
-            WordsOnDemand(partial(stem_postings, self._store, LABEL), places, in_label, in_label),
+            Words(partial(stem_postings, self._store, LABEL), places, in_label, in_label),
         )
 
     def record(self, candidate: str, *, success: bool) -> History:

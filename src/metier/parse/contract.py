@@ -35,10 +35,10 @@ class _Piece(NamedTuple):
     escaped: frozenset[int]
     """Indexes of characters that an escape protects."""
     offsets: tuple[int, ...]
-    """Where each character stands in the contract."""
+    """The offset of each character in the contract."""
 
     def trimmed(self, start: int, end: int) -> str:
-        """The characters from `start` to `end` without blanks that no escape protects."""
+        """The characters from `start` to `end` without unescaped blanks around them."""
         while start < end and self.text[start].isspace() and start not in self.escaped:
             start += 1
         while end > start and self.text[end - 1].isspace() and end - 1 not in self.escaped:
@@ -75,7 +75,7 @@ class _Scanner:
         return self.at - start
 
     def pieces(self) -> list[_Piece]:
-        """The parts between the parentheses; the scanner stands behind the opening one."""
+        """The parts up to the closing parenthesis."""
         out: list[_Piece] = []
         while True:
             piece, end = self._piece()
@@ -173,7 +173,7 @@ def _clause(
     pairs: dict[str, dict[str, str]],
     unknown: list[str],
 ) -> bool:
-    """Read one clause into its place; whether it is one of the six."""
+    """Read one clause; whether it is one of the six."""
     start = scanner.at
     written = scanner.take(_CLAUSE_NAME)
     if not written or scanner.peek() != "(":

@@ -177,7 +177,6 @@ def _no_names(wanted: Sequence[str]) -> list[str]:
 def _optional(
     chooser: Chooser, pool: Pool, question: Question, policy: Policy, capability: str
 ) -> OptionalMatch:
-    """The best candidate that resolves an optional capability, if there is one."""
     if not is_capability_name(capability):
         return OptionalMatch(capability, None, "none")
     sub = chooser.question((capability,), question.consumer)
@@ -185,7 +184,7 @@ def _optional(
     able = scores.resolved > 0
     if question.mode == "strict":
         able = able & ~scores.flagged
-    first = next((row for row in chooser.ranked(scores, sub, policy) if able[row]), None)
+    first = next((row for row in chooser.ranked(scores, policy) if able[row]), None)
     if first is None:
         return OptionalMatch(capability, None, "none")
     found = scores.matches.of(first)[0]
@@ -193,19 +192,18 @@ def _optional(
 
 
 def _lacking(chooser: Chooser, choice: Choice, pool: Pool, depth: int) -> dict[int, Lack]:
-    """In strict: who names a required capability and requires what stays open itself."""
+    """In strict: candidates with an explicit match and unresolved requirements."""
     if choice.question.mode != "strict":
         return {}
     scores = choice.scores
     rows = pool.arrays.flatnonzero(scores.explicit)
     if len(rows) > MOST_ROWS:
-        rows = pool.arrays.array(rank(pool, scores, rows)[:MOST_ROWS])
+        rows = pool.arrays.array(rank(scores, rows)[:MOST_ROWS])
     places = dict.fromkeys([*choice.verdicts.lacking(), *choice.places(rows)])
     return chooser.lacking(places, depth)
 
 
 def _on_missing(choice: Choice, pool: Pool) -> OnMissing:
-    """The strictest of the policy in force and of the selected providers' own."""
     value = choice.policy.on_missing_required
     for place in choice.places(choice.selected):
         contract = pool.candidates[place].contract_in(choice.question.mode)
@@ -216,7 +214,7 @@ def _on_missing(choice: Choice, pool: Pool) -> OnMissing:
 
 
 def _is_short(choice: Choice) -> bool:
-    """Whether nothing was selected, or a set that covers less than it has to."""
+    """Whether too little is covered."""
     if not choice.selected:
         return True
     covered = len(choice.question.requires) - len(choice.unresolved)

@@ -9,7 +9,7 @@ from metier.core.arrays import Arrays, Floats, Mask, Places, arrays_of
 from metier.core.names import is_capability_name
 from metier.resolve.aliases import AliasTables
 from metier.resolve.pool import Pool
-from metier.resolve.words import stems_of_capability
+from metier.resolve.scoring import stems_of_capability
 from metier.values.contracts import Mode
 from metier.values.scoring import MATCH_SCORES
 
@@ -25,14 +25,11 @@ _NO_TOKEN = -1
 
 @cache
 def _scores(arrays: Arrays) -> Floats:
-    """What each of `KINDS` counts."""
     scores: Floats = arrays.array([MATCH_SCORES[kind] for kind in KINDS])
     return scores
 
 
 class Match(NamedTuple):
-    """How one candidate matches one required capability."""
-
     kind: str = "none"
     token: str | None = None
     """The capability of the candidate that matched; None without an explicit match."""
@@ -42,16 +39,14 @@ class Matches(NamedTuple):
     """One entry for each required capability and each candidate that matches it."""
 
     required: Places
-    """Which of the required capabilities, in ascending order."""
+    """The number of the required capability, ascending."""
     rows: Places
-    """Which candidate."""
     kinds: Places
     tokens: Places
     """The place in `names` of the capability that matched; -1 without an explicit match."""
     names: list[str]
 
     def where(self, mask: Mask) -> "Matches":
-        """These entries alone."""
         return Matches(
             self.required[mask], self.rows[mask], self.kinds[mask], self.tokens[mask], self.names
         )
@@ -69,11 +64,10 @@ class Matches(NamedTuple):
         return self.kinds >= KINDS.index(RESOLVING[mode][0])
 
     def resolved_by(self, row: int, mode: Mode) -> set[int]:
-        """The numbers of the required capabilities that a candidate resolves."""
         return {int(one) for one in self.required[(self.rows == row) & self.resolved(mode)]}
 
     def of(self, row: int) -> dict[int, Match]:
-        """The matches of one candidate, by the number of what is required."""
+        """The matches of one candidate, by the number of the requirement."""
         return {
             int(self.required[at]): Match(KINDS[int(self.kinds[at])], self._token(at))
             for at in arrays_of(self.rows).flatnonzero(self.rows == row).tolist()
@@ -98,7 +92,7 @@ def match(pool: Pool, requires: Sequence[str], aliases: AliasTables, mode: Mode)
 
 
 class _Run(NamedTuple):
-    """Entries that have all but the candidate in common."""
+    """Entries that differ only in the candidate."""
 
     required: int
     kind: int
@@ -115,13 +109,12 @@ class _Found:
         self._claims = pool.claims(mode)
         self._arrays = pool.arrays
         self._last: Places = self._arrays.empty(len(pool), dtype=int)
-        """For each candidate the number of the name that matched last."""
         self._names: list[str] = []
         self._runs: list[_Run] = []
         self._places: list[Places] = [self._arrays.arange(0)]
 
     def add_prose(self, number: int, required: str) -> None:
-        """Candidates with nothing but words, if all words of the capability are among them."""
+        """Candidates with only words, if those include all words of the capability."""
         if not self._claims.has_prose:
             return
         places = self._pool.prose.with_all(stems_of_capability(required))
@@ -131,7 +124,7 @@ class _Found:
             self._runs.append(_Run(number, _PROVISIONAL, _NO_TOKEN, len(places)))
 
     def add_named(self, number: int, required: str) -> None:
-        """Candidates that name it; of several names of one candidate the strongest counts."""
+        """Candidates that claim it; the strongest claim of each counts."""
         named = [
             (places, kind, name)
             for kind, name in self._names_for(required)
@@ -151,7 +144,7 @@ class _Found:
         self._names += names
 
     def _names_for(self, required: str) -> list[tuple[int, str]]:
-        """The kinds and names that match, from the weakest to the strongest."""
+        """The matching kinds and names, weakest first."""
         names = [(_FUZZY, name) for name in self._claims.like(required)]
         others = reversed(self._aliases.names_of(required))
         names += [(_ALIAS, name) for name in others if name != required]

@@ -1,4 +1,4 @@
-"""The candidates of a catalogue, prepared once for any number of questions."""
+"""The candidates of a catalog, prepared once for any number of questions."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -11,6 +11,8 @@ from metier.core.fuzzy import FuzzyNames
 from metier.core.names import is_capability_name, stable_hash
 from metier.core.stems import label_stems, prose_stems
 from metier.resolve.scoring import (
+    Hits,
+    Words,
     invalid_token_penalties,
     mean_length,
     median_of_others,
@@ -20,7 +22,6 @@ from metier.resolve.scoring import (
     unknown_clause_penalties,
     weights_of_stem,
 )
-from metier.resolve.words import Hits, Words, WordsInMemory
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
 from metier.values.policy import Policy
@@ -45,33 +46,29 @@ class Pool:
         words: "Callable[[Pool], PoolWords] | None" = None,
         arrays: Arrays | None = None,
     ) -> None:
-        """`words` gives the stems of the candidates; by default they are made from their texts.
-
-        All that is computed is kept in `arrays`, by default numpy's.
-        """
+        """`words` gives the stems of the candidates, by default made from their texts."""
         self.arrays = arrays if arrays is not None else numpy_arrays()
         given = candidates if isinstance(candidates, Candidates) else Candidates.of(candidates)
         count = len(given.ids)
         first = dict(zip(reversed(given.ids), reversed(range(count)), strict=True))
         self.ids = sorted(first)
         self.given = [first[key] for key in self.ids]
-        """Which of those given each candidate was."""
+        """The number of each candidate among those given."""
         self.candidates: Sequence[Candidate] = _Built(given.build, self.given)
         self.speaking = [
             place for place, number in enumerate(self.given) if number in given.speaking
         ]
-        """Places of the candidates that may say more than name and description do."""
+        """Places of the candidates that may claim anything."""
         self._words = words
         self._forget()
 
     def _forget(self) -> None:
-        """Begin with nothing computed."""
         self._claims: dict[Mode, Claims] = {}
         self._runtime: dict[str | None, Floats] = {}
         self._weights: dict[str, tuple[Places, Floats]] = {}
 
     def with_arrays(self, arrays: Arrays) -> "Pool":
-        """The same candidates, with all that is computed in arrays of another kind."""
+        """The same candidates, with results in arrays of another kind."""
         pool = copy(self)
         for computed in ("words", "_mean_length"):
             pool.__dict__.pop(computed, None)
@@ -84,23 +81,19 @@ class Pool:
 
     @cached_property
     def places(self) -> Mapping[str, int]:
-        """The places of the candidates by their ids."""
         return dict(zip(self.ids, range(len(self)), strict=True))
 
     def claims(self, mode: Mode) -> "Claims":
-        """What the candidates say to provide, as far as it counts in `mode`."""
         if mode not in self._claims:
             self._claims[mode] = Claims(self.arrays, self.candidates, self.speaking, mode)
         return self._claims[mode]
 
     @property
     def prose(self) -> Words:
-        """The stems of name and description."""
         return self.words.prose
 
     @property
     def labels(self) -> Words:
-        """The stems of name and folder."""
         return self.words.labels
 
     @cached_property
@@ -108,16 +101,16 @@ class Pool:
         if self._words is not None:
             return self._words(self)
         return PoolWords(
-            WordsInMemory(
+            Words.of_texts(
                 self.arrays, (prose_stems(one.name, one.description) for one in self.candidates)
             ),
-            WordsInMemory(
+            Words.of_texts(
                 self.arrays, (label_stems(one.name, one.folder) for one in self.candidates)
             ),
         )
 
     def weighted_hits(self, wanted: Iterable[str], without: int | None) -> Hits:
-        """The texts that have these stems, and what each counts there; one text may not count."""
+        """The texts that have these stems, and their BM25 weights; `without` does not count."""
         if without is None:
             return Hits([self._weighted(stem) for stem in wanted] or [self.prose.nowhere])
         lengths = self.prose.lengths
@@ -162,18 +155,17 @@ class Pool:
 
     @cached_property
     def restricted(self) -> list[int]:
-        """Places of the candidates that say which runtimes they work in."""
+        """Places of the candidates that name runtimes."""
         return [place for place in self.speaking if self.candidates[place].compatibility]
 
 
 class Candidates(NamedTuple):
-    """Candidates that are made when they are first asked for."""
+    """Candidates that are built on demand."""
 
     ids: Sequence[str]
     build: Callable[[int], Candidate]
-    """The candidate with that number."""
     speaking: Collection[int]
-    """Numbers of those that may say more than name and description do."""
+    """Numbers of those that may claim anything."""
 
     @classmethod
     def of(cls, candidates: Iterable[Candidate]) -> "Candidates":
@@ -185,7 +177,7 @@ class Candidates(NamedTuple):
 
 
 class _Built(Sequence[Candidate]):
-    """The candidates of a pool by their place, each made once."""
+    """The candidates of a pool by place, each built once."""
 
     def __init__(self, build: Callable[[int], Candidate], numbers: Sequence[int]) -> None:
         self._build = build
@@ -210,14 +202,14 @@ class _Built(Sequence[Candidate]):
 
 
 class PoolWords(NamedTuple):
-    """The stems of all candidates."""
-
     prose: Words
+    """The stems of names and descriptions."""
     labels: Words
+    """The stems of names and folders."""
 
 
 class Claims:
-    """The capabilities that candidates name, as far as they count in one mode."""
+    """The capabilities that candidates claim, as far as they count in one mode."""
 
     def __init__(
         self,
@@ -226,13 +218,12 @@ class Claims:
         speaking: Sequence[int],
         mode: Mode,
     ) -> None:
-        """`speaking` are the places of those that may claim anything."""
         by_name: defaultdict[str, list[int]] = defaultdict(list)
         self._arrays = arrays
         self.counts: Floats = arrays.zeros(len(candidates))
-        """How many capabilities each names, as written."""
+        """How many capabilities each claims, as written."""
         self.prose: Mask = arrays.ones(len(candidates), dtype=bool)
-        """Which of them have only their name and description to go by."""
+        """Which of them have only words."""
         for place in speaking:
             candidate = candidates[place]
             provides = candidate.provides_in(mode)
@@ -253,7 +244,7 @@ class Claims:
 
     @cached_property
     def hints(self) -> "Hints":
-        """What each provider demands of itself through its own `Pol(...)`."""
+        """The limits that providers set themselves with `Pol(...)`."""
         contracts = {
             place: self._candidates[place].contract_in(self._mode) for place in self._speaking
         }
@@ -262,12 +253,10 @@ class Claims:
 
     @cached_property
     def invalid_tokens(self) -> Floats:
-        """The penalties for tokens that are no capability names; strict knows none."""
         return invalid_token_penalties(self._of_contracts(Candidate.invalid_tokens))
 
     @cached_property
     def unknown_clauses(self) -> Floats:
-        """The penalties for clauses that nobody knows; strict knows none."""
         return unknown_clause_penalties(self._of_contracts(Candidate.unknown_clauses))
 
     def _of_contracts(self, count: Callable[[Candidate], int]) -> Floats:
@@ -279,32 +268,24 @@ class Claims:
         return counts
 
     def penalties(self, without: int | None) -> Floats:
-        """All penalties but that for inflation."""
-        return self._penalties if without is None else self._penalties_with(without)
+        """All penalties except that for inflation; `without` does not count."""
+        if without is None:
+            return self._penalties
+        return rounded(self.invalid_tokens + self.overclaim(without) + self.unknown_clauses)
 
     @cached_property
     def _penalties(self) -> Floats:
-        return self._penalties_with(None)
-
-    def _penalties_with(self, without: int | None) -> Floats:
-        return rounded(self.invalid_tokens + self.overclaim(without) + self.unknown_clauses)
+        return rounded(self.invalid_tokens + self.overclaim(None) + self.unknown_clauses)
 
     def overclaim(self, without: int | None) -> Floats:
-        """The penalties for naming far more than the median does; one may not count for it."""
-        if without is None:
-            return self._overclaim
+        """The penalties for claiming far more than the median; `without` does not count."""
         return overclaim_penalties(self.counts, median_of_others(self.counts, without))
 
-    @cached_property
-    def _overclaim(self) -> Floats:
-        return overclaim_penalties(self.counts, median_of_others(self.counts, None))
-
     def places(self, name: str) -> Places:
-        """The candidates that name exactly this capability."""
         return self._places.get(name, self._nowhere)
 
     def like(self, name: str) -> list[str]:
-        """The names that are like `name`, the most similar last, and of equals the first."""
+        """Similar names, the most similar last."""
         similar = self._fuzzy.like(name)
         if len(similar) > 1:
             similar = sorted(similar, key=lambda one: (one[1], -one[0]))
@@ -316,14 +297,13 @@ class Claims:
 
 
 class Hints:
-    """Limits that providers set for themselves; without a hint they bind nobody."""
+    """Limits that providers set for themselves."""
 
     def __init__(
         self, arrays: Arrays, size: int, policies: Mapping[int, Mapping[str, str]]
     ) -> None:
-        """`policies` are those of some of the `size` candidates, by place."""
         self.bind = any(policies.values())
-        """Whether there is any."""
+        """Whether any provider sets a limit."""
         self.max_candidates: Floats = arrays.full(size, float(UNLIMITED))
         self._arrays = arrays
         self._least: dict[str, Floats] = {name: arrays.zeros(size) for name in _LIMITS}
@@ -335,6 +315,6 @@ class Hints:
                     values[place] = getattr(asked, name)
 
     def least(self, name: str, policy: Policy, places: Places) -> Floats | float:
-        """What each of these candidates has to reach: what the policy says, or its hint."""
+        """What each of these candidates has to reach by the policy or its own hint."""
         limit: float = getattr(policy, name)
         return self._arrays.maximum(limit, self._least[name][places]) if self.bind else limit

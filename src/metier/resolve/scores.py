@@ -11,36 +11,36 @@ from metier.core.once import once
 from metier.core.stems import stems
 from metier.resolve.aliases import AliasTables
 from metier.resolve.matching import Matches, match
-from metier.resolve.pool import Pool
+from metier.resolve.pool import Claims, Pool
 from metier.resolve.scoring import (
-    BM25,
-    DECIMALS,
     Divergence,
+    Words,
     bm25_scores,
     compatibility,
     composite,
+    contained,
     description_scores,
+    distinct,
     diverging,
     history_multiplier,
     label_scores,
     median_of_others,
     rounded,
     skill_score,
+    stems_of_capability,
+    sums,
 )
-from metier.resolve.words import Words, contained, distinct, stems_of_capability, sums
 from metier.values.contracts import Mode
-from metier.values.scoring import INFLATION
+from metier.values.scoring import BM25, DECIMALS, INFLATION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is asked of the pool."""
-
     requires: tuple[str, ...]
     query: str
     mode: Mode
     consumer: int | None
-    """The place of the skill that asks; it is no candidate."""
+    """The place of the consumer, which is no candidate."""
     aliases: AliasTables
     rates: Mapping[str, float]
     """Success rates by candidate id."""
@@ -49,7 +49,7 @@ class Question:
 
 
 class Scores:
-    """One array a component; one entry for each candidate that was scored."""
+    """One array for each component, computed on first use."""
 
     def __init__(
         self, pool: Pool, question: Question, *, everyone: bool, cleared: Collection[int] = ()
@@ -58,107 +58,107 @@ class Scores:
 
         `cleared` are places of candidates whose probes have passed.
         """
-        self._pool = pool
-        self._question = question
+        self.pool = pool
+        self.question = question
         self._cleared = cleared
         matches = match(pool, question.requires, question.aliases, question.mode)
         if question.consumer is not None:
             matches = matches.where(matches.rows != question.consumer)
         self._arrays = pool.arrays
         self.places = self._arrays.arange(len(pool)) if everyone else self._matching(matches)
-        """Where the scored candidates stand in the pool, in ascending order."""
+        """The places of the scored candidates in the pool, ascending."""
         if not everyone:
             matches = matches._replace(rows=self.places.searchsorted(matches.rows))
         self._everyone = everyone
         self.matches = matches
-        """Its rows are places in the arrays here."""
 
     def _matching(self, matches: Matches) -> Places:
-        """The candidates that match anything, in ascending order."""
-        is_there = self._arrays.zeros(len(self._pool), dtype=bool)
+        is_there = self._arrays.zeros(len(self.pool), dtype=bool)
         is_there[matches.rows] = True
         return self._arrays.flatnonzero(is_there)
 
+    @property
+    def claims(self) -> Claims:
+        return self.pool.claims(self.question.mode)
+
     def look_up(self) -> None:
-        """Fetch the words that any score may need, while the catalogue is open."""
+        """Fetch the stems that any score may need, while the catalog is open."""
         if "namepath" not in self.__dict__:
-            self._pool.prose.look_up(self.query_stems)
-            self._pool.labels.look_up(self.query_stems)
-        if "deltas" not in self.__dict__ and self._question.with_divergence:
+            self.pool.prose.look_up(self.query_stems)
+            self.pool.labels.look_up(self.query_stems)
+        if "deltas" not in self.__dict__ and self.question.with_divergence:
             claimed = [stem for name in self.matches.names for stem in stems_of_capability(name)]
-            self._pool.prose.look_up(claimed)
-            self._pool.labels.look_up(claimed)
+            self.pool.prose.look_up(claimed)
+            self.pool.labels.look_up(claimed)
 
     def _here(self, values: Array) -> Array:
-        """Of the values of all candidates those of the scored ones."""
+        """The values of the scored candidates."""
         return values if self._everyone else values[self.places]
 
     # What it claims
 
     @once
     def contract(self) -> Floats:
-        return rounded(self._sums(self.matches.scores) / max(1, len(self._question.requires)))
+        return rounded(self._sums(self.matches.scores) / max(1, len(self.question.requires)))
 
     @once
     def resolved(self) -> Floats:
-        """How many required capabilities it resolves."""
         return self._sums(self._is_resolved)
 
     @once
     def resolved_contract(self) -> Floats:
-        """The mean score of those, for the gates of `cover`."""
+        """The mean score of resolved capabilities, for the gates of `cover`."""
         points = self._sums(self.matches.scores * self._is_resolved)
         return rounded(points / self._arrays.maximum(1.0, self.resolved))
 
     @once
     def coverage(self) -> Floats:
-        return rounded(self.resolved / max(1, len(self._question.requires)))
+        return rounded(self.resolved / max(1, len(self.question.requires)))
 
     @once
     def specificity(self) -> Floats:
-        """What it resolves over all that it provides: the narrower of two skills fits better."""
-        claims, arrays = self._pool.claims(self._question.mode), self._arrays
+        """Resolved over provided capabilities: a narrow skill fits better."""
+        claims, arrays = self.claims, self._arrays
         found: Floats = arrays.zeros(len(self.places))
         rows = arrays.flatnonzero(self.resolved)
         at = self.places[rows]
-        different = self._pool.prose.distinct[at]
+        different = self.pool.prose.distinct[at]
         provided = arrays.where(claims.prose[at], different, claims.counts[at])
         found[rows] = rounded(self.resolved[rows] / arrays.maximum(1.0, provided))
         return found
 
     @property
     def _is_resolved(self) -> Mask:
-        return self.matches.resolved(self._question.mode)
+        return self.matches.resolved(self.question.mode)
 
     def _sums(self, values: Floats | Mask) -> Floats:
-        """The sum of `values`, one for each match, for each candidate."""
+        """The sum of the values of matches for each candidate."""
         return sums(self.matches.rows, values, len(self.places))
 
     # What it says in words, and where it works
 
     @once
     def bm25(self) -> Floats:
-        """What BM25 gives for every candidate of the pool."""
-        consumer = self._question.consumer
-        hits = self._pool.weighted_hits(self.query_stems, consumer)
-        return bm25_scores(hits, len(self._pool), consumer)
+        """The BM25 of every candidate of the pool."""
+        consumer = self.question.consumer
+        hits = self.pool.weighted_hits(self.query_stems, consumer)
+        return bm25_scores(hits, len(self.pool), consumer)
 
     @once
     def desc(self) -> Floats:
-        highest = float(self.bm25.max()) if len(self._pool) else 0.0
+        highest = float(self.bm25.max()) if len(self.pool) else 0.0
         return description_scores(self._here(self.bm25), highest)
 
     @once
     def namepath(self) -> Floats:
-        labels = self._pool.labels
+        labels = self.pool.labels
         hits = labels.hits(self.query_stems).places
-        shared = self._arrays.bincount(hits, minlength=len(self._pool))
+        shared = self._arrays.bincount(hits, minlength=len(self.pool))
         return label_scores(self._here(shared), self._here(labels.distinct), self.query_stems)
 
     @once
     def query_stems(self) -> list[str]:
-        """The different stems of the query."""
-        return list(dict.fromkeys(stems(self._question.query)))
+        return list(dict.fromkeys(stems(self.question.query)))
 
     @once
     def skill(self) -> Floats:
@@ -166,43 +166,40 @@ class Scores:
 
     @once
     def runtime(self) -> Floats:
-        return self._here(self._pool.runtime(self._question.host))
+        return self._here(self.pool.runtime(self.question.host))
 
     # Penalties
 
     @once
     def invalid_tokens(self) -> Floats:
-        return self._here(self._pool.claims(self._question.mode).invalid_tokens)
+        return self._here(self.claims.invalid_tokens)
 
     @once
     def unknown_clauses(self) -> Floats:
-        return self._here(self._pool.claims(self._question.mode).unknown_clauses)
+        return self._here(self.claims.unknown_clauses)
 
     @once
     def overclaim(self) -> Floats:
-        claims = self._pool.claims(self._question.mode)
-        return self._here(claims.overclaim(self._question.consumer))
+        return self._here(self.claims.overclaim(self.question.consumer))
 
     @once
     def explicit(self) -> Mask:
-        """Whether any match is one of names."""
         return self._sums(self.matches.explicit) > 0
 
     @once
     def deltas(self) -> Floats:
-        """How far the claims of each go beyond its name and description."""
+        """How far claims go beyond name and description."""
         deltas: Floats = self._arrays.zeros(len(self.places))
         rows = self._arrays.flatnonzero(self.explicit)
-        if self._question.with_divergence and len(rows):
+        if self.question.with_divergence and len(rows):
             claims = self.matches.where(self.matches.explicit)
             claims = claims._replace(rows=rows.searchsorted(claims.rows))
-            deltas[rows] = _deltas(self._pool, claims, self.places[rows])
+            deltas[rows] = _deltas(self.pool, claims, self.places[rows])
         return deltas
 
     @once
     def divergence(self) -> Divergence:
-        """Whose claims go too far, among those with an explicit match."""
-        if not self._question.with_divergence or not self.explicit.any():
+        if not self.question.with_divergence or not self.explicit.any():
             unchecked = self._arrays.zeros(int(self.explicit.sum()), dtype=bool)
             return Divergence(unchecked, None, "not-checked", 0.0, 0.0)
         return diverging(self.deltas[self.explicit])
@@ -219,24 +216,22 @@ class Scores:
         if self._cleared:
             cleared = self._arrays.array(sorted(self._cleared), dtype=int)
             penalized = penalized & ~contained(self.places, cleared)
-        is_lenient = self._question.mode == "best-effort"
+        is_lenient = self.question.mode == "best-effort"
         return self._arrays.where(penalized, INFLATION if is_lenient else 0.0, 0.0)
 
     @once
     def penalties(self) -> Floats:
-        claims = self._pool.claims(self._question.mode)
-        penalties = self._here(claims.penalties(self._question.consumer))
+        penalties = self._here(self.claims.penalties(self.question.consumer))
         return rounded(penalties + self.inflation) if self.matches.names else penalties
 
     # Altogether
 
     @once
     def multiplier(self) -> Floats:
-        """The history multipliers; 1.0 without a record."""
-        rates = self._question.rates
-        multipliers: Floats = self._arrays.ones(len(self._pool))
-        for key in rates.keys() & self._pool.places.keys() if rates else ():
-            multipliers[self._pool.places[key]] = history_multiplier(rates[key])
+        rates = self.question.rates
+        multipliers: Floats = self._arrays.ones(len(self.pool))
+        for key in rates.keys() & self.pool.places.keys() if rates else ():
+            multipliers[self.pool.places[key]] = history_multiplier(rates[key])
         return self._here(multipliers)
 
     @once
@@ -249,17 +244,17 @@ class Scores:
 
     @once
     def final_of_resolved(self) -> Floats:
-        """S_total_final if what is not resolved were not required, for the gates of `cover`."""
+        """S_total_final for the resolved capabilities only, for the gates of `cover`."""
         contract = self.resolved_contract
         return self._final_of(composite(contract, self.desc, self.namepath, self.runtime))
 
     def _final_of(self, total: Floats) -> Floats:
         penalized = rounded(self._arrays.maximum(0.0, total - self.penalties))
-        return rounded(penalized * self.multiplier) if self._question.rates else penalized
+        return rounded(penalized * self.multiplier) if self.question.rates else penalized
 
 
 def _deltas(pool: Pool, claims: Matches, places: Places) -> Floats:
-    """What each candidate claims, less what name, description and folder bear out of it."""
+    """The score of claims less that of name, description and folder."""
     arrays, count = pool.arrays, len(places)
     named = arrays.bincount(claims.rows, minlength=count)
     claimed = sums(claims.rows, claims.scores, count) / named
@@ -300,48 +295,44 @@ def _claimed_stems(
 
 
 class Basis:
-    """What the scores of one question were computed from."""
+    """The numbers that the scores of one question were computed from."""
 
-    def __init__(
-        self, pool: Pool, question: Question, scores: Scores, places: Sequence[int]
-    ) -> None:
-        """`scores` are those of all candidates; `places` those that are asked about."""
-        self._pool = pool
-        self._question = question
+    def __init__(self, scores: Scores, places: Sequence[int]) -> None:
+        """`scores` are those of all candidates, `places` the ones with a row."""
+        pool = self.pool = scores.pool
+        self.question = scores.question
         self._scores = scores
         self._in_prose = _counts(pool.prose, scores.query_stems, places)
         self._in_labels = _counts(pool.labels, scores.query_stems, places)
 
     def of_all(self) -> dict[str, Any]:
-        """The figures that all candidates share."""
-        lengths, consumer = self._pool.prose.lengths, self._question.consumer
+        lengths, consumer = self.pool.prose.lengths, self.question.consumer
         if consumer is not None:
-            lengths = self._pool.arrays.delete(lengths, consumer)
+            lengths = self.pool.arrays.delete(lengths, consumer)
         total = len(lengths)
         return {
             "documents": total,
             "average_length": _rounded(lengths.sum() / total if total else 0.0),
             "k1": BM25["k1"],
             "b": BM25["b"],
-            "highest_bm25": _rounded(self._scores.bm25.max() if len(self._pool) else 0.0),
+            "highest_bm25": _rounded(self._scores.bm25.max() if len(self.pool) else 0.0),
             "terms": [self._term(stem, total) for stem in self._scores.query_stems],
         }
 
     def _term(self, stem: str, total: int) -> dict[str, Any]:
-        places, _ = self._pool.prose.posting(stem)
-        found = int(self._pool.arrays.count_nonzero(places != self._question.consumer))
+        places, _ = self.pool.prose.posting(stem)
+        found = int(self.pool.arrays.count_nonzero(places != self.question.consumer))
         return {"term": stem, "documents": found, "idf": _rounded(bm25.idf(total, found))}
 
     @property
     def median_of_claims(self) -> float:
-        claims = self._pool.claims(self._question.mode)
-        return median_of_others(claims.counts, self._question.consumer)
+        claims = self.pool.claims(self.question.mode)
+        return median_of_others(claims.counts, self.question.consumer)
 
     def of(self, place: int) -> dict[str, Any]:
-        """The figures of one candidate."""
-        pool, mode = self._pool, self._question.mode
+        pool, mode = self.pool, self.question.mode
         claims, candidate = pool.claims(mode), pool.candidates[place]
-        runtimes = compatibility(candidate.compatibility, self._question.host).runtimes
+        runtimes = compatibility(candidate.compatibility, self.question.host).runtimes
         is_prose = bool(claims.prose[place])
         counted = mode == "best-effort" and candidate.contract is not None
         return {
@@ -357,13 +348,13 @@ class Basis:
             "p_count": int(claims.counts[place]),
             "invalid_tokens": candidate.invalid_tokens() if counted else 0,
             "unknown_clauses": candidate.unknown_clauses() if counted else 0,
-            "success_rate": self._question.rates.get(candidate.id),
+            "success_rate": self.question.rates.get(candidate.id),
             "claim": self._claim(place),
         }
 
     def _claim(self, place: int) -> dict[str, Any] | None:
-        """What it claims, and how many of the stems of that its own words have."""
-        if not self._question.with_divergence or not self._scores.explicit[place]:
+        """The score of its claims, and how many of their stems its own words have."""
+        if not self.question.with_divergence or not self._scores.explicit[place]:
             return None
         found = self._scores.matches.where(
             self._scores.matches.explicit & (self._scores.matches.rows == place)
@@ -372,8 +363,8 @@ class Basis:
         return {
             "score": _rounded(math.fsum(found.scores) / len(found.rows)),
             "stems": len(stems),
-            "in_text": _count(self._pool.prose, stems, place),
-            "in_labels": _count(self._pool.labels, stems, place),
+            "in_text": _count(self.pool.prose, stems, place),
+            "in_labels": _count(self.pool.labels, stems, place),
             "delta": float(self._scores.deltas[place]),
         }
 
@@ -381,7 +372,7 @@ class Basis:
 def _counts(
     words: Words, stems: Sequence[str], places: Sequence[int]
 ) -> Mapping[int, dict[str, int]]:
-    """For each of the texts how often it has each of the stems that it has."""
+    """How often each text has each stem."""
     found: dict[int, dict[str, int]] = {place: {} for place in places}
     for stem in stems:
         having, counts = words.posting(stem)
@@ -397,7 +388,6 @@ def _stems_of(matches: Matches) -> list[str]:
 
 
 def _count(words: Words, stems: Sequence[str], place: int) -> int:
-    """How many of the stems a text has."""
     at: Places = words.arrays.array([place], dtype=int)
     return sum(bool(contained(at, words.posting(stem)[0])[0]) for stem in stems)
 

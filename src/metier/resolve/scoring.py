@@ -1,13 +1,18 @@
-"""The scores of spec 4: what each component is, and the numbers that weigh them."""
+"""The stems of texts, and the formulas of spec 4."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 from metier.core import bm25
-from metier.core.arrays import Arrays, Floats, Mask, Places, arrays_of
-from metier.resolve.words import Hits, sums
+from metier.core.arrays import Array, Arrays, Floats, Mask, Places, arrays_of
+from metier.core.stems import stems
 from metier.values.scoring import (
+    BM25,
+    DECIMALS,
     DIVERGENCE,
     HISTORY,
     INVALID_TOKEN,
@@ -17,13 +22,151 @@ from metier.values.scoring import (
     WEIGHTS,
 )
 
-BM25 = {"k1": bm25.K1, "b": bm25.B}
-DECIMALS = 12
 _NO_SPREAD = 1e-12
 
 
+# Stems
+
+Lookup = Callable[[str], Sequence[int] | None]
+"""The texts that have a stem: the key of one, its count there, its length, the next key, …"""
+
+
+class Words:
+    """The stems of many texts, looked up one by one; a text is known by its place."""
+
+    def __init__(
+        self,
+        lookup: Lookup,
+        places_by_key: Places,
+        lengths: Sequence[float],
+        distinct: Sequence[float],
+    ) -> None:
+        self.arrays = arrays = arrays_of(places_by_key)
+        self.lengths: Floats = arrays.array(lengths, dtype=float)
+        self.distinct: Floats = arrays.array(distinct, dtype=float)
+        self.nowhere: tuple[Places, Floats] = arrays.empty(0, dtype=int), arrays.empty(0)
+        self._lookup = lookup
+        self._place_of_key = places_by_key
+        self._known: dict[str, tuple[Places, Floats]] = {}
+
+    @classmethod
+    def of_texts(cls, arrays: Arrays, texts: Iterable[Sequence[str]]) -> "Words":
+        postings: defaultdict[str, array[int]] = defaultdict(partial(array, "i"))
+        lengths: list[int] = []
+        distinct: list[int] = []
+        for place, found in enumerate(texts):
+            counts = Counter(found)
+            lengths.append(len(found))
+            distinct.append(len(counts))
+            for stem, count in counts.items():
+                postings[stem].extend((place, count, len(found)))
+        return cls(postings.get, arrays.arange(len(lengths)), lengths, distinct)
+
+    def posting(self, stem: str) -> tuple[Places, Floats]:
+        """The texts that have `stem`, in ascending order, and how often each has it."""
+        known = self._known.get(stem)
+        if known is None:
+            known = self._known[stem] = self._looked_up(stem)
+        return known
+
+    def _looked_up(self, stem: str) -> tuple[Places, Floats]:
+        postings = self._lookup(stem)
+        if postings is None:
+            return self.nowhere
+        numbers = self.arrays.array(postings, dtype=int)
+        keys, counts = numbers[0::3], numbers[1::3].astype(float)
+        inside = keys < len(self._place_of_key)
+        places, counts = self._place_of_key[keys[inside]], counts[inside]
+        kept = places >= 0
+        places, counts = places[kept], counts[kept]
+        order = places.argsort()
+        return places[order], counts[order]
+
+    def has(self, wanted: Sequence[str], which: Places, places: Places) -> Floats:
+        """1.0 for each pair of a stem, by its number in `wanted`, and a text that has it."""
+        found: Floats = self.arrays.zeros(len(which))
+        for number in distinct(which):
+            here = self.arrays.flatnonzero(which == number)
+            found[here] = contained(places[here], self.posting(wanted[number])[0]).astype(float)
+        return found
+
+    def look_up(self, wanted: Iterable[str]) -> None:
+        for stem in wanted:
+            self.posting(stem)
+
+    def with_all(self, wanted: Iterable[str]) -> Places:
+        """The texts that have every stem of `wanted`; none when there is no stem."""
+        found: Places | None = None
+        for places in sorted((self.posting(stem)[0] for stem in set(wanted)), key=len):
+            found = places if found is None else found[contained(found, places)]
+            if not len(found):
+                break
+        return self.nowhere[0] if found is None else found
+
+    def hits(self, wanted: Iterable[str]) -> "Hits":
+        return Hits([one for one in map(self.posting, wanted) if len(one[0])] or [self.nowhere])
+
+
+class Hits(NamedTuple):
+    """The texts that have stems, stem by stem."""
+
+    postings: list[tuple[Places, Floats]]
+
+    @property
+    def places(self) -> Places:
+        return _joined([places for places, _ in self.postings])
+
+    @property
+    def values(self) -> Floats:
+        return _joined([values for _, values in self.postings])
+
+
+def places_by_key(arrays: Arrays, keys: Sequence[int]) -> Places:
+    """The place of the text of each key; -1 for a key that is not among `keys`."""
+    places: Places = arrays.full(max(keys, default=0) + 1, -1, dtype=int)
+    places[keys] = arrays.arange(len(keys))
+    return places
+
+
+@lru_cache(maxsize=20_000)
+def stems_of_capability(name: str) -> tuple[str, ...]:
+    return tuple(stems(name))
+
+
+def contained(wanted: Places, places: Places) -> Mask:
+    """Which of `wanted` are among `places`, which are sorted."""
+    if not len(places):
+        none: Mask = arrays_of(wanted).zeros(len(wanted), dtype=bool)
+        return none
+    at = places.searchsorted(wanted)
+    found: Mask = places.take(at, mode="clip") == wanted
+    return found
+
+
+def sums(at: Places, values: Floats | Mask, size: int) -> Floats:
+    """The sum of the values at each of `size` places, added in order."""
+    found: Floats = arrays_of(at).bincount(at, values, minlength=size).astype(float, copy=False)
+    return found
+
+
+def distinct(values: Places) -> Places:
+    """Sorted and unique; `np.unique` would load numpy.ma."""
+    arrays = arrays_of(values)
+    ordered = arrays.sort(values)
+    is_first = arrays.ones(len(ordered), dtype=bool)
+    is_first[1:] = ordered[1:] != ordered[:-1]
+    found: Places = ordered[is_first]
+    return found
+
+
+def _joined(parts: Sequence[Array]) -> Array:
+    return arrays_of(parts[0]).concatenate(parts)
+
+
+# Formulas
+
+
 def rounded(values: Floats) -> Floats:
-    """Scores as they are compared and reported."""
     return values.round(DECIMALS)
 
 
@@ -40,7 +183,6 @@ def skill_score(desc: Floats, namepath: Floats) -> Floats:
 
 
 def mean_length(lengths: Floats, without: int | None) -> float:
-    """The mean length of the texts; the text `without` does not count."""
     others = lengths if without is None else arrays_of(lengths).delete(lengths, without)
     return float(others.sum()) / len(others) if len(others) else 0.0
 
@@ -61,7 +203,6 @@ def weights_of_stem(
 
 
 def bm25_scores(hits: Hits, total: int, without: int | None) -> Floats:
-    """The weights of the query's stems, added up for each of `total` texts."""
     scores = sums(hits.places, hits.values, total)
     if without is not None:
         scores[without] = 0.0
@@ -69,7 +210,7 @@ def bm25_scores(hits: Hits, total: int, without: int | None) -> Floats:
 
 
 def description_scores(scores: Floats, highest: float) -> Floats:
-    """S_desc: what BM25 gives, over the highest that it gives to any text."""
+    """S_desc: BM25 over the highest of any text."""
     return rounded(scores / highest) if highest > 0 else scores
 
 
@@ -111,18 +252,18 @@ def history_multiplier(success_rate: float) -> float:
 
 
 class Divergence(NamedTuple):
-    """Which claims go far beyond what the skills say in words."""
+    """Which claims go far beyond the words of the skills."""
 
     flagged: Mask
     limit: float | None
-    """A delta above it is flagged; None when nothing can be."""
+    """Higher deltas are flagged."""
     rule: str
     mean: float
     sigma: float
 
 
 def diverging(deltas: Floats) -> Divergence:
-    """Which of `deltas`, those of all candidates with an explicit match, are out of line."""
+    """The outliers among `deltas`."""
     count = len(deltas)
     mean = round(math.fsum(deltas) / count, DECIMALS) if count else 0.0
     variance = math.fsum((delta - mean) ** 2 for delta in deltas) / count if count else 0.0
@@ -169,11 +310,10 @@ class Compatibility(NamedTuple):
 
     runtimes: frozenset[str] = frozenset()
     unknown: tuple[str, ...] = ()
-    """Tokens that nobody knows; they do not count."""
 
 
 def compatibility(field: str | Sequence[str], host: str | None = None) -> Compatibility:
-    """What a `compatibility` field says. Prose, or nothing that is known, binds to no runtime."""
+    """The runtimes of a `compatibility` field; prose names none."""
     parts = field.split(",") if isinstance(field, str) else field
     tokens = [token for token in (part.strip().lower() for part in parts) if token]
     if any(" " in token or "." in token for token in tokens):

@@ -24,6 +24,30 @@ _AFTER: dict[Decision, OutcomeName] = {
     "abort": "aborted",
 }
 
+REASONS = (
+    "runtime-incompatible",
+    "contract-inflated",
+    "probe-failed",
+    "dependency-unresolved",
+    "nothing-resolved",
+    "below-min-contract-score",
+    "below-min-required-coverage",
+    "below-min-total-score",
+    "beyond-max-candidates-hint",
+    "beyond-max-candidates",
+)
+"""Why a candidate is rejected, in the order in which reasons are named."""
+TIE_BREAKS = (
+    "S_total_final",
+    "S_contract",
+    "required_coverage",
+    "unresolved_required",
+    "S_specificity",
+    "S_skill",
+    "stable_hash",
+)
+"""What ranks candidates: the final score, then the six tie-breakers as steps 1 to 6."""
+
 
 class ProbeResult(NamedTuple):
     """The result of a probe of one candidate for one capability."""
