@@ -310,6 +310,17 @@ def test_a_slip_of_the_pen_is_told(workspace: Workspace, resolve: Resolve) -> No
     assert "hint: 'sumarization-now': did you mean 'summarization'?" in seen.err
 
 
+@pytest.mark.parametrize(
+    ("required", "declared"),
+    [("pdf-extraction", "cgd-generation"), ("image-generation", "code-generation")],
+)
+def test_a_capability_that_shares_only_an_ending_is_not_suggested(
+    workspace: Workspace, resolve: Resolve, required: str, declared: str
+) -> None:
+    provider(workspace, "best", declared)
+    assert "did you mean" not in resolve("-r", required).err
+
+
 def test_nothing_like_it_is_told_and_everybody_is_counted(
     workspace: Workspace, resolve: Resolve
 ) -> None:
