@@ -7,7 +7,7 @@ import pytest
 from conftest import Workspace
 from metier import Catalog, scan
 from metier.config import Config
-from metier.resolver import _TELLS
+from metier.index.columns import _TELLS
 from metier.values.policy import PRESETS
 
 

@@ -6,15 +6,16 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 from metier.config import ALIAS_FILE, Config
+from metier.core.arrays import Arrays, numpy_arrays, plain_arrays
 from metier.core.collector import without_garbage_collection
 from metier.core.escapes import escaped_json
 from metier.core.invocation import honours_the_switch
-from metier.core.names import canonical_id
 from metier.core.nearest import nearest, nearest_name
 from metier.errors import NotFoundError, UsageError
+from metier.index.columns import NO_SKILLS, Skills, read_skills
 from metier.index.documents import find_documents, folder_of, manual_providers, names_of
 from metier.index.stems import LABEL, PROSE, catch_up, is_caught_up, stem_postings
 from metier.index.store import Store
@@ -27,7 +28,7 @@ from metier.resolve.pool import Candidates, PoolWords
 from metier.resolve.reliability import History, Reliability
 from metier.resolve.report import RunFacts, SourceCount, on_missing_action
 from metier.resolve.results import Decide, MayProbe, Probe
-from metier.resolve.words import WordsOnDemand
+from metier.resolve.words import WordsOnDemand, places_by_key
 from metier.storage.room import Room
 from metier.storage.stamps import moment_now, new_id
 from metier.values.candidates import Candidate
@@ -38,10 +39,8 @@ REPORTS = "reports"
 MOST_REPORTS = 100
 REPORT_NAME = re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}-[0-9a-f]{4}\.json\Z")
 """The names of reports; nothing else in their folder is read or deleted."""
-_TELLS = " OR ".join(
-    f"instr(data, '\"{key}\"')" for key in ("capabilities", "contract", "compatibility")
-)
-"""Whether front matter says more than name and description do: so the catalogue has an index."""
+PLAIN_QUESTIONS, PLAIN_SKILLS, PLAIN_SPEAKING = 3, 20_000, 2_000
+"""Up to here it takes longer to load numpy than to do without it."""
 SOURCE_GROUPS = ("workspace-local", "runtime-installed", "external-mounts")
 
 
@@ -50,24 +49,6 @@ CheckFiles = Callable[[Sequence[str], str], None]
 
 def _nothing_to_check(_argv: Sequence[str], _folder: str) -> None:
     """For probes that are all the user's own."""
-
-
-class _Row(NamedTuple):
-    """What the catalogue knows of one skill."""
-
-    name: str
-    folder: str
-    source: str
-    data: str | None
-    """Its front matter, if that says more than name and description do."""
-    is_manual: bool
-    """Whether only the user starts it."""
-    sizes: Sequence[int]
-    """Its key, and how many stems it has."""
-
-    @property
-    def canonical_id(self) -> str:
-        return canonical_id(self.name, self.folder)
 
 
 class Resolver:
@@ -91,10 +72,10 @@ class Resolver:
         self._config = config
         self._reports = room.below(REPORTS) if room is not None else None
         self._reliability = Reliability(workspace, is_kept=config.is_trusted)
-        self._rows: list[_Row] = []
-        """All included skills, hidden ones too."""
-        self._any_manual = False
-        """Whether only the user starts any of them."""
+        self._skills = NO_SKILLS
+        """All that are included, hidden ones too."""
+        self._questions = 0
+        """How many there have been."""
         self._version: tuple[int, ...] | None = None
         self._pools: dict[bool, Pool] = {}
         """The candidates, with and without the skills that only the user starts."""
@@ -118,11 +99,12 @@ class Resolver:
         only: Collection[str] | None = None,
     ) -> Resolution:
         """Resolve. Raises `UsageError` when nothing is required, `NotFoundError` for a consumer."""
+        self._questions += 1
         tables, issues = self._aliases(alias_file)
         history = self._reliability.history()
 
         def run() -> Resolution:
-            is_whole = only is not None or not honours_the_switch(host) or not self._any_manual
+            is_whole = only is not None or not honours_the_switch(host) or not self._any_manual()
             made = resolve(
                 self._among(only) if only is not None else self._pool_for(is_whole),
                 requires,
@@ -155,7 +137,7 @@ class Resolver:
     def _facts(self, history: History, issues: Sequence[Issue], is_whole: bool) -> RunFacts:
         moment = moment_now()
         if is_whole not in self._discovery:
-            self._discovery[is_whole] = self._counts(self._rows_for(is_whole))
+            self._discovery[is_whole] = self._counts(self._skills_for(is_whole))
         sources, excluded = self._discovery[is_whole]
         warnings = [f"{one.path}:{one.line}: {one.message}" for one in issues]
         return RunFacts(
@@ -178,70 +160,85 @@ class Resolver:
         version = self._store.version()
         if self._version != version:
             with without_garbage_collection():
-                self._rows = self._read_rows()
-                self._any_manual = any(row.is_manual for row in self._rows)
+                self._skills = read_skills(self._store)
             self._pools = {}
             self._discovery = {}
             is_complete = is_caught_up(self._store)  # else somebody has just added a skill
             self._version = version if is_complete else None
 
-    def _read_rows(self) -> "list[_Row]":
-        rows = self._store.rows(
-            "SELECT name, path, source, manual, key, prose, prose_distinct, label_distinct"
-            " FROM document JOIN skill_size USING (key)"
-            " WHERE kind = 'skill' AND state IN ('active', 'shadowed')"
-        )
-        telling = dict(self._store.rows(f"SELECT key, data FROM document WHERE {_TELLS}"))
-        with self._store.checked():
-            return [
-                _Row(name, folder_of(path), source, telling.get(sizes[0]), bool(manual), sizes)
-                for name, path, source, manual, *sizes in rows
-            ]
+    def _any_manual(self) -> bool:
+        """Whether only the user starts any of the skills."""
+        return any(self._skills.manual)
+
+    def _skills_for(self, is_whole: bool) -> Skills:
+        """The skills, with those that only the user starts or without them."""
+        if is_whole:
+            return self._skills
+        return self._skills.where([not manual for manual in self._skills.manual])
 
     def _pool_for(self, is_whole: bool) -> Pool:
         """The candidates, with those that only the user starts or without them."""
-        if is_whole not in self._pools:
+        pool, arrays = self._pools.get(is_whole), self._arrays()
+        if pool is None:
             with without_garbage_collection():
-                self._pools[is_whole] = self._pool_of(self._rows_for(is_whole))
-        return self._pools[is_whole]
-
-    def _rows_for(self, is_whole: bool) -> "list[_Row]":
-        return self._rows if is_whole else [row for row in self._rows if not row.is_manual]
+                pool = self._pool_of(self._skills_for(is_whole))
+        elif pool.arrays is not arrays:
+            pool = pool.with_arrays(arrays)
+        self._pools[is_whole] = pool
+        return pool
 
     def _among(self, names: Collection[str]) -> Pool:
         """The candidates that have one of these names or ids."""
-        return self._pool_of(
-            [row for row in self._rows if row.name in names or row.canonical_id in names]
-        )
+        skills = self._skills
+        with self._store.checked():
+            wanted = [
+                name in names or key in names
+                for name, key in zip(skills.names, skills.ids(), strict=True)
+            ]
+        return self._pool_of(skills.where(wanted))
 
-    def _pool_of(self, rows: "Sequence[_Row]") -> Pool:
+    def _arrays(self) -> Arrays:
+        """A few questions about not too many skills are answered before numpy has loaded."""
+        few = self._questions <= PLAIN_QUESTIONS and len(self._skills.telling) <= PLAIN_SPEAKING
+        return plain_arrays() if few and len(self._skills.keys) <= PLAIN_SKILLS else numpy_arrays()
+
+    def _pool_of(self, skills: Skills) -> Pool:
         def build(number: int) -> Candidate:
-            name, folder, source, data, *_ = rows[number]
+            data = skills.telling.get(skills.keys[number])
             with self._store.checked():
-                return candidate_of(name, folder, source, json.loads(data) if data else {})
+                return candidate_of(
+                    skills.names[number],
+                    folder_of(skills.paths[number]),
+                    skills.sources[number],
+                    json.loads(data) if data else {},
+                )
 
         with self._store.checked():
             candidates = Candidates(
-                ids=[row.canonical_id for row in rows],
+                ids=skills.ids(),
                 build=build,
-                speaking=frozenset(number for number, row in enumerate(rows) if row.data),
+                speaking={
+                    number for number, key in enumerate(skills.keys) if key in skills.telling
+                },
             )
-        return Pool(candidates, lambda pool: self._words([rows[one].sizes for one in pool.given]))
+        return Pool(candidates, partial(self._words, skills), self._arrays())
 
-    def _words(self, sizes: Sequence[Sequence[int]]) -> PoolWords:
-        """The stems of the skills of these sizes, looked up in the catalogue when needed."""
-        columns = zip(*sizes, strict=True) if sizes else [()] * 4
-        keys, prose, prose_distinct, label_distinct = columns
+    def _words(self, skills: Skills, pool: Pool) -> PoolWords:
+        """The stems of the candidates, looked up in the catalogue when needed."""
+
+        def of_pool(column: Sequence[int]) -> list[int]:
+            return [column[number] for number in pool.given]
+
+        places = places_by_key(pool.arrays, of_pool(skills.keys))
+        in_label = of_pool(skills.distinct_in_label)
         return PoolWords(
             WordsOnDemand(
-                lambda stem: stem_postings(self._store, PROSE, stem), keys, prose, prose_distinct
+                partial(stem_postings, self._store, PROSE),
+                places,
+                of_pool(skills.lengths),
+                of_pool(skills.distinct),
             ),
-            WordsOnDemand(
-                lambda stem: stem_postings(self._store, LABEL, stem),
-                keys,
-                label_distinct,
-                label_distinct,
-            ),
+            WordsOnDemand(partial(stem_postings, self._store, LABEL), places, in_label, in_label),
         )
 
     def record(self, candidate: str, *, success: bool) -> History:
@@ -266,13 +263,14 @@ class Resolver:
             hint=f"did you mean '{near}'?" if near else "metier list skills",
         )
 
-    def _counts(self, rows: "Sequence[_Row]") -> tuple[list[SourceCount], dict[str, int]]:
+    def _counts(self, skills: Skills) -> tuple[list[SourceCount], dict[str, int]]:
         """How many skills were met where, and how many were left out for which reason."""
-        included = Counter(row.source for row in rows)
-        discovered = Counter(row.source for row in self._rows)
+        included = Counter(skills.sources)
+        discovered = Counter(self._skills.sources)
         reasons: Counter[str] = Counter()
-        if len(rows) < len(self._rows):
-            reasons["disabled"] = len(self._rows) - len(rows)
+        disabled = len(self._skills.keys) - len(skills.keys)
+        if disabled:
+            reasons["disabled"] = disabled
         for source, reason, count in self._store.rows(
             "SELECT source, reason, count(*) FROM document"
             " WHERE kind = 'skill' AND state = 'excluded' GROUP BY 1, 2"

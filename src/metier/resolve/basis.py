@@ -1,11 +1,11 @@
 """The figures behind the scores: with them anybody can compute a report again."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from metier.core import bm25
+from metier.core.arrays import Places
 from metier.resolve.matching import Matches
 from metier.resolve.pool import Pool
 from metier.resolve.runtimes import compatibility
@@ -31,7 +31,7 @@ class Basis:
         """The figures that all candidates share."""
         lengths, consumer = self._pool.prose.lengths, self._question.consumer
         if consumer is not None:
-            lengths = np.delete(lengths, consumer)
+            lengths = self._pool.arrays.delete(lengths, consumer)
         total = len(lengths)
         return {
             "documents": total,
@@ -44,7 +44,7 @@ class Basis:
 
     def _term(self, stem: str, total: int) -> dict[str, Any]:
         places, _ = self._pool.prose.posting(stem)
-        found = int(np.count_nonzero(places != self._question.consumer))
+        found = int(self._pool.arrays.count_nonzero(places != self._question.consumer))
         return {"term": stem, "documents": found, "idf": _rounded(bm25.idf(total, found))}
 
     @property
@@ -85,7 +85,7 @@ class Basis:
         )
         stems = _stems_of(found)
         return {
-            "score": _rounded(found.scores.sum() / len(found.rows)),
+            "score": _rounded(math.fsum(found.scores) / len(found.rows)),
             "stems": len(stems),
             "in_text": _count(self._pool.prose, stems, place),
             "in_labels": _count(self._pool.labels, stems, place),
@@ -100,10 +100,9 @@ def _counts(
     found: dict[int, dict[str, int]] = {place: {} for place in places}
     for stem in stems:
         having, counts = words.posting(stem)
-        if len(having):
-            wanted = np.array(places, dtype=np.intp)
-            for place in wanted[contained(wanted, having)]:
-                found[int(place)][stem] = int(counts[having.searchsorted(place)])
+        wanted: Places = words.arrays.array(places, dtype=int)
+        for place in wanted[contained(wanted, having)].tolist():
+            found[place][stem] = int(counts[having.searchsorted(place)])
     return found
 
 
@@ -114,7 +113,7 @@ def _stems_of(matches: Matches) -> list[str]:
 
 def _count(words: Words, stems: Sequence[str], place: int) -> int:
     """How many of the stems a text has."""
-    at = np.array([place], dtype=np.intp)
+    at: Places = words.arrays.array([place], dtype=int)
     return sum(bool(contained(at, words.posting(stem)[0])[0]) for stem in stems)
 
 

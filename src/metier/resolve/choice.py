@@ -5,12 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
-from numpy.typing import NDArray
-
+from metier.core.arrays import Floats, Mask, Places, arrays_of
 from metier.core.once import once
 from metier.resolve.pool import Claims, Pool
-from metier.resolve.scores import Mask, Question, Scores
+from metier.resolve.scores import Question, Scores
 from metier.values.policy import Policy
 
 REASONS = (
@@ -85,17 +83,15 @@ def gates(
     yield "below-min-total-score", final < least("min_total_score")
 
 
-def rank(pool: Pool, scores: Scores, rows: NDArray[np.intp]) -> list[int]:
+def rank(pool: Pool, scores: Scores, rows: Places) -> list[int]:
     """These rows of `scores`, best first: by final score, then by the six tie-breakers."""
     if len(rows) < 2:
         return [int(row) for row in rows]
     keys = _rank_keys(pool, scores, rows)
-    return [int(row) for row in rows[np.lexsort(keys[::-1])]]
+    return [int(row) for row in rows[pool.arrays.lexsort(keys[::-1])]]
 
 
-def _rank_keys(
-    pool: Pool, scores: Scores, rows: NDArray[np.intp]
-) -> tuple[NDArray[np.float64] | NDArray[np.intp], ...]:
+def _rank_keys(pool: Pool, scores: Scores, rows: Places) -> tuple[Floats | Places, ...]:
     """One array for each of `TIE_BREAKS`; lower comes first."""
     return (
         -scores.final[rows],
@@ -110,7 +106,7 @@ def _rank_keys(
 
 def deciding_step(pool: Pool, scores: Scores, upper: int, lower: int) -> int:
     """Which of `TIE_BREAKS` puts `upper` before `lower`."""
-    for step, key in enumerate(_rank_keys(pool, scores, np.array([upper, lower]))):
+    for step, key in enumerate(_rank_keys(pool, scores, pool.arrays.array([upper, lower]))):
         if key[0] != key[1]:
             return step
     return len(TIE_BREAKS) - 1
@@ -147,12 +143,15 @@ def cut(
 
 def _best_of_each(order: Sequence[int], scores: Scores, question: Question) -> list[int]:
     """The first in `order` that resolves it, for each capability that anybody there resolves."""
-    position = np.full(len(scores.places), len(order))
-    position[order] = np.arange(len(order))
+    arrays = arrays_of(scores.places)
+    position = arrays.full(len(scores.places), len(order), dtype=int)
+    position[order] = arrays.arange(len(order))
     resolved = scores.matches.where(scores.matches.resolved(question.mode))
-    first = np.full(len(question.requires), len(order))
-    np.minimum.at(first, resolved.required, position[resolved.rows])
-    return [order[at] for at in first if at < len(order)]
+    positions = position[resolved.rows]
+    best_last = (-positions).argsort(kind="stable")
+    first = arrays.full(len(question.requires), len(order), dtype=int)
+    first[resolved.required[best_last]] = positions[best_last]
+    return [order[at] for at in first.tolist() if at < len(order)]
 
 
 def select(kept: Sequence[int], scores: Scores, question: Question, policy: Policy) -> list[int]:
@@ -206,11 +205,11 @@ class Choice:
         places = sorted(self.places(self._able(number)))
         return [one for place in places for one in self.verdicts.left_open(place)]
 
-    def _able(self, number: int) -> NDArray[np.intp]:
+    def _able(self, number: int) -> Places:
         """The rows that resolve this requirement."""
         matches = self.scores.matches
         resolved = matches.resolved(self.question.mode) & (matches.required == number)
-        rows: NDArray[np.intp] = matches.rows[resolved]
+        rows: Places = matches.rows[resolved]
         return rows
 
     def providers(self) -> tuple[tuple[int, ...], ...]:

@@ -10,8 +10,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-import numpy as np
-
 from metier.resolve.aliases import AliasTables
 from metier.resolve.choice import Choice, Verdicts, cut, gates, rank, select, within_hints
 from metier.resolve.pool import UNLIMITED, Pool
@@ -111,14 +109,14 @@ class Chooser:
 
     def ranked(self, scores: Scores, question: Question, policy: Policy) -> list[int]:
         """The rows that pass the gates, best first."""
-        passed = np.ones(len(scores.places), dtype=bool)
+        passed = self._pool.arrays.ones(len(scores.places), dtype=bool)
         if question.consumer is not None:
             passed &= scores.places != question.consumer
         for _, refused in gates(self._pool, scores, question, policy):
             passed &= ~refused
             if not passed.any():
                 return []
-        return rank(self._pool, scores, np.flatnonzero(passed))
+        return rank(self._pool, scores, self._pool.arrays.flatnonzero(passed))
 
     def _choose(
         self, scores: Scores, question: Question, policy: Policy, depth: int, chain: Chain

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-import numpy as np
-
 from metier.core.names import is_capability_name
 from metier.resolve.aliases import AliasTables
 from metier.resolve.choice import Choice, rank
@@ -131,9 +129,9 @@ def _lacking(chooser: Chooser, choice: Choice, pool: Pool, depth: int) -> dict[i
     if choice.question.mode != "strict":
         return {}
     scores = choice.scores
-    rows = np.flatnonzero(scores.explicit)
+    rows = pool.arrays.flatnonzero(scores.explicit)
     if len(rows) > MOST_ROWS:
-        rows = np.array(rank(pool, scores, rows)[:MOST_ROWS])
+        rows = pool.arrays.array(rank(pool, scores, rows)[:MOST_ROWS])
     places = dict.fromkeys([*choice.verdicts.lacking(), *choice.places(rows)])
     return chooser.lacking(places, depth)
 

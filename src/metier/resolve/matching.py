@@ -4,14 +4,12 @@ from collections.abc import Sequence
 from itertools import repeat
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from metier.core.arrays import Floats, Mask, Places, arrays_of
 from metier.core.names import is_capability_name
 from metier.resolve.aliases import AliasTables
 from metier.resolve.pool import Pool
 from metier.resolve.scoring import MATCH_SCORES
-from metier.resolve.words import NOWHERE, Floats, Places, stems_of_capability
+from metier.resolve.words import stems_of_capability
 from metier.values.contracts import Mode
 
 KINDS = ("none", "provisional", "fuzzy", "alias", "exact")
@@ -21,7 +19,7 @@ RESOLVING: dict[Mode, tuple[str, ...]] = {
     "best-effort": ("provisional", "fuzzy", "alias", "exact"),
 }
 _, _PROVISIONAL, _FUZZY, _ALIAS, _EXACT = range(len(KINDS))
-_SCORES = np.array([MATCH_SCORES[kind] for kind in KINDS])
+_SCORES = [MATCH_SCORES[kind] for kind in KINDS]
 _NO_TOKEN = -1
 
 
@@ -36,16 +34,16 @@ class Match(NamedTuple):
 class Matches(NamedTuple):
     """One entry for each required capability and each candidate that matches it."""
 
-    required: NDArray[np.intp]
+    required: Places
     """Which of the required capabilities, in ascending order."""
-    rows: NDArray[np.intp]
+    rows: Places
     """Which candidate."""
-    kinds: NDArray[np.intp]
-    tokens: NDArray[np.intp]
+    kinds: Places
+    tokens: Places
     """The place in `names` of the capability that matched; -1 without an explicit match."""
     names: list[str]
 
-    def where(self, mask: NDArray[np.bool_]) -> "Matches":
+    def where(self, mask: Mask) -> "Matches":
         """These entries alone."""
         return Matches(
             self.required[mask], self.rows[mask], self.kinds[mask], self.tokens[mask], self.names
@@ -53,14 +51,14 @@ class Matches(NamedTuple):
 
     @property
     def scores(self) -> Floats:
-        found: Floats = _SCORES[self.kinds]
+        found: Floats = arrays_of(self.kinds).array(_SCORES)[self.kinds]
         return found
 
     @property
-    def explicit(self) -> NDArray[np.bool_]:
+    def explicit(self) -> Mask:
         return self.kinds >= _FUZZY
 
-    def resolved(self, mode: Mode) -> NDArray[np.bool_]:
+    def resolved(self, mode: Mode) -> Mask:
         return self.kinds >= KINDS.index(RESOLVING[mode][0])
 
     def resolved_by(self, row: int, mode: Mode) -> set[int]:
@@ -71,10 +69,10 @@ class Matches(NamedTuple):
         """The matches of one candidate, by the number of what is required."""
         return {
             int(self.required[at]): Match(KINDS[int(self.kinds[at])], self._token(at))
-            for at in np.flatnonzero(self.rows == row)
+            for at in arrays_of(self.rows).flatnonzero(self.rows == row).tolist()
         }
 
-    def _token(self, at: np.intp) -> str | None:
+    def _token(self, at: int) -> str | None:
         token = int(self.tokens[at])
         return self.names[token] if token != _NO_TOKEN else None
 
@@ -108,11 +106,12 @@ class _Found:
         self._pool = pool
         self._aliases = aliases
         self._claims = pool.claims(mode)
-        self._last = np.empty(len(pool), dtype=np.intp)
+        self._arrays = pool.arrays
+        self._last: Places = self._arrays.empty(len(pool), dtype=int)
         """For each candidate the number of the name that matched last."""
         self._names: list[str] = []
         self._runs: list[_Run] = []
-        self._places: list[Places] = [NOWHERE]
+        self._places: list[Places] = [self._arrays.arange(0)]
 
     def add_prose(self, number: int, required: str) -> None:
         """Candidates with nothing but words, if all words of the capability are among them."""
@@ -134,12 +133,12 @@ class _Found:
         if not named:
             return
         by_name, kinds, names = zip(*named, strict=True)
-        places = np.concatenate(by_name)
-        numbers = np.arange(len(names)).repeat([len(one) for one in by_name])
+        places = self._arrays.concatenate(by_name)
+        numbers = self._arrays.arange(len(names)).repeat([len(one) for one in by_name])
         self._last[places] = numbers
         is_last = self._last[places] == numbers
         self._places.append(places[is_last])
-        sizes = np.bincount(numbers[is_last], minlength=len(names)).tolist()
+        sizes = self._arrays.bincount(numbers[is_last], minlength=len(names)).tolist()
         tokens = range(len(self._names), len(self._names) + len(names))
         self._runs += map(_Run, repeat(number), kinds, tokens, sizes)
         self._names += names
@@ -154,10 +153,10 @@ class _Found:
 
     def matches(self) -> Matches:
         columns = zip(*self._runs, strict=True) if self._runs else [()] * len(_Run._fields)
-        required, kinds, tokens, sizes = (np.array(one, dtype=np.intp) for one in columns)
+        required, kinds, tokens, sizes = (self._arrays.array(one, dtype=int) for one in columns)
         return Matches(
             required=required.repeat(sizes),
-            rows=np.concatenate(self._places),
+            rows=self._arrays.concatenate(self._places),
             kinds=kinds.repeat(sizes),
             tokens=tokens.repeat(sizes),
             names=self._names,

@@ -7,9 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from metier.core.arrays import Mask, Places
 from metier.core.escapes import escaped_json
 from metier.resolve.basis import Basis
 from metier.resolve.choice import REASONS, TIE_BREAKS, Verdicts, deciding_step, gates, rank
@@ -18,7 +16,7 @@ from metier.resolve.missing import Outcome
 from metier.resolve.pool import Pool
 from metier.resolve.results import Dependency, Lack, OptionalMatch, ProbeResult
 from metier.resolve.runtimes import compatibility
-from metier.resolve.scores import Mask, Question, Scores
+from metier.resolve.scores import Question, Scores
 from metier.resolve.scoring import MATCH_SCORES
 from metier.resolve.words import distinct
 from metier.values.candidates import Candidate
@@ -119,7 +117,9 @@ class Resolution:
         refused = dict(gates(self.pool, self.scores, self.question, self.policy))
         for place, reasons in self.verdicts.items():
             for reason in reasons:
-                mask = refused.setdefault(reason, np.zeros(len(self.pool), dtype=bool))
+                mask = refused.setdefault(
+                    reason, self.pool.arrays.zeros(len(self.pool), dtype=bool)
+                )
                 mask[place] = True
         return Rejections(refused)
 
@@ -167,7 +167,7 @@ class Report(NamedTuple):
 def _report(run: Resolution, most: int) -> dict[str, Any]:
     places = _rows_for(run, most)
     basis = Basis(run.pool, run.question, run.scores, places)
-    without_row = np.ones(len(run.pool), dtype=bool)
+    without_row = run.pool.arrays.ones(len(run.pool), dtype=bool)
     without_row[places] = False
     if run.question.consumer is not None:
         without_row[run.question.consumer] = False
@@ -210,28 +210,29 @@ def on_missing_action(outcome: Outcome) -> dict[str, Any]:
 
 def _rows_for(run: Resolution, most: int) -> list[int]:
     """The candidates that get a row: those left first, then the others by score."""
-    pool, scores = run.pool, run.scores
-    others = np.ones(len(pool), dtype=bool)
+    pool, scores, arrays = run.pool, run.scores, run.pool.arrays
+    others = arrays.ones(len(pool), dtype=bool)
     others[list(run.ranked)] = False
     if run.question.consumer is not None:
         others[run.question.consumer] = False
     if most < len(pool):
-        best = _best(run, np.flatnonzero(others), run.policy.max_candidates)
-        explicit = np.flatnonzero(others & scores.explicit)
-        wanted = distinct(np.concatenate((best, _best(run, explicit, most))))
+        best = _best(run, arrays.flatnonzero(others), run.policy.max_candidates)
+        explicit = arrays.flatnonzero(others & scores.explicit)
+        wanted = distinct(arrays.concatenate((best, _best(run, explicit, most))))
     else:
-        wanted = np.flatnonzero(others)
-    others_ranked = rank(pool, scores, wanted.astype(np.intp))
+        wanted = arrays.flatnonzero(others)
+    others_ranked = rank(pool, scores, wanted)
     room = max(most - len(run.ranked), run.policy.max_candidates - len(run.ranked), 0)
     return [*run.ranked, *others_ranked[:room]]
 
 
-def _best(run: Resolution, places: NDArray[np.intp], most: int) -> NDArray[np.intp]:
+def _best(run: Resolution, places: Places, most: int) -> Places:
     """The `most` best of `places`, and none that has no score at all beside better ones."""
     if len(places) > most:
-        least = np.partition(run.scores.final[places], -most)[-most]
+        least = run.pool.arrays.partition(run.scores.final[places], -most)[-most]
         places = places[run.scores.final[places] >= least]
-    return np.array(rank(run.pool, run.scores, places)[:most], dtype=np.intp)
+    best: Places = run.pool.arrays.array(rank(run.pool, run.scores, places)[:most], dtype=int)
+    return best
 
 
 def _with_next(run: Resolution, places: Sequence[int]) -> list[tuple[int, int | None]]:
@@ -249,7 +250,8 @@ def _below_the_last(run: Resolution, others: Sequence[int]) -> int | None:
         if run.rejections.of(one) == ["beyond-max-candidates"]:
             return one
     for one in others:
-        if rank(run.pool, run.scores, np.array([run.ranked[-1], one]))[1] == one:
+        pair = run.pool.arrays.array([run.ranked[-1], one])
+        if rank(run.pool, run.scores, pair)[1] == one:
             return one
     return None
 

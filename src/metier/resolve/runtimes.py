@@ -3,9 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
-from metier.resolve.words import Floats
+from metier.core.arrays import Arrays, Floats
 
 KNOWN = frozenset(
     {
@@ -38,13 +36,16 @@ def compatibility(field: str | Sequence[str], host: str | None = None) -> Compat
 
 
 def runtime_scores(
-    count: int, fields: Iterable[tuple[int, str | Sequence[str]]], host: str | None
+    arrays: Arrays,
+    count: int,
+    fields: Iterable[tuple[int, str | Sequence[str]]],
+    host: str | None,
 ) -> Floats:
     """S_runtime: 1.0 where the host is listed or nothing is, or no host is given; else 0.0.
 
     `fields` are the `compatibility` fields of those of `count` candidates that have one.
     """
-    scores = np.ones(count)
+    scores: Floats = arrays.ones(count)
     if host is None:
         return scores
     for place, field in fields:

@@ -3,9 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
+from metier.core.arrays import Array, Floats, Mask, Places, arrays_of
 from metier.core.once import once
 from metier.core.stems import stems
 from metier.resolve.aliases import AliasTables
@@ -23,10 +21,8 @@ from metier.resolve.scoring import (
     rounded,
     skill_score,
 )
-from metier.resolve.words import Floats, contained, distinct, stems_of_capability, sums
+from metier.resolve.words import contained, distinct, stems_of_capability, sums
 from metier.values.contracts import Mode
-
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,13 +57,21 @@ class Scores:
         matches = match(pool, question.requires, question.aliases, question.mode)
         if question.consumer is not None:
             matches = matches.where(matches.rows != question.consumer)
-        self.places: NDArray[np.intp] = np.arange(len(pool))
+        self._arrays = pool.arrays
+        self.places = self._arrays.arange(len(pool))
         """Where the scored candidates stand in the pool, in ascending order."""
         if not everyone:
-            self.places = _distinct(matches.rows, len(pool))
+            self.places = self._matching(matches)
             matches = matches._replace(rows=self.places.searchsorted(matches.rows))
+        self._everyone = everyone
         self.matches = matches
         """Its rows are places in the arrays here."""
+
+    def _matching(self, matches: Matches) -> Places:
+        """The candidates that match anything, in ascending order."""
+        is_there = self._arrays.zeros(len(self._pool), dtype=bool)
+        is_there[matches.rows] = True
+        return self._arrays.flatnonzero(is_there)
 
     def look_up(self) -> None:
         """Fetch the words that any score may need, while the catalogue is open."""
@@ -78,6 +82,10 @@ class Scores:
             claimed = [stem for name in self.matches.names for stem in stems_of_capability(name)]
             self._pool.prose.look_up(claimed)
             self._pool.labels.look_up(claimed)
+
+    def _here(self, values: Array) -> Array:
+        """Of the values of all candidates those of the scored ones."""
+        return values if self._everyone else values[self.places]
 
     # What it claims
 
@@ -94,7 +102,7 @@ class Scores:
     def resolved_contract(self) -> Floats:
         """The mean score of those, for the gates of `cover`."""
         points = self._sums(self.matches.scores * self._is_resolved)
-        return rounded(points / np.maximum(1.0, self.resolved))
+        return rounded(points / self._arrays.maximum(1.0, self.resolved))
 
     @once
     def coverage(self) -> Floats:
@@ -102,10 +110,15 @@ class Scores:
 
     @once
     def specificity(self) -> Floats:
-        claims = self._pool.claims(self._question.mode)
-        different = self._pool.prose.distinct[self.places]
-        provided = np.where(claims.prose[self.places], different, claims.counts[self.places])
-        return rounded(self.resolved / np.maximum(1.0, provided))
+        """What it resolves over all that it provides: the narrower of two skills fits better."""
+        claims, arrays = self._pool.claims(self._question.mode), self._arrays
+        found: Floats = arrays.zeros(len(self.places))
+        rows = arrays.flatnonzero(self.resolved)
+        at = self.places[rows]
+        different = self._pool.prose.distinct[at]
+        provided = arrays.where(claims.prose[at], different, claims.counts[at])
+        found[rows] = rounded(self.resolved[rows] / arrays.maximum(1.0, provided))
+        return found
 
     @property
     def _is_resolved(self) -> Mask:
@@ -126,14 +139,15 @@ class Scores:
 
     @once
     def desc(self) -> Floats:
-        return description_scores(self.bm25, self.places)
+        highest = float(self.bm25.max()) if len(self._pool) else 0.0
+        return description_scores(self._here(self.bm25), highest)
 
     @once
     def namepath(self) -> Floats:
         labels = self._pool.labels
-        return label_scores(
-            labels.hits(self.query_stems), labels.distinct, self.query_stems, self.places
-        )
+        hits = labels.hits(self.query_stems).places
+        shared = self._arrays.bincount(hits, minlength=len(self._pool))
+        return label_scores(self._here(shared), self._here(labels.distinct), self.query_stems)
 
     @once
     def query_stems(self) -> list[str]:
@@ -146,22 +160,22 @@ class Scores:
 
     @once
     def runtime(self) -> Floats:
-        return self._pool.runtime(self._question.host)[self.places]
+        return self._here(self._pool.runtime(self._question.host))
 
     # Penalties
 
     @once
     def invalid_tokens(self) -> Floats:
-        return self._pool.claims(self._question.mode).invalid_tokens[self.places]
+        return self._here(self._pool.claims(self._question.mode).invalid_tokens)
 
     @once
     def unknown_clauses(self) -> Floats:
-        return self._pool.claims(self._question.mode).unknown_clauses[self.places]
+        return self._here(self._pool.claims(self._question.mode).unknown_clauses)
 
     @once
     def overclaim(self) -> Floats:
         claims = self._pool.claims(self._question.mode)
-        return claims.overclaim(self._question.consumer)[self.places]
+        return self._here(claims.overclaim(self._question.consumer))
 
     @once
     def explicit(self) -> Mask:
@@ -171,8 +185,8 @@ class Scores:
     @once
     def deltas(self) -> Floats:
         """How far the claims of each go beyond its name and description."""
-        deltas = np.zeros(len(self.places))
-        rows = np.flatnonzero(self.explicit)
+        deltas: Floats = self._arrays.zeros(len(self.places))
+        rows = self._arrays.flatnonzero(self.explicit)
         if self._question.with_divergence and len(rows):
             claims = self.matches.where(self.matches.explicit)
             claims = claims._replace(rows=rows.searchsorted(claims.rows))
@@ -183,13 +197,13 @@ class Scores:
     def divergence(self) -> Divergence:
         """Whose claims go too far, among those with an explicit match."""
         if not self._question.with_divergence or not self.explicit.any():
-            unchecked = np.zeros(int(self.explicit.sum()), dtype=bool)
+            unchecked = self._arrays.zeros(int(self.explicit.sum()), dtype=bool)
             return Divergence(unchecked, None, "not-checked", 0.0, 0.0)
         return diverging(self.deltas[self.explicit])
 
     @once
     def flagged(self) -> Mask:
-        flagged = np.zeros(len(self.places), dtype=bool)
+        flagged: Mask = self._arrays.zeros(len(self.places), dtype=bool)
         flagged[self.explicit] = self.divergence.flagged
         return flagged
 
@@ -197,14 +211,15 @@ class Scores:
     def inflation(self) -> Floats:
         penalized = self.flagged
         if self._cleared:
-            penalized = penalized & ~contained(self.places, np.sort(list(self._cleared)))
+            cleared = self._arrays.array(sorted(self._cleared), dtype=int)
+            penalized = penalized & ~contained(self.places, cleared)
         is_lenient = self._question.mode == "best-effort"
-        return np.where(penalized, INFLATION if is_lenient else 0.0, 0.0)
+        return self._arrays.where(penalized, INFLATION if is_lenient else 0.0, 0.0)
 
     @once
     def penalties(self) -> Floats:
         claims = self._pool.claims(self._question.mode)
-        penalties = claims.penalties(self._question.consumer)[self.places]
+        penalties = self._here(claims.penalties(self._question.consumer))
         return rounded(penalties + self.inflation) if self.matches.names else penalties
 
     # Altogether
@@ -212,11 +227,11 @@ class Scores:
     @once
     def multiplier(self) -> Floats:
         """The history multipliers; 1.0 without a record."""
-        rates, where = self._question.rates, self._pool.places
-        multipliers = np.ones(len(self._pool))
-        for key in rates.keys() & where.keys():
-            multipliers[where[key]] = history_multiplier(rates[key])
-        return multipliers[self.places]
+        rates = self._question.rates
+        multipliers: Floats = self._arrays.ones(len(self._pool))
+        for key in rates.keys() & self._pool.places.keys() if rates else ():
+            multipliers[self._pool.places[key]] = history_multiplier(rates[key])
+        return self._here(multipliers)
 
     @once
     def total(self) -> Floats:
@@ -233,48 +248,43 @@ class Scores:
         return self._final_of(composite(contract, self.desc, self.namepath, self.runtime))
 
     def _final_of(self, total: Floats) -> Floats:
-        penalized = rounded(np.maximum(0.0, total - self.penalties))
+        penalized = rounded(self._arrays.maximum(0.0, total - self.penalties))
         return rounded(penalized * self.multiplier) if self._question.rates else penalized
 
 
-def _distinct(places: NDArray[np.intp], size: int) -> NDArray[np.intp]:
-    """The different ones of `places`, in ascending order."""
-    is_there = np.zeros(size, dtype=bool)
-    is_there[places] = True
-    return np.flatnonzero(is_there)
-
-
-def _deltas(pool: Pool, claims: Matches, places: NDArray[np.intp]) -> Floats:
+def _deltas(pool: Pool, claims: Matches, places: Places) -> Floats:
     """What each candidate claims, less what name, description and folder bear out of it."""
-    count = len(places)
-    claimed = sums(claims.rows, claims.scores, count) / np.bincount(claims.rows, minlength=count)
+    arrays, count = pool.arrays, len(places)
+    named = arrays.bincount(claims.rows, minlength=count)
+    claimed = sums(claims.rows, claims.scores, count) / named
     known, member, stem = _claimed_stems(claims)
     at = places[member]
-    asked = np.bincount(member, minlength=count).astype(np.float64)
+    asked: Floats = arrays.bincount(member, minlength=count).astype(float)
     in_prose = sums(member, pool.prose.has(known, stem, at), count)
     in_labels = sums(member, pool.labels.has(known, stem, at), count)
-    borne_out = np.where(asked > 0, in_prose / np.maximum(1.0, asked), 1.0)
+    borne_out = arrays.where(asked > 0, in_prose / arrays.maximum(1.0, asked), 1.0)
     union = pool.labels.distinct[places] + asked - in_labels
-    labelled = in_labels / np.maximum(1.0, union)
+    labelled = in_labels / arrays.maximum(1.0, union)
     return rounded(rounded(claimed) - skill_score(rounded(borne_out), rounded(labelled)))
 
 
 def _claimed_stems(
     claims: Matches,
-) -> tuple[list[str], NDArray[np.intp], NDArray[np.intp]]:
+) -> tuple[list[str], Places, Places]:
     """The stems of the matching names; pairs of a row and the number of a stem, each once."""
     numbers: dict[str, int] = {}
     by_name = [
         [numbers.setdefault(stem, len(numbers)) for stem in stems_of_capability(name)]
         for name in claims.names
     ]
-    counts = np.array([len(one) for one in by_name], dtype=np.intp)
+    arrays = arrays_of(claims.rows)
+    counts: Places = arrays.array([len(one) for one in by_name], dtype=int)
     starts = counts.cumsum() - counts
-    flat = np.array([number for one in by_name for number in one], dtype=np.intp)
+    flat: Places = arrays.array([number for one in by_name for number in one], dtype=int)
     repeats = counts[claims.tokens]
     members = claims.rows.repeat(repeats)
-    within = np.arange(len(members)) - (repeats.cumsum() - repeats).repeat(repeats)
+    within = arrays.arange(len(members)) - (repeats.cumsum() - repeats).repeat(repeats)
     wanted = flat[starts[claims.tokens].repeat(repeats) + within]
     size = max(1, len(numbers))
-    member, stem = np.divmod(distinct(members * size + wanted), size)
-    return list(numbers), member, stem
+    pairs = distinct(members * size + wanted)
+    return list(numbers), pairs // size, pairs % size

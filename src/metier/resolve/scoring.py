@@ -1,14 +1,12 @@
 """The scores of spec 4: what each component is, and the numbers that weigh them."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from metier.core import bm25
-from metier.resolve.words import Floats, Hits, Places, sums
+from metier.core.arrays import Floats, Mask, Places, arrays_of
+from metier.resolve.words import Hits, sums
 
 WEIGHTS = {"S_contract": 0.60, "S_desc": 0.20, "S_namepath": 0.10, "S_runtime": 0.10}
 SKILL_WEIGHTS = {"S_desc": 0.7, "S_namepath": 0.3}
@@ -42,25 +40,25 @@ def skill_score(desc: Floats, namepath: Floats) -> Floats:
     return rounded(SKILL_WEIGHTS["S_desc"] * desc + SKILL_WEIGHTS["S_namepath"] * namepath)
 
 
-def length_norms(lengths: Floats, without: int | None) -> Floats:
-    """What the length of each text does in BM25; `without` does not count for the mean."""
-    others = lengths if without is None else np.delete(lengths, without)
-    mean = float(others.sum()) / len(others) if len(others) else 0.0
-    return BM25["k1"] * (1 - BM25["b"] + BM25["b"] * (lengths / (mean or 1.0)))
+def mean_length(lengths: Floats, without: int | None) -> float:
+    """The mean length of the texts; the text `without` does not count."""
+    others = lengths if without is None else arrays_of(lengths).delete(lengths, without)
+    return float(others.sum()) / len(others) if len(others) else 0.0
 
 
 def weights_of_stem(
-    places: Places, counts: Floats, norms: Floats, without: int | None = None
+    places: Places, counts: Floats, lengths: Floats, mean: float, without: int | None = None
 ) -> Floats:
     """What a stem counts in BM25 for each text that has it.
 
-    `norms` are those of all texts; the text `without` counts for nothing.
+    `lengths` are those of all texts; the text `without` counts for nothing.
     """
-    total, found = len(norms), len(places)
+    total, found = len(lengths), len(places)
     if without is not None:
-        total, found = total - 1, found - int(np.any(places == without))
+        total, found = total - 1, found - int((places == without).any())
     rarity = bm25.idf(total, found)
-    return rarity * (counts * (BM25["k1"] + 1)) / (counts + norms[places])
+    norms = BM25["k1"] * (1 - BM25["b"] + BM25["b"] * (lengths[places] / (mean or 1.0)))
+    return rarity * (counts * (BM25["k1"] + 1)) / (counts + norms)
 
 
 def bm25_scores(hits: Hits, total: int, without: int | None) -> Floats:
@@ -71,37 +69,41 @@ def bm25_scores(hits: Hits, total: int, without: int | None) -> Floats:
     return scores
 
 
-def description_scores(scores: Floats, rows: NDArray[np.intp]) -> Floats:
-    """S_desc of these rows: what BM25 gives, over the highest of all texts."""
-    highest = float(scores.max()) if len(scores) else 0.0
-    return rounded(scores[rows] / highest) if highest > 0 else scores[rows]
+def description_scores(scores: Floats, highest: float) -> Floats:
+    """S_desc: what BM25 gives, over the highest that it gives to any text."""
+    return rounded(scores / highest) if highest > 0 else scores
 
 
-def label_scores(
-    hits: Hits, distinct: Floats, query: Sequence[str], rows: NDArray[np.intp]
-) -> Floats:
-    """S_namepath of these rows: stems shared with name and folder, over all stems of both.
+def label_scores(shared: Places, distinct: Floats, query: Sequence[str]) -> Floats:
+    """S_namepath: stems shared with name and folder, over all stems of both.
 
-    `distinct` says how many different stems the name and folder of each text have.
+    `distinct` says how many different stems each name and folder have.
     """
-    shared = np.bincount(hits.places, minlength=len(distinct))[rows]
-    union = distinct[rows] + len(query) - shared
-    return rounded(shared / np.maximum(1.0, union))
+    arrays = arrays_of(distinct)
+    scores: Floats = arrays.zeros(len(distinct))
+    rows = arrays.flatnonzero(shared)
+    scores[rows] = rounded(shared[rows] / (distinct[rows] + len(query) - shared[rows]))
+    return scores
 
 
 def invalid_token_penalties(counts: Floats) -> Floats:
-    return rounded(np.minimum(INVALID_TOKEN["most"], INVALID_TOKEN["each"] * counts))
+    return _penalties(counts, INVALID_TOKEN)
 
 
 def unknown_clause_penalties(counts: Floats) -> Floats:
-    return rounded(np.minimum(UNKNOWN_CLAUSE["most"], UNKNOWN_CLAUSE["each"] * counts))
+    return _penalties(counts, UNKNOWN_CLAUSE)
+
+
+def _penalties(counts: Floats, rule: Mapping[str, float]) -> Floats:
+    return rounded(arrays_of(counts).minimum(rule["most"], rule["each"] * counts))
 
 
 def overclaim_penalties(counts: Floats, median: float) -> Floats:
     free = max(OVERCLAIM["free"], OVERCLAIM["medians"] * median)
-    steps = np.ceil((counts - free) / OVERCLAIM["step"])
-    penalties = np.minimum(OVERCLAIM["most"], OVERCLAIM["each"] * steps)
-    return rounded(np.where(counts > free, penalties, 0.0))
+    arrays = arrays_of(counts)
+    steps = arrays.ceil((counts - free) / OVERCLAIM["step"])
+    penalties = arrays.minimum(OVERCLAIM["most"], OVERCLAIM["each"] * steps)
+    return rounded(arrays.where(counts > free, penalties, 0.0))
 
 
 def history_multiplier(success_rate: float) -> float:
@@ -112,7 +114,7 @@ def history_multiplier(success_rate: float) -> float:
 class Divergence(NamedTuple):
     """Which claims go far beyond what the skills say in words."""
 
-    flagged: NDArray[np.bool_]
+    flagged: Mask
     limit: float | None
     """A delta above it is flagged; None when nothing can be."""
     rule: str
@@ -137,13 +139,15 @@ def diverging(deltas: Floats) -> Divergence:
     else:
         rule, limit = "two-sigma", mean + DIVERGENCE["sigmas"] * sigma
     if limit is None:
-        return Divergence(np.zeros(count, dtype=bool), None, rule, mean, sigma)
+        nobody = arrays_of(deltas).zeros(count, dtype=bool)
+        return Divergence(nobody, None, rule, mean, sigma)
     limit = round(limit, DECIMALS)
     return Divergence(rounded(deltas) > limit, limit, rule, mean, sigma)
 
 
 def median_of_others(counts: Floats, without: int | None) -> float:
-    others = np.sort(counts if without is None else np.delete(counts, without))
+    arrays = arrays_of(counts)
+    others = arrays.sort(counts if without is None else arrays.delete(counts, without))
     if not len(others):
         return 0.0
     middle = len(others) // 2  # `np.median` loads numpy.ma

@@ -5,17 +5,10 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from metier.core.arrays import Array, Arrays, Floats, Mask, Places, arrays_of
 from metier.core.stems import stems
-
-Floats: TypeAlias = NDArray[np.float64]
-Places: TypeAlias = NDArray[np.intp]
-NOWHERE: Places = np.empty(0, dtype=np.intp)
-_NEVER: Floats = np.empty(0)
 
 Lookup = Callable[[str], Sequence[int] | None]
 """The texts that have a stem: the key of one, how often it has it, its length, the next key, …"""
@@ -24,17 +17,20 @@ Lookup = Callable[[str], Sequence[int] | None]
 class Words(ABC):
     """Answers about the stems of many texts; a text is known by its place."""
 
-    def __init__(self, lengths: Iterable[float], distinct: Iterable[float]) -> None:
-        self.lengths = floats(lengths)
-        self.distinct = floats(distinct)
+    def __init__(self, arrays: Arrays, lengths: Sequence[float], distinct: Sequence[float]) -> None:
+        self.arrays = arrays
+        self.lengths: Floats = arrays.array(lengths, dtype=float)
+        self.distinct: Floats = arrays.array(distinct, dtype=float)
         """How many different stems each text has."""
+        self.nowhere: tuple[Places, Floats] = arrays.empty(0, dtype=int), arrays.empty(0)
+        """What is said of a stem that no text has."""
 
     @abstractmethod
     def posting(self, stem: str) -> tuple[Places, Floats]:
         """The texts that have `stem`, in ascending order, and how often each has it."""
 
     @abstractmethod
-    def has(self, wanted: Sequence[str], which: NDArray[np.intp], places: Places) -> Floats:
+    def has(self, wanted: Sequence[str], which: Places, places: Places) -> Floats:
         """For each pair of a stem, by its number in `wanted`, and a text: 1.0 if it has it."""
 
     def look_up(self, wanted: Iterable[str]) -> None:
@@ -49,11 +45,11 @@ class Words(ABC):
             found = places if found is None else found[contained(found, places)]
             if not len(found):
                 break
-        return NOWHERE if found is None else found
+        return self.nowhere[0] if found is None else found
 
     def hits(self, wanted: Iterable[str]) -> "Hits":
         """Where the stems of `wanted` are, as far as they are anywhere."""
-        return Hits([one for one in map(self.posting, wanted) if len(one[0])])
+        return Hits([one for one in map(self.posting, wanted) if len(one[0])] or [self.nowhere])
 
 
 class Hits(NamedTuple):
@@ -63,18 +59,18 @@ class Hits(NamedTuple):
 
     @property
     def places(self) -> Places:
-        return np.concatenate([NOWHERE, *(places for places, _ in self.postings)])
+        return _joined([places for places, _ in self.postings])
 
     @property
     def values(self) -> Floats:
         """How often each text has the stem, or what it counts there."""
-        return np.concatenate([_NEVER, *(values for _, values in self.postings)])
+        return _joined([values for _, values in self.postings])
 
 
 class WordsInMemory(Words):
     """Kept stem by stem in long arrays."""
 
-    def __init__(self, texts: Iterable[Sequence[str]]) -> None:
+    def __init__(self, arrays: Arrays, texts: Iterable[Sequence[str]]) -> None:
         """`texts` as their stems."""
         numbers: dict[str, int] = {}
         stem_of, place_of, counts = array("i"), array("i"), array("i")
@@ -87,31 +83,30 @@ class WordsInMemory(Words):
             stem_of.extend([numbers.setdefault(stem, len(numbers)) for stem in by_stem])
             place_of.extend([place] * len(by_stem))
             counts.extend(by_stem.values())
-        super().__init__(lengths, distinct)
+        super().__init__(arrays, lengths, distinct)
         self._numbers = numbers
-        by_number = np.frombuffer(stem_of, dtype=np.int32)
-        order = np.argsort(by_number, kind="stable")
-        self._places = np.frombuffer(place_of, dtype=np.int32)[order].astype(np.intp)
-        self._counts = np.frombuffer(counts, dtype=np.int32)[order].astype(np.float64)
-        starts = np.searchsorted(by_number[order], np.arange(len(numbers) + 1))
-        self._starts: list[int] = starts.tolist()
-        self._keys = by_number[order].astype(np.int64) * len(lengths) + self._places
+        by_number: Places = arrays.array(stem_of)
+        order = by_number.argsort(kind="stable")
+        by_number = by_number[order]
+        self._places: Places = arrays.array(place_of)[order].astype(int)
+        self._counts: Floats = arrays.array(counts)[order].astype(float)
+        self._starts: list[int] = by_number.searchsorted(arrays.arange(len(numbers) + 1)).tolist()
+        self._keys = by_number.astype(int) * len(lengths) + self._places
 
     def posting(self, stem: str) -> tuple[Places, Floats]:
         number = self._numbers.get(stem)
         if number is None:
-            return NOWHERE, _NEVER
+            return self.nowhere
         start, end = self._starts[number], self._starts[number + 1]
         return self._places[start:end], self._counts[start:end]
 
-    def has(self, wanted: Sequence[str], which: NDArray[np.intp], places: Places) -> Floats:
-        if not len(self._keys):
-            return np.zeros(len(which))
-        numbers = np.array([self._numbers.get(stem, -1) for stem in wanted], dtype=np.int64)
+    def has(self, wanted: Sequence[str], which: Places, places: Places) -> Floats:
+        numbers: Places = self.arrays.array(
+            [self._numbers.get(stem, -1) for stem in wanted], dtype=int
+        )
         keys = numbers[which] * len(self.lengths) + places
-        at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-        found: NDArray[np.bool_] = (self._keys[at] == keys) & (numbers[which] >= 0)
-        return found.astype(np.float64)
+        found = contained(keys, self._keys) & (numbers[which] >= 0)
+        return found.astype(self.arrays.float64)
 
 
 class WordsOnDemand(Words):
@@ -120,15 +115,13 @@ class WordsOnDemand(Words):
     def __init__(
         self,
         lookup: Lookup,
-        keys: Sequence[int],
-        lengths: Iterable[float],
-        distinct: Iterable[float],
+        places_by_key: Places,
+        lengths: Sequence[float],
+        distinct: Sequence[float],
     ) -> None:
-        """`keys` are the keys of the texts, in the order of their places."""
-        super().__init__(lengths, distinct)
+        super().__init__(arrays_of(places_by_key), lengths, distinct)
         self._lookup = lookup
-        self._place_of_key = np.full(max(keys, default=0) + 1, -1, dtype=np.intp)
-        self._place_of_key[list(keys)] = np.arange(len(keys))
+        self._place_of_key = places_by_key
         self._known: dict[str, tuple[Places, Floats]] = {}
 
     def posting(self, stem: str) -> tuple[Places, Floats]:
@@ -137,25 +130,32 @@ class WordsOnDemand(Words):
             known = self._known[stem] = self._looked_up(stem)
         return known
 
-    def has(self, wanted: Sequence[str], which: NDArray[np.intp], places: Places) -> Floats:
-        found = np.zeros(len(which))
+    def has(self, wanted: Sequence[str], which: Places, places: Places) -> Floats:
+        found: Floats = self.arrays.zeros(len(which))
         for number in distinct(which):
-            here = np.flatnonzero(which == number)
-            found[here] = contained(places[here], self.posting(wanted[number])[0])
+            here = self.arrays.flatnonzero(which == number)
+            found[here] = contained(places[here], self.posting(wanted[number])[0]).astype(float)
         return found
 
     def _looked_up(self, stem: str) -> tuple[Places, Floats]:
         postings = self._lookup(stem)
         if postings is None:
-            return NOWHERE, _NEVER
-        numbers = np.array(postings, dtype=np.int64)
-        keys, counts = numbers[0::3], numbers[1::3].astype(np.float64)
+            return self.nowhere
+        numbers = self.arrays.array(postings, dtype=int)
+        keys, counts = numbers[0::3], numbers[1::3].astype(float)
         inside = keys < len(self._place_of_key)
         places, counts = self._place_of_key[keys[inside]], counts[inside]
         kept = places >= 0
         places, counts = places[kept], counts[kept]
-        order = np.argsort(places)
+        order = places.argsort()
         return places[order], counts[order]
+
+
+def places_by_key(arrays: Arrays, keys: Sequence[int]) -> Places:
+    """For each key up to the highest the place of its text; -1 for one that is not among `keys`."""
+    places: Places = arrays.full(max(keys, default=0) + 1, -1, dtype=int)
+    places[keys] = arrays.arange(len(keys))
+    return places
 
 
 @lru_cache(maxsize=20_000)
@@ -163,27 +163,32 @@ def stems_of_capability(name: str) -> tuple[str, ...]:
     return tuple(stems(name))
 
 
-def contained(wanted: Places, places: Places) -> NDArray[np.bool_]:
+def contained(wanted: Places, places: Places) -> Mask:
     """Which of `wanted` are among `places`, which ascend."""
     if not len(places):
-        return np.zeros(len(wanted), dtype=bool)
+        none: Mask = arrays_of(wanted).zeros(len(wanted), dtype=bool)
+        return none
     at = places.searchsorted(wanted)
-    found: NDArray[np.bool_] = places.take(at, mode="clip") == wanted
+    found: Mask = places.take(at, mode="clip") == wanted
     return found
 
 
-def sums(at: NDArray[np.integer], values: Floats | NDArray[np.bool_], size: int) -> Floats:
+def sums(at: Places, values: Floats | Mask, size: int) -> Floats:
     """For each of `size` places the sum of the values that stand at it, added in their order."""
-    return np.bincount(at, values, minlength=size).astype(np.float64, copy=False)
+    found: Floats = arrays_of(at).bincount(at, values, minlength=size).astype(float, copy=False)
+    return found
 
 
-def distinct(values: NDArray[np.integer]) -> NDArray[np.integer]:
+def distinct(values: Places) -> Places:
     """The different ones in ascending order: `np.unique` would load numpy.ma."""
-    ordered = np.sort(values)
-    is_first = np.ones(len(ordered), dtype=bool)
+    arrays = arrays_of(values)
+    ordered = arrays.sort(values)
+    is_first = arrays.ones(len(ordered), dtype=bool)
     is_first[1:] = ordered[1:] != ordered[:-1]
-    return ordered[is_first]
+    found: Places = ordered[is_first]
+    return found
 
 
-def floats(values: Iterable[float]) -> Floats:
-    return np.array(list(values), dtype=np.float64)
+def _joined(parts: Sequence[Array]) -> Array:
+    """One after the other; there is at least one."""
+    return arrays_of(parts[0]).concatenate(parts)
