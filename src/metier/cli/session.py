@@ -3,16 +3,14 @@
 import functools
 import json
 import os
-import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from copy import copy
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from metier.boundary import NONE, RECORD, VARIABLE, Boundary, check_digest, read_boundary
 from metier.catalog import Catalog, Refreshed, workspace_of
@@ -29,6 +27,9 @@ from metier.storage.database import MEANINGLESS
 from metier.storage.places import ignored_folders, state_room
 from metier.values.files import Kind
 from metier.workspace import is_workspace
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 LAST = "last"
 """What the latest run may be called."""
@@ -215,6 +216,8 @@ class Session:
     def note_wrapped(self, text: str) -> None:
         """The same, broken between words on a terminal."""
         if sys.stderr.isatty():
+            import shutil  # nothing else here needs what it loads
+
             text = "\n".join(wrapped(text, shutil.get_terminal_size().columns, ""))
         self.note(text)
 
@@ -271,7 +274,7 @@ def _damage_named(catalog: Catalog) -> Iterator[None]:
 
 def names_from_catalog(
     context: click.Context, ask: Callable[[Catalog], list[str]], incomplete: str
-) -> list[CompletionItem]:
+) -> "list[CompletionItem]":
     """Names that complete what was typed; nothing when there is no catalogue to ask."""
     root = context.params.get("root") or context.find_root().params.get("root")
     try:
@@ -282,13 +285,15 @@ def names_from_catalog(
     except MetierError:
         return []
     fitting = (name for name in names if name.startswith(incomplete))
+    from click.shell_completion import CompletionItem  # only a shell asks for it
+
     return [CompletionItem(name) for name in fitting if name.isprintable()]
 
 
-def complete_names(kind: Kind) -> Callable[..., list[CompletionItem]]:
+def complete_names(kind: Kind) -> "Callable[..., list[CompletionItem]]":
     """Completes the name of a document of `kind`."""
 
-    def complete(ctx: click.Context, _parameter: Any, incomplete: str) -> list[CompletionItem]:
+    def complete(ctx: click.Context, _parameter: Any, incomplete: str) -> "list[CompletionItem]":
         return names_from_catalog(ctx, lambda catalog: catalog.names(kind), incomplete)
 
     return complete

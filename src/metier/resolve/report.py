@@ -216,9 +216,9 @@ def _rows_for(run: Resolution, most: int) -> list[int]:
     if run.question.consumer is not None:
         others[run.question.consumer] = False
     if most < len(pool):
-        best = _best(run, arrays.flatnonzero(others), run.policy.max_candidates)
-        explicit = arrays.flatnonzero(others & scores.explicit)
-        wanted = distinct(arrays.concatenate((best, _best(run, explicit, most))))
+        best = _best(run, others, run.policy.max_candidates)
+        explicit = _best(run, others & scores.explicit, most)
+        wanted = distinct(arrays.concatenate((best, explicit)))
     else:
         wanted = arrays.flatnonzero(others)
     others_ranked = rank(pool, scores, wanted)
@@ -226,12 +226,13 @@ def _rows_for(run: Resolution, most: int) -> list[int]:
     return [*run.ranked, *others_ranked[:room]]
 
 
-def _best(run: Resolution, places: Places, most: int) -> Places:
-    """The `most` best of `places`, and none that has no score at all beside better ones."""
-    if len(places) > most:
-        least = run.pool.arrays.partition(run.scores.final[places], -most)[-most]
-        places = places[run.scores.final[places] >= least]
-    best: Places = run.pool.arrays.array(rank(run.pool, run.scores, places)[:most], dtype=int)
+def _best(run: Resolution, mask: Mask, most: int) -> Places:
+    """The `most` best of those that `mask` names."""
+    arrays = run.pool.arrays
+    final = arrays.where(mask, run.scores.final, -1.0)  # less than any score
+    least = arrays.partition(final, -most)[-most] if most < len(final) else 0.0
+    places = arrays.flatnonzero(final >= max(least, 0.0))
+    best: Places = arrays.array(rank(run.pool, run.scores, places)[:most], dtype=int)
     return best
 
 

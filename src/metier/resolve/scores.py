@@ -58,10 +58,9 @@ class Scores:
         if question.consumer is not None:
             matches = matches.where(matches.rows != question.consumer)
         self._arrays = pool.arrays
-        self.places = self._arrays.arange(len(pool))
+        self.places = self._arrays.arange(len(pool)) if everyone else self._matching(matches)
         """Where the scored candidates stand in the pool, in ascending order."""
         if not everyone:
-            self.places = self._matching(matches)
             matches = matches._replace(rows=self.places.searchsorted(matches.rows))
         self._everyone = everyone
         self.matches = matches
