@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, get_args
 
 from metier.config import ALIAS_FILE, Config
-from metier.core.arrays import Arrays, numpy_arrays, plain_arrays
+from metier.core.arrays import Arrays, arrays_for, numpy_arrays, plain_arrays
 from metier.core.collector import without_garbage_collection
 from metier.core.escapes import escaped_json
 from metier.core.invocation import honours_the_switch
@@ -39,8 +39,8 @@ REPORTS = "reports"
 MOST_REPORTS = 100
 REPORT_NAME = re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}-[0-9a-f]{4}\.json\Z")
 """The names of reports; nothing else in their folder is read or deleted."""
-PLAIN_QUESTIONS, PLAIN_SKILLS, PLAIN_SPEAKING = 3, 20_000, 2_000
-"""Up to here it takes longer to load numpy than to do without it."""
+_SPEAKING = 8
+"""How many times the work a skill is that says more than name and description do."""
 SOURCE_GROUPS = ("workspace-local", "runtime-installed", "external-mounts")
 
 
@@ -74,8 +74,7 @@ class Resolver:
         self._reliability = Reliability(workspace, is_kept=config.is_trusted)
         self._skills = NO_SKILLS
         """All that are included, hidden ones too."""
-        self._questions = 0
-        """How many there have been."""
+        self._was_asked = False
         self._version: tuple[int, ...] | None = None
         self._pools: dict[bool, Pool] = {}
         """The candidates, with and without the skills that only the user starts."""
@@ -99,14 +98,14 @@ class Resolver:
         only: Collection[str] | None = None,
     ) -> Resolution:
         """Resolve. Raises `UsageError` when nothing is required, `NotFoundError` for a consumer."""
-        self._questions += 1
         tables, issues = self._aliases(alias_file)
         history = self._reliability.history()
 
         def run() -> Resolution:
             is_whole = only is not None or not honours_the_switch(host) or not self._any_manual()
+            arrays = self._arrays(len(requires) + len(query.split()))
             made = resolve(
-                self._among(only) if only is not None else self._pool_for(is_whole),
+                self._among(only, arrays) if only is not None else self._pool_for(is_whole, arrays),
                 requires,
                 query,
                 consumer=self._candidate(consumer) if consumer is not None else None,
@@ -176,18 +175,18 @@ class Resolver:
             return self._skills
         return self._skills.where([not manual for manual in self._skills.manual])
 
-    def _pool_for(self, is_whole: bool) -> Pool:
+    def _pool_for(self, is_whole: bool, arrays: Arrays | None = None) -> Pool:
         """The candidates, with those that only the user starts or without them."""
-        pool, arrays = self._pools.get(is_whole), self._arrays()
+        pool = self._pools.get(is_whole)
         if pool is None:
             with without_garbage_collection():
-                pool = self._pool_of(self._skills_for(is_whole))
-        elif pool.arrays is not arrays:
+                pool = self._pool_of(self._skills_for(is_whole), arrays or plain_arrays())
+        elif arrays not in (None, pool.arrays):
             pool = pool.with_arrays(arrays)
         self._pools[is_whole] = pool
         return pool
 
-    def _among(self, names: Collection[str]) -> Pool:
+    def _among(self, names: Collection[str], arrays: Arrays) -> Pool:
         """The candidates that have one of these names or ids."""
         skills = self._skills
         with self._store.checked():
@@ -195,14 +194,16 @@ class Resolver:
                 name in names or key in names
                 for name, key in zip(skills.names, skills.ids(), strict=True)
             ]
-        return self._pool_of(skills.where(wanted))
+        return self._pool_of(skills.where(wanted), arrays)
 
-    def _arrays(self) -> Arrays:
-        """A few questions about not too many skills are answered before numpy has loaded."""
-        few = self._questions <= PLAIN_QUESTIONS and len(self._skills.telling) <= PLAIN_SPEAKING
-        return plain_arrays() if few and len(self._skills.keys) <= PLAIN_SKILLS else numpy_arrays()
+    def _arrays(self, wanted: int) -> Arrays:
+        """Those for a question about so many things: who asks again will ask more often."""
+        was_asked, self._was_asked = self._was_asked, True
+        if was_asked:
+            return numpy_arrays()
+        return arrays_for(wanted * (len(self._skills.keys) + _SPEAKING * len(self._skills.telling)))
 
-    def _pool_of(self, skills: Skills) -> Pool:
+    def _pool_of(self, skills: Skills, arrays: Arrays) -> Pool:
         def build(number: int) -> Candidate:
             data = skills.telling.get(skills.keys[number])
             with self._store.checked():
@@ -221,7 +222,7 @@ class Resolver:
                     number for number, key in enumerate(skills.keys) if key in skills.telling
                 },
             )
-        return Pool(candidates, partial(self._words, skills), self._arrays())
+        return Pool(candidates, partial(self._words, skills), arrays)
 
     def _words(self, skills: Skills, pool: Pool) -> PoolWords:
         """The stems of the candidates, looked up in the catalogue when needed."""

@@ -2,8 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -16,6 +15,7 @@ from metier.core.collector import without_garbage_collection
 from metier.core.nearest import nearest
 from metier.core.paths import is_utf8
 from metier.core.text import printable
+from metier.core.threads import loading_numpy, one_thread_is_enough
 from metier.errors import MetierError, UsageError
 from metier.storage.streams import discard_output
 
@@ -57,20 +57,6 @@ _COMPLETION = "_METIER_COMPLETE"
 """Set by a shell that asks how a command line may go on; it gives no arguments."""
 
 
-@contextmanager
-def _arrays_on_one_thread() -> Iterator[None]:
-    """numpy, if it loads here, starts no thread for each core: nothing here would use them."""
-    key = "OPENBLAS_NUM_THREADS"
-    if key in os.environ:
-        yield
-        return
-    os.environ[key] = "1"
-    try:
-        yield
-    finally:
-        del os.environ[key]
-
-
 class _LazyGroup(click.Group):
     """Loads a command's module when that command is asked for, and none for `--help`."""
 
@@ -81,7 +67,7 @@ class _LazyGroup(click.Group):
         entry = COMMANDS.get(cmd_name)
         if entry is None:
             return None
-        with _arrays_on_one_thread(), without_garbage_collection():
+        with loading_numpy(), without_garbage_collection():
             command: click.Command = import_module(f"metier.cli.{entry.module}").command
         return command
 
@@ -131,6 +117,7 @@ group.params += shared_options()
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code. Never raises on what a user can cause."""
     _prepare_streams()
+    one_thread_is_enough()
     if not arguments and _COMPLETION not in os.environ:
         context = click.Context(group, info_name="metier", **group.context_settings)
         click.echo(group.get_help(context), err=True, color=_colour())

@@ -1,9 +1,12 @@
 """Arrays of numbers: numpy's, or plain ones where it does not pay to load numpy."""
 
 from collections.abc import Iterable, Sequence
+from functools import cache
+from sys import modules
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, cast
 
 from metier.core import plain
+from metier.core.threads import loading_numpy
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,8 +49,19 @@ class Arrays(Protocol):
     def ceil(self, values: Floats) -> Floats: ...
 
 
+PLAIN_WORK = 30_000
+"""What is done with plain arrays, in values that a question looks at, while numpy would load."""
+
+
+def arrays_for(work: int) -> Arrays:
+    """Plain ones for little work, if numpy would have to be loaded for it."""
+    return plain_arrays() if work <= PLAIN_WORK and "numpy" not in modules else numpy_arrays()
+
+
+@cache
 def numpy_arrays() -> Arrays:
-    import numpy  # it takes as long to load as all else that a command needs
+    with loading_numpy():
+        import numpy  # it takes as long to load as all else that a command needs
 
     return cast(Arrays, numpy)
 

@@ -93,11 +93,13 @@ class Plain:
 
     def round(self, decimals: int) -> "Plain":
         scale = 10.0**decimals
-
-        def one(value: float) -> float:
-            return math.copysign(round(value * scale) / scale, value)
-
-        return _each(one, self)
+        some = {
+            place: math.copysign(round(value * scale) / scale, value)
+            for place, value in self.some.items()
+        }
+        is_all = len(some) == self.size
+        rest = None if is_all else math.copysign(round(self.rest * scale) / scale, self.rest)
+        return Plain(self.size, rest, some)
 
     def astype(self, dtype: Callable[[Any], Any], **_more: object) -> "Plain":
         return _each(dtype, self)
@@ -189,8 +191,8 @@ def concatenate(arrays: Iterable[Plain]) -> Plain:
 
 def flatnonzero(values: Plain) -> Plain:
     if len(values.some) < values.size and values.rest:
-        return array(place for place, value in enumerate(values) if value)
-    return array(sorted(place for place, value in values.some.items() if value))
+        return array([place for place, value in enumerate(values) if value])
+    return array(sorted([place for place, value in values.some.items() if value]))
 
 
 def count_nonzero(values: Plain) -> int:
