@@ -10,7 +10,7 @@ _enough = False
 
 def one_thread_is_enough() -> None:
     """Say that this process has no use for more: only a program may, whose process it is."""
-    global _enough  # noqa: PLW0603  # it is a fact about the process
+    global _enough  # it is a fact about the process
     _enough = True
 
 
