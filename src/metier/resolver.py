@@ -74,6 +74,8 @@ class Resolver:
         self._reliability = Reliability(workspace, is_kept=config.is_trusted)
         self._skills = NO_SKILLS
         """All that are included, hidden ones too."""
+        self._any_manual = False
+        """Whether only the user starts any of them."""
         self._was_asked = False
         self._version: tuple[int, ...] | None = None
         self._pools: dict[bool, Pool] = {}
@@ -102,7 +104,7 @@ class Resolver:
         history = self._reliability.history()
 
         def run() -> Resolution:
-            is_whole = only is not None or not honours_the_switch(host) or not self._any_manual()
+            is_whole = only is not None or not honours_the_switch(host) or not self._any_manual
             arrays = self._arrays(len(requires) + len(query.split()))
             made = resolve(
                 self._among(only, arrays) if only is not None else self._pool_for(is_whole, arrays),
@@ -160,14 +162,11 @@ class Resolver:
         if self._version != version:
             with without_garbage_collection():
                 self._skills = read_skills(self._store)
+                self._any_manual = any(self._skills.manual)
             self._pools = {}
             self._discovery = {}
             is_complete = is_caught_up(self._store)  # else somebody has just added a skill
             self._version = version if is_complete else None
-
-    def _any_manual(self) -> bool:
-        """Whether only the user starts any of the skills."""
-        return any(self._skills.manual)
 
     def _skills_for(self, is_whole: bool) -> Skills:
         """The skills, with those that only the user starts or without them."""
@@ -266,8 +265,8 @@ class Resolver:
 
     def _counts(self, skills: Skills) -> tuple[list[SourceCount], dict[str, int]]:
         """How many skills were met where, and how many were left out for which reason."""
-        included = Counter(skills.sources)
         discovered = Counter(self._skills.sources)
+        included = Counter(skills.sources) if skills is not self._skills else discovered.copy()
         reasons: Counter[str] = Counter()
         disabled = len(self._skills.keys) - len(skills.keys)
         if disabled:

@@ -1,10 +1,11 @@
 """How well candidates match what is required: exact, alias, fuzzy, provisional."""
 
 from collections.abc import Sequence
+from functools import cache
 from itertools import repeat
 from typing import NamedTuple
 
-from metier.core.arrays import Floats, Mask, Places, arrays_of
+from metier.core.arrays import Arrays, Floats, Mask, Places, arrays_of
 from metier.core.names import is_capability_name
 from metier.resolve.aliases import AliasTables
 from metier.resolve.pool import Pool
@@ -19,8 +20,14 @@ RESOLVING: dict[Mode, tuple[str, ...]] = {
     "best-effort": ("provisional", "fuzzy", "alias", "exact"),
 }
 _, _PROVISIONAL, _FUZZY, _ALIAS, _EXACT = range(len(KINDS))
-_SCORES = [MATCH_SCORES[kind] for kind in KINDS]
 _NO_TOKEN = -1
+
+
+@cache
+def _scores(arrays: Arrays) -> Floats:
+    """What each of `KINDS` counts."""
+    scores: Floats = arrays.array([MATCH_SCORES[kind] for kind in KINDS])
+    return scores
 
 
 class Match(NamedTuple):
@@ -51,7 +58,7 @@ class Matches(NamedTuple):
 
     @property
     def scores(self) -> Floats:
-        found: Floats = arrays_of(self.kinds).array(_SCORES)[self.kinds]
+        found: Floats = _scores(arrays_of(self.kinds))[self.kinds]
         return found
 
     @property

@@ -245,6 +245,7 @@ class Claims:
         self._places: dict[str, Places] = {
             name: arrays.array(by_name[name], dtype=int) for name in self.names
         }
+        self._nowhere = arrays.arange(0)
         self.has_prose = bool(self.prose.any())
         self._candidates = candidates
         self._speaking = speaking
@@ -300,7 +301,7 @@ class Claims:
 
     def places(self, name: str) -> Places:
         """The candidates that name exactly this capability."""
-        return self._places[name] if name in self._places else self._arrays.arange(0)
+        return self._places.get(name, self._nowhere)
 
     def like(self, name: str) -> list[str]:
         """The names that are like `name`, the most similar last, and of equals the first."""
