@@ -8,7 +8,7 @@ MARKS = (".git", SETTINGS_FILE)
 CATALOG_FILE = "metier.db"
 RESTRICTED_FILE = "restricted.db"
 """The catalogue of a workspace that is trusted, and of one that is not."""
-CATALOG_VERSION = 8
+CATALOG_VERSION = 9
 """How many migrations a catalogue has seen that this program reads."""
 OLD_STATE_FOLDER = ".metier"
 """Where version 0.1 kept its state. Nothing is read from there but by `metier state adopt`."""
