@@ -24,11 +24,11 @@ SCHEMA_OF = {
     "list": "document-list",
     "show": "document",
     "resolve": "capability-resolution-report",
-    "report list": "report-list",
-    "report show": "capability-resolution-report",
-    "report diff": "report-diff",
-    "report explain": "report-explanation",
-    "record": "record",
+    "reports list": "report-list",
+    "reports show": "capability-resolution-report",
+    "reports diff": "report-diff",
+    "reports explain": "report-explanation",
+    "history record": "record",
     "select": "select",
     "run": "run",
     "runs list": "runs",
@@ -52,14 +52,14 @@ SCHEMA_OF = {
     "lint --fix --dry-run": "lint-repairs",
     "explain": "explain-list",
     "explain CODE": "explain",
-    "conformance": "conformance",
+    "dev conformance": "conformance",
     "doctor": "doctor",
 }
 """Which schema the output of a command follows when it is told `--json`."""
 OTHER_HOMES = {
     "the files in `agents/`: [agents](../agents.md)": "agent-profile",
     "`.dci/aliases.v1.json`, `metier resolve --aliases FILE`": "aliases",
-    "`.dci/state/reliability.v1.json`, what `metier record` and runs keep": "reliability",
+    "`.dci/state/reliability.v1.json`, what `metier history record` and runs store": "reliability",
     "the files in `.metier/reports/`, `Resolution.report`": "capability-resolution-report",
     "each line of `metier run --events`, `metier runs resume` and `fork` too": "event",
     "the MCP tool `skill_list`": "skill-list",
@@ -82,6 +82,19 @@ def check(path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     assert path.read_text() == text, f"{path.name} is out of date: run make docs"
+
+
+def all_commands() -> dict[str, click.Command]:
+    """Every command by what is typed, those in groups too."""
+    context = click.Context(group, info_name="metier")
+    found: dict[str, click.Command] = {}
+    for name in COMMANDS:
+        command = group.get_command(context, name)
+        assert command is not None
+        found[name] = command
+        for inner, one in getattr(command, "commands", {}).items():
+            found[f"{name} {inner}"] = one
+    return found
 
 
 def cli_page() -> str:
@@ -127,12 +140,10 @@ def errors_page() -> str:
 
 def commands_with_json() -> set[str]:
     """Every command that takes `--json`."""
-    context = click.Context(group, info_name="metier")
-    commands = {name: group.get_command(context, name) for name in COMMANDS}
     return {
         name
-        for name, command in commands.items()
-        if command is not None and any("--json" in one.opts for one in command.params)
+        for name, command in all_commands().items()
+        if any("--json" in one.opts for one in command.params)
     }
 
 

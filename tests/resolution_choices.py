@@ -14,7 +14,7 @@ from metier.config import Config, Mount
 from metier.core.names import is_capability_name
 from metier.resolve import Policy, Resolution, resolve
 from metier.resolve.aliases import parse_alias_table
-from metier.resolve.missing import DECISIONS
+from metier.values.resolution import DECISIONS
 from resolution_scores import MODES, Answers, Given, aliases_of, candidate, provider, row_of
 
 SCHEMA = (

@@ -11,8 +11,7 @@ import numpy as np
 from conftest import Workspace
 from metier.catalog import Catalog
 from metier.config import Config
-from metier.core.fuzzy import PREFIX_SCALE, FuzzyNames, similarity
-from metier.core.jaro import MAX_PREFIX
+from metier.core.fuzzy import MAX_PREFIX, PREFIX_SCALE, FuzzyNames, similarity
 from metier.core.names import is_capability_name
 from metier.errors import ContractError
 from metier.parse.contract import parse_contract, serialize_contract

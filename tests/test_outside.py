@@ -164,7 +164,7 @@ COMMANDS = (
     ("lint",),
     ("doctor",),
     ("hook", "stats"),
-    ("report", "list"),
+    ("reports", "list"),
     ("runs", "list"),
     ("run", "standard", "hello", "--model", "offline"),
     ("refresh", "--background"),

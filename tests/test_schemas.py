@@ -15,8 +15,7 @@ from metier import Catalog
 from metier.core.stems import STOP_WORDS
 from metier.lint import validate_agent
 from metier.parse.agents import parse_agent
-from metier.resolve.aliases import parse_alias_table
-from metier.resolve.builtin import ALIASES, VERSION
+from metier.resolve.aliases import ALIASES, VERSION, parse_alias_table
 from metier.resolve.reliability import Reliability
 from profile_schema import profile_schema
 from reference import SCHEMA_OF, check

@@ -41,16 +41,16 @@ from metier.values.trust import Trust
 if TYPE_CHECKING:
     from metier.core.budget import CountTokens
     from metier.flow.prompts import Preparer
+    from metier.flow.reports import Reports
     from metier.flow.resolving import Resolver
     from metier.flow.running import Agency
-    from metier.resolve.missing import Decision
     from metier.resolve.reliability import History
     from metier.resolve.report import Resolution
-    from metier.resolve.results import Decide, MayProbe
     from metier.run.services import Look
     from metier.values.agents import AgentMatch, AgentProfile, Execution
     from metier.values.contracts import Mode
     from metier.values.documents import Ability, Card, Document
+    from metier.values.resolution import Decide, Decision, MayProbe, Report
     from metier.values.runs import RunResult
     from metier.values.selection import Injection
 
@@ -339,9 +339,11 @@ class Catalog:
         `policy` overrides what the consumer says; `only` names the skills that may serve. Raises
         `UsageError` when nothing is required and `NotFoundError` when there is no such consumer.
         """
-        return self._resolver.resolve(
-            requires,
-            query,
+        from metier.values.resolution import ResolveRequest
+
+        request = ResolveRequest(
+            requires=requires,
+            query=query,
             consumer=consumer,
             mode=mode,
             policy=policy or {},
@@ -353,22 +355,30 @@ class Catalog:
             depth=depth,
             only=only,
         )
+        return self._resolver.resolve(request)
 
     def keep_report(self, resolution: "Resolution", *, full: bool = False) -> str:
-        """Write the report of a resolution; its file, or nothing where nothing can be written."""
-        return self._resolver.keep(resolution, full=full)
+        """Store the report of a resolution; its path, or "" when it cannot be written."""
+        return self.reports.keep(resolution.full_report() if full else resolution.report)
 
-    def report(self, run_id: str) -> dict[str, Any]:
-        """A report that was kept. Raises `NotFoundError`."""
-        return self._resolver.report(run_id)
+    def report(self, report_id: str) -> "Report":
+        """A stored report. Raises `NotFoundError`."""
+        return self.reports.read(report_id)
 
-    def run_ids(self) -> list[str]:
-        """The runs whose report is kept, the latest last."""
-        return self._resolver.run_ids()
+    def report_ids(self) -> list[str]:
+        """The ids of the stored reports, oldest first."""
+        return self.reports.ids()
 
-    def decide(self, run_id: str, decision: "Decision") -> dict[str, Any]:
+    def decide(self, report_id: str, decision: "Decision") -> "Report":
         """Complete a resolution that waits for a decision; its report."""
-        return self._resolver.decide(run_id, decision)
+        return self.reports.decide(report_id, decision)
+
+    @cached_property
+    def reports(self) -> "Reports":
+        """The stored reports of resolutions."""
+        from metier.flow.reports import Reports
+
+        return Reports(self.room)
 
     def record_outcome(self, candidate: str, *, success: bool) -> "History":
         """Add an outcome to the history of a skill. Raises `NotFoundError`."""
@@ -428,7 +438,7 @@ class Catalog:
     def _resolver(self) -> "Resolver":
         from metier.flow.resolving import Resolver  # a refresh with nothing to do needs none of it
 
-        return Resolver(self.store, self.workspace, self.config, self.room, self._check_files)
+        return Resolver(self.store, self.workspace, self.config, self._check_files)
 
     def _check_files(self, argv: Sequence[str], folder: str) -> None:
         check_files(argv, folder, self.workspace, self.trust)

@@ -118,7 +118,10 @@ def test_usage_that_nobody_asked_for_goes_to_standard_error(
         (("list", "cards", "--capability", "x"), "only skills provide capabilities"),
         (("mcp", "install", "nope"), "invalid value for HOST: 'nope' is not one of "),
         (("mcp", "stall", "codex"), "no such command 'mcp stall'; did you mean 'install'?"),
-        (("record", "x", "maybe"), "invalid value for OUTCOME: 'maybe' is not one of 'success', "),
+        (
+            ("history", "record", "x", "maybe"),
+            "invalid value for OUTCOME: 'maybe' is not one of 'success', ",
+        ),
         (("completion",), "missing argument SHELL: one of bash, zsh, fish"),
     ],
 )

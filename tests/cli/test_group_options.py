@@ -4,12 +4,14 @@ import json
 import os
 from pathlib import Path
 
+import click
 import pytest
 
 from conftest import Workspace
-from metier.cli import COMMANDS, group, run
+from metier.cli import MOVED, group, run
 from metier.cli.options import shared_options
 from metier.cli.session import names_from_catalog
+from reference import all_commands
 
 WITHOUT = {"demo", "completion"}
 """Commands that have no workspace."""
@@ -24,12 +26,16 @@ def two(tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "one", tmp_path / "two"
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in WITHOUT])
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name, one in all_commands().items()
+        if name not in WITHOUT and not isinstance(one, click.Group)
+    ],
+)
 def test_every_command_has_the_options_of_the_group(name: str) -> None:
-    command = group.get_command(group.make_context("metier", ["--help"], resilient_parsing=True),
-                                name)  # fmt: skip
-    assert command is not None
-    own = {option for parameter in command.params for option in parameter.opts}
+    own = {option for parameter in all_commands()[name].params for option in parameter.opts}
     assert {option for shared in shared_options() for option in shared.opts} <= own
 
 
@@ -95,6 +101,26 @@ def test_the_hint_names_the_command_behind_the_options(
 ) -> None:
     assert run(["--root", str(tmp_path), "list", "--nonsense"]) == 2
     assert "hint: metier list --help" in capsys.readouterr().err
+
+
+def test_options_before_a_group_count_for_its_commands(
+    two: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, _ = two
+    assert run(["--root", str(one), "resolve", "-r", "x", "--json"]) == 3
+    made = json.loads(capsys.readouterr().out)
+    assert run(["--root", str(one), "--json", "reports", "list"]) == 0
+    assert [row["reportId"] for row in json.loads(capsys.readouterr().out)] == [made["run_id"]]
+
+
+@pytest.mark.parametrize("name", ["report", "record", "conformance"])
+def test_the_old_name_of_a_command_says_the_new_one(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([name, "list"]) == 2
+    assert (
+        f"error: 'metier {name}' is now 'metier {MOVED[name]}' (USAGE)" in capsys.readouterr().err
+    )
 
 
 def test_options_without_a_command_are_a_usage_error(

@@ -176,7 +176,7 @@ EVERYWHERE = [
     ("init", ("init",)),
     ("refresh", ("refresh",)),
     ("list", ("list", "--capability", "web-search")),
-    ("report list", ("report", "list")),
+    ("reports list", ("reports", "list")),
     ("inject", ("inject", "--task", "sql, python, release")),
     ("inject", ("inject", "--task", "sql", "--max-tokens", "40")),
     ("inject", ("inject", "--task", "sql", "--core", "nobody")),
@@ -241,7 +241,7 @@ def test_the_mess_is_one(metier_json: Metier, mess: Path) -> None:
     assert {one["reason"] for one in given["skipped"]} == {"dependency-missing", "conflict"}
     for command, arguments in EVERYWHERE:
         data = metier_json(mess, *arguments).data
-        assert data != [] or command == "report list"
+        assert data != [] or command == "reports list"
 
 
 # One by one
@@ -266,20 +266,20 @@ def test_reports_that_differ_and_that_do_not(metier_json: Metier, tmp_path: Path
     root = _example(tmp_path / "workspace")
     asked = ["web-search", "web-search", "no-such-thing"]
     ids = [metier_json(root, "resolve", "-r", one).data["run_id"] for one in asked]
-    listed = metier_json(root, "report", "list").data
-    follows(listed, "report list")
-    assert [one["run_id"] for one in listed] == ids[::-1]
+    listed = metier_json(root, "reports", "list").data
+    follows(listed, "reports list")
+    assert [one["reportId"] for one in listed] == ids[::-1]
     for other, is_equal in ((ids[1], True), (ids[2], False)):
-        found = metier_json(root, "report", "diff", ids[0], other)
-        follows(found.data, "report diff")
+        found = metier_json(root, "reports", "diff", ids[0], other)
+        follows(found.data, "reports diff")
         assert (found.data["equal"], found.code) == (is_equal, int(not is_equal))
 
 
 def test_outcomes_that_are_kept_and_one_that_is_not(metier_json: Metier, mess: Path) -> None:
     for outcome, state in (("success", "persistent"), ("failure", "ephemeral")):
-        result = metier_json(mess, "record", "good", outcome)
-        follows(result.data, "record")
-        assert result.data["history_state"] == state
+        result = metier_json(mess, "history", "record", "good", outcome)
+        follows(result.data, "history record")
+        assert result.data["historyState"] == state
         (mess / ".dci" / "state" / "reliability.v1.json").write_text("?")
 
 
@@ -359,8 +359,8 @@ def test_a_suite_that_passes_and_one_that_fails(metier_json: Metier, tmp_path: P
         case = json.loads(file.read_text())
         case["expect"] |= {"mode": 1, "no-such-field": None} if number else {}
         (tmp_path / "cases" / file.name).write_text(json.dumps(case))
-    result = metier_json(tmp_path, "conformance", str(tmp_path))
-    follows(result.data, "conformance")
+    result = metier_json(tmp_path, "dev", "conformance", str(tmp_path))
+    follows(result.data, "dev conformance")
     assert (result.code, result.data["passed"], result.data["failed"]) == (1, 1, 1)
 
 

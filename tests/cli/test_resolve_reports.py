@@ -84,7 +84,7 @@ def crowd(workspace: Workspace) -> int:
 
 
 def kept(metier: Metier, run_id: str) -> Any:
-    return metier("report", "show", run_id, "--json").data
+    return metier("reports", "show", run_id, "--json").data
 
 
 def test_a_full_report_is_kept_in_full_and_a_short_one_short(crowd: int, metier: Metier) -> None:
@@ -121,6 +121,19 @@ def test_the_verdict_on_a_provider_names_the_requirement_that_nobody_provides(
     assert table.verdict("needy") == "dependency-unresolved: nobody provides nowhere"
     assert table.verdict("poorer") == "dependency-unresolved: nobody provides here, there"
     assert table.verdict("spare") == "selected: no other candidate is left"
+
+
+def test_the_verdict_on_a_provider_that_requires_its_own_capability_says_so(
+    workspace: Workspace, metier: Metier
+) -> None:
+    workspace.skill("needy", extra=contract("DCI/1 P(one) R(one)"))
+    strict = metier("resolve", "-r", "one", "--mode", "strict", "--no-divergence")
+    assert (
+        strict.verdict("needy")
+        == "dependency-unresolved: one is open: only needy itself provides it"
+    )
+    lenient = metier("resolve", "-r", "one", "--no-divergence")
+    assert "└ one is open: only needy itself provides it" in lenient.err
 
 
 def test_the_verdict_on_one_that_is_cut_names_what_it_lacks_too(

@@ -14,7 +14,7 @@ import pytest
 from cli.printed import Printed, looked_at
 from conftest import Workspace, state_of
 from metier.cli import run
-from metier.flow.resolving import MOST_REPORTS
+from metier.flow.reports import MOST_REPORTS
 
 WITHOUT_PRIVILEGES = """
 import ctypes, os, sys
@@ -136,7 +136,7 @@ def test_a_report_that_cannot_be_kept_is_told(filled: Workspace, resolve: Resolv
     (filled.state / "reports").write_text("in the way")
     result = resolve("-r", "one")
     assert (result.code, result.out.splitlines()[0]) == (0, "one: alpha (exact)")
-    assert "warning: the report cannot be kept here" in result.err
+    assert "warning: the report cannot be stored here" in result.err
 
 
 @pytest.fixture

@@ -113,7 +113,7 @@ def test_history_penalties_and_the_figures_of_cover_are_shown(
     workspace.skill("best", extra=contract("DCI/1 P(one,Not_A_Name)"))
     for _ in range(5):
         looked_at(workspace.root)
-        run(["record", "best", "failure", "--root", str(workspace.root), "-q"])
+        run(["history", "record", "best", "failure", "--root", str(workspace.root), "-q"])
     seen = on_terminal("-r", "one", "-r", "two", "--policy", "selection-mode=cover")
     assert "   penalties 0.02: invalid token 0.02" in seen.lines
     assert any(re.match(r"   history: times 0\.\d\d after 5 outcomes", one) for one in seen.lines)
@@ -155,7 +155,7 @@ def test_a_table_in_a_pipe_has_the_history_factor(workspace: Workspace, resolve:
     provider(workspace, "tried", "one")
     provider(workspace, "new", "one", words="more words")
     looked_at(workspace.root)
-    run(["record", "tried", "failure", "--root", str(workspace.root), "-q"])
+    run(["history", "record", "tried", "failure", "--root", str(workspace.root), "-q"])
     heading, *rows = [line.split("\t") for line in resolve("-r", "one").lines[-3:]]
     at = heading.index("history")
     assert {row[0].partition("::")[0]: row[at] for row in rows} == {"tried": "0.70", "new": ""}
@@ -234,7 +234,7 @@ def test_a_degraded_run_says_so(workspace: Workspace, resolve: Resolve) -> None:
     run_ = resolve("-r", "one", "--policy", "on-missing-required=auto-emulate")
     assert (run_.code, "degraded mode: emulates one" in run_.lines) == (0, True)
     partial = resolve("-r", "one", "--decision", "continue-with-partial")
-    assert "degraded mode: goes on without one" in partial.lines
+    assert "degraded mode: continues without one" in partial.lines
 
 
 # Dependencies
@@ -263,7 +263,7 @@ def test_what_the_chosen_require_is_shown_as_a_tree(
 def test_a_circle_is_named(workspace: Workspace, resolve: Resolve) -> None:
     workspace.skill("hen", extra=contract("DCI/1 P(hen) R(egg)"))
     workspace.skill("egg", extra=contract("DCI/1 P(egg) R(hen)"))
-    assert "circle: hen → egg → hen" in resolve("-r", "hen", "--no-divergence").err
+    assert "cycle: hen → egg → hen" in resolve("-r", "hen", "--no-divergence").err
 
 
 # Hints and warnings
@@ -310,6 +310,17 @@ def test_a_slip_of_the_pen_is_told(workspace: Workspace, resolve: Resolve) -> No
     assert "hint: 'sumarization-now': did you mean 'summarization'?" in seen.err
 
 
+@pytest.mark.parametrize(
+    ("required", "declared"),
+    [("pdf-extraction", "cgd-generation"), ("image-generation", "code-generation")],
+)
+def test_a_capability_that_shares_only_an_ending_is_not_suggested(
+    workspace: Workspace, resolve: Resolve, required: str, declared: str
+) -> None:
+    provider(workspace, "best", declared)
+    assert "did you mean" not in resolve("-r", required).err
+
+
 def test_nothing_like_it_is_told_and_everybody_is_counted(
     workspace: Workspace, resolve: Resolve
 ) -> None:
@@ -341,7 +352,9 @@ def test_a_skill_that_requires_nothing_is_told_so(workspace: Workspace, resolve:
 def test_a_run_that_waits_says_how_to_go_on(workspace: Workspace, resolve: Resolve) -> None:
     seen = resolve("-r", "one", "--json")
     run_id = json.loads(seen.out)["run_id"]
-    way = f"to go on: metier resolve --continue {run_id} --decision emulate|continue-with-partial"
+    way = (
+        f"to continue: metier resolve --continue {run_id} --decision emulate|continue-with-partial"
+    )
     assert (seen.code, way in seen.err) == (3, True)
     done = resolve("--continue", run_id, "--decision", "emulate")
     assert (done.code, done.out) == (0, "emulated: one; selected: nothing\n")
@@ -349,8 +362,8 @@ def test_a_run_that_waits_says_how_to_go_on(workspace: Workspace, resolve: Resol
     (workspace.state / "reports").rmdir()
     (workspace.state / "reports").write_text("in the way")
     lost = resolve("-r", "one")
-    assert "to go on: the same command with --decision emulate|" in lost.err
-    assert "metier report show" not in lost.err
+    assert "to continue: the same command with --decision emulate|" in lost.err
+    assert "metier reports show" not in lost.err
 
 
 @pytest.mark.parametrize(
@@ -386,7 +399,7 @@ def test_ask_without_a_terminal_says_so_and_waits(workspace: Workspace, resolve:
     provider(workspace, "half", "one")
     seen = resolve("--ask", "-r", "one", "-r", "two")
     assert seen.code == 3
-    assert "note: nobody can be asked: this is no terminal" in seen.err
+    assert "note: --ask needs a terminal" in seen.err
 
 
 def test_a_probe_is_offered_with_ask_only(workspace: Workspace, resolve: Resolve) -> None:

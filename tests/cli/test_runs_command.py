@@ -106,7 +106,7 @@ def test_show_names_what_a_step_was_handed(agents: Agents) -> None:
     handed = lines[lines.index("handed over") + 1]
     assert handed.startswith("write: abilities style; providers notes::skills/notes; report 2")
     report = handed.split("report ")[1].split(";")[0]
-    assert agents.metier("report", "show", report).returncode == 0
+    assert agents.metier("reports", "show", report).returncode == 0
 
 
 def test_usage_is_shown_per_step_and_in_all(family: Agents) -> None:

@@ -71,7 +71,7 @@ def told(metier: Metier, root: str = "workspace") -> Before:
         return metier(*arguments, "--json", root=root).data
 
     runs = [of("runs", "show", one["runId"]) for one in of("runs", "list")]
-    reports = [of("report", "show", one["run_id"]) for one in of("report", "list")]
+    reports = [of("reports", "show", one["reportId"]) for one in of("reports", "list")]
     return Before(runs, reports, of("hook", "stats", "decisions"))
 
 

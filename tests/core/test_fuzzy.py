@@ -7,9 +7,8 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from rapidfuzz.distance import Jaro, JaroWinkler
 
-from metier.core.fuzzy import PREFIX_SCALE, THRESHOLD, FuzzyNames, similarity
-from metier.core.jaro import MAX_PREFIX
-from metier.core.jaro import exact_similarity as exact
+from metier.core.fuzzy import MAX_PREFIX, PREFIX_SCALE, THRESHOLD, FuzzyNames, similarity
+from metier.core.fuzzy import exact_similarity as exact
 from metier.core.names import is_capability_name
 from soak import examples
 

@@ -183,7 +183,7 @@ def test_what_nobody_provides_fails_the_step_unsent_with_its_report(
     assert code(result) == "CAPABILITY_UNRESOLVED"
     assert result.run.failure is not None
     assert "data-review" in result.run.failure.message
-    (report,) = office.catalog.run_ids()
+    (report,) = office.catalog.report_ids()
     assert report in result.run.failure.message
     assert office.model.requests == []
 
@@ -191,7 +191,7 @@ def test_what_nobody_provides_fails_the_step_unsent_with_its_report(
 def test_the_step_that_failed_for_want_of_a_provider_names_its_report(office: Office) -> None:
     office.agent(prompt("p", requires=["data-review"]))
     result = office.run()
-    assert handed(result)["report"] == office.catalog.run_ids()[0]
+    assert handed(result)["report"] == office.catalog.report_ids()[0]
 
 
 def test_only_skills_that_the_profile_lists_may_serve(office: Office) -> None:
@@ -278,7 +278,7 @@ def test_a_resumed_step_gets_the_text_of_before_though_files_have_changed(office
     first, second = office.model.requests
     assert first.system == second.system
     assert "OLD" in second.system
-    assert len(office.catalog.run_ids()) == 1
+    assert len(office.catalog.report_ids()) == 1
 
 
 def test_an_agent_that_is_disabled_does_not_run(office: Office) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from conftest import REPOSITORY
 from invariants import INVARIANTS
-from metier.cli.conformance import command
+from metier.cli.dev import command
 from metier.errors import UsageError
 from metier.flow.conformance import CaseResult, compare, run_suite
 
@@ -48,7 +48,7 @@ def change(suite: Path, name: str, **values: Any) -> None:
 
 
 def run(*arguments: str) -> int:
-    code: int = command.main(list(arguments), standalone_mode=False)
+    code: int = command.main(["conformance", *arguments], standalone_mode=False)
     return code
 
 

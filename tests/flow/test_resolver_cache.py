@@ -8,7 +8,7 @@ from conftest import Workspace
 from metier import Catalog
 from metier.config import Config
 from metier.flow import reading
-from metier.flow.resolving import _TELLS
+from metier.index.columns import CLAIMS
 from metier.values.policy import PRESETS
 
 
@@ -84,7 +84,7 @@ def test_another_reader_forgets_everything(
     provider(workspace, "DCI/1 P(page-lookup)")
     with catalog:
         catalog.refresh()
-        catalog.store.connection.execute("UPDATE document SET data = '{}', capabilities = '[]'")
+        catalog.store.connection.execute("UPDATE document SET claims = '', capabilities = '[]'")
         assert not catalog.resolve(["page-lookup"]).selected
         monkeypatch.setattr(reading, "READER_VERSION", "another")
         catalog.refresh()
@@ -124,9 +124,17 @@ def test_among_some_skills_descriptions_count_as_they_do_among_all(
         assert catalog.resolve(["bar-chart"], only=["other"]).selected == ()
 
 
-def test_front_matter_that_says_more_than_the_description_is_found_by_an_index(
-    catalog: Catalog,
+def test_a_contract_is_parsed_by_a_refresh_and_not_again_by_a_resolution(
+    workspace: Workspace, catalog: Catalog
 ) -> None:
+    provider(workspace, "DCI/1 P(page-lookup)")
     with catalog:
-        plan = catalog.store.rows(f"EXPLAIN QUERY PLAN SELECT data FROM document WHERE {_TELLS}")
-    assert "document_that_tells" in str(plan)
+        catalog.refresh()
+        catalog.store.connection.execute("UPDATE document SET data = '{}'")
+        assert catalog.resolve(["page-lookup"]).selected == ("looker::skills/looker",)
+
+
+def test_claims_are_found_by_an_index(catalog: Catalog) -> None:
+    with catalog:
+        plan = catalog.store.rows(f"EXPLAIN QUERY PLAN {CLAIMS}")
+    assert "document_by_claims" in str(plan)

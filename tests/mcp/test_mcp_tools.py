@@ -300,7 +300,7 @@ def test_a_client_that_can_ask_is_asked_and_the_very_run_is_completed(
     assert bool(data["selected"]) is keeps
     jsonschema.validate(data, schema("capability-resolution-report"))
     with refreshed(root) as catalog:
-        assert catalog.run_ids() == [data["run_id"]]
+        assert catalog.report_ids() == [data["run_id"]]
         assert catalog.report(data["run_id"]) == data
 
 
@@ -317,7 +317,7 @@ def test_what_a_client_hands_back_of_a_question_tells_it_nothing(
     callback = answering(ElicitResult(action="decline"), [])
     state = asked(server, talk, elicitation_callback=callback)
     with refreshed(root) as catalog:
-        (run_id,) = catalog.run_ids()
+        (run_id,) = catalog.report_ids()
     assert run_id not in state
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from candidates import candidate_of
 from metier.core.names import is_capability_name
-from metier.parse.candidates import candidate_of
 from metier.parse.contract import serialize_contract
 from metier.parse.skills import parse_skill
 from metier.resolve import Pool, resolve

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from candidates import candidate_of
 from metier.errors import ContractError, UsageError
-from metier.parse.candidates import candidate_of
 from metier.parse.contract import parse_contract, serialize_contract
 from metier.resolve import Resolution, resolve
 from metier.values.candidates import Candidate

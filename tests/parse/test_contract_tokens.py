@@ -6,9 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from candidates import candidate_of
 from metier.core.names import is_capability_name
 from metier.errors import ContractError
-from metier.parse.candidates import candidate_of
 from metier.parse.contract import parse_contract, serialize_contract
 from metier.resolve import resolve
 from metier.values.candidates import Candidate

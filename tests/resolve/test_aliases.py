@@ -12,8 +12,13 @@ from jsonschema import Draft202012Validator
 
 from metier.core.names import is_capability_name
 from metier.core.stems import stems
-from metier.resolve.aliases import AliasTable, AliasTables, parse_alias_table
-from metier.resolve.builtin import ALIASES, builtin_aliases
+from metier.resolve.aliases import (
+    ALIASES,
+    AliasTable,
+    AliasTables,
+    builtin_aliases,
+    parse_alias_table,
+)
 from metier.resolve.engine import resolve
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from metier.errors import UsageError
 from metier.parse.contract import parse_contract
 from metier.resolve import AliasTable, resolve
-from metier.resolve.consumer import MOST_REQUIRED
+from metier.resolve.engine import MOST_REQUIRED
 from metier.resolve.report import MOST_MATCHES
 from metier.storage.room import LARGEST, Room
 from metier.values.candidates import Candidate
@@ -28,13 +28,13 @@ def names(count: int) -> list[str]:
 
 def test_a_run_that_asks_for_too_much_is_refused() -> None:
     resolve([skill("a", "DCI/1 P(one)")], names(MOST_REQUIRED))
-    with pytest.raises(UsageError, match=f"{MOST_REQUIRED + 1} capabilities are asked for"):
+    with pytest.raises(UsageError, match=f"{MOST_REQUIRED + 1} capabilities are required"):
         resolve([skill("a", "DCI/1 P(one)")], names(MOST_REQUIRED + 1))
 
 
 def test_a_consumer_that_asks_for_too_much_is_refused() -> None:
     greedy = skill("greedy", f"DCI/1 R(one) O({','.join(names(MOST_REQUIRED))})")
-    with pytest.raises(UsageError, match="capabilities are asked for"):
+    with pytest.raises(UsageError, match="capabilities are required"):
         resolve([greedy], consumer=greedy)
 
 

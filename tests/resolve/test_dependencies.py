@@ -8,7 +8,7 @@ import pytest
 from metier.errors import UsageError
 from metier.parse.contract import parse_contract
 from metier.resolve import Resolution, resolve
-from metier.resolve.results import OptionalMatch
+from metier.resolve.choice import OptionalMatch
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
 
@@ -271,9 +271,16 @@ def test_a_doubtful_contract_of_a_consumer_is_unusable_in_strict_only(mode: Mode
             run(pool, consumer=asker, mode=mode)
 
 
-@pytest.mark.parametrize("consumer", [None, skill("bare"), skill("giver", "DCI/1 P(one)")])
-def test_nothing_required_is_wrong_usage(consumer: Candidate | None) -> None:
-    with pytest.raises(UsageError, match="nothing is required"):
+@pytest.mark.parametrize(
+    ("consumer", "message"),
+    [
+        (None, "nothing is required"),
+        (skill("bare"), "'bare' requires nothing"),
+        (skill("giver", "DCI/1 P(one)"), "'giver' requires nothing"),
+    ],
+)
+def test_nothing_required_is_wrong_usage(consumer: Candidate | None, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         run([skill("a", "DCI/1 P(one)")], query="one", consumer=consumer)
 
 
@@ -296,7 +303,7 @@ def test_optional_capabilities_are_told_and_never_fatal(mode: Mode) -> None:
 def test_a_consumer_with_optional_capabilities_alone_is_wrong_usage() -> None:
     asker = skill("asker", "DCI/1 O(one)")
     pool = [asker, skill("a", "DCI/1 P(one,two)")]
-    with pytest.raises(UsageError, match="nothing is required"):
+    with pytest.raises(UsageError, match="'asker' requires nothing"):
         run(pool, consumer=asker)
     made = run(pool, "two", consumer=asker)
     assert (names(made.selected), made.optional) == (

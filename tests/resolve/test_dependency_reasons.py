@@ -11,8 +11,8 @@ import pytest
 from conftest import REPOSITORY
 from metier.parse.contract import parse_contract
 from metier.resolve import Resolution, resolve
-from metier.resolve.results import ProbeResult
 from metier.values.candidates import Candidate
+from metier.values.resolution import ProbeResult
 from resolve.counted import calls
 
 __all__ = ["calls"]

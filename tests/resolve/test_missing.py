@@ -7,8 +7,8 @@ import pytest
 
 from metier.parse.contract import parse_contract
 from metier.resolve import Resolution, resolve
-from metier.resolve.missing import DECISIONS, Decision, Outcome, settle_missing
 from metier.values.candidates import Candidate
+from metier.values.resolution import DECISIONS, Decision, Outcome, settle
 
 PARTIAL = "partial::skills/partial"
 AUTO = {"on-missing-required": "auto-emulate"}
@@ -177,14 +177,14 @@ def test_a_union_below_the_minimum_is_kept_by_these_decisions_alone(decision: De
 
 @pytest.mark.parametrize("decision", [None, *DECISIONS])
 def test_a_decision_counts_only_where_one_is_asked_for(decision: Decision | None) -> None:
-    assert settle_missing("hard-fail", ["one"], False, decision) == Outcome("hard-fail", "failed")
-    emulated = settle_missing("auto-emulate", ["one"], False, decision)
+    assert settle("hard-fail", ["one"], False, decision) == Outcome("hard-fail", "failed")
+    emulated = settle("auto-emulate", ["one"], False, decision)
     assert emulated == Outcome("auto-emulate", "emulated", None, ("one",))
-    done = settle_missing("offer-emulation", [], False, decision)
+    done = settle("offer-emulation", [], False, decision)
     assert done == Outcome("offer-emulation", "not-needed")
 
 
 def test_too_little_selected_goes_to_the_policy_even_with_nothing_open() -> None:
-    assert settle_missing("hard-fail", [], True, None).name == "failed"
-    assert settle_missing("offer-emulation", [], True, None).name == "pending-decision"
-    assert settle_missing("auto-emulate", [], True, None).is_degraded
+    assert settle("hard-fail", [], True, None).name == "failed"
+    assert settle("offer-emulation", [], True, None).name == "pending-decision"
+    assert settle("auto-emulate", [], True, None).is_degraded

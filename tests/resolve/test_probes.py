@@ -13,8 +13,8 @@ from conftest import Workspace
 from metier.catalog import Catalog
 from metier.config import Config, ProbeSetting
 from metier.resolve.probes import MOST_OUTPUT, CommandProbe
-from metier.resolve.results import ProbeResult
 from metier.values.candidates import Candidate
+from metier.values.resolution import ProbeResult
 
 CANDIDATE = Candidate(name="one", description="", folder="skills/one")
 ENOUGH = 60.0

@@ -6,12 +6,14 @@ import os
 import random
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from conftest import REPOSITORY, Workspace
 from metier import Catalog
+from metier.core.arrays import Arrays, numpy_arrays, plain_arrays
 from metier.parse.contract import parse_contract
 from metier.resolve import Pool, Resolution, resolve
 from metier.values.candidates import Candidate
@@ -92,10 +94,13 @@ def test_order_hash_seed_and_locale_do_not_change_a_byte() -> None:
     assert printed("3", PYTHONHASHSEED="999", LC_ALL="tr_TR.UTF-8", TZ="Asia/Tokyo") == plain
 
 
+@pytest.mark.parametrize("arrays", [numpy_arrays, plain_arrays])
 @EVERY_RUN
-def test_every_version_of_python_writes_the_same_bytes(name: str) -> None:
+def test_every_version_of_python_writes_the_same_bytes(
+    name: str, arrays: Callable[[], Arrays]
+) -> None:
     """After a change of the reports that is meant, the digests that pytest shows are the new."""
-    report = asked(MIXED, name).full_report()
+    report = asked(Pool(MIXED, arrays=arrays()), name).full_report()
     assert (report.data["run_id"], report.data["generated_at"]) == ("", "")
     assert hashlib.sha256(report.to_json().encode()).hexdigest() == DIGESTS[name]
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metier.parse.candidates import candidate_of
+from candidates import candidate_of
 from metier.resolve import Pool, resolve
-from metier.resolve.runtimes import KNOWN, compatibility
+from metier.resolve.scoring import KNOWN, compatibility
 from metier.values.candidates import Candidate
 
 
@@ -44,7 +44,7 @@ def test_tokens_stand_between_commas_or_in_a_list(field: str | tuple[str, ...]) 
         (None, ""),
         (7, ""),
         ({"cli": True}, ""),
-        ([], ()),
+        ([], ""),
     ],
 )
 def test_the_top_level_field_is_taken_as_text_or_as_list(value: Any, expected: Any) -> None:

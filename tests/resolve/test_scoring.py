@@ -11,10 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metier.core.stems import stems
-from metier.resolve import AliasTable, AliasTables, resolve, scoring
+from metier.resolve import AliasTable, AliasTables, resolve
 from metier.resolve.scoring import composite, history_multiplier, rounded, skill_score
+from metier.values import scoring
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
+from metier.values.scoring import MATCH_SCORES
 from resolution_scores import aliases_of, candidate, provider, row_of
 from soak import examples
 
@@ -220,7 +222,7 @@ def test_a_provisional_match_scores_below_every_explicit_one_in_both_modes() -> 
             "score": 0.25,
             "resolved": resolved,
         }
-    others = [score for kind, score in scoring.MATCH_SCORES.items() if kind not in PROSE]
+    others = [score for kind, score in MATCH_SCORES.items() if kind not in PROSE]
     assert min(others) > 0.25
 
 

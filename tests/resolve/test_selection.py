@@ -8,8 +8,8 @@ import pytest
 
 from metier.parse.contract import parse_contract
 from metier.resolve import AliasTable, AliasTables, Resolution, resolve
-from metier.resolve.choice import TIE_BREAKS
 from metier.values.candidates import Candidate
+from metier.values.resolution import TIE_BREAKS
 
 ALIASES = AliasTables([AliasTable.of("runtime", "1", {"web-search": ["net-lookup"]})])
 OPEN = {"min-total-score": "0", "min-contract-score": "0", "min-required-coverage": "0"}

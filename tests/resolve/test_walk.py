@@ -7,8 +7,8 @@ import pytest
 
 from metier.parse.contract import parse_contract
 from metier.resolve import Resolution, resolve
-from metier.resolve.results import ProbeResult
 from metier.values.candidates import Candidate
+from metier.values.resolution import ProbeResult
 
 NEED = "web-search"
 

@@ -2,8 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -16,6 +15,7 @@ from metier.core.collector import without_garbage_collection
 from metier.core.nearest import nearest
 from metier.core.paths import is_utf8
 from metier.core.text import printable
+from metier.core.threads import loading_numpy, one_thread_is_enough
 from metier.errors import MetierError, UsageError
 from metier.storage.streams import discard_output
 
@@ -33,9 +33,9 @@ COMMANDS: dict[str, _Command] = {
     "refresh": _Command("refresh", "Update the catalogue to what is on disk."),
     "list": _Command("listing", "List skills, abilities, cards or agents."),
     "show": _Command("show", "Show one document, with its findings."),
-    "resolve": _Command("resolve", "Say which skill provides what is required, and why."),
-    "report": _Command("report", "Show or compare the reports of resolutions."),
-    "record": _Command("record", "Record how a provider did."),
+    "resolve": _Command("resolve", "Choose the skills that provide capabilities, and say why."),
+    "reports": _Command("reports", "List, show, compare and explain reports of resolutions."),
+    "history": _Command("history", "Record how providers did."),
     "select": _Command("select", "Say which agents a task is for, and why."),
     "run": _Command("run_agent", "Run an agent on a task."),
     "runs": _Command("runs", "List runs, look into them, resume, cancel or fork them."),
@@ -44,35 +44,24 @@ COMMANDS: dict[str, _Command] = {
     "mcp": _Command("mcp", "Serve the catalogue to agents over the Model Context Protocol."),
     "lint": _Command("lint", "Check documents and say what to change."),
     "explain": _Command("explain", "Explain a finding or an error by its code."),
-    "conformance": _Command("conformance", "Run the conformance suite of the resolver."),
+    "dev": _Command("dev", "Run the conformance suite of the resolver."),
     "doctor": _Command(
         "doctor", "Check the installation, the settings, the catalogue and the runs."
     ),
     "completion": _Command("completion", "Print a script that completes commands in a shell."),
 }
 MOVED = {
+    "conformance": "dev conformance",
     "hook refresh": "refresh",
     "providers": "list --capability",
+    "record": "history record",
+    "report": "reports",
     "stats": "hook stats",
 }
 """Commands of the last version, and what they are called now."""
 STOPPED, PIPE_CLOSED = 130, 141
 _COMPLETION = "_METIER_COMPLETE"
 """Set by a shell that asks how a command line may go on; it gives no arguments."""
-
-
-@contextmanager
-def _arrays_on_one_thread() -> Iterator[None]:
-    """numpy, if it loads here, starts no thread for each core: nothing here would use them."""
-    key = "OPENBLAS_NUM_THREADS"
-    if key in os.environ:
-        yield
-        return
-    os.environ[key] = "1"
-    try:
-        yield
-    finally:
-        del os.environ[key]
 
 
 class _LazyGroup(click.Group):
@@ -85,7 +74,7 @@ class _LazyGroup(click.Group):
         entry = COMMANDS.get(cmd_name)
         if entry is None:
             return None
-        with _arrays_on_one_thread(), without_garbage_collection():
+        with loading_numpy(), without_garbage_collection():
             command: click.Command = import_module(f"metier.cli.{entry.module}").command
         return command
 
@@ -126,11 +115,14 @@ def group(context: click.Context, /, **given: Any) -> None:
     """
     name = context.invoked_subcommand or ""
     command = group.get_command(context, name)
-    known = {parameter.name for parameter in command.params} if command is not None else set()
+    commands = getattr(command, "commands", {name: command})
+    known = {one.name for inner in commands.values() if inner is not None for one in inner.params}
     for option in shared_options():
         if given[option.name or ""] and option.name not in known:
             context.fail(f"'{name}' takes no {option.opts[-1]}")
-    context.default_map = {name: {key: value for key, value in given.items() if value}}
+    defaults = {key: value for key, value in given.items() if value}
+    is_group = isinstance(command, click.Group)
+    context.default_map = {name: dict.fromkeys(commands, defaults) if is_group else defaults}
 
 
 group.params += shared_options()
@@ -139,6 +131,7 @@ group.params += shared_options()
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code. Never raises on what a user can cause."""
     _prepare_streams()
+    one_thread_is_enough()
     if not arguments and _COMPLETION not in os.environ:
         context = click.Context(group, info_name="metier", **group.context_settings)
         click.echo(group.get_help(context), err=True, color=_colour())

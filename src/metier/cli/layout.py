@@ -1,6 +1,5 @@
 """Text that fits: one line, lines broken between words, small bars."""
 
-import textwrap
 from collections.abc import Sequence
 
 from click import unstyle
@@ -35,7 +34,9 @@ def packed(parts: Sequence[str], width: int) -> list[str]:
 
 def wrapped(text: str, width: int, indent: str = _INDENT) -> list[str]:
     """The lines of `text`; a long word is left to the terminal, so that it can be copied."""
-    return textwrap.wrap(
+    from textwrap import wrap  # for terminals alone
+
+    return wrap(
         one_line(text),
         max(width, 20),
         initial_indent=indent,

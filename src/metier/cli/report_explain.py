@@ -1,16 +1,16 @@
-"""`metier report explain`: each figure of a report with the formula that gives it."""
+"""`metier reports explain`: each figure of a report with the formula that gives it."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from metier.cli.layout import one_line, wrapped
-from metier.cli.resolve_view import Report, Row, reason
+from metier.cli.resolve_view import Row, reason
 from metier.cli.session import counted
 from metier.core.nearest import nearest
-from metier.errors import NotFoundError, UsageError
-from metier.resolve.choice import TIE_BREAKS
-from metier.resolve.scoring import (
+from metier.errors import NotFoundError
+from metier.values.resolution import TIE_BREAKS, Report
+from metier.values.scoring import (
     HISTORY,
     INFLATION,
     INVALID_TOKEN,
@@ -22,31 +22,26 @@ from metier.resolve.scoring import (
 
 
 class Part(NamedTuple):
-    """One figure: its formula with the figures filled in, and where those come from."""
+    """One figure, its formula with numbers filled in, and where those come from."""
 
     name: str
     value: float
-    formula: str
+    formula: str = ""
     notes: Sequence[str] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        return {**self._asdict(), "notes": list(self.notes)}
 
 
 class Gate(NamedTuple):
-    """A limit, and whether the candidate keeps it."""
+    """A limit, and whether the candidate passes it."""
 
     name: str
     value: float
     limit: float
     passed: bool
     own: bool
-    """Whether the limit is the candidate's own hint."""
+    """Whether the candidate set the limit itself."""
 
 
 class Explanation(NamedTuple):
-    """How one candidate came to its place."""
-
     row: Row
     parts: list[Part]
     gates: list[Gate]
@@ -55,46 +50,32 @@ class Explanation(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "id": self.row["id"],
-            "name": self.row["name"],
-            "selected": self.row["selected"],
-            "rank": self.row["rank"],
-            "parts": [one.to_json() for one in self.parts],
-            "gates": [one._asdict() for one in self.gates],
-            "tie_break": self.tie_break or None,
+            **{key: self.row[key] for key in ("id", "name", "selected", "rank")},
+            "parts": [{**part._asdict(), "notes": list(part.notes)} for part in self.parts],
+            "gates": [gate._asdict() for gate in self.gates],
+            "tieBreak": self.tie_break or None,
             "verdict": self.verdict,
         }
 
 
-def explained(report: Report, wanted: str | None) -> list[Explanation]:
-    """The candidate `wanted`, or all that were chosen, or the best when nobody was.
-
-    Raises `NotFoundError` for a candidate without a row and `UsageError` for a report that an
-    older version has made.
-    """
+def explain(report: Report, wanted: str | None) -> list[Explanation]:
+    """The candidate `wanted`, else the chosen ones, else the best. Raises `NotFoundError`."""
     rows = report["candidates"]
-    if any("basis" not in row for row in rows):
-        raise UsageError(
-            f"report '{report['run_id']}' lacks the figures: an older version made it",
-            hint="metier resolve makes a new one",
-        )
     if wanted is None:
         chosen = [row for row in rows if row["id"] in report["diagnostics"]["chosen"]]
-        rows = chosen or rows[:1]
-    else:
-        rows = [row for row in rows if wanted in (row["id"], row["name"])]
-    if wanted is not None and not rows:
-        near = nearest(wanted, [row["name"] for row in report["candidates"]])
+        return [_explanation(row, report) for row in chosen or rows[:1]]
+    found = [row for row in rows if wanted in (row["id"], row["name"])]
+    if not found:
+        near = nearest(wanted, [row["name"] for row in rows])
         full = "a candidate without a row needs metier resolve --full-report"
         raise NotFoundError(
-            f"report '{report['run_id']}' has no candidate '{one_line(wanted)}'",
+            f"report '{report.id}' has no candidate '{one_line(wanted)}'",
             hint=f"did you mean '{near}'?" if near else full,
         )
-    return [_explanation(row, report) for row in rows]
+    return [_explanation(row, report) for row in found]
 
 
 def lines_of(one: Explanation, width: int) -> Iterator[str]:
-    """What people read."""
     rank = f"rank {one.row['rank']}" if one.row["rank"] else "not ranked"
     state = ", selected" if one.row["selected"] else ""
     yield from wrapped(f"{one.row['id']}: {rank}{state}", width, "")
@@ -123,7 +104,7 @@ def _explanation(row: Row, report: Report) -> Explanation:
         _total(row),
         *_penalties(row, report),
         _history(row),
-        _final(row),
+        Part("S_total_final", row["S_total_final"], _left(row["S_total"], row)),
         *_of_resolved(row),
         *_ranking(row, report),
     ]
@@ -135,7 +116,7 @@ def _explanation(row: Row, report: Report) -> Explanation:
 
 
 def _contract(row: Row, report: Report) -> Part:
-    points = " + ".join(_figure(one["score"]) for one in row["matches"])
+    points = _sum(one["score"] for one in row["matches"])
     notes = [
         f"{one_line(one['capability'])}: {one['match']} {_figure(one['score'])}"
         + (f" by {one_line(one['token'])}" if one["token"] else "")
@@ -155,13 +136,13 @@ def _desc(row: Row, report: Report) -> Part:
     ]
     highest = texts["highest_bm25"]
     if not highest:
-        return Part("S_desc", row["S_desc"], "", [*notes, "no text has a stem of the query"])
+        notes.append("no text has a stem of the query")
+        return Part("S_desc", row["S_desc"], notes=notes)
     notes.append(f"together {_figure(basis['bm25'])}; the highest of all is {_figure(highest)}")
     return Part("S_desc", row["S_desc"], f"{_figure(basis['bm25'])} / {_figure(highest)}", notes)
 
 
 def _term(term: Row, basis: Row, texts: Row) -> str:
-    """What one stem of the query counts in this text."""
     total, found, idf = texts["documents"], term["documents"], term["idf"]
     k1, b, mean = texts["k1"], texts["b"], texts["average_length"] or 1.0
     rarity = f"ln(1 + ({total} - {found} + 0.5) / ({found} + 0.5)) = {_figure(idf)}"
@@ -197,7 +178,7 @@ def _runtime(row: Row, report: Report) -> Part:
     else:
         listed = ", ".join(map(one_line, runtimes))
         why = f"{one_line(host)} is {'' if host in runtimes else 'not '}among {listed}"
-    return Part("S_runtime", row["S_runtime"], "", [why])
+    return Part("S_runtime", row["S_runtime"], notes=[why])
 
 
 def _total(row: Row) -> Part:
@@ -210,59 +191,53 @@ def _penalties(row: Row, report: Report) -> list[Part]:
     median = report["diagnostics"]["p_median"]
     free = max(OVERCLAIM["free"], OVERCLAIM["medians"] * median)
     over = math.ceil(max(0.0, basis["p_count"] - free) / OVERCLAIM["step"])
-    claim, limit = basis["claim"], report["diagnostics"]["divergence"]["limit"]
-    notes = [_inflation(row, report)]
-    if claim is not None:
-        against = f", the limit {_figure(limit)}" if limit is not None else ", with no limit"
-        notes.append(
-            f"its claims score {_figure(claim['score'])}; of their"
-            f" {counted(claim['stems'], 'stem')} its text has {claim['in_text']}, name and"
-            f" folder {claim['in_labels']}: delta"
-            f" {_figure(claim['delta'])}{against}"
-        )
-    each = [
-        ("invalid_token_penalty", _at_most(INVALID_TOKEN, basis["invalid_tokens"]), []),
-        (
-            "overclaim_penalty",
-            _at_most(OVERCLAIM, over),
-            [
-                f"it names {basis['p_count']}; free are max({OVERCLAIM['free']},"
-                f" {OVERCLAIM['medians']} × median {_figure(median)}) = {_figure(free)}, then each"
-                f" {OVERCLAIM['step']} count"
-            ],
-        ),
-        ("inflation_penalty", "", notes),
-        ("unknown_clause_penalty", _at_most(UNKNOWN_CLAUSE, basis["unknown_clauses"]), []),
-    ]
-    parts = [Part(name, costs[name], formula, texts) for name, formula, texts in each]
-    terms = " + ".join(_figure(costs[name]) for name, *_ in each)
-    return [*parts, Part("penalties", costs["total"], terms)]
+    overclaim = (
+        f"it names {basis['p_count']}; free are max({OVERCLAIM['free']},"
+        f" {OVERCLAIM['medians']} × median {_figure(median)}) = {_figure(free)}, then each"
+        f" {OVERCLAIM['step']} count"
+    )
+    each: dict[str, tuple[str, Sequence[str]]] = {
+        "invalid_token_penalty": (_at_most(INVALID_TOKEN, basis["invalid_tokens"]), ()),
+        "overclaim_penalty": (_at_most(OVERCLAIM, over), [overclaim]),
+        "inflation_penalty": ("", _inflation(row, report)),
+        "unknown_clause_penalty": (_at_most(UNKNOWN_CLAUSE, basis["unknown_clauses"]), ()),
+    }
+    parts = [Part(name, costs[name], *how) for name, how in each.items()]
+    return [*parts, Part("penalties", costs["total"], _sum(costs[name] for name in each))]
 
 
 def _at_most(rule: dict[str, Any], count: int) -> str:
     return f"min({rule['most']:.2f}, {rule['each']:.2f} × {count})"
 
 
-def _inflation(row: Row, report: Report) -> str:
+def _inflation(row: Row, report: Report) -> list[str]:
+    claim, limit = row["basis"]["claim"], report["diagnostics"]["divergence"]["limit"]
     if not row["contract_inflated"]:
-        return "not flagged"
-    if report["mode"] == "strict":
-        return "flagged, which strict rejects"
-    cleared = not row["penalties"]["inflation_penalty"]
-    return "flagged, and cleared by a probe" if cleared else f"flagged, which costs {INFLATION}"
+        flag = "not flagged"
+    elif report["mode"] == "strict":
+        flag = "flagged, which strict rejects"
+    elif row["penalties"]["inflation_penalty"]:
+        flag = f"flagged, which costs {INFLATION}"
+    else:
+        flag = "flagged, and cleared by a probe"
+    if claim is None:
+        return [flag]
+    against = f"the limit {_figure(limit)}" if limit is not None else "with no limit"
+    return [
+        flag,
+        f"its claims score {_figure(claim['score'])}; of their {counted(claim['stems'], 'stem')}"
+        f" its text has {claim['in_text']}, name and folder {claim['in_labels']}:"
+        f" delta {_figure(claim['delta'])}, {against}",
+    ]
 
 
 def _history(row: Row) -> Part:
     rate = row["basis"]["success_rate"]
     if rate is None:
-        return Part("history_multiplier", row["history_multiplier"], "", ["no outcome is recorded"])
+        notes = ["no outcome is recorded"]
+        return Part("history_multiplier", row["history_multiplier"], notes=notes)
     formula = f"{HISTORY['least']:.2f} + {HISTORY['slope']:.2f} × {_figure(rate)}"
     return Part("history_multiplier", row["history_multiplier"], formula)
-
-
-def _final(row: Row) -> Part:
-    formula = _left(row["S_total"], row)
-    return Part("S_total_final", row["S_total_final"], formula)
 
 
 def _left(total: float, row: Row) -> str:
@@ -271,29 +246,23 @@ def _left(total: float, row: Row) -> str:
 
 
 def _of_resolved(row: Row) -> list[Part]:
-    """What the gates of cover look at."""
+    """The figures that the gates of `cover` use."""
     if "S_contract_of_resolved" not in row:
         return []
-    points = [_figure(one["score"]) for one in row["matches"] if one["resolved"]]
+    points = [one["score"] for one in row["matches"] if one["resolved"]]
     contract = row["S_contract_of_resolved"]
     total = row["S_total"] + WEIGHTS["S_contract"] * (contract - row["S_contract"])
+    formula = f"({_sum(points) or '0'}) / {max(1, len(points))}"
+    note = "S_total with S_contract_of_resolved in place of S_contract"
+    final = row["S_total_final_of_resolved"]
     return [
-        Part(
-            "S_contract_of_resolved",
-            contract,
-            f"({' + '.join(points) or '0'}) / {max(1, len(points))}",
-        ),
-        Part(
-            "S_total_final_of_resolved",
-            row["S_total_final_of_resolved"],
-            _left(total, row),
-            ["S_total with S_contract_of_resolved in the place of S_contract"],
-        ),
+        Part("S_contract_of_resolved", contract, formula),
+        Part("S_total_final_of_resolved", final, _left(total, row), [note]),
     ]
 
 
 def _ranking(row: Row, report: Report) -> list[Part]:
-    """What decides between equal ones."""
+    """The figures that break ties."""
     count = len(report["required_capabilities"])
     resolved = count - row["unresolved_required"]
     skill = [f"{weight} × {_figure(row[name])}" for name, weight in SKILL_WEIGHTS.items()]
@@ -305,26 +274,20 @@ def _ranking(row: Row, report: Report) -> list[Part]:
     ]
 
 
-# Gates and places
+# Gates and ranks
 
 
 def _gates(row: Row, report: Report) -> list[Gate]:
-    is_cover = report["selection_mode"] == "cover"
-    of = "_of_resolved" if is_cover else ""
+    of = "_of_resolved" if report["selection_mode"] == "cover" else ""
     figures = {
         "min-contract-score": row[f"S_contract{of}"],
         "min-total-score": row[f"S_total_final{of}"],
     }
-    if not is_cover:
+    if not of:
         figures["min-required-coverage"] = row["required_coverage"]
+    limits, policy, rejected = row["limits"], report["policy"], row["rejected"]
     return [
-        Gate(
-            key,
-            value,
-            row["limits"][key],
-            f"below-{key}" not in row["rejected"],
-            row["limits"][key] != report["policy"][key],
-        )
+        Gate(key, value, limits[key], f"below-{key}" not in rejected, limits[key] != policy[key])
         for key, value in figures.items()
     ]
 
@@ -334,14 +297,15 @@ def _tie_break(row: Row, report: Report) -> str:
     if found is None or not row["rank"]:
         return ""
     other = next((one for one in report["candidates"] if one["id"] == found["against"]), None)
-    name = one_line(found["against"])
-    by = found["by"]
-    if other is None or by == TIE_BREAKS[-1]:
-        return f"before {name} by step {found['step']}, {by}"
-    figures = f"{_figure(row[by])} against {_figure(other[by])}"
-    return f"before {name} by step {found['step']}, {by}: {figures}"
+    text = f"before {one_line(found['against'])} by step {found['step']}, {found['by']}"
+    if other is None or found["by"] == TIE_BREAKS[-1]:
+        return text
+    return f"{text}: {_figure(row[found['by']])} against {_figure(other[found['by']])}"
+
+
+def _sum(values: Iterable[float]) -> str:
+    return " + ".join(map(_figure, values))
 
 
 def _figure(value: float) -> str:
-    """As many of four decimals as it takes."""
     return f"{value:.4f}".rstrip("0").rstrip(".")

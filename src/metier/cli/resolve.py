@@ -2,35 +2,21 @@
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import click
 
 from metier.catalog import Catalog
-from metier.cli.dependency_view import dependency_lines
 from metier.cli.layout import one_line
 from metier.cli.resolve_hints import Known, notes
-from metier.cli.resolve_view import (
-    Report,
-    block,
-    counts,
-    headline,
-    print_report,
-    without,
-)
-from metier.cli.session import Session, complete_names, metier_command, run_called
+from metier.cli.resolve_view import print_report, shown_outcome, without
+from metier.cli.session import Session, complete_names, metier_command
 from metier.core.collector import without_garbage_collection
-from metier.errors import InvalidDocumentError, NotFoundError, UsageError
-from metier.flow.resolving import REPORTS
-from metier.resolve.engine import DEPTH
-from metier.resolve.missing import DECISIONS, Decision, settle_missing
-from metier.resolve.report import Resolution
+from metier.errors import UsageError
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
 from metier.values.policy import PRESETS
+from metier.values.resolution import DECISIONS, DEPTH, Decision, Report
 
 EXIT_CODES = {"failed": 1, "aborted": 1, "pending-decision": 3}
 _ANY_DECISION = "|".join(DECISIONS)
@@ -65,7 +51,7 @@ _ANY_DECISION = "|".join(DECISIONS)
 @click.option("--host", metavar="NAME", help="The host that providers must work in.")
 @click.option("--decision", type=click.Choice(DECISIONS), help="When a capability is missing.")
 @click.option("--ask", is_flag=True, help="Ask on the terminal what to decide, and about probes.")
-@click.option("--continue", "run_id", metavar="REPORT", help="Complete a resolution that waits.")
+@click.option("--continue", "report_id", metavar="REPORT", help="Complete a pending resolution.")
 @click.option(
     "--depth",
     type=click.IntRange(0, 4),
@@ -87,101 +73,65 @@ def command(
     host: str | None,
     decision: Decision | None,
     ask: bool,
-    run_id: str | None,
+    report_id: str | None,
     depth: int,
     no_divergence: bool,
     full_report: bool,
 ) -> int:
-    """Say which skill provides what is required, and why.
+    """Choose the skills that provide the required capabilities, and say why.
 
-    QUERY, the task in words, ranks providers; without it the names of the capabilities do. Exit
-    code 1 when a required capability stays open, 3 when a decision is needed: --decision gives
-    one, --ask asks for it.
+    QUERY describes the task and ranks providers; by default the capability names do. Exit code 1
+    when a required capability is unresolved, 3 when a decision is needed: give it with --decision,
+    or be asked with --ask.
     """
     with without_garbage_collection(), session.catalog() as catalog:
-        if run_id is not None:
+        if report_id is not None:
             new = (query, requires, consumer, mode, policies, alias_file, host)
-            _refuse_a_new_question(*new, ask, no_divergence, full_report)
-            return _continue(session, catalog, run_called(catalog, run_id), decision)
+            if any((*new, ask, no_divergence, full_report)):
+                raise UsageError(
+                    "--continue completes a resolution as it was asked",
+                    hint="give --decision alone with it",
+                )
+            return _continue(session, catalog, report_id, decision)
         can_ask = ask and _can_ask(session)
         if ask and not can_ask and not session.as_json:
-            session.note("note: nobody can be asked: this is no terminal")
-        with _naming(consumer):
-            made = catalog.resolve(
-                requires,
-                query,
-                consumer=consumer,
-                mode=mode,
-                policy=_overrides(policies),
-                alias_file=alias_file,
-                host=host,
-                decide=lambda _: decision,
-                may_probe=_may_probe if can_ask else None,
-                divergence=not no_divergence,
-                depth=depth,
-            )
-        return _Run(session, catalog, full_report, can_ask).finish(made)
-
-
-@contextmanager
-def _naming(consumer: str | None) -> Iterator[None]:
-    """Say that it is the skill that requires nothing, when one was named."""
-    try:
-        yield
-    except UsageError as error:
-        if consumer is None or error.message != "nothing is required":
-            raise
-        raise UsageError(
-            f"'{consumer}' requires nothing",
-            hint="its contract has no R(…); name a capability with -r",
-        ) from None
-
-
-class _Run(NamedTuple):
-    """What is done with a resolution: it is shown and kept, and somebody may be asked."""
-
-    session: Session
-    catalog: Catalog
-    full: bool
-    can_ask: bool
-
-    def finish(self, made: Resolution) -> int:
-        kept = bool(self.catalog.keep_report(made, full=self.full))
-        report = self._report(made)
-        if self.session.as_json:
-            self.session.print_json(report)
+            session.note("note: --ask needs a terminal")
+        resolution = catalog.resolve(
+            requires,
+            query,
+            consumer=consumer,
+            mode=mode,
+            policy=_overrides(policies),
+            alias_file=alias_file,
+            host=host,
+            decide=lambda _: decision,
+            may_probe=_may_probe if can_ask else None,
+            divergence=not no_divergence,
+            depth=depth,
+        )
+        report = resolution.full_report() if full_report else resolution.report
+        is_kept = bool(catalog.reports.keep(report))
+        if session.as_json:
+            session.print_json(report)
         else:
-            beside = notes(report, Known.of(self.catalog))
-            print_report(self.session, report, beside, everyone=self.full)
-        if report["on_missing_required_action"]["outcome"] == "pending-decision":
-            report = self._ask(made, kept)
-        if not self.session.as_json:
-            run_id = report["run_id"]
-            where = f"report {run_id}: metier report show {run_id}"
-            self.session.note(where if kept else "warning: the report cannot be kept here")
-        return EXIT_CODES.get(report["on_missing_required_action"]["outcome"], 0)
-
-    def _ask(self, made: Resolution, kept: bool) -> Report:
-        """The report after the answer; the resolution goes on waiting when there is none."""
-        decision = _asked(made) if self.can_ask else None
-        if decision is None:
-            self.session.note(how_to_go_on(self.session, made.facts.run_id if kept else ""))
-            return self._report(made)
-        outcome = settle_missing(made.outcome.policy, made.unresolved, True, decision)
-        selected = made.chosen if outcome.keeps_selection else ()
-        settled = replace(made, outcome=outcome, selected=selected)
-        self.catalog.keep_report(settled, full=self.full)
-        report = self._report(settled)
-        click.echo(_settled(report))
-        return report
-
-    def _report(self, made: Resolution) -> Report:
-        return (made.full_report() if self.full else made.report).data
+            print_report(session, report, notes(report, Known.of(catalog)), everyone=full_report)
+        if report.is_pending:
+            answer = _ask(report) if can_ask else None
+            if answer is None:
+                session.note(how_to_continue(session, report.id if is_kept else ""))
+            else:
+                report = report.decided(answer)
+                catalog.reports.keep(report)
+                click.echo(_settled(report))
+        if not session.as_json:
+            stored = f"report {report.id}: metier reports show {report.id}"
+            session.note(stored if is_kept else "warning: the report cannot be stored here")
+        return EXIT_CODES.get(report.outcome, 0)
 
 
-def _asked(made: Resolution) -> Decision | None:
-    names = ", ".join(one_line(one) for one in made.unresolved)
-    click.echo(f"\nOpen: {names or 'too little is covered'}", err=True)
+def _ask(report: Report) -> Decision | None:
+    names = ", ".join(map(one_line, report["unresolved_required_capabilities"]))
+    click.echo(f"\nUnresolved: {names or 'too little is covered'}", err=True)
     try:
         answer: Decision = click.prompt("What now?", type=click.Choice(DECISIONS), err=True)
     except click.Abort:
@@ -190,32 +140,24 @@ def _asked(made: Resolution) -> Decision | None:
     return answer
 
 
-def how_to_go_on(session: Session, run_id: str) -> str:
-    """The command that completes a resolution that waits; without its id the question itself."""
-    if not run_id:
-        return f"to go on: the same command with --decision {_ANY_DECISION}"
+def how_to_continue(session: Session, report_id: str) -> str:
+    """The command that completes a pending resolution."""
+    if not report_id:
+        return f"to continue: the same command with --decision {_ANY_DECISION}"
     root = f" --root {shlex.quote(session.root)}" if session.root else ""
-    return f"to go on: metier resolve --continue {run_id} --decision {_ANY_DECISION}{root}"
-
-
-def _refuse_a_new_question(*asked: object) -> None:
-    if any(asked):
-        raise UsageError(
-            "--continue completes a resolution as it was asked",
-            hint="give --decision alone with it",
-        )
+    return f"to continue: metier resolve --continue {report_id} --decision {_ANY_DECISION}{root}"
 
 
 def _overrides(policies: Sequence[str]) -> dict[str, str]:
     values: dict[str, str] = {}
-    for one in policies:
-        key, equals, value = one.partition("=")
+    for text in policies:
+        key, equals, value = text.partition("=")
         if equals:
             values[key.strip()] = value.strip()
         elif key in PRESETS:
             values.update(PRESETS[key])
         else:
-            raise UsageError(f"'{one}' is neither KEY=VALUE nor a preset", hint="--policy prose")
+            raise UsageError(f"'{text}' is neither KEY=VALUE nor a preset", hint="--policy prose")
     return values
 
 
@@ -229,52 +171,21 @@ def _may_probe(candidate: Candidate, capability: str) -> bool:
     return click.confirm(question, err=True)
 
 
-def _continue(session: Session, catalog: Catalog, run_id: str, decision: Decision | None) -> int:
+def _continue(session: Session, catalog: Catalog, wanted: str, decision: Decision | None) -> int:
     if decision is None:
         raise UsageError("--continue needs --decision", hint=f"one of {', '.join(DECISIONS)}")
-    stored_report(catalog, run_id)
-    report = catalog.decide(run_id, decision)
+    report = catalog.decide(catalog.reports.find(wanted).id, decision)
     if session.as_json:
         session.print_json(report)
     else:
         click.echo(_settled(report))
-    return EXIT_CODES.get(report["on_missing_required_action"]["outcome"], 0)
+    return EXIT_CODES.get(report.outcome, 0)
 
 
 def _settled(report: Report) -> str:
-    """What a decision came to."""
-    outcome = report["on_missing_required_action"]["outcome"]
-    selected = ", ".join(one_line(one) for one in report["selected"])
+    """The result of a decision, in one line."""
+    selected = ", ".join(map(one_line, report["selected"]))
     if not report["degraded_mode"]:
-        return f"{outcome}: {selected or 'nothing selected'}"
+        return f"{shown_outcome(report.outcome)}: {selected or 'nothing selected'}"
     left = without(report).removeprefix("emulates ")
-    return f"{outcome}: {left}; selected: {selected or 'nothing'}"
-
-
-def stored_report(
-    catalog: Catalog, run_id: str, look: Callable[[Report], object] | None = None
-) -> Report:
-    """A report that was kept. Raises `NotFoundError`; for a damaged one `InvalidDocumentError`."""
-    try:
-        report = catalog.report(run_id)
-        (look or _check)(report)
-    except NotFoundError:
-        if run_id not in catalog.run_ids():
-            raise
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError):
-        pass
-    else:
-        return report
-    folder = catalog.room.below(REPORTS) if catalog.room is not None else None
-    hint = f"remove {folder.file(f'{run_id}.json')}" if folder is not None else ""
-    raise InvalidDocumentError(f"report '{run_id}' cannot be read", hint=hint)
-
-
-def _check(report: Report) -> None:
-    """Raise what a report raises that cannot be shown."""
-    headline(report)
-    for row in report["candidates"]:
-        block(row, report, width=80)
-    dependency_lines(report)
-    counts(report, ())
-    notes(report, Known())
+    return f"{shown_outcome(report.outcome)}: {left}; selected: {selected or 'nothing'}"

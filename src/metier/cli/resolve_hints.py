@@ -4,28 +4,31 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from metier.catalog import Catalog
-from metier.cli.dependency_view import disabled_provider, name_of
 from metier.cli.layout import one_line
 from metier.cli.resolve_view import (
     Found,
-    Report,
     Row,
     delta,
+    disabled_provider,
     matches_of,
+    name_of,
     shown_rows,
 )
 from metier.core.nearest import nearest
 from metier.values.policy import PRESETS
+from metier.values.resolution import Report
 
 _MOST_HINTS = 10
+_LIKENESS = 0.8
+"""Of a capability to the one that was typed; a shared ending such as -generation is not enough."""
 
 
 class Known(NamedTuple):
-    """What hints need and a report does not hold."""
+    """What hints need beside the report."""
 
-    probes: frozenset[str] = frozenset()
+    probes: frozenset[str]
     """The capabilities that the settings have a probe for."""
-    capabilities: Callable[[], Iterable[str]] = tuple
+    capabilities: Callable[[], Iterable[str]]
     """Every capability that a skill declares."""
 
     @classmethod
@@ -35,7 +38,7 @@ class Known(NamedTuple):
 
 
 def notes(report: Report, known: Known) -> list[str]:
-    """What is not as it should be, and what somebody may want to do next."""
+    """Warnings, and hints what to do next."""
     found = matches_of(report)
     hints = [*_disabled(report), *_no_candidates(report), *_typos(report, found, known)]
     hints += [*_prose(report, found), *_probes(report, known)]
@@ -61,10 +64,10 @@ def _open_below(node: Row) -> list[str]:
 
 
 def _disabled(report: Report) -> list[str]:
-    """Who is left to the user, for what is required and stays open."""
+    """Unresolved capabilities that only disabled skills provide."""
     wanted = report["unresolved_required_capabilities"]
-    told = [(one, disabled_provider(one, report)) for one in wanted]
-    return [f"'{one_line(one)}': {text}; start it yourself" for one, text in told if text]
+    found = [(name, disabled_provider(name, report)) for name in wanted]
+    return [f"'{one_line(name)}': {text}; start it yourself" for name, text in found if text]
 
 
 def _no_candidates(report: Report) -> list[str]:
@@ -80,7 +83,7 @@ def _no_candidates(report: Report) -> list[str]:
 
 
 def _typos(report: Report, found: dict[str, Found], known: Known) -> list[str]:
-    """The capability that is meant, where nobody has the very one that was typed."""
+    """The capability that was probably meant, where no skill declares the required one."""
     declared = {
         name
         for name, rows in found.items()
@@ -90,12 +93,12 @@ def _typos(report: Report, found: dict[str, Found], known: Known) -> list[str]:
     declared |= {one for one in wanted if disabled_provider(one, report)}
     unmatched = [one for one in wanted if one not in declared][:_MOST_HINTS]
     names = list(known.capabilities()) if unmatched else []
-    near = [(one, nearest(one.lower(), names)) for one in unmatched]
+    near = [(one, nearest(one.lower(), names, likeness=_LIKENESS)) for one in unmatched]
     return [f"'{one_line(one)}': did you mean '{name}'?" for one, name in near if name]
 
 
 def _prose(report: Report, found: dict[str, Found]) -> list[str]:
-    """What lets skills pass that match by their words alone, if anything does."""
+    """How to accept skills that match by their words alone, if that would help."""
     chosen = report["diagnostics"]["chosen"]
     for capability in report["unresolved_required_capabilities"]:
         for row, one in found.get(capability, ()):
@@ -125,7 +128,7 @@ def _passes_as_prose(row: Row, report: Report) -> bool:
 
 
 def _probes(report: Report, known: Known) -> list[str]:
-    """For those flagged whose probe was not run: how far off they are, what could clear them."""
+    """Flagged candidates whose probe was not run, and what could clear them."""
     tried = {one["candidate"] for one in report["diagnostics"]["probes"]}
     flagged = [row for row in report["candidates"] if row["contract_inflated"]]
     untried = [row for row in flagged if row["id"] not in tried]

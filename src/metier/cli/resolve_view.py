@@ -1,26 +1,19 @@
-"""What people see of a resolution, from its report alone."""
+"""A resolution as people see it, from its report alone."""
 
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from typing import Any
 
 import click
 
-from metier.cli.dependency_view import (
-    dependency_lines,
-    disabled_provider,
-    name_of,
-    why_open,
-)
 from metier.cli.layout import bar, one_line, packed, wrapped
 from metier.cli.session import Session, counted
 from metier.core.names import is_capability_name
-from metier.resolve.choice import TIE_BREAKS
+from metier.values.resolution import TIE_BREAKS, Report
 
-Report = dict[str, Any]
 Row = dict[str, Any]
 Found = list[tuple[Row, Row]]
 _PARTS = ("contract", "desc", "namepath", "runtime")
@@ -43,44 +36,45 @@ _MOST_BLOCKS = 20
 def print_report(
     session: Session, report: Report, notes: Sequence[str], *, everyone: bool = False
 ) -> None:
-    """Blocks on a terminal, a table elsewhere; what is to be said about them goes beside."""
+    """Print blocks on a terminal, else a table; `notes` go to standard error."""
     on_terminal = sys.stdout.isatty()
     shown = shown_rows(report, everyone=everyone, most=_MOST_BLOCKS if on_terminal else None)
     width = shutil.get_terminal_size().columns
-    for text in headline(report):
+    for text in _headline(report):
         for line in wrapped(text, width, "") if on_terminal else [text]:
             click.echo(line)
     if on_terminal:
         for row in shown:
-            click.echo("\n".join(["", *block(row, report, width)]))
+            click.echo("\n".join(["", *_block(row, report, width)]))
     else:
         session.print_table(_COLUMNS, [_cells(row, report) for row in shown], heading=True)
     tree = dependency_lines(report)
     if on_terminal and tree:
         click.echo("\n".join(["", *tree]))
-    for line in [
-        *([] if on_terminal else tree),
-        *counts(report, shown),
-        *notes,
-    ]:
+    for line in [*([] if on_terminal else tree), *_counts(report, shown), *notes]:
         session.note(line)
 
 
 def shown_rows(report: Report, *, everyone: bool = False, most: int | None = None) -> list[Row]:
-    """Those left and those that match; at most as many, but all that are chosen."""
+    """The ranked and the matching candidates; at most `most`, and every chosen one."""
     if everyone:
         return list(report["candidates"])
     chosen = report["diagnostics"]["chosen"]
     rows = [row for row in report["candidates"] if row["rank"] or row["S_contract"] > 0]
     most = len(rows) if most is None else most
-    return [row for place, row in enumerate(rows) if place < most or row["id"] in chosen]
+    return [row for number, row in enumerate(rows) if number < most or row["id"] in chosen]
+
+
+def shown_outcome(outcome: str) -> str:
+    """`resolved` for success, which the spec calls `not-needed`."""
+    return "resolved" if outcome == "not-needed" else outcome
 
 
 # The answer
 
 
-def headline(report: Report) -> list[str]:
-    """For each capability who provides it or why nobody does, and how the resolution ended."""
+def _headline(report: Report) -> list[str]:
+    """Who provides each capability or why nobody does, and how the resolution ended."""
     found = matches_of(report)
     required = report["required_capabilities"]
     lines = [f"{one_line(one)}: {_answer(one, found.get(one, []), report)}" for one in required]
@@ -89,9 +83,9 @@ def headline(report: Report) -> list[str]:
         if one["provider"]:
             provider = _matched({"name": name_of(one["provider"])}, {"token": None, **one})
         lines.append(f"{one_line(one['capability'])} (optional): {provider}")
-    action = report["on_missing_required_action"]
-    if action["outcome"] != "not-needed":
-        lines.append(f"outcome: {action['outcome']} ({action['policy']})")
+    if report.outcome != "not-needed":
+        policy = report["on_missing_required_action"]["policy"]
+        lines.append(f"outcome: {report.outcome} ({policy})")
     if report["degraded_mode"]:
         lines.append(f"degraded mode: {without(report)}")
     return lines
@@ -100,11 +94,10 @@ def headline(report: Report) -> list[str]:
 def without(report: Report) -> str:
     """What a degraded resolution emulates, or lacks."""
     emulated = report["emulated_capabilities"]
-    left = map(one_line, emulated or report["unresolved_required_capabilities"])
-    names = ", ".join(left)
+    names = _joined(emulated or report["unresolved_required_capabilities"])
     if not names:
-        return "goes on with less than is required"
-    return f"{'emulates' if emulated else 'goes on without'} {names}"
+        return "continues with less than is required"
+    return f"{'emulates' if emulated else 'continues without'} {names}"
 
 
 def _answer(capability: str, matching: Found, report: Report) -> str:
@@ -132,7 +125,7 @@ def _answer(capability: str, matching: Found, report: Report) -> str:
 
 
 def matches_of(report: Report) -> dict[str, Found]:
-    """For each capability the candidates that match it in any way, and how; the best first."""
+    """The matching candidates of each capability, best first."""
     found: dict[str, Found] = {}
     for row in report["candidates"]:
         for one in row["matches"]:
@@ -156,8 +149,8 @@ def _named(found: Found) -> str:
 # One candidate
 
 
-def block(row: Row, report: Report, width: int) -> list[str]:
-    """Who it is, where it lies, its scores as bars, and why it is chosen or is not."""
+def _block(row: Row, report: Report, width: int) -> list[str]:
+    """Name, folder, scores as bars, and the reason."""
     mark = click.style("  selected", fg="green", bold=True) if row["selected"] else ""
     name = click.style(one_line(row["name"]), bold=True)
     head = f"{row['rank'] or '–':<2} {name}  {row['S_total_final']:.3f}{mark}"
@@ -186,7 +179,7 @@ def _cells(row: Row, report: Report) -> list[str]:
 
 
 def _changes(row: Row) -> list[str]:
-    """What comes off the parts, and the figures that the gates of cover look at."""
+    """Penalties, history, and the figures that the gates of `cover` use."""
     lines = []
     penalties = row["penalties"]
     if penalties["total"]:
@@ -206,7 +199,7 @@ def _changes(row: Row) -> list[str]:
 
 
 def reason(row: Row, report: Report) -> str:
-    """Why a candidate is chosen, or why it is not."""
+    """Why a candidate is chosen or not."""
     if row["rejected"]:
         problem = row.get("contract_problem")
         first = [f"its contract cannot be used: {problem}"] if problem else []
@@ -214,8 +207,7 @@ def reason(row: Row, report: Report) -> str:
     if row["id"] not in report["diagnostics"]["chosen"]:
         return f"not chosen: {_why_not(row, report)}"
     if not row["selected"]:
-        outcome = report["on_missing_required_action"]["outcome"]
-        return f"the best, but the resolution is {outcome}: nothing is selected"
+        return f"the best, but the resolution is {report.outcome}: nothing is selected"
     if report["selection_mode"] == "cover":
         of_it = f"{row['S_total_final_of_resolved']:.3f} for that alone"
         return f"covers {', '.join(_covered(row))} ({of_it})"
@@ -226,7 +218,7 @@ def reason(row: Row, report: Report) -> str:
 
 
 def _left(report: Report) -> list[Row]:
-    """Those that were left after the gates and the cut: they come first."""
+    """The ranked candidates, which come first."""
     return list(takewhile(lambda row: row["rank"], report["candidates"]))
 
 
@@ -256,14 +248,13 @@ def _ranked_by(row: Row, other: Row) -> str:
 
 
 def _apart(value: float, other: float, digits: int = 2) -> tuple[str, str]:
-    """Both with as many digits as tell them apart."""
+    """Both with enough digits to differ."""
     while digits < 12 and f"{value:.{digits}f}" == f"{other:.{digits}f}":
         digits += 1
     return f"{value:.{digits}f}", f"{other:.{digits}f}"
 
 
 def _rejection(code: str, row: Row, report: Report) -> str:
-    """One reason with its figures."""
     if code in _GATES:
         figure, key = _GATES[code]
         figure = f"{figure}_of_resolved" if report["selection_mode"] == "cover" else figure
@@ -276,19 +267,19 @@ def _rejection(code: str, row: Row, report: Report) -> str:
     if code == "beyond-max-candidates":
         return f"ranks below the {len(_left(report))} that max-candidates keeps"
     if code == "beyond-max-candidates-hint":
-        limit = _limit("max-candidates", row, report)
+        limit = row["limits"]["max-candidates"]
         return f"{code}: ranks below the max-candidates {limit} that it sets itself"
     details = {
         "runtime-incompatible": f"it does not list {report['host_runtime']}",
         "contract-inflated": f"claims more than it describes{delta(row, report)}",
         "probe-failed": ", ".join(_failed_probes(row, report)),
-        "dependency-unresolved": why_open(row, report),
+        "dependency-unresolved": _why_open(row, report) if "dependency" in row else "",
     }
     return f"{code}: {details.get(code) or _NOT_MET.get(code, '')}"
 
 
 def _main_rejection(row: Row, report: Report) -> str:
-    """The first reason; where it covers too little for one, what lets several share."""
+    """The first reason; too little coverage comes with what to try."""
     too_little = "below-min-required-coverage"
     if too_little in row["rejected"]:
         return f"{_rejection(too_little, row, report)}: try --policy selection-mode=cover"
@@ -296,21 +287,14 @@ def _main_rejection(row: Row, report: Report) -> str:
 
 
 def _below(value: float, key: str, row: Row, report: Report) -> str:
-    limit = _limit(key, row, report)
+    limit = row["limits"][key]
     mine, shown = _apart(value, limit)
     if limit > report["policy"][key]:
         return f"{mine} is below the {key} {shown} that it sets itself"
     return f"{mine} is below {key} {shown}"
 
 
-def _limit(key: str, row: Row, report: Report) -> Any:
-    """What holds for this candidate; an older report has only what holds for all."""
-    limits = row["limits"] if "limits" in row else report["policy"]
-    return limits[key]
-
-
 def delta(row: Row, report: Report) -> str:
-    """How far its claims go beyond its words, against the limit."""
     divergence = report["diagnostics"]["divergence"]
     far, limit = divergence["deltas"].get(row["id"]), divergence["limit"]
     if far is None or limit is None:
@@ -329,8 +313,8 @@ def _failed_probes(row: Row, report: Report) -> list[str]:
 # Around the candidates
 
 
-def counts(report: Report, shown: Sequence[Row]) -> list[str]:
-    """How many candidates are not shown, by the first reason of each."""
+def _counts(report: Report, shown: Sequence[Row]) -> list[str]:
+    """How many candidates are not shown, by their first reason."""
     left: Counter[str] = Counter(report["rejected_without_row"])
     ids = {row["id"] for row in shown}
     for row in report["candidates"]:
@@ -349,3 +333,82 @@ def _in_short(code: str, report: Report) -> str:
         shown = f"{limit:.2f}" if isinstance(limit, float) else limit
         return f"{code.removesuffix(key)[:-1]} {key} {shown}"
     return _NOT_MET.get(code, code) if code else "left, and not chosen"
+
+
+# What providers require
+
+
+def name_of(candidate: str) -> str:
+    return one_line(candidate.partition("::")[0])
+
+
+def dependency_lines(report: Report) -> list[str]:
+    """What the chosen providers require, and who provides that, as a tree."""
+    return [line for node in report["dependencies"] for line in _tree(node, report)]
+
+
+def disabled_provider(capability: str, report: Report) -> str:
+    """`dep provides it, but is disabled (disable-model-invocation)`, or "" if nobody does."""
+    every = report["diagnostics"].get("disabled_providers", ())
+    found = [one for one in every if one["capability"] == capability]
+    if not found:
+        return ""
+    names = ", ".join(dict.fromkeys(name_of(one["provider"]) for one in found))
+    verbs = "provides it, but is" if len(found) == 1 else "provide it, but are"
+    return f"{names} {verbs} disabled ({found[0]['reason']})"
+
+
+def _tree(node: Row, report: Report) -> list[str]:
+    required = [] if node["beyond_depth"] else node["requires"]
+    texts = [[f"{one_line(name)} {_state(name, node, report)}"] for name in required]
+    if node["beyond_depth"]:
+        texts.append(["not followed any further (--depth)"])
+    if node["cycle"]:
+        texts.append([f"cycle: {' → '.join(map(name_of, node['cycle']))}"])
+    texts += [_tree(below, report) for below in node["dependencies"]]
+    texts += [[f"{name_of(key)}: see above"] for key in node.get("repeated", ())]
+    lines = [f"{name_of(node['provider'])} requires {_joined(node['requires'])}"]
+    for number, (first, *others) in enumerate(texts, start=1):
+        is_last = number == len(texts)
+        lines.append(f"{'└' if is_last else '├'} {first}")
+        lines += [f"{' ' if is_last else '│'} {other}" for other in others]
+    return lines
+
+
+def _state(capability: str, node: Row, report: Report) -> str:
+    if capability in node["unresolved"]:
+        why = _why_refused(capability, node, report)
+        return f"is open: {why}" if why else "is open"
+    providers = node.get("providers", {}).get(capability, node["selected"])
+    return f"← {', '.join(map(name_of, providers))}"
+
+
+def _why_open(row: Row, report: Report) -> str:
+    """Why the requirements of a rejected candidate are unresolved."""
+    node = row["dependency"]
+    reasons = {name: _why_refused(name, node, report) for name in node["unresolved"]}
+    missing = _joined(name for name, why in reasons.items() if not why)
+    texts = [f"nobody provides {missing}"] if missing else []
+    return "; ".join(
+        [*texts, *(f"{one_line(name)} is open: {why}" for name, why in reasons.items() if why)]
+    )
+
+
+def _why_refused(capability: str, node: Row, report: Report) -> str:
+    """Who would provide it, and why that one is rejected; "" when nobody would."""
+    refused = [one for one in node.get("refused", ()) if one["capability"] == capability]
+    if not refused:
+        return disabled_provider(capability, report)
+    first = refused[0]
+    name = name_of(first["provider"])
+    if first["provider"] == node["provider"]:
+        return f"only {name} itself provides it"
+    lacks = _joined(first.get("unresolved_dependencies", ()))
+    reasons = ", ".join(first["reasons"]) + (f" ({lacks})" if lacks else "")
+    count = len(refused) - 1
+    others = f", and so {'is' if count == 1 else 'are'} {counted(count, 'other')}" if count else ""
+    return f"{name} would provide it, but is rejected: {reasons}{others}"
+
+
+def _joined(names: Iterable[str]) -> str:
+    return ", ".join(map(one_line, names))

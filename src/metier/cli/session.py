@@ -3,16 +3,14 @@
 import functools
 import json
 import os
-import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from copy import copy
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from metier.catalog import Catalog, Refreshed, workspace_of
 from metier.cli.layout import wrapped
@@ -21,7 +19,7 @@ from metier.cli.shown import shown_file
 from metier.config import Config, Settings, read_settings
 from metier.core.nearest import nearest
 from metier.core.text import printable
-from metier.errors import DamagedError, MetierError, NotFoundError, StoreError, UsageError
+from metier.errors import DamagedError, MetierError, StoreError, UsageError
 from metier.flow.boundary import NONE, RECORD, VARIABLE, Boundary, check_digest, read_boundary
 from metier.index.refresh import OnProgress
 from metier.safety.escapes import escaped_json
@@ -29,6 +27,9 @@ from metier.storage.database import MEANINGLESS
 from metier.storage.places import ignored_folders, state_room
 from metier.storage.workspace import is_workspace
 from metier.values.files import Kind
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 LAST = "last"
 """What the latest run may be called."""
@@ -215,6 +216,8 @@ class Session:
     def note_wrapped(self, text: str) -> None:
         """The same, broken between words on a terminal."""
         if sys.stderr.isatty():
+            import shutil  # nothing else here needs what it loads
+
             text = "\n".join(wrapped(text, shutil.get_terminal_size().columns, ""))
         self.note(text)
 
@@ -271,7 +274,7 @@ def _damage_named(catalog: Catalog) -> Iterator[None]:
 
 def names_from_catalog(
     context: click.Context, ask: Callable[[Catalog], list[str]], incomplete: str
-) -> list[CompletionItem]:
+) -> "list[CompletionItem]":
     """Names that complete what was typed; nothing when there is no catalogue to ask."""
     root = context.params.get("root") or context.find_root().params.get("root")
     try:
@@ -282,13 +285,15 @@ def names_from_catalog(
     except MetierError:
         return []
     fitting = (name for name in names if name.startswith(incomplete))
+    from click.shell_completion import CompletionItem  # only a shell asks for it
+
     return [CompletionItem(name) for name in fitting if name.isprintable()]
 
 
-def complete_names(kind: Kind) -> Callable[..., list[CompletionItem]]:
+def complete_names(kind: Kind) -> "Callable[..., list[CompletionItem]]":
     """Completes the name of a document of `kind`."""
 
-    def complete(ctx: click.Context, _parameter: Any, incomplete: str) -> list[CompletionItem]:
+    def complete(ctx: click.Context, _parameter: Any, incomplete: str) -> "list[CompletionItem]":
         return names_from_catalog(ctx, lambda catalog: catalog.names(kind), incomplete)
 
     return complete
@@ -361,10 +366,15 @@ def _common_options(*, catalog: bool, for_host: bool) -> list[click.Parameter]:
     return [*options, *others]
 
 
-def run_called(catalog: Catalog, wanted: str) -> str:
-    """The id of a kept report by itself, by a beginning that no other has, or by `last`."""
-    known = catalog.run_ids()
-    if wanted == LAST and not known:
-        raise NotFoundError("there is no report yet", hint="metier resolve -r CAPABILITY")
-    like = known[-1:] if wanted == LAST else [one for one in known if one.startswith(wanted)]
-    return like[0] if len(like) == 1 and wanted not in known else wanted
+class CommandGroup(click.Group):
+    """Commands about one thing; `list` is run when none is named."""
+
+    def add(self, command: click.Command) -> click.Command:
+        self.add_command(command)
+        return command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        names_none = not args or (args[0][:1] == "-" and args[0] not in ctx.help_option_names)
+        if names_none and "list" in self.commands:
+            args = ["list", *args]
+        return super().parse_args(ctx, args)

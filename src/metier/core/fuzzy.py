@@ -1,9 +1,15 @@
 """Jaro-Winkler similarity of names, decided exactly at the border."""
 
-import numpy as np
-from numpy.typing import NDArray
+from functools import partial
+from typing import TYPE_CHECKING
+
+from metier.core.arrays import Arrays, Floats, Places, numpy_arrays
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 PREFIX_SCALE = 0.10
+MAX_PREFIX = 4
 THRESHOLD = 0.90
 _BAND = 1e-9
 """Within this distance of the threshold floating point does not decide."""
@@ -23,11 +29,12 @@ def similarity(left: str, right: str) -> float:
 class FuzzyNames:
     """A fixed list of capability names to compare others with."""
 
-    def __init__(self, names: list[str]) -> None:
+    def __init__(self, names: list[str], arrays: Arrays | None = None) -> None:
+        self._arrays = arrays = arrays or numpy_arrays()
         self._names = names
-        self._lengths = np.array([len(name) for name in names], dtype=np.float32)
-        self._counts = np.array([_counts(name) for name in names], dtype=np.uint8).T.copy()
-        """How often each character of the alphabet is in each name."""
+        self._lengths: Floats = arrays.array([len(name) for name in names], dtype=arrays.float32)
+        columns = zip(*map(_counts, names), strict=True)
+        self._counts = [arrays.array(column, dtype=arrays.uint8) for column in columns]
         self._known: dict[str, list[tuple[int, float]]] = {}
 
     def like(self, name: str) -> list[tuple[int, float]]:
@@ -39,41 +46,32 @@ class FuzzyNames:
         return self._known[name]
 
     def _like(self, name: str) -> list[tuple[int, float]]:
-        places = [place for place in self._possible(name) if self._names[place] != name]
+        places = [place for place in self._possible(name).tolist() if self._names[place] != name]
         if not places:
             return []
         from rapidfuzz.distance import JaroWinkler
-        from rapidfuzz.process import cdist
 
-        names = [self._names[place] for place in places]
-        found: NDArray[np.float64] = cdist(
-            [name],
-            names,
-            scorer=JaroWinkler.similarity,
-            scorer_kwargs={"prefix_weight": PREFIX_SCALE},
-            score_cutoff=THRESHOLD - _BAND,
-            dtype=np.float64,
-        )[0]
+        compare = partial(JaroWinkler.similarity, name, prefix_weight=PREFIX_SCALE)
+        found = [(place, compare(self._names[place])) for place in places]
         return [
-            (int(places[at]), round(float(found[at]), 10))
-            for at in np.flatnonzero(found)
-            if _reaches(name, names[at], float(found[at]))
+            (place, round(score, 10))
+            for place, score in found
+            if _reaches(name, self._names[place], score)
         ]
 
-    def _possible(self, name: str) -> NDArray[np.intp]:
+    def _possible(self, name: str) -> Places:
         """Places of the names that share enough characters; an upper bound, so none is lost."""
         if not self._names:
-            return np.empty(0, dtype=np.intp)
-        matches = np.zeros(len(self._names), dtype=np.float32)
+            return self._arrays.arange(0)
+        matches = self._arrays.zeros(len(self._names), dtype=self._arrays.float32)
         for place, count in enumerate(_counts(name)):
             if count:
-                matches += np.minimum(self._counts[place], count)
+                matches += self._arrays.minimum(self._counts[place], count)
         shares = matches / len(name) + matches / self._lengths
-        return np.flatnonzero(shares >= _LEAST_SHARES)
+        return self._arrays.flatnonzero(shares >= _LEAST_SHARES)
 
 
 def _counts(name: str) -> list[int]:
-    """How often each character of the alphabet is in `name`."""
     counts = [0] * len(_PLACES)
     for char in name:
         if char in _PLACES:
@@ -84,6 +82,38 @@ def _counts(name: str) -> list[int]:
 def _reaches(left: str, right: str, found: float) -> bool:
     if abs(found - THRESHOLD) > _BAND:
         return found > THRESHOLD
-    from metier.core.jaro import reaches_nine_tenths  # fractions are slow to load and rare
+    from fractions import Fraction  # slow to load and rarely needed
 
-    return reaches_nine_tenths(left, right)
+    return exact_similarity(left, right) >= Fraction(9, 10)
+
+
+def exact_similarity(left: str, right: str) -> "Fraction":
+    """Jaro-Winkler similarity as a fraction, for what floating point cannot decide."""
+    from fractions import Fraction
+
+    jaro = _exact_jaro(left, right)
+    prefix = 0
+    while prefix < min(MAX_PREFIX, len(left), len(right)) and left[prefix] == right[prefix]:
+        prefix += 1
+    return jaro + prefix * Fraction(1, 10) * (1 - jaro)
+
+
+def _exact_jaro(left: str, right: str) -> "Fraction":
+    from fractions import Fraction
+
+    window = max(max(len(left), len(right)) // 2 - 1, 0)
+    taken = [False] * len(right)
+    from_left: list[str] = []
+    for place, char in enumerate(left):
+        for other in range(max(0, place - window), min(len(right), place + window + 1)):
+            if not taken[other] and right[other] == char:
+                taken[other] = True
+                from_left.append(char)
+                break
+    if not from_left:
+        return Fraction(int(left == right))
+    from_right = [char for char, is_taken in zip(right, taken, strict=True) if is_taken]
+    crossed = sum(one != other for one, other in zip(from_left, from_right, strict=True))
+    matches = len(from_left)
+    in_order = Fraction(matches - crossed // 2, matches)
+    return (Fraction(matches, len(left)) + Fraction(matches, len(right)) + in_order) / 3

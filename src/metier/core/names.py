@@ -13,17 +13,17 @@ LONGEST_NAME = 64
 
 
 def is_capability_name(token: str) -> bool:
-    """Whether `token` is 1–64 of a–z, 0–9 and single inner hyphens, as it stands."""
+    """Whether `token` is 1–64 of a–z, 0–9 and single inner hyphens."""
     return len(token) <= LONGEST_NAME and _CAPABILITY.match(token) is not None
 
 
 def is_document_id(token: str, longest: int) -> bool:
-    """Whether `token` starts with a–z, goes on with a–z, 0–9 or hyphens, and is not too long."""
+    """Whether `token` is a–z, then a–z, 0–9 or hyphens, and not too long."""
     return len(token) <= longest and _ID.match(token) is not None
 
 
 def slug(text: str) -> str:
-    """`text` in lower case with every run of other characters as one dash, none at the ends."""
+    """`TypeScript Best!` → `typescript-best`."""
     return _NOT_IN_ID.sub("-", text.lower()).strip("-")
 
 
@@ -37,26 +37,24 @@ def ability_id_from_filename(name: str) -> str:
 
 
 def canonical_id(name: str, folder: str) -> str:
-    """The id of a skill among all candidates: `name::folder`."""
     return f"{name}::{folder}"
 
 
 def plugin_name(plugin: str, name: str) -> str:
-    """What a skill is called that a plugin brings along: `plugin:name`."""
+    """The name of a skill in a plugin: `plugin:name`."""
     return f"{plugin}:{name}" if plugin and not name.startswith(f"{plugin}:") else name
 
 
 def name_in_plugin(name: str, plugin: str) -> str:
-    """The name of a skill without that of its plugin."""
     return name.removeprefix(f"{plugin}:") if plugin else name
 
 
 def stable_hash(candidate_id: str) -> str:
-    """What decides between candidates that are equal in all else: SHA-256, in hexadecimal."""
+    """The last tie-breaker."""
     return hashlib.sha256(candidate_id.lower().encode()).hexdigest()
 
 
 @lru_cache(maxsize=4096)
 def loose_key(key: str) -> str:
-    """The form in which camelCase, snake_case and kebab-case spellings of one key are equal."""
+    """The same for camelCase, snake_case and kebab-case spellings of a key."""
     return key.replace("_", "").replace("-", "").lower()

@@ -8,7 +8,7 @@ _MOST_LOOKED_FOR = 20
 
 
 def nearest(wanted: str, known: Iterable[str], *, likeness: float = 0.6) -> str:
-    """The known word most like `wanted`; empty when none is near: `likeness` is from 0 to 1."""
+    """The most similar known word, or an empty text; `likeness` is from 0 to 1."""
     from difflib import get_close_matches  # only what goes wrong pays for it
 
     if len(wanted) > _LONGEST:
@@ -17,14 +17,14 @@ def nearest(wanted: str, known: Iterable[str], *, likeness: float = 0.6) -> str:
 
 
 def nearest_name(wanted: str, names: Iterable[str]) -> str:
-    """The same for names of documents; a skill of a plugin, `plugin:name`, is near its `name`."""
+    """Like `nearest`, for documents: `name` finds `plugin:name`."""
     known = list(names)
     in_plugin = next((one for one in known if one.endswith(f":{wanted}")), "")
     return in_plugin or nearest(wanted, known)
 
 
 class Nearest:
-    """The same for the first of many words: to look for all of them would take too long."""
+    """Like `nearest`, for the first of many words only, to bound the time."""
 
     def __init__(self, known: Iterable[str]) -> None:
         self._known = list(known)

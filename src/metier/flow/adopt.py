@@ -10,14 +10,12 @@ import sqlite3
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
-from functools import cache
-from importlib.resources import files
 from typing import Any, NamedTuple, get_args
 
 from metier.core.unread import why_not_json
 from metier.errors import StoreError
 from metier.flow.hook_log import LARGEST_LOG, LATEST, LONGEST_LINE, parse_line
-from metier.flow.resolving import REPORT_NAME, REPORTS
+from metier.flow.reports import REPORT_NAME, REPORTS, is_report
 from metier.run.checkpoints import CheckpointStore
 from metier.run.store import FILE_NAME as RUNS
 from metier.run.store import RunStore
@@ -93,7 +91,7 @@ class OldState(NamedTuple):
             if REPORT_NAME.match(name):
                 with suppress(OSError, ValueError, RecursionError):
                     raw = folder.read(name)
-                    if _is_report(json.loads(raw), name.removesuffix(".json")):
+                    if is_report(json.loads(raw), name.removesuffix(".json")):
                         found[name] = raw
         return found
 
@@ -126,19 +124,6 @@ def _names(room: Room) -> list[str]:
         return room.names()
     except OSError:
         return []
-
-
-@cache
-def _report_schema() -> Any:
-    from jsonschema import Draft202012Validator  # only to adopt
-
-    name = "capability-resolution-report.v1.schema.json"
-    text = files("metier").joinpath("schemas", name).read_text(encoding="utf-8")
-    return Draft202012Validator(json.loads(text))
-
-
-def _is_report(data: Any, run_id: str) -> bool:
-    return bool(_report_schema().is_valid(data)) and data["run_id"] == run_id
 
 
 # Runs

@@ -1,23 +1,27 @@
-"""The conformance suite of spec 4: cases that are data alone, run by this implementation."""
+"""The conformance suite of spec 4: cases as data, run against this implementation."""
 
 import json
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from typing import Any, NamedTuple
 
-from metier.catalog import Catalog
 from metier.config import Config
 from metier.core.paths import is_inside
 from metier.core.unread import why_not_json
 from metier.errors import MetierError, UsageError
-from metier.flow.boundary import Boundary, workspace_of
-from metier.values.trust import Trust
+from metier.flow.boundary import workspace_of
+from metier.flow.reading import read_documents, workspace_roots
+from metier.flow.resolving import Resolver
+from metier.index.refresh import refresh_documents
+from metier.index.store import Store
+from metier.values.resolution import ResolveRequest
 
 CASES = "cases"
-"""The folder of a suite that holds its cases, one a file."""
+"""The folder of the cases, one per file."""
 NEAR = 1e-9
-"""How far two numbers may lie apart and still be equal."""
+"""Numbers that differ by at most this much are equal."""
 _KEYS = {"id": str, "title": str, "rules": list, "files": dict, "query": dict, "expect": dict}
 _QUERY = {
     "requires": list,
@@ -35,7 +39,7 @@ _ABSENT = object()
 
 
 class Difference(NamedTuple):
-    """One field of a report that is not as expected."""
+    """A field of a report that is not as expected."""
 
     path: str
     """`candidates[ID].S_total`"""
@@ -46,7 +50,7 @@ class Difference(NamedTuple):
 
 
 class CaseResult(NamedTuple):
-    """How one case went."""
+    """The result of one case."""
 
     id: str
     title: str
@@ -58,10 +62,9 @@ class CaseResult(NamedTuple):
 
 
 def run_suite(folder: str | os.PathLike[str]) -> list[CaseResult]:
-    """Run every case below `folder`, in the order of their ids.
+    """Run every case below `folder`, by id, each in a temporary folder.
 
-    Nothing is written but a temporary folder for each case. Raises `UsageError` for a suite
-    that cannot be read; then no case has been run.
+    Raises `UsageError` for a suite that cannot be read, before any case is run.
     """
     return [_run(case) for case in read_suite(folder)]
 
@@ -94,7 +97,7 @@ def _read(file: str) -> dict[str, Any]:
 
 
 def _problem(case: Any) -> str:
-    """What keeps `case` from being run; `case.schema.json` says more."""
+    """Why `case` cannot be run; see `case.schema.json`."""
     if not isinstance(case, dict):
         return "a case is a JSON object"
     for key, kind in _KEYS.items():
@@ -141,34 +144,34 @@ def _write(root: str, files: Mapping[str, str]) -> None:
 
 
 def _report(root: str, query: Mapping[str, Any]) -> dict[str, Any]:
-    """The full report of the run that `query` asks for; `error` alone when it is refused."""
-    start = os.path.join(root, *query.get("start", "").split("/"))
+    """The full report of a query; only `error` when it is rejected."""
+    workspace = workspace_of(os.path.join(root, *query.get("start", "").split("/")))
+    if not is_inside(workspace, root):
+        raise UsageError(
+            "temporary folders lie in another workspace",
+            where=workspace,
+            hint="set TMPDIR to a folder outside any checkout",
+        )
+    aliases = query.get("aliases")
+    request = ResolveRequest(
+        requires=query.get("requires", ()),
+        query=query.get("text", ""),
+        consumer=query.get("consumer"),
+        mode=query.get("mode"),
+        policy={key: _text(value) for key, value in query.get("policy", {}).items()},
+        alias_file=os.path.join(root, *aliases.split("/")) if aliases else None,
+        host=query.get("host"),
+        decide=lambda _: query.get("decision"),
+        divergence=query.get("divergence", True),
+    )
     config = Config(host_folders=False)
-    boundary = Boundary(workspace_of(start), Trust("trusted"), config)  # its files are ours
-    with Catalog.in_memory(boundary, home=root) as catalog:
-        if not is_inside(catalog.workspace, root):
-            raise UsageError(
-                "temporary folders lie in another workspace",
-                where=catalog.workspace,
-                hint="set TMPDIR to a folder outside any checkout",
-            )
-        catalog.refresh()
-        aliases = query.get("aliases")
+    with closing(Store.in_memory()) as store:
+        roots, _ = workspace_roots(workspace, config, root, None)
+        refresh_documents(store, lambda: read_documents(roots))
         try:
-            made = catalog.resolve(
-                query.get("requires", ()),
-                query.get("text", ""),
-                consumer=query.get("consumer"),
-                mode=query.get("mode"),
-                policy={key: _text(value) for key, value in query.get("policy", {}).items()},
-                alias_file=os.path.join(root, *aliases.split("/")) if aliases else None,
-                host=query.get("host"),
-                decide=lambda _: query.get("decision"),
-                divergence=query.get("divergence", True),
-            )
+            return Resolver(store, workspace, config).resolve(request).full_report()
         except MetierError as error:
             return {"error": error.code.lower()}
-        return made.full_report().data
 
 
 def _text(value: Any) -> str:

@@ -55,6 +55,7 @@ _TABLES = {
         plugin TEXT NOT NULL,
         when_to_use TEXT NOT NULL,
         manual INTEGER NOT NULL,
+        claims TEXT NOT NULL,
         UNIQUE (path, kind)
     )""",
     "setting": "(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
@@ -72,11 +73,7 @@ _INDEXES = (
     "CREATE INDEX document_by_handle ON document (handle, kind)",
     "CREATE INDEX document_by_state ON document (kind, state, name, path, source, manual)",
     "CREATE INDEX document_by_plugin ON document (plugin) WHERE plugin != ''",
-    """
-    CREATE INDEX document_that_tells ON document (key)
-    WHERE instr(data, '"capabilities"') OR instr(data, '"contract"')
-        OR instr(data, '"compatibility"')
-    """,
+    "CREATE INDEX document_by_claims ON document (key) WHERE claims != ''",
     "CREATE INDEX skill_capability_by_key ON skill_capability (key)",
     "CREATE INDEX card_by_id ON card (id)",
     "CREATE INDEX card_by_threshold ON card (threshold)",

@@ -19,7 +19,7 @@ from metier.values.files import KINDS, Entry, Found, Kind, Reading, Stored
 from metier.values.outcomes import Changes, Issue
 
 if TYPE_CHECKING:
-    from metier.values.documents import Document
+    from metier.values.documents import Document, Skill
 
 OnProgress = Callable[[int, int], None]
 """Called with files read and files to read."""
@@ -31,8 +31,9 @@ _BATCH = 250
 _INSERT = """
     INSERT OR REPLACE INTO document (
         key, kind, path, rank, state, reason, source, file, sha256,
-        handle, name, description, capabilities, data, issues, origin, plugin, when_to_use, manual
-    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        handle, name, description, capabilities, data, issues, origin, plugin, when_to_use, manual,
+        claims
+    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _STORED = f"SELECT {', '.join(Stored._fields)} FROM document WHERE kind = ? AND path = ?"
 _IN_COLUMNS_OF_THEIR_OWN = frozenset({"name", "description"})
@@ -256,7 +257,7 @@ class _Update:
             self._unsteady.add(_at(found))
         issues = _dump_issues(entry.issues) if entry.issues else "[]"
         if document is None:
-            return (*settled, "", "", "", "[]", "{}", issues, found.origin, "", "", False)
+            return (*settled, "", "", "", "[]", "{}", issues, found.origin, "", "", False, "")
         capabilities = entry.capabilities
         if found.kind in self._rows:
             self._rows[found.kind].add(key, entry)
@@ -274,7 +275,7 @@ class _Update:
             issues,
             found.origin,
             found.plugin,
-            *_of_skill(document),
+            *_of_skill(found.kind, document),
         )
 
     def _compete(self, handle: tuple[Kind, str]) -> None:
@@ -300,11 +301,14 @@ class _Update:
         return self._next_key - 1
 
 
-def _of_skill(document: "Document") -> tuple[str, bool]:
-    """When to use a skill, and whether only the user starts it."""
-    when_to_use: str = getattr(document, "when_to_use", "")
-    is_manual: bool = getattr(document, "is_manual", False)
-    return when_to_use, is_manual
+def _of_skill(kind: Kind, document: "Document") -> tuple[str, bool, str]:
+    """When to use a skill, whether only the user starts it, and what it claims."""
+    if kind != "skill":
+        return "", False, ""
+    from metier.values.candidates import claims_of  # a refresh with nothing to do needs no contract
+
+    skill = cast("Skill", document)
+    return skill.when_to_use, skill.is_manual, claims_of(skill)
 
 
 def _at(found: Found) -> _At:

@@ -1,6 +1,4 @@
-"""The tool that resolves, and the question that it may have: what if a capability is missing?"""
-
-from typing import Any
+"""The tool that resolves, and asks for a decision when a capability is missing."""
 
 from mcp.types import (
     CallToolRequestParams,
@@ -16,8 +14,8 @@ from metier.catalog import Catalog
 from metier.errors import UsageError
 from metier.mcp.answers import result, sendable
 from metier.mcp.tool import Args, Call, Context
-from metier.resolve.missing import DECISIONS, Decision
 from metier.values.policy import PRESETS, Policy
+from metier.values.resolution import DECISIONS, Decision, Report
 
 POLICY = {
     "type": "object",
@@ -38,26 +36,26 @@ _MEANING = {
 
 
 async def answer_resolve(call: Call) -> CallToolResult | InputRequiredResult:
-    """The report; a run that waits for a decision asks for it first, where the client can ask.
+    """The report; a pending resolution asks for a decision first, if the client can be asked.
 
-    A client that cannot gets the report of the waiting run, and may call again with a decision.
+    Otherwise the client gets the pending report, and may call again with a decision.
     """
     state, given = call.params.request_state, _given(call.params)
     if state and given is not None:
         report = await call.catalog.ask(lambda catalog: catalog.decide(state, given))
-    elif state:  # nobody wanted to decide
+    elif state:  # the user gave no decision
         report = await call.catalog.ask(lambda catalog: catalog.report(state))
     else:
         report, is_kept = await call.catalog.ask(lambda catalog: _resolve(catalog, call.args))
-        if is_kept and _waits(report) and _can_ask(call.context):
+        if is_kept and report.is_pending and _can_ask(call.context):
             return InputRequiredResult(
-                input_requests={_QUESTION: _question(report)}, request_state=report["run_id"]
+                input_requests={_QUESTION: _question(report)}, request_state=report.id
             )
     return result(report)
 
 
-def _resolve(catalog: Catalog, args: Args) -> tuple[dict[str, Any], bool]:
-    """The report of a new run, and whether it is kept."""
+def _resolve(catalog: Catalog, args: Args) -> tuple[Report, bool]:
+    """The report of a new resolution, and whether it is stored."""
     if not args.get("requires") and not args.get("consumer"):
         raise UsageError("nothing is required", hint="give 'requires', 'consumer' or both")
     given = {key: _in_words(value) for key, value in args.get("policy", {}).items()}
@@ -71,9 +69,8 @@ def _resolve(catalog: Catalog, args: Args) -> tuple[dict[str, Any], bool]:
         host=args.get("host"),
         decide=lambda _: args.get("decision"),
     )
-    is_full = args.get("fullReport", False)
-    is_kept = bool(catalog.keep_report(made, full=is_full))
-    return (made.full_report() if is_full else made.report).data, is_kept
+    report = made.full_report() if args.get("fullReport") else made.report
+    return report, bool(catalog.reports.keep(report))
 
 
 def _in_words(value: str | float) -> str:
@@ -81,18 +78,14 @@ def _in_words(value: str | float) -> str:
     return value if isinstance(value, str) else f"{value:g}"
 
 
-def _waits(report: dict[str, Any]) -> bool:
-    return bool(report["on_missing_required_action"]["outcome"] == "pending-decision")
-
-
 def _can_ask(context: Context) -> bool:
-    """Whether this client takes questions instead of an answer, and can show a form."""
+    """Whether the client accepts a question as the answer, and can show a form."""
     able = context.session.client_capabilities
     is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
     return is_modern and able is not None and able.elicitation is not None
 
 
-def _question(report: dict[str, Any]) -> ElicitRequest:
+def _question(report: Report) -> ElicitRequest:
     open_ones = ", ".join(report["unresolved_required_capabilities"])
     named = sendable(" ".join(open_ones.split()))[:_LONGEST_LIST] or "too little is covered"
     choices = [{"const": one, "title": _MEANING[one]} for one in DECISIONS]
@@ -111,7 +104,7 @@ def _question(report: dict[str, Any]) -> ElicitRequest:
 
 
 def _given(params: CallToolRequestParams) -> Decision | None:
-    """What was decided; None when nobody was asked, or nobody wanted to say."""
+    """The decision; None when the user was not asked or did not answer."""
     answer = (params.input_responses or {}).get(_QUESTION)
     if not isinstance(answer, ElicitResult) or answer.action != "accept":
         return None

@@ -8,9 +8,9 @@ from metier.mcp.answers import cursor_after, handle_of
 from metier.mcp.resolving import POLICY, answer_resolve
 from metier.mcp.tool import Args, ServedTool, cached, from_catalog
 from metier.mcp.uris import skill_uri
-from metier.resolve.missing import DECISIONS
 from metier.values.documents import Card
 from metier.values.policy import PRESETS
+from metier.values.resolution import DECISIONS
 
 PAGE = 50
 LARGEST_PAGE = 200

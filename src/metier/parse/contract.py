@@ -1,7 +1,9 @@
 """The grammar of DCI contracts: text → `Contract`, and back in canonical form."""
 
 import re
-from typing import NamedTuple, NoReturn
+from itertools import count, repeat
+from string import ascii_letters, digits
+from typing import NoReturn
 
 from metier.errors import ContractError
 from metier.values.contracts import Contract, Doubt, Mode
@@ -21,29 +23,16 @@ _SHORT = {
 _ORDER = ("P", "E", "A", "R", "O", "Pol")
 _CLAUSE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
-_UNSAFE = re.compile(r"[^A-Za-z0-9\-_./:@]")
+_SAFE = frozenset("-_./:@" + ascii_letters + digits)
 _DIGITS = re.compile(r"[0-9]+")
-_ESCAPABLE = frozenset(",()=\\ ")
+_SPACES = re.compile(r" *")
+_PIECE = re.compile(r"(?:\\[,()=\\ ]|[^,)])*")
+_CHAR = re.compile(r"\\([,()=\\ ])|(.)", re.DOTALL)
 _NEEDS_ESCAPE = re.compile(r"[,()=\\ ]")
 
 
-class _Piece(NamedTuple):
-    """One comma-separated part of a clause, decoded."""
-
-    text: str
-    start: int
-    escaped: frozenset[int]
-    """Indexes of characters that an escape protects."""
-    offsets: tuple[int, ...]
-    """Where each character stands in the contract."""
-
-    def trimmed(self, start: int, end: int) -> str:
-        """The characters from `start` to `end` without blanks that no escape protects."""
-        while start < end and self.text[start].isspace() and start not in self.escaped:
-            start += 1
-        while end > start and self.text[end - 1].isspace() and end - 1 not in self.escaped:
-            end -= 1
-        return self.text[start:end]
+_Piece = list[tuple[str, bool, int]]
+"""The characters between two commas: each with whether it is escaped, and its offset."""
 
 
 class _Scanner:
@@ -60,64 +49,43 @@ class _Scanner:
 
     def take(self, pattern: re.Pattern[str]) -> str:
         match = pattern.match(self.text, self.at)
-        if match is None:
-            return ""
-        self.at = match.end()
-        return match[0]
+        self.at = match.end() if match is not None else self.at
+        return match[0] if match is not None else ""
 
     def peek(self) -> str:
         return self.text[self.at : self.at + 1]
 
-    def skip_spaces(self) -> int:
-        start = self.at
-        while self.peek() == " ":
-            self.at += 1
-        return self.at - start
-
-    def pieces(self) -> list[_Piece]:
-        """The parts between the parentheses; the scanner stands behind the opening one."""
-        out: list[_Piece] = []
+    def pieces(self) -> list[tuple[int, _Piece]]:
+        """The offset and the characters of each piece up to the closing parenthesis."""
+        found: list[tuple[int, _Piece]] = []
         while True:
-            piece, end = self._piece()
-            out.append(piece)
-            if end == ")":
-                return out
-
-    def _piece(self) -> tuple[_Piece, str]:
-        start = self.at
-        chars: list[str] = []
-        offsets: list[int] = []
-        escaped: set[int] = set()
-        while (char := self.peek()) not in (",", ")"):
-            if not char:
+            start = self.at
+            found.append((start, self._decoded(self.take(_PIECE), start)))
+            end = self.peek()
+            if not end:
                 self.fail("the clause is not closed", hint="add ')'")
-            offsets.append(self.at)
-            if char == "\\":
-                self._escape(chars, escaped)
-                continue
-            chars.append(char)
             self.at += 1
-        self.at += 1
-        return _Piece("".join(chars), start, frozenset(escaped), tuple(offsets)), char
+            if end == ")":
+                return found
 
-    def _escape(self, chars: list[str], escaped: set[int]) -> None:
-        follower = self.text[self.at + 1 : self.at + 2]
-        if follower in _ESCAPABLE and follower:
-            escaped.add(len(chars))
-            chars.append(follower)
-            self.at += 2
-            return
-        self.doubt("unknown escape", self.at)
-        escaped.add(len(chars))
-        chars.append("\\")
-        self.at += 1
+    def _decoded(self, written: str, start: int) -> _Piece:
+        if "\\" not in written:
+            return list(zip(written, repeat(False), count(start), strict=False))
+        piece = []
+        for match in _CHAR.finditer(written):
+            is_backslash = match[2] == "\\"
+            if is_backslash:
+                self.doubt("unknown escape", start + match.start())
+            is_escaped = is_backslash or match[1] is not None
+            piece.append((match[1] or match[2], is_escaped, start + match.start()))
+        return piece
 
 
 def parse_contract(text: str, mode: Mode | None = None) -> Contract:
-    """The contract that `text` states.
+    """The contract in `text`.
 
-    What best-effort lives with is kept in `doubts`; under strict (by `mode`, else by the
-    contract's own) the first of them is an error. Raises `ContractError` with the position.
+    What only best-effort accepts becomes a doubt; under strict (by `mode`, else by the contract
+    itself) the first doubt is an error. Raises `ContractError` with the position.
     """
     scanner = _Scanner(text.rstrip())
     stated = _head(scanner)
@@ -126,7 +94,7 @@ def parse_contract(text: str, mode: Mode | None = None) -> Contract:
     unknown: list[str] = []
     known = 0
     while scanner.at < len(scanner.text):
-        if not scanner.skip_spaces():
+        if not scanner.take(_SPACES):
             scanner.fail("a space must stand between clauses")
         known += _clause(scanner, lists, pairs, unknown)
     if not known:
@@ -135,11 +103,8 @@ def parse_contract(text: str, mode: Mode | None = None) -> Contract:
         scanner.fail(scanner.doubts[0].message, scanner.doubts[0].position)
     return Contract(
         mode=stated,
-        provides=tuple(lists["provides"]),
-        expects=tuple(lists["expects"]),
+        **{name: tuple(values) for name, values in lists.items()},
         accepts=pairs["accepts"],
-        requires=tuple(lists["requires"]),
-        optional=tuple(lists["optional"]),
         policy=pairs["policy"],
         unknown_clauses=tuple(unknown),
         doubts=tuple(scanner.doubts),
@@ -173,19 +138,25 @@ def _clause(
     pairs: dict[str, dict[str, str]],
     unknown: list[str],
 ) -> bool:
-    """Read one clause into its place; whether it is one of the six."""
+    """Read one clause; whether it is one of the six."""
     start = scanner.at
     written = scanner.take(_CLAUSE_NAME)
     if not written or scanner.peek() != "(":
         scanner.fail("a clause such as P(...) is expected here", start)
     scanner.at += 1
     pieces = scanner.pieces()
-    _refuse_empty(scanner, pieces)
+    texts = [_text(piece).strip() for _, piece in pieces]
+    if "" in texts:
+        number = texts.index("")
+        last = "the list is empty" if len(texts) == 1 else "trailing comma"
+        message = last if number == len(texts) - 1 else "empty value"
+        scanner.fail(message, pieces[number][0])
     name = _SHORT.get(written, written)
     if name in _LISTS:
-        lists[_LISTS[name]].extend(piece.text.strip() for piece in pieces)
+        lists[_LISTS[name]] += texts
     elif name in _PAIRS:
-        _add_pairs(scanner, pieces, pairs[_PAIRS[name]])
+        for offset, piece in pieces:
+            _add_pair(scanner, offset, piece, pairs[_PAIRS[name]])
     else:
         scanner.doubt(f"unknown clause '{written[:40]}'", start)
         unknown.append(written)
@@ -193,46 +164,34 @@ def _clause(
     return True
 
 
-def _refuse_empty(scanner: _Scanner, pieces: list[_Piece]) -> None:
-    for number, piece in enumerate(pieces):
-        if piece.text.strip():
-            continue
-        if len(pieces) == 1:
-            scanner.fail("the list is empty", piece.start)
-        last = number == len(pieces) - 1
-        scanner.fail("trailing comma" if last else "empty value", piece.start)
+def _add_pair(scanner: _Scanner, start: int, piece: _Piece, into: dict[str, str]) -> None:
+    unescaped = (at for at, one in enumerate(piece) if one[0] == "=" and not one[1])
+    split = next(unescaped, -1)
+    if split < 0:
+        scanner.fail("a value is written key=value", start)
+    key, value = _trimmed(piece[:split]), _trimmed(piece[split + 1 :])
+    if not value:
+        scanner.fail(f"'{key[:40]}' has no value", start)
+    if not _KEY.match(key):
+        scanner.doubt(f"illegal key '{key[:40]}'", start)
+    for char, is_escaped, offset in piece[split + 1 :]:
+        if char not in _SAFE and not is_escaped:
+            what = {" ": "unescaped space", "=": "unescaped ="}.get(char, f"'{char}'")
+            scanner.doubt(f"{what} in a value", offset)
+            break
+    if key in into:
+        scanner.doubt(f"key '{key[:40]}' appears twice; the last one counts", start)
+    into[key] = value
 
 
-def _add_pairs(scanner: _Scanner, pieces: list[_Piece], into: dict[str, str]) -> None:
-    for piece in pieces:
-        split = _first_equals(piece)
-        if split is None:
-            scanner.fail("a value is written key=value", piece.start)
-        key, value = piece.trimmed(0, split), piece.trimmed(split + 1, len(piece.text))
-        if not value:
-            scanner.fail(f"'{key[:40]}' has no value", piece.start)
-        if not _KEY.match(key):
-            scanner.doubt(f"illegal key '{key[:40]}'", piece.start)
-        _doubt_value(scanner, piece, split + 1)
-        if key in into:
-            scanner.doubt(f"key '{key[:40]}' appears twice; the last one counts", piece.start)
-        into[key] = value
+def _trimmed(piece: _Piece) -> str:
+    """The text without unescaped blanks around it."""
+    solid = [at for at, one in enumerate(piece) if one[1] or not one[0].isspace()]
+    return _text(piece[solid[0] : solid[-1] + 1]) if solid else ""
 
 
-def _first_equals(piece: _Piece) -> int | None:
-    for at, char in enumerate(piece.text):
-        if char == "=" and at not in piece.escaped:
-            return at
-    return None
-
-
-def _doubt_value(scanner: _Scanner, piece: _Piece, start: int) -> None:
-    for match in _UNSAFE.finditer(piece.text, start):
-        if match.start() in piece.escaped:
-            continue
-        what = {" ": "unescaped space", "=": "unescaped ="}.get(match[0], f"'{match[0]}'")
-        scanner.doubt(f"{what} in a value", piece.offsets[match.start()])
-        return
+def _text(piece: _Piece) -> str:
+    return "".join([one[0] for one in piece])
 
 
 def serialize_contract(contract: Contract) -> str:

@@ -48,7 +48,7 @@ def parse_skill(
         return Parsed(document=None, matter=matter, issues=issues)
     name = _name(matter, path, folder, issues)
     listed = _listed_capabilities(matter, path, issues)
-    contract = _contract(matter, path, raw, issues)
+    contract, problem = _contract(matter, path, raw, issues)
     skill = Skill(
         name=plugin_name(plugin, name),
         description=description,
@@ -57,6 +57,7 @@ def parse_skill(
         folder_name=folder,
         capabilities=_together(listed, contract),
         contract=contract,
+        contract_problem=problem,
         data=matter.data,
         body=matter.body,
     )
@@ -139,15 +140,18 @@ def _listed(value: Any, matter: Matter, at: KeyPath, path: str, issues: list[Iss
     return kept
 
 
-def _contract(matter: Matter, path: str, raw: bytes, issues: list[Issue]) -> Contract | None:
+def _contract(
+    matter: Matter, path: str, raw: bytes, issues: list[Issue]
+) -> tuple[Contract | None, str]:
+    """The contract, and why it cannot be used."""
     text = mapping_of(matter.data.get("metadata")).get("contract")
     if text is None:
-        return None
+        return None, ""
     line, column = matter.position(("metadata", "contract"))
     if not isinstance(text, str):
         message = "metadata.contract is not a text"
         issues.append(Issue("DC401", message, path, line, column, "write 'DCI/1 P(...)'"))
-        return None
+        return None, "it is not a text"
     if _loses_escapes(raw, line, column):
         message = "contract: in double quotes YAML takes the backslash out of '\\ '"
         hint = "write the contract in single quotes"
@@ -155,14 +159,14 @@ def _contract(matter: Matter, path: str, raw: bytes, issues: list[Issue]) -> Con
     try:
         contract = parse_contract(text, "best-effort")
     except ContractError as error:
-        message = f"contract: {error.message} ({error.where})"
+        problem = f"{error.message} ({error.where})"
         hint = error.hint or "write contracts as DCI/1 P(a-capability) R(another)"
-        issues.append(Issue("DC401", message, path, line, column, hint))
-        return None
+        issues.append(Issue("DC401", f"contract: {problem}", path, line, column, hint))
+        return None, problem
     for doubt in contract.doubts:
         message = f"contract: {doubt.message} (character {doubt.position + 1})"
         issues.append(Issue("DC402", message, path, line, column, "strict runs reject this"))
-    return contract
+    return contract, ""
 
 
 def _loses_escapes(raw: bytes, line: int, column: int) -> bool:

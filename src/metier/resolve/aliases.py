@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from metier.core.names import is_capability_name
@@ -19,7 +20,7 @@ _TEXT = re.compile(r'"(?:[^"\\]|\\.)*+"')
 
 @dataclass(frozen=True, slots=True)
 class AliasTable:
-    """One table; `canonical` maps every name that it knows to the canonical one."""
+    """One table: name → canonical name."""
 
     source: str
     """runtime · workspace · built-in"""
@@ -28,7 +29,7 @@ class AliasTable:
 
     @classmethod
     def of(cls, source: str, version: str, aliases: Mapping[str, Iterable[str]]) -> "AliasTable":
-        """The table of these names. A key stays canonical; a circle gets its smallest key."""
+        """A key is canonical; of keys in a cycle, the smallest is."""
         canonical = {key: key for key in aliases}
         for key in sorted(aliases):
             for alias in aliases[key]:
@@ -41,7 +42,7 @@ class AliasTable:
 
 
 class AliasTables:
-    """The tables in force, strongest first: for each name the first that knows it decides."""
+    """The tables in force; for each name the first that has it decides."""
 
     def __init__(self, tables: Iterable[AliasTable] = ()) -> None:
         self.tables = tuple(tables)
@@ -57,12 +58,12 @@ class AliasTables:
         return self._canonical.get(name, name)
 
     def names_of(self, name: str) -> list[str]:
-        """All names that have the same canonical one as `name`, itself among them."""
+        """All names with the same canonical name, `name` too."""
         return sorted({name, *self._names.get(self.canonical(name), ())})
 
     @property
     def versions(self) -> dict[str, str]:
-        """Source → version: part of every key under which a match is kept."""
+        """Source → version."""
         return {table.source: table.version for table in self.tables}
 
 
@@ -76,7 +77,7 @@ def read_alias_table(path: str, source: str, shown: str) -> tuple[AliasTable | N
 
 
 def _text_of(path: str, source: str) -> str:
-    """The text of a table; no link leads from the workspace's own out of the workspace."""
+    """The text of a table; the workspace's own may not link out of it."""
     real = os.path.realpath(path)
     workspace = os.path.realpath(os.path.dirname(os.path.dirname(path)))
     if source == "workspace" and not is_inside(real, workspace):
@@ -85,7 +86,7 @@ def _text_of(path: str, source: str) -> str:
 
 
 def parse_alias_table(text: str, source: str, path: str) -> tuple[AliasTable | None, list[Issue]]:
-    """The table in `text`, a JSON file; None and an issue for each thing that is wrong with it."""
+    """The table in JSON text, or issues."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -104,7 +105,7 @@ def parse_alias_table(text: str, source: str, path: str) -> tuple[AliasTable | N
 
 
 def _problems(data: Any) -> Iterable[tuple[str, str]]:
-    """Everything that keeps `data` from being an alias table: the key at fault, and what it is."""
+    """Each invalid key, and what is wrong with it."""
     if not isinstance(data, dict):
         yield "", "an alias table is a JSON object"
         return
@@ -135,7 +136,7 @@ def _issue(message: str, path: str, line: int, column: int) -> Issue:
 
 
 def _places(text: str) -> dict[str, tuple[int, int]]:
-    """Line and column of the first of each text in a JSON file."""
+    """Line and column of the first occurrence of each string."""
     places: dict[str, tuple[int, int]] = {}
     for number, line in enumerate(text.split("\n"), 1):
         for found in _TEXT.finditer(line):
@@ -144,7 +145,7 @@ def _places(text: str) -> dict[str, tuple[int, int]]:
 
 
 def _circles(aliases: Mapping[str, Iterable[str]]) -> list[list[str]]:
-    """Sets of keys that name each other, directly or through others (Tarjan, without recursion)."""
+    """Strongly connected keys (Tarjan, without recursion)."""
     follow = {key: [one for one in names if one in aliases] for key, names in aliases.items()}
     number: dict[str, int] = {}
     lowest: dict[str, int] = {}
@@ -181,10 +182,52 @@ def _circles(aliases: Mapping[str, Iterable[str]]) -> list[list[str]]:
 
 
 def _taken_off(waiting: list[str], key: str) -> list[str]:
-    """All that was put on after `key`, and `key` itself, taken off the list."""
     at = len(waiting) - 1
     while waiting[at] != key:
         at -= 1
     taken = waiting[at:]
     del waiting[at:]
     return taken
+
+
+# The table that ships with metier: short, because a wrong alias is worse than none
+
+VERSION = "1"
+ALIASES: dict[str, tuple[str, ...]] = {
+    "audio-transcription": ("speech-to-text", "speech-transcription"),
+    "calendar-management": ("calendar-scheduling",),
+    "code-generation": ("code-writing",),
+    "code-review": ("pull-request-review",),
+    "code-search": ("codebase-search", "source-code-search"),
+    "data-analysis": ("data-analytics",),
+    "data-visualization": ("chart-creation", "data-visualisation"),
+    "document-summarization": ("document-summary",),
+    "email-sending": ("email-delivery", "send-email"),
+    "file-conversion": ("document-conversion",),
+    "file-search": ("file-lookup",),
+    "image-editing": ("photo-editing",),
+    "image-generation": ("image-creation", "text-to-image"),
+    "issue-tracking": ("ticket-tracking",),
+    "knowledge-search": ("knowledge-base-search",),
+    "log-analysis": ("log-inspection",),
+    "pdf-creation": ("pdf-generation",),
+    "pdf-extraction": ("pdf-parsing", "pdf-text-extraction"),
+    "release-notes": ("changelog-writing",),
+    "speech-synthesis": ("text-to-speech",),
+    "sql-query": ("database-query",),
+    "summarization": ("summarisation", "text-summarization"),
+    "test-generation": ("test-writing", "unit-test-generation"),
+    "translation": ("language-translation", "text-translation"),
+    "web-scraping": ("web-crawling",),
+    "web-search": ("internet-search", "online-search"),
+}
+
+
+@cache
+def builtin_aliases() -> AliasTable:
+    return AliasTable.of("built-in", VERSION, ALIASES)
+
+
+@cache
+def only_builtin() -> AliasTables:
+    return AliasTables([builtin_aliases()])

@@ -4,42 +4,18 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
+from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from metier.core.arrays import Floats, Mask, Places
 from metier.core.once import once
-from metier.resolve.pool import Claims, Pool
-from metier.resolve.scores import Mask, Question, Scores
+from metier.resolve.scores import Question, Scores
 from metier.values.policy import Policy
-
-REASONS = (
-    "runtime-incompatible",
-    "contract-inflated",
-    "probe-failed",
-    "dependency-unresolved",
-    "nothing-resolved",
-    "below-min-contract-score",
-    "below-min-required-coverage",
-    "below-min-total-score",
-    "beyond-max-candidates-hint",
-    "beyond-max-candidates",
-)
-"""Why a candidate is rejected, in the order in which reasons are named."""
-TIE_BREAKS = (
-    "S_total_final",
-    "S_contract",
-    "required_coverage",
-    "unresolved_required",
-    "S_specificity",
-    "S_skill",
-    "stable_hash",
-)
-"""What ranks candidates: the final score, then the six tie-breakers as steps 1 to 6."""
+from metier.values.resolution import REASONS, TIE_BREAKS
 
 
 class Verdicts:
-    """Who is rejected after the gates, and for which reasons; by place in the pool."""
+    """Rejections after the gates, by place in the pool."""
 
     def __init__(self) -> None:
         self._by_place: defaultdict[int, set[str]] = defaultdict(set)
@@ -50,28 +26,21 @@ class Verdicts:
             self._by_place[place].add(reason)
 
     def leave_open(self, place: int, capabilities: tuple[str, ...]) -> None:
-        """Note what stays open of what a candidate requires."""
         self._open[place] = capabilities
 
     def left_open(self, place: int) -> tuple[str, ...]:
         return self._open.get(place, ())
 
     def lacking(self) -> list[int]:
-        """The places of those that require what stays open."""
         return list(self._open)
 
     def items(self) -> Iterable[tuple[int, set[str]]]:
         return self._by_place.items()
 
 
-def gates(
-    pool: Pool, scores: Scores, question: Question, policy: Policy
-) -> Iterator[tuple[str, Mask]]:
-    """Which of the scored candidates each gate refuses; a provider's hints can only raise them.
-
-    The cheap gates come first: who needs no more than those never pays for the others.
-    """
-    least = partial(pool.claims(question.mode).hints.least, policy=policy, places=scores.places)
+def gates(scores: Scores, policy: Policy) -> Iterator[tuple[str, Mask]]:
+    """The scored candidates that each gate rejects, cheap gates first."""
+    least = partial(scores.claims.hints.least, policy=policy, places=scores.places)
     is_cover = policy.selection_mode == "cover"
     contract = scores.resolved_contract if is_cover else scores.contract
     yield "below-min-contract-score", contract < least("min_contract_score")
@@ -79,23 +48,20 @@ def gates(
         yield "nothing-resolved", scores.resolved < 1.0
     else:
         yield "below-min-required-coverage", scores.coverage < least("min_required_coverage")
-    if question.mode == "strict":
+    if scores.question.mode == "strict":
         yield "runtime-incompatible", scores.runtime < 1.0
     final = scores.final_of_resolved if is_cover else scores.final
     yield "below-min-total-score", final < least("min_total_score")
 
 
-def rank(pool: Pool, scores: Scores, rows: NDArray[np.intp]) -> list[int]:
+def rank(scores: Scores, rows: Places) -> list[int]:
     """These rows of `scores`, best first: by final score, then by the six tie-breakers."""
-    if len(rows) < 2:
-        return [int(row) for row in rows]
-    keys = _rank_keys(pool, scores, rows)
-    return [int(row) for row in rows[np.lexsort(keys[::-1])]]
+    if len(rows) > 1:
+        rows = rows[scores.pool.arrays.lexsort(_rank_keys(scores, rows)[::-1])]
+    return [int(row) for row in rows]
 
 
-def _rank_keys(
-    pool: Pool, scores: Scores, rows: NDArray[np.intp]
-) -> tuple[NDArray[np.float64] | NDArray[np.intp], ...]:
+def _rank_keys(scores: Scores, rows: Places) -> tuple[Floats | Places, ...]:
     """One array for each of `TIE_BREAKS`; lower comes first."""
     return (
         -scores.final[rows],
@@ -104,59 +70,59 @@ def _rank_keys(
         -scores.resolved[rows],
         -scores.specificity[rows],
         -scores.skill[rows],
-        pool.hash_ranks(scores.places[rows]),
+        scores.pool.hash_ranks(scores.places[rows]),
     )
 
 
-def deciding_step(pool: Pool, scores: Scores, upper: int, lower: int) -> int:
+def deciding_step(scores: Scores, upper: int, lower: int) -> int:
     """Which of `TIE_BREAKS` puts `upper` before `lower`."""
-    for step, key in enumerate(_rank_keys(pool, scores, np.array([upper, lower]))):
+    for step, key in enumerate(_rank_keys(scores, scores.pool.arrays.array([upper, lower]))):
         if key[0] != key[1]:
             return step
     return len(TIE_BREAKS) - 1
 
 
-def within_hints(
-    order: Sequence[int], scores: Scores, claims: Claims
-) -> tuple[list[int], list[int]]:
-    """Those that rank within the `max-candidates` that they themselves name, and the others."""
-    if not claims.hints.bind:
+def within_hints(order: Sequence[int], scores: Scores) -> tuple[list[int], list[int]]:
+    """The rows within the `max-candidates` that they set themselves, and the others."""
+    hints = scores.claims.hints
+    if not hints.bind:
         return list(order), []
-    limits = claims.hints.max_candidates[scores.places[order]]
-    is_within = [position <= limit for position, limit in enumerate(limits, start=1)]
-    return [row for row, within in zip(order, is_within, strict=True) if within], [
-        row for row, within in zip(order, is_within, strict=True) if not within
-    ]
+    limits = hints.max_candidates[scores.places[order]]
+    beyond = [row for row, limit, at in zip(order, limits, count(1), strict=False) if at > limit]
+    dropped = set(beyond)
+    return [row for row in order if row not in dropped], beyond
 
 
-def cut(
-    order: Sequence[int], scores: Scores, question: Question, policy: Policy
-) -> tuple[list[int], list[int]]:
+def cut(order: Sequence[int], scores: Scores, policy: Policy) -> tuple[list[int], list[int]]:
     """The first `max-candidates`, and the others.
 
     In cover the best candidate of each required capability stays, even if they are more.
     """
     if policy.selection_mode == "single":
         return list(order[: policy.max_candidates]), list(order[policy.max_candidates :])
-    best = set(_best_of_each(order, scores, question))
+    best = set(_best_of_each(order, scores))
     room = max(policy.max_candidates - len(best), 0)
     others = [row for row in order if row not in best]
     kept = {*best, *others[:room]}
     return [row for row in order if row in kept], [row for row in order if row not in kept]
 
 
-def _best_of_each(order: Sequence[int], scores: Scores, question: Question) -> list[int]:
-    """The first in `order` that resolves it, for each capability that anybody there resolves."""
-    position = np.full(len(scores.places), len(order))
-    position[order] = np.arange(len(order))
+def _best_of_each(order: Sequence[int], scores: Scores) -> list[int]:
+    """The first in `order` that resolves each of the capabilities."""
+    arrays, question = scores.pool.arrays, scores.question
+    position = arrays.full(len(scores.places), len(order), dtype=int)
+    position[order] = arrays.arange(len(order))
     resolved = scores.matches.where(scores.matches.resolved(question.mode))
-    first = np.full(len(question.requires), len(order))
-    np.minimum.at(first, resolved.required, position[resolved.rows])
-    return [order[at] for at in first if at < len(order)]
+    positions = position[resolved.rows]
+    best_last = (-positions).argsort(kind="stable")
+    first = arrays.full(len(question.requires), len(order), dtype=int)
+    first[resolved.required[best_last]] = positions[best_last]
+    return [order[at] for at in first.tolist() if at < len(order)]
 
 
-def select(kept: Sequence[int], scores: Scores, question: Question, policy: Policy) -> list[int]:
+def select(kept: Sequence[int], scores: Scores, policy: Policy) -> list[int]:
     """The first of the ranking, or the set that covers most of what is required."""
+    question = scores.question
     if policy.selection_mode == "single":
         return list(kept[:1])
     left = set(range(len(question.requires)))
@@ -173,9 +139,8 @@ def select(kept: Sequence[int], scores: Scores, question: Question, policy: Poli
 
 @dataclass
 class Choice:
-    """What one question came to, before anybody is asked."""
+    """The answer to one question, before any decision."""
 
-    question: Question
     policy: Policy
     scores: Scores
     verdicts: Verdicts
@@ -184,9 +149,12 @@ class Choice:
     selected: list[int]
     """Those of them that are chosen."""
 
+    @property
+    def question(self) -> Question:
+        return self.scores.question
+
     @once
     def unresolved(self) -> tuple[str, ...]:
-        """What is required and not resolved by the selected."""
         matches, mode = self.scores.matches, self.question.mode
         resolved: set[int] = set().union(*(matches.resolved_by(row, mode) for row in self.selected))
         return tuple(
@@ -194,7 +162,7 @@ class Choice:
         )
 
     def open(self) -> tuple[str, ...]:
-        """What stays open: a requirement itself, or what its rejected providers lack."""
+        """Unresolved requirements, or what their rejected providers lack."""
         found: list[str] = []
         for number, name in enumerate(self.question.requires):
             if name in self.unresolved:
@@ -202,15 +170,13 @@ class Choice:
         return tuple(dict.fromkeys(found))
 
     def _lacking(self, number: int) -> list[str]:
-        """What those lack that resolve this requirement and were rejected for it."""
         places = sorted(self.places(self._able(number)))
         return [one for place in places for one in self.verdicts.left_open(place)]
 
-    def _able(self, number: int) -> NDArray[np.intp]:
-        """The rows that resolve this requirement."""
+    def _able(self, number: int) -> Places:
         matches = self.scores.matches
         resolved = matches.resolved(self.question.mode) & (matches.required == number)
-        rows: NDArray[np.intp] = matches.rows[resolved]
+        rows: Places = matches.rows[resolved]
         return rows
 
     def providers(self) -> tuple[tuple[int, ...], ...]:
@@ -221,16 +187,16 @@ class Choice:
                 found[number].append(place)
         return tuple(map(tuple, found))
 
-    def refused(self, pool: Pool) -> list[tuple[str, int, tuple[str, ...]]]:
-        """Who resolves what is unresolved, and why each was rejected; the best first."""
+    def refused(self) -> list[tuple[str, int, tuple[str, ...]]]:
+        """The rejected providers of unresolved requirements, best first, with the reasons."""
         if not self.unresolved:
             return []
-        masks = dict(gates(pool, self.scores, self.question, self.policy))
+        masks = dict(gates(self.scores, self.policy))
         verdicts = dict(self.verdicts.items())
         found = []
         for number, name in enumerate(self.question.requires):
             if name in self.unresolved:
-                for row in rank(pool, self.scores, self._able(number)):
+                for row in rank(self.scores, self._able(number)):
                     place = int(self.scores.places[row])
                     why = {one for one, refused in masks.items() if refused[row]}
                     why |= verdicts.get(place, set())
@@ -238,5 +204,92 @@ class Choice:
         return found
 
     def places(self, rows: Iterable[int]) -> list[int]:
-        """Where these rows stand in the pool."""
+        """The places of these rows in the pool."""
         return [int(self.scores.places[row]) for row in rows]
+
+
+# What providers require
+
+
+class Refused(NamedTuple):
+    """A rejected provider of an unresolved requirement."""
+
+    capability: str
+    provider: str
+    reasons: tuple[str, ...]
+    lacks: tuple[str, ...] = ()
+    """Its own unresolved requirements."""
+
+    def to_json(self) -> dict[str, Any]:
+        told: dict[str, Any] = {
+            "capability": self.capability,
+            "provider": self.provider,
+            "reasons": list(self.reasons),
+        }
+        if self.lacks:
+            told["unresolved_dependencies"] = list(self.lacks)
+        return told
+
+
+class Dependency(NamedTuple):
+    """The requirements of one provider, and who provides them."""
+
+    provider: str
+    requires: tuple[str, ...]
+    selected: tuple[str, ...]
+    unresolved: tuple[str, ...]
+    providers: tuple[tuple[str, ...], ...] = ()
+    """For each requirement, those of `selected` that provide it."""
+    cycle: tuple[str, ...] = ()
+    """The ids of a cycle back to a provider above."""
+    beyond_depth: bool = False
+    below: tuple["Dependency", ...] = ()
+    repeated: tuple[str, ...] = ()
+    """Providers whose own requirements are described elsewhere in the report."""
+    refused: tuple[Refused, ...] = ()
+    more_refused: int = 0
+
+    @property
+    def is_resolved(self) -> bool:
+        return not self.unresolved and all(one.is_resolved for one in self.below)
+
+    def all_unresolved(self) -> list[str]:
+        return [*self.unresolved, *(name for one in self.below for name in one.all_unresolved())]
+
+    def to_json(self) -> dict[str, Any]:
+        node: dict[str, Any] = {
+            "provider": self.provider,
+            "requires": list(self.requires),
+            "selected": list(self.selected),
+            "providers": {
+                name: list(ids) for name, ids in zip(self.requires, self.providers, strict=False)
+            },
+            "unresolved": list(self.unresolved),
+            "cycle": list(self.cycle),
+            "beyond_depth": self.beyond_depth,
+            "dependencies": [one.to_json() for one in self.below],
+        }
+        if self.repeated:
+            node["repeated"] = list(self.repeated)
+        if self.refused:
+            node["refused"] = [one.to_json() for one in self.refused]
+        if self.more_refused:
+            node["more_refused"] = self.more_refused
+        return node
+
+
+class Lack(NamedTuple):
+    """The unresolved requirements of a candidate, which strict rejects."""
+
+    open: tuple[str, ...]
+    tree: Dependency
+
+
+class OptionalMatch(NamedTuple):
+    """The provider of an optional capability."""
+
+    capability: str
+    provider: str | None
+    match: str
+    token: str | None = None
+    """The capability of the provider that matched; None without an explicit match."""

@@ -10,59 +10,93 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-import numpy as np
-
-from metier.resolve.aliases import AliasTables
-from metier.resolve.choice import Choice, Verdicts, cut, gates, rank, select, within_hints
+from metier.resolve.choice import (
+    Choice,
+    Dependency,
+    Lack,
+    Refused,
+    Verdicts,
+    cut,
+    gates,
+    rank,
+    select,
+    within_hints,
+)
 from metier.resolve.pool import UNLIMITED, Pool
-from metier.resolve.probing import Probing
-from metier.resolve.results import Dependency, Lack, MayProbe, Probe, Refused
 from metier.resolve.scores import Question, Scores
-from metier.values.contracts import Contract, Mode
+from metier.values.contracts import Contract
 from metier.values.policy import Policy
+from metier.values.resolution import MayProbe, Probe, ProbeResult
 
 Chain = tuple[int, ...]
 """Places of providers, each required by the one before it."""
 MOST_REFUSED = 5
-"""Rejected providers that are named for each requirement that stays open."""
+"""Rejected providers that are named for each unresolved requirement."""
+ITSELF = "requires-itself"
+"""Why a provider does not provide its own requirement."""
+
+
+class Probing:
+    """Runs each probe once."""
+
+    def __init__(self, pool: Pool, probes: Mapping[str, Probe]) -> None:
+        self._pool = pool
+        self._probes = probes
+        self._results: dict[tuple[int, str], ProbeResult] = {}
+
+    @property
+    def results(self) -> tuple[ProbeResult, ...]:
+        return tuple(self._results.values())
+
+    def wanted(self, row: int, scores: Scores) -> list[str]:
+        """The required capabilities that this candidate resolves and that have a probe."""
+        if not self._probes:
+            return []
+        question = scores.question
+        resolved = scores.matches.resolved_by(row, question.mode)
+        return [
+            name
+            for number, name in enumerate(question.requires)
+            if name in self._probes and number in resolved
+        ]
+
+    def run(self, place: int, capability: str) -> ProbeResult:
+        key = place, capability
+        if key not in self._results:
+            probe = self._probes[capability]
+            self._results[key] = probe(self._pool.candidates[place], capability)
+        return self._results[key]
 
 
 class Needs(NamedTuple):
-    """What one provider requires, and who provides that."""
+    """The requirements of one provider, by place."""
 
     requires: tuple[str, ...]
     is_followed: bool = False
     selected: tuple[int, ...] = ()
     providers: tuple[tuple[int, ...], ...] = ()
-    """For each requirement those of the selected that provide it."""
+    """For each requirement, those of `selected` that provide it."""
     unresolved: tuple[str, ...] = ()
     open: tuple[str, ...] = ()
-    """What stays open: of these requirements, or of those of their providers."""
+    """Unresolved requirements, or what their rejected providers lack."""
     refused: tuple[Refused, ...] = ()
     more_refused: int = 0
 
 
 class Chooser:
-    """Answers the questions of one run: what is required, and what providers require."""
+    """Answers the questions of one resolution: its own, and those of its providers."""
 
     def __init__(
         self,
         pool: Pool,
+        question: Question,
         overrides: Mapping[str, str],
-        aliases: AliasTables,
-        rates: Mapping[str, float],
-        host: str | None,
         probes: Mapping[str, Probe],
-        mode: Mode,
-        divergence: bool,
     ) -> None:
         self._pool = pool
+        self._asked = question
+        self._mode = question.mode
         self._overrides = overrides
-        self._aliases = aliases
-        self._rates = rates
-        self._host = host
-        self._mode = mode
-        self._divergence = divergence
         self.probing = Probing(pool, probes)
         self.warnings: list[str] = []
         self.cleared: list[int] = []
@@ -71,20 +105,11 @@ class Chooser:
         self._needs: dict[tuple[object, ...], Needs | None] = {}
         self._met: dict[tuple[int, int], frozenset[int]] = {}
 
-    def question(self, requires: tuple[str, ...], query: str, consumer: int | None) -> Question:
-        return Question(
-            requires=requires,
-            query=query or " ".join(requires),
-            mode=self._mode,
-            consumer=consumer,
-            aliases=self._aliases,
-            rates=self._rates,
-            host=self._host,
-            with_divergence=self._divergence,
-        )
+    def question(self, requires: tuple[str, ...], consumer: int | None) -> Question:
+        return replace(self._asked, requires=requires, query=" ".join(requires), consumer=consumer)
 
     def policy(self, contract: Contract | None) -> Policy:
-        """The defaults, what a contract says, and what the caller says."""
+        """The defaults, then the contract's values, then the caller's."""
         pairs = contract.policy if contract is not None else {}
         policy, warnings = Policy.for_mode(self._mode).with_contract(pairs)
         self.warnings += warnings
@@ -95,54 +120,48 @@ class Chooser:
     def choose(
         self, question: Question, policy: Policy, depth: int, may_probe: MayProbe | None
     ) -> Choice:
-        """The choice for what the run itself requires."""
         scores = self.scores(question, policy)
         if may_probe is not None and self._mode == "best-effort":
-            scores = self._after_probes(scores, question, policy, may_probe)
-        return self._choose(scores, question, policy, depth, ())
+            scores = self._after_probes(scores, policy, may_probe)
+        return self._choose(scores, policy, depth, ())
 
     def scores(self, question: Question, policy: Policy) -> Scores:
-        """The scores of all who can pass: without any match that takes a contract gate of 0."""
+        """The scores of all that can pass; without a match only a contract gate of 0 lets pass."""
         everyone = policy.min_contract_score <= 0
         key = question.requires, question.query, question.consumer, everyone
         if key not in self._scored:
             self._scored[key] = Scores(self._pool, question, everyone=everyone)
         return self._scored[key]
 
-    def ranked(self, scores: Scores, question: Question, policy: Policy) -> list[int]:
+    def ranked(self, scores: Scores, policy: Policy) -> list[int]:
         """The rows that pass the gates, best first."""
-        passed = np.ones(len(scores.places), dtype=bool)
-        if question.consumer is not None:
-            passed &= scores.places != question.consumer
-        for _, refused in gates(self._pool, scores, question, policy):
+        passed = self._pool.arrays.ones(len(scores.places), dtype=bool)
+        if scores.question.consumer is not None:
+            passed &= scores.places != scores.question.consumer
+        for _, refused in gates(scores, policy):
             passed &= ~refused
             if not passed.any():
                 return []
-        return rank(self._pool, scores, np.flatnonzero(passed))
+        return rank(scores, self._pool.arrays.flatnonzero(passed))
 
-    def _choose(
-        self, scores: Scores, question: Question, policy: Policy, depth: int, chain: Chain
-    ) -> Choice:
+    def _choose(self, scores: Scores, policy: Policy, depth: int, chain: Chain) -> Choice:
         """`depth` says how far the requirements of candidates are followed."""
-        order, verdicts = self.ranked(scores, question, policy), Verdicts()
+        order, verdicts = self.ranked(scores, policy), Verdicts()
         if self._mode == "strict":
-            order = self._walk(order, scores, question, policy, verdicts, depth, chain)
-        order, beyond = within_hints(order, scores, self._pool.claims(self._mode))
+            order = self._walk(order, scores, policy, verdicts, depth, chain)
+        order, beyond = within_hints(order, scores)
         verdicts.reject("beyond-max-candidates-hint", (int(scores.places[row]) for row in beyond))
-        kept, beyond = cut(order, scores, question, policy)
+        kept, beyond = cut(order, scores, policy)
         verdicts.reject("beyond-max-candidates", (int(scores.places[row]) for row in beyond))
-        selected = select(kept, scores, question, policy)
-        return Choice(question, policy, scores, verdicts, kept, selected)
+        return Choice(policy, scores, verdicts, kept, select(kept, scores, policy))
 
-    def _after_probes(
-        self, scores: Scores, question: Question, policy: Policy, may_probe: MayProbe
-    ) -> Scores:
-        """Scores without the penalty of those flagged at the top whose probe passes."""
-        kept, _ = cut(self.ranked(scores, question, policy), scores, question, policy)
+    def _after_probes(self, scores: Scores, policy: Policy, may_probe: MayProbe) -> Scores:
+        """Scores without the penalty of top candidates whose probes pass."""
+        kept, _ = cut(self.ranked(scores, policy), scores, policy)
         for row in kept:
             if scores.flagged[row]:
                 place = int(scores.places[row])
-                wanted = self.probing.wanted(row, scores, question)
+                wanted = self.probing.wanted(row, scores)
                 asked = [one for one in wanted if may_probe(self._pool.candidates[place], one)]
                 results = [self.probing.run(place, one) for one in asked]
                 if results and all(one.passed for one in results):
@@ -150,7 +169,7 @@ class Chooser:
         if not self.cleared:
             return scores
         everyone = policy.min_contract_score <= 0
-        return Scores(self._pool, question, everyone=everyone, cleared=self.cleared)
+        return Scores(self._pool, scores.question, everyone=everyone, cleared=self.cleared)
 
     # Strict looks closer
 
@@ -158,43 +177,32 @@ class Chooser:
         self,
         order: list[int],
         scores: Scores,
-        question: Question,
         policy: Policy,
         verdicts: Verdicts,
         depth: int,
         chain: Chain,
     ) -> list[int]:
-        """Look at each candidate that would be kept, from the top; the failing drop out."""
-        claims = self._pool.claims(self._mode)
+        """Check each candidate that would be kept, from the top, and drop those that fail."""
         order = list(order)
         looked_at: set[int] = set()
         while True:
-            within, _ = within_hints(order, scores, claims)
-            kept, _ = cut(within, scores, question, policy)
+            kept, _ = cut(within_hints(order, scores)[0], scores, policy)
             for row in kept:
                 if row in looked_at:
                     continue
                 looked_at.add(row)
-                if self._drops_out(row, scores, question, verdicts, depth, chain):
+                if self._drops_out(row, scores, verdicts, depth, chain):
                     order.remove(row)
                     break
             else:
                 return order
 
     def _drops_out(
-        self,
-        row: int,
-        scores: Scores,
-        question: Question,
-        verdicts: Verdicts,
-        depth: int,
-        chain: Chain,
+        self, row: int, scores: Scores, verdicts: Verdicts, depth: int, chain: Chain
     ) -> bool:
-        """Whether anything speaks against a candidate; all of it is noted."""
+        """Whether a candidate is rejected; every reason is recorded."""
         place = int(scores.places[row])
-        results = [
-            self.probing.run(place, one) for one in self.probing.wanted(row, scores, question)
-        ]
+        results = [self.probing.run(place, one) for one in self.probing.wanted(row, scores)]
         passed = bool(results) and all(one.passed for one in results)
         reasons = []
         if scores.flagged[row] and not passed:
@@ -212,20 +220,19 @@ class Chooser:
     # What providers require
 
     def needs(self, place: int, depth: int, chain: Chain) -> Needs | None:
-        """What the provider at `place` requires, below `chain`; None when that is nothing."""
+        """The requirements of the provider at `place`, below `chain`; None without any."""
         key = self._key(place, depth, chain)
         if key not in self._needs:
             self._needs[key] = self._settle(place, depth, chain)
         return self._needs[key]
 
     def _key(self, place: int, depth: int, chain: Chain) -> tuple[object, ...]:
-        """What the needs of a provider depend on."""
         if not chain or depth < 2 or self._mode == "best-effort":
             return place, depth, frozenset[int]()
         return place, depth, self._can_meet(place, depth - 1).intersection(chain)
 
     def _can_meet(self, place: int, steps: int) -> frozenset[int]:
-        """The candidates whose own requirements may be looked at for those of this provider."""
+        """The candidates that following the requirements of this provider can reach."""
         key = place, steps
         if key not in self._met:
             asked = self._asked_by(place)
@@ -233,7 +240,7 @@ class Chooser:
             if asked is not None and steps > 0:
                 question, policy = asked
                 scores = self.scores(question, policy)
-                met.update(map(int, scores.places[self.ranked(scores, question, policy)]))
+                met.update(map(int, scores.places[self.ranked(scores, policy)]))
             further = [self._can_meet(one, steps - 1) for one in met]
             self._met[key] = frozenset(met).union(*further)
         return self._met[key]
@@ -249,7 +256,7 @@ class Chooser:
         requires = tuple(dict.fromkeys(contract.requires))
         policy = self.policy(contract)
         shared = replace(policy, selection_mode="cover", max_providers=UNLIMITED)
-        return self.question(requires, "", place), shared
+        return self.question(requires, place), shared
 
     def _settle(self, place: int, depth: int, chain: Chain) -> Needs | None:
         asked = self._asked_by(place)
@@ -259,7 +266,7 @@ class Chooser:
         if depth <= 0:
             return Needs(question.requires)
         scores = self.scores(question, policy)
-        choice = self._choose(scores, question, policy, depth - 1, (*chain, place))
+        choice = self._choose(scores, policy, depth - 1, (*chain, place))
         refused, more = self._refused(choice)
         return Needs(
             requires=question.requires,
@@ -273,19 +280,26 @@ class Chooser:
         )
 
     def _refused(self, choice: Choice) -> tuple[tuple[Refused, ...], int]:
-        """For each requirement that stays open the best who were rejected; how many others are."""
-        told: list[Refused] = []
+        """The best rejected providers of each unresolved requirement; the number of others."""
+        best: list[Refused] = []
         named: Counter[str] = Counter()
-        everyone = choice.refused(self._pool)
+        everyone = choice.refused()
         for name, place, reasons in everyone:
             named[name] += 1
             if named[name] <= MOST_REFUSED:
                 lacks = choice.verdicts.left_open(place)
-                told.append(Refused(name, self._pool.ids[place], reasons, lacks))
-        return tuple(told), len(everyone) - len(told)
+                best.append(Refused(name, self._pool.ids[place], reasons, lacks))
+        others = len(everyone) - len(best)
+        consumer = choice.question.consumer
+        if consumer is not None:
+            own = self._pool.candidates[consumer].provides_in(self._mode)
+            for name in choice.unresolved:
+                if name in own and not named[name]:
+                    best.append(Refused(name, self._pool.ids[consumer], (ITSELF,)))
+        return tuple(best), others
 
     def lacking(self, places: Iterable[int], depth: int) -> dict[int, Lack]:
-        """Those of `places` whose own requirements stay open, and what that is."""
+        """The unresolved requirements of each of `places` that has any."""
         described: set[tuple[object, ...]] = set()
         found = {}
         for place in places:
@@ -296,7 +310,7 @@ class Chooser:
         return found
 
     def dependency(self, place: int, depth: int) -> Dependency | None:
-        """What a provider requires, and what its providers require, as a tree."""
+        """The requirements of a provider and of its providers, as a tree."""
         return self._described(place, depth, (), set())
 
     def _described(

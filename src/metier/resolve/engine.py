@@ -1,24 +1,35 @@
-"""One run of the protocol: score → policy → gates → ranking → selection → what is missing."""
+"""A resolution: score → policy → gates → ranking → selection → outcome."""
 
 from collections.abc import Iterable, Mapping, Sequence
-
-import numpy as np
+from typing import NamedTuple
 
 from metier.core.names import is_capability_name
+from metier.errors import UsageError
 from metier.resolve.aliases import AliasTables
-from metier.resolve.choice import Choice, rank
+from metier.resolve.choice import Choice, Lack, OptionalMatch, rank
 from metier.resolve.chooser import Chooser
-from metier.resolve.consumer import asked_for, contract_of_consumer
-from metier.resolve.missing import settle_missing
 from metier.resolve.pool import Pool
 from metier.resolve.report import MOST_ROWS, Resolution, RunFacts
-from metier.resolve.results import Decide, Lack, MayProbe, OptionalMatch, Probe
 from metier.resolve.scores import Question
 from metier.values.candidates import Candidate
-from metier.values.contracts import Mode
+from metier.values.contracts import Contract, Mode
 from metier.values.policy import OnMissing, Policy, strictest
+from metier.values.resolution import DEPTH, Decide, MayProbe, Probe, ResolveRequest, settle
 
-DEPTH = 2
+MOST_REQUIRED = 1_000
+"""The most capabilities that one resolution may require."""
+
+
+class Inputs(NamedTuple):
+    """What a resolution works on, beside the request."""
+
+    pool: Pool
+    consumer: Candidate | None
+    aliases: AliasTables
+    history: Mapping[str, float]
+    """Success rates by candidate id."""
+    probes: Mapping[str, Probe]
+    facts: RunFacts
 
 
 def resolve(
@@ -39,65 +50,120 @@ def resolve(
     depth: int = DEPTH,
     facts: RunFacts | None = None,
 ) -> Resolution:
-    """Choose providers for `requires` among `candidates`, by the rules of spec 4 alone.
+    """Choose providers for `requires` among `candidates`, by the rules of spec 4.
 
-    A consumer adds its own requirements, policy and mode, and is no candidate. `policy` is the
-    caller's word and beats the consumer's. `history` gives success rates by candidate id;
-    `facts` are for the report.
+    A consumer adds its own requirements, policy and mode, and is no candidate. `policy`
+    overrides the consumer's. `history` gives success rates by candidate id.
     Raises `UsageError` when nothing is required or the consumer's contract cannot be used.
     """
-    pool = candidates if isinstance(candidates, Pool) else Pool(candidates)
-    host = host.strip().lower() or None if host is not None else None
-    contract = contract_of_consumer(consumer, mode)
-    mode = mode or (contract.mode if contract is not None else "best-effort")
-    wanted, optional = asked_for(requires, contract)
-    chooser = Chooser(
-        pool,
-        policy or {},
-        aliases or AliasTables(),
-        history or {},
-        host,
-        probes or {},
-        mode,
-        divergence,
+    request = ResolveRequest(
+        requires=requires,
+        query=query,
+        mode=mode,
+        policy=policy or {},
+        host=host,
+        may_probe=may_probe,
+        decide=decide,
+        divergence=divergence,
+        depth=depth,
     )
-    place = pool.places.get(consumer.id) if consumer is not None else None
-    question = chooser.question(wanted, query, place)
-    effective = chooser.policy(contract)
-    choice = chooser.choose(question, effective, depth, may_probe)
+    pool = candidates if isinstance(candidates, Pool) else Pool(candidates)
+    inputs = Inputs(
+        pool, consumer, aliases or AliasTables(), history or {}, probes or {}, facts or RunFacts()
+    )
+    return run(request, inputs)
+
+
+def run(request: ResolveRequest, inputs: Inputs) -> Resolution:
+    """The resolution of a request. Raises like `resolve`."""
+    pool, consumer, depth = inputs.pool, inputs.consumer, request.depth
+    contract = _contract_of(consumer, request.mode)
+    wanted, optional = _asked_for(request.requires, contract, consumer)
+    question = Question(
+        requires=wanted,
+        query=request.query or " ".join(wanted),
+        mode=request.mode or (contract.mode if contract is not None else "best-effort"),
+        consumer=pool.places.get(consumer.id) if consumer is not None else None,
+        aliases=inputs.aliases,
+        rates=inputs.history,
+        host=(request.host or "").strip().lower() or None,
+        with_divergence=request.divergence,
+    )
+    chooser = Chooser(pool, question, request.policy, inputs.probes)
+    policy = chooser.policy(contract)
+    choice = chooser.choose(question, policy, depth, request.may_probe)
     choice.scores.look_up()
     on_missing = _on_missing(choice, pool)
     is_short = _is_short(choice)
     decision = None
-    if (choice.unresolved or is_short) and on_missing == "offer-emulation" and decide is not None:
-        decision = decide(choice.unresolved)
-    outcome = settle_missing(on_missing, choice.unresolved, is_short, decision)
+    needs_decision = on_missing == "offer-emulation" and (choice.unresolved or is_short)
+    if needs_decision and request.decide is not None:
+        decision = request.decide(choice.unresolved)
+    outcome = settle(on_missing, choice.unresolved, is_short, decision)
     selected = choice.places(choice.selected)
     lacking = _lacking(chooser, choice, pool, depth)
     choice.verdicts.reject("dependency-unresolved", lacking)
-    chosen = tuple(pool.ids[one] for one in selected)
-    dependencies = [chooser.dependency(one, depth) for one in selected]
+    chosen = tuple(pool.ids[place] for place in selected)
+    dependencies = [chooser.dependency(place, depth) for place in selected]
     return Resolution(
         question=question,
-        policy=effective.with_on_missing(on_missing),
+        policy=policy.with_on_missing(on_missing),
         selected=chosen if outcome.keeps_selection else (),
         chosen=chosen,
         unresolved=choice.unresolved,
         outcome=outcome,
         optional=tuple(
-            _optional(chooser, pool, question, effective, one) for one in dict.fromkeys(optional)
+            _optional(chooser, pool, question, policy, name) for name in dict.fromkeys(optional)
         ),
-        dependencies=tuple(one for one in dependencies if one is not None),
+        dependencies=tuple(tree for tree in dependencies if tree is not None),
         probes=chooser.probing.results,
         warnings=tuple(dict.fromkeys([*_no_names(wanted), *chooser.warnings])),
         consumer=consumer.id if consumer is not None else None,
-        facts=facts or RunFacts(),
+        facts=inputs.facts,
         pool=pool,
         verdicts=choice.verdicts,
         lacking=lacking,
         cleared=tuple(chooser.cleared),
         ranked=tuple(choice.places(choice.kept)),
     )
+
+
+def _contract_of(consumer: Candidate | None, mode: Mode | None) -> Contract | None:
+    """The consumer's contract, if any. Raises `UsageError` for an unusable one."""
+    if consumer is None:
+        return None
+    wanted = mode or (consumer.contract.mode if consumer.contract is not None else "best-effort")
+    problem = consumer.refused_in(wanted)
+    if problem:
+        raise UsageError(
+            f"the contract of '{consumer.name}' cannot be used: {problem}",
+            where=consumer.folder,
+            hint="metier lint shows where; or name what you need with -r",
+        )
+    return consumer.contract
+
+
+def _asked_for(
+    requires: Sequence[str], contract: Contract | None, consumer: Candidate | None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The required capabilities, the consumer's own first, and the optional ones.
+
+    Raises `UsageError` when nothing is required, or too much.
+    """
+    own = contract.requires if contract is not None else ()
+    wanted = tuple(dict.fromkeys([*own, *requires]))
+    optional = contract.optional if contract is not None else ()
+    if not wanted and consumer is not None:
+        hint = "its contract has no R(…); name a capability with -r"
+        raise UsageError(f"'{consumer.name}' requires nothing", hint=hint)
+    if not wanted:
+        hint = "name a capability with -r, or --for SKILL; the query only ranks providers"
+        raise UsageError("nothing is required", hint=hint)
+    count = len(wanted) + len(optional)
+    if count > MOST_REQUIRED:
+        message = f"{count} capabilities are required; the limit is {MOST_REQUIRED}"
+        raise UsageError(message, hint="require fewer")
+    return wanted, optional
 
 
 def _no_names(wanted: Sequence[str]) -> list[str]:
@@ -111,15 +177,14 @@ def _no_names(wanted: Sequence[str]) -> list[str]:
 def _optional(
     chooser: Chooser, pool: Pool, question: Question, policy: Policy, capability: str
 ) -> OptionalMatch:
-    """The best candidate that resolves an optional capability, if there is one."""
     if not is_capability_name(capability):
         return OptionalMatch(capability, None, "none")
-    sub = chooser.question((capability,), "", question.consumer)
+    sub = chooser.question((capability,), question.consumer)
     scores = chooser.scores(sub, policy)
     able = scores.resolved > 0
     if question.mode == "strict":
         able = able & ~scores.flagged
-    first = next((row for row in chooser.ranked(scores, sub, policy) if able[row]), None)
+    first = next((row for row in chooser.ranked(scores, policy) if able[row]), None)
     if first is None:
         return OptionalMatch(capability, None, "none")
     found = scores.matches.of(first)[0]
@@ -127,19 +192,18 @@ def _optional(
 
 
 def _lacking(chooser: Chooser, choice: Choice, pool: Pool, depth: int) -> dict[int, Lack]:
-    """In strict: who names a required capability and requires what stays open itself."""
+    """In strict: candidates with an explicit match and unresolved requirements."""
     if choice.question.mode != "strict":
         return {}
     scores = choice.scores
-    rows = np.flatnonzero(scores.explicit)
+    rows = pool.arrays.flatnonzero(scores.explicit)
     if len(rows) > MOST_ROWS:
-        rows = np.array(rank(pool, scores, rows)[:MOST_ROWS])
+        rows = pool.arrays.array(rank(scores, rows)[:MOST_ROWS])
     places = dict.fromkeys([*choice.verdicts.lacking(), *choice.places(rows)])
     return chooser.lacking(places, depth)
 
 
 def _on_missing(choice: Choice, pool: Pool) -> OnMissing:
-    """The strictest of the policy in force and of the selected providers' own."""
     value = choice.policy.on_missing_required
     for place in choice.places(choice.selected):
         contract = pool.candidates[place].contract_in(choice.question.mode)
@@ -150,7 +214,7 @@ def _on_missing(choice: Choice, pool: Pool) -> OnMissing:
 
 
 def _is_short(choice: Choice) -> bool:
-    """Whether nothing was selected, or a set that covers less than it has to."""
+    """Whether too little is covered."""
     if not choice.selected:
         return True
     covered = len(choice.question.requires) - len(choice.unresolved)

@@ -1,27 +1,27 @@
-"""The candidates of a catalogue, prepared once for any number of questions."""
+"""The candidates of a catalog, prepared once for any number of questions."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from copy import copy
 from functools import cached_property, lru_cache
 from typing import NamedTuple, overload
 
-import numpy as np
-from numpy.typing import NDArray
-
+from metier.core.arrays import Arrays, Floats, Mask, Places, numpy_arrays
 from metier.core.fuzzy import FuzzyNames
 from metier.core.names import is_capability_name, stable_hash
 from metier.core.stems import label_stems, prose_stems
-from metier.resolve.runtimes import runtime_scores
 from metier.resolve.scoring import (
+    Hits,
+    Words,
     invalid_token_penalties,
-    length_norms,
+    mean_length,
     median_of_others,
     overclaim_penalties,
     rounded,
+    runtime_scores,
     unknown_clause_penalties,
     weights_of_stem,
 )
-from metier.resolve.words import NOWHERE, Floats, Hits, Places, Words, WordsInMemory
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
 from metier.values.policy import Policy
@@ -44,41 +44,56 @@ class Pool:
         self,
         candidates: "Iterable[Candidate] | Candidates",
         words: "Callable[[Pool], PoolWords] | None" = None,
+        arrays: Arrays | None = None,
     ) -> None:
-        """`words` gives the stems of the candidates; by default they are made from their texts."""
+        """`words` gives the stems of the candidates, by default made from their texts."""
+        self.arrays = arrays if arrays is not None else numpy_arrays()
         given = candidates if isinstance(candidates, Candidates) else Candidates.of(candidates)
-        first = {key: number for number, key in reversed(list(enumerate(given.ids)))}
+        count = len(given.ids)
+        first = dict(zip(reversed(given.ids), reversed(range(count)), strict=True))
         self.ids = sorted(first)
         self.given = [first[key] for key in self.ids]
-        """Which of those given each candidate was."""
+        """The number of each candidate among those given."""
         self.candidates: Sequence[Candidate] = _Built(given.build, self.given)
-        self.places = {key: place for place, key in enumerate(self.ids)}
         self.speaking = [
             place for place, number in enumerate(self.given) if number in given.speaking
         ]
-        """Places of the candidates that may say more than name and description do."""
+        """Places of the candidates that may claim anything."""
         self._words = words
+        self._forget()
+
+    def _forget(self) -> None:
         self._claims: dict[Mode, Claims] = {}
         self._runtime: dict[str | None, Floats] = {}
         self._weights: dict[str, tuple[Places, Floats]] = {}
 
+    def with_arrays(self, arrays: Arrays) -> "Pool":
+        """The same candidates, with results in arrays of another kind."""
+        pool = copy(self)
+        for computed in ("words", "_mean_length"):
+            pool.__dict__.pop(computed, None)
+        pool.arrays = arrays
+        pool._forget()
+        return pool
+
     def __len__(self) -> int:
-        return len(self.candidates)
+        return len(self.ids)
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        return dict(zip(self.ids, range(len(self)), strict=True))
 
     def claims(self, mode: Mode) -> "Claims":
-        """What the candidates say to provide, as far as it counts in `mode`."""
         if mode not in self._claims:
-            self._claims[mode] = Claims(self.candidates, self.speaking, mode)
+            self._claims[mode] = Claims(self.arrays, self.candidates, self.speaking, mode)
         return self._claims[mode]
 
     @property
     def prose(self) -> Words:
-        """The stems of name and description."""
         return self.words.prose
 
     @property
     def labels(self) -> Words:
-        """The stems of name and folder."""
         return self.words.labels
 
     @cached_property
@@ -86,19 +101,24 @@ class Pool:
         if self._words is not None:
             return self._words(self)
         return PoolWords(
-            WordsInMemory(prose_stems(one.name, one.description) for one in self.candidates),
-            WordsInMemory(label_stems(one.name, one.folder) for one in self.candidates),
+            Words.of_texts(
+                self.arrays, (prose_stems(one.name, one.description) for one in self.candidates)
+            ),
+            Words.of_texts(
+                self.arrays, (label_stems(one.name, one.folder) for one in self.candidates)
+            ),
         )
 
     def weighted_hits(self, wanted: Iterable[str], without: int | None) -> Hits:
-        """The texts that have these stems, and what each counts there; one text may not count."""
+        """The texts that have these stems, and their BM25 weights; `without` does not count."""
         if without is None:
-            return Hits([self._weighted(stem) for stem in wanted])
-        norms, hits = length_norms(self.prose.lengths, without), self.prose.hits(wanted)
+            return Hits([self._weighted(stem) for stem in wanted] or [self.prose.nowhere])
+        lengths = self.prose.lengths
+        mean = mean_length(lengths, without)
         return Hits(
             [
-                (places, weights_of_stem(places, counts, norms, without))
-                for places, counts in hits.postings
+                (places, weights_of_stem(places, counts, lengths, mean, without))
+                for places, counts in self.prose.hits(wanted).postings
             ]
         )
 
@@ -106,19 +126,19 @@ class Pool:
         known = self._weights.get(stem)
         if known is None:
             places, counts = self.prose.posting(stem)
-            known = places, weights_of_stem(places, counts, self._norms)
+            known = places, weights_of_stem(places, counts, self.prose.lengths, self._mean_length)
             self._weights[stem] = known
         return known
 
     @cached_property
-    def _norms(self) -> Floats:
-        return length_norms(self.prose.lengths, None)
+    def _mean_length(self) -> float:
+        return mean_length(self.prose.lengths, None)
 
-    def hash_ranks(self, places: NDArray[np.intp]) -> NDArray[np.intp]:
+    def hash_ranks(self, places: Places) -> Places:
         """The order of these candidates by the SHA-256 of their lower-cased ids."""
-        digests = np.array([self._digest(self.ids[place]) for place in places])
-        ranks = np.empty(len(places), dtype=np.intp)
-        ranks[np.argsort(digests)] = np.arange(len(places))
+        digests = self.arrays.array([self._digest(self.ids[place]) for place in places])
+        ranks: Places = self.arrays.empty(len(places), dtype=int)
+        ranks[digests.argsort()] = self.arrays.arange(len(places))
         return ranks
 
     @staticmethod
@@ -130,23 +150,22 @@ class Pool:
         """S_runtime of every candidate."""
         if host not in self._runtime:
             fields = [(place, self.candidates[place].compatibility) for place in self.restricted]
-            self._runtime[host] = runtime_scores(len(self), fields, host)
+            self._runtime[host] = runtime_scores(self.arrays, len(self), fields, host)
         return self._runtime[host]
 
     @cached_property
     def restricted(self) -> list[int]:
-        """Places of the candidates that say which runtimes they work in."""
+        """Places of the candidates that name runtimes."""
         return [place for place in self.speaking if self.candidates[place].compatibility]
 
 
 class Candidates(NamedTuple):
-    """Candidates that are made when they are first asked for."""
+    """Candidates that are built on demand."""
 
     ids: Sequence[str]
     build: Callable[[int], Candidate]
-    """The candidate with that number."""
     speaking: Collection[int]
-    """Numbers of those that may say more than name and description do."""
+    """Numbers of those that may claim anything."""
 
     @classmethod
     def of(cls, candidates: Iterable[Candidate]) -> "Candidates":
@@ -158,7 +177,7 @@ class Candidates(NamedTuple):
 
 
 class _Built(Sequence[Candidate]):
-    """The candidates of a pool by their place, each made once."""
+    """The candidates of a pool by place, each built once."""
 
     def __init__(self, build: Callable[[int], Candidate], numbers: Sequence[int]) -> None:
         self._build = build
@@ -183,24 +202,28 @@ class _Built(Sequence[Candidate]):
 
 
 class PoolWords(NamedTuple):
-    """The stems of all candidates."""
-
     prose: Words
+    """The stems of names and descriptions."""
     labels: Words
+    """The stems of names and folders."""
 
 
 class Claims:
-    """The capabilities that candidates name, as far as they count in one mode."""
+    """The capabilities that candidates claim, as far as they count in one mode."""
 
     def __init__(
-        self, candidates: Sequence[Candidate], speaking: Sequence[int], mode: Mode
+        self,
+        arrays: Arrays,
+        candidates: Sequence[Candidate],
+        speaking: Sequence[int],
+        mode: Mode,
     ) -> None:
-        """`speaking` are the places of those that may claim anything."""
         by_name: defaultdict[str, list[int]] = defaultdict(list)
-        self.counts = np.zeros(len(candidates))
-        """How many capabilities each names, as written."""
-        self.prose = np.ones(len(candidates), dtype=bool)
-        """Which of them have only their name and description to go by."""
+        self._arrays = arrays
+        self.counts: Floats = arrays.zeros(len(candidates))
+        """How many capabilities each claims, as written."""
+        self.prose: Mask = arrays.ones(len(candidates), dtype=bool)
+        """Which of them have only words."""
         for place in speaking:
             candidate = candidates[place]
             provides = candidate.provides_in(mode)
@@ -210,7 +233,10 @@ class Claims:
                 if is_capability_name(name):
                     by_name[name].append(place)
         self.names = sorted(by_name)
-        self._places = {name: np.array(by_name[name], dtype=np.intp) for name in self.names}
+        self._places: dict[str, Places] = {
+            name: arrays.array(by_name[name], dtype=int) for name in self.names
+        }
+        self._nowhere = arrays.arange(0)
         self.has_prose = bool(self.prose.any())
         self._candidates = candidates
         self._speaking = speaking
@@ -218,25 +244,23 @@ class Claims:
 
     @cached_property
     def hints(self) -> "Hints":
-        """What each provider demands of itself through its own `Pol(...)`."""
+        """The limits that providers set themselves with `Pol(...)`."""
         contracts = {
             place: self._candidates[place].contract_in(self._mode) for place in self._speaking
         }
         policies = {place: one.policy for place, one in contracts.items() if one is not None}
-        return Hints(len(self._candidates), policies)
+        return Hints(self._arrays, len(self._candidates), policies)
 
     @cached_property
     def invalid_tokens(self) -> Floats:
-        """The penalties for tokens that are no capability names; strict knows none."""
         return invalid_token_penalties(self._of_contracts(Candidate.invalid_tokens))
 
     @cached_property
     def unknown_clauses(self) -> Floats:
-        """The penalties for clauses that nobody knows; strict knows none."""
         return unknown_clause_penalties(self._of_contracts(Candidate.unknown_clauses))
 
     def _of_contracts(self, count: Callable[[Candidate], int]) -> Floats:
-        counts = np.zeros(len(self._candidates))
+        counts: Floats = self._arrays.zeros(len(self._candidates))
         if self._mode == "best-effort":
             for place in self._speaking:
                 if self._candidates[place].contract is not None:
@@ -244,32 +268,24 @@ class Claims:
         return counts
 
     def penalties(self, without: int | None) -> Floats:
-        """All penalties but that for inflation."""
-        return self._penalties if without is None else self._penalties_with(without)
+        """All penalties except that for inflation; `without` does not count."""
+        if without is None:
+            return self._penalties
+        return rounded(self.invalid_tokens + self.overclaim(without) + self.unknown_clauses)
 
     @cached_property
     def _penalties(self) -> Floats:
-        return self._penalties_with(None)
-
-    def _penalties_with(self, without: int | None) -> Floats:
-        return rounded(self.invalid_tokens + self.overclaim(without) + self.unknown_clauses)
+        return rounded(self.invalid_tokens + self.overclaim(None) + self.unknown_clauses)
 
     def overclaim(self, without: int | None) -> Floats:
-        """The penalties for naming far more than the median does; one may not count for it."""
-        if without is None:
-            return self._overclaim
+        """The penalties for claiming far more than the median; `without` does not count."""
         return overclaim_penalties(self.counts, median_of_others(self.counts, without))
 
-    @cached_property
-    def _overclaim(self) -> Floats:
-        return overclaim_penalties(self.counts, median_of_others(self.counts, None))
-
     def places(self, name: str) -> Places:
-        """The candidates that name exactly this capability."""
-        return self._places.get(name, NOWHERE)
+        return self._places.get(name, self._nowhere)
 
     def like(self, name: str) -> list[str]:
-        """The names that are like `name`, the most similar last, and of equals the first."""
+        """Similar names, the most similar last."""
         similar = self._fuzzy.like(name)
         if len(similar) > 1:
             similar = sorted(similar, key=lambda one: (one[1], -one[0]))
@@ -277,18 +293,20 @@ class Claims:
 
     @cached_property
     def _fuzzy(self) -> FuzzyNames:
-        return FuzzyNames(self.names)
+        return FuzzyNames(self.names, self._arrays)
 
 
 class Hints:
-    """Limits that providers set for themselves; without a hint they bind nobody."""
+    """Limits that providers set for themselves."""
 
-    def __init__(self, size: int, policies: Mapping[int, Mapping[str, str]]) -> None:
-        """`policies` are those of some of the `size` candidates, by place."""
+    def __init__(
+        self, arrays: Arrays, size: int, policies: Mapping[int, Mapping[str, str]]
+    ) -> None:
         self.bind = any(policies.values())
-        """Whether there is any."""
-        self.max_candidates = np.full(size, float(UNLIMITED))
-        self._least = {name: np.zeros(size) for name in _LIMITS}
+        """Whether any provider sets a limit."""
+        self.max_candidates: Floats = arrays.full(size, float(UNLIMITED))
+        self._arrays = arrays
+        self._least: dict[str, Floats] = {name: arrays.zeros(size) for name in _LIMITS}
         for place, policy in policies.items():
             if policy:
                 asked, _ = _LOOSEST.with_contract(policy)
@@ -296,7 +314,7 @@ class Hints:
                 for name, values in self._least.items():
                     values[place] = getattr(asked, name)
 
-    def least(self, name: str, policy: Policy, places: NDArray[np.intp]) -> Floats | float:
-        """What each of these candidates has to reach: what the policy says, or its hint."""
+    def least(self, name: str, policy: Policy, places: Places) -> Floats | float:
+        """What each of these candidates has to reach by the policy or its own hint."""
         limit: float = getattr(policy, name)
-        return np.maximum(limit, self._least[name][places]) if self.bind else limit
+        return self._arrays.maximum(limit, self._least[name][places]) if self.bind else limit

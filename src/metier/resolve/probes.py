@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from metier.core.environment import small_environment
 from metier.errors import MetierError
-from metier.resolve.results import ProbeResult
 from metier.values.candidates import Candidate
+from metier.values.resolution import ProbeResult
 
 MOST_OUTPUT = 4_096
 """Bytes of a probe's output that are kept."""

@@ -23,17 +23,17 @@ class History(NamedTuple):
     rates: Mapping[str, float]
     samples: Mapping[str, int]
     state: HistoryState = "persistent"
-    """`ephemeral` when outcomes cannot be kept."""
+    """`ephemeral` when outcomes cannot be stored."""
     warning: str = ""
 
 
 class Reliability:
-    """The record of one workspace. A file that makes no sense is never overwritten."""
+    """The record of one workspace. An invalid file is never overwritten."""
 
     def __init__(
         self, workspace: str, now: Callable[[], datetime] | None = None, *, is_kept: bool = True
     ) -> None:
-        """Without `is_kept` nothing is read or written: the workspace is not trusted."""
+        """Without `is_kept` nothing is read or written."""
         self.path = os.path.join(workspace, FILE)
         self._room = Room(workspace, *FOLDER)
         self._is_kept = is_kept
@@ -41,10 +41,9 @@ class Reliability:
         self._unsaved: dict[str, list[int]] = {}
         state = os.path.dirname(self.path)
         self._folders = (state, os.path.dirname(state), workspace)
-        """Where the record is to lie; the first of them that exists must be writable."""
+        """The first of these that exists must be writable."""
 
     def history(self) -> History:
-        """What is known; never raises."""
         if not self._is_kept:
             return self._of(self._unsaved, "ephemeral", "")
         stored, warning = self._read()
@@ -58,7 +57,7 @@ class Reliability:
         return self._of(outcomes, "persistent", "")
 
     def record(self, candidate: str, *, success: bool) -> History:
-        """Add one outcome; it lives in this object alone when it cannot be kept."""
+        """Add an outcome; it is kept in memory when it cannot be stored."""
         unsaved = [*self._unsaved.get(candidate, []), int(success)]
         self._unsaved[candidate] = unsaved[-WINDOW:]
         if self._is_kept:
@@ -67,7 +66,6 @@ class Reliability:
         return self.history()
 
     def _save(self) -> None:
-        """Add what is not stored yet to what is; a file that makes no sense stays as it is."""
         if not self._room.exists():
             self._room.write(".gitignore", b"*\n")
         lock = self._room.lock(f"{NAME}.lock")
@@ -80,7 +78,6 @@ class Reliability:
             os.close(lock)
 
     def _write(self, stored: dict[str, Any]) -> None:
-        """Write what is stored together with what is not yet."""
         moment = self._now().isoformat(timespec="seconds")
         for candidate, more in self._unsaved.items():
             known = stored.get(candidate, {}).get("outcomes_last_20", [])
@@ -96,7 +93,6 @@ class Reliability:
         self._room.write(NAME, f"{text}\n".encode())
 
     def _read(self) -> tuple[dict[str, Any], str]:
-        """What is stored, and what is wrong with it."""
         try:
             data = json.loads(self._room.read(NAME).decode())
         except FileNotFoundError:

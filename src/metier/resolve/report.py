@@ -1,28 +1,36 @@
 """The result of a resolution, and the report that proves it."""
 
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from metier.resolve.basis import Basis
-from metier.resolve.choice import REASONS, TIE_BREAKS, Verdicts, deciding_step, gates, rank
+from metier.core.arrays import Mask, Places
+from metier.resolve.choice import (
+    Dependency,
+    Lack,
+    OptionalMatch,
+    Verdicts,
+    deciding_step,
+    gates,
+    rank,
+)
 from metier.resolve.matching import RESOLVING, Match
-from metier.resolve.missing import Outcome
 from metier.resolve.pool import Pool
-from metier.resolve.results import Dependency, Lack, OptionalMatch, ProbeResult
-from metier.resolve.runtimes import compatibility
-from metier.resolve.scores import Mask, Question, Scores
-from metier.resolve.scoring import MATCH_SCORES
-from metier.resolve.words import distinct
-from metier.safety.escapes import escaped_json
+from metier.resolve.scores import Basis, Question, Scores
+from metier.resolve.scoring import compatibility, distinct
 from metier.values.candidates import Candidate
 from metier.values.policy import Policy
+from metier.values.resolution import (
+    REASONS,
+    TIE_BREAKS,
+    Outcome,
+    ProbeResult,
+    Report,
+    outcome_fields,
+)
+from metier.values.scoring import MATCH_SCORES
 
 SCHEMA_VERSION = "1"
 LIMITS = ("min-contract-score", "min-required-coverage", "min-total-score", "max-candidates")
@@ -36,8 +44,6 @@ MOST_MATCHES = 20_000
 
 
 class SourceCount(NamedTuple):
-    """What was found in one source."""
-
     source: str
     """workspace-local · runtime-installed · external-mounts"""
     discovered: int
@@ -48,30 +54,28 @@ class SourceCount(NamedTuple):
 
 
 class RunFacts(NamedTuple):
-    """What the resolution itself cannot know."""
+    """What only the caller knows, for the report."""
 
     run_id: str = ""
     generated_at: str = ""
     sources: Sequence[SourceCount] = ()
     excluded: Mapping[str, int] = {}
-    """Files left out, by reason."""
+    """Excluded files by reason."""
     history_state: str = "ephemeral"
     samples: Mapping[str, int] = {}
     warnings: Sequence[str] = ()
     disabled: Mapping[str, Sequence[str]] = {}
-    """For what stays open the ids of its providers that only the user starts."""
+    """Unresolved capabilities, and the ids of their disabled providers."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Resolution:
-    """The result of one resolution."""
-
     question: Question
     policy: Policy
     selected: tuple[str, ...]
     """Ids of the chosen providers; empty after `failed` and `aborted`."""
     chosen: tuple[str, ...]
-    """The same, whatever the outcome."""
+    """The same before any failure or abort."""
     unresolved: tuple[str, ...]
     outcome: Outcome
     optional: tuple[OptionalMatch, ...]
@@ -84,20 +88,19 @@ class Resolution:
     verdicts: Verdicts = field(repr=False)
     """Rejections after the gates."""
     lacking: Mapping[int, Lack] = field(repr=False)
-    """What keeps candidates from being chosen in strict that require it; by place."""
     cleared: tuple[int, ...] = field(repr=False)
     """Places of flagged candidates whose probes have passed."""
     ranked: tuple[int, ...] = field(repr=False)
-    """Places of the candidates that were left after gates, walk and cut, best first."""
+    """Places of the candidates that passed the gates and the cut, best first."""
 
     def open_capabilities(self) -> list[str]:
-        """What stays open: of what is required, and of what providers require."""
+        """Unresolved capabilities, those of providers too."""
         trees = [*self.dependencies, *(one.tree for one in self.lacking.values())]
         below = [name for tree in trees for name in tree.all_unresolved()]
         return list(dict.fromkeys([*self.unresolved, *below]))
 
     def with_disabled(self, providers: Callable[[str], Sequence[str]]) -> "Resolution":
-        """The same, with the skills that only the user starts and that provide what is open."""
+        """With the disabled skills that provide unresolved capabilities."""
         disabled = {}
         for one in self.open_capabilities():
             names = self.question.aliases.names_of(one)
@@ -111,39 +114,38 @@ class Resolution:
 
     @cached_property
     def scores(self) -> Scores:
-        """The scores of every candidate, in the order of the pool."""
+        """The scores of every candidate."""
         return Scores(self.pool, self.question, everyone=True, cleared=self.cleared)
 
     @cached_property
     def rejections(self) -> "Rejections":
-        refused = dict(gates(self.pool, self.scores, self.question, self.policy))
+        refused = dict(gates(self.scores, self.policy))
         for place, reasons in self.verdicts.items():
             for reason in reasons:
-                mask = refused.setdefault(reason, np.zeros(len(self.pool), dtype=bool))
+                mask = refused.setdefault(
+                    reason, self.pool.arrays.zeros(len(self.pool), dtype=bool)
+                )
                 mask[place] = True
         return Rejections(refused)
 
     @cached_property
-    def report(self) -> "Report":
-        """Everything about the resolution; made when it is first asked for."""
+    def report(self) -> Report:
         room = MOST_MATCHES // max(1, len(self.question.requires))
         return Report(_report(self, min(MOST_ROWS, max(room, self.policy.max_candidates))))
 
-    def full_report(self) -> "Report":
-        """The same with a row for every candidate."""
+    def full_report(self) -> Report:
+        """The report with a row for every candidate."""
         return Report(_report(self, len(self.pool)))
 
 
 class Rejections(NamedTuple):
-    """For each reason, who is rejected for it."""
-
     by_reason: Mapping[str, Mask]
 
     def of(self, place: int) -> list[str]:
         return [one for one in REASONS if one in self.by_reason and self.by_reason[one][place]]
 
     def first_reasons(self, counted: Mask) -> dict[str, int]:
-        """How many of the `counted` fall under each reason, each under its first."""
+        """How many of `counted` have each reason as their first."""
         counts: dict[str, int] = {}
         left = counted.copy()
         for reason in REASONS:
@@ -155,19 +157,10 @@ class Rejections(NamedTuple):
         return counts
 
 
-class Report(NamedTuple):
-    """A `capability_resolution_report`."""
-
-    data: dict[str, Any]
-
-    def to_json(self) -> str:
-        return escaped_json(json.dumps(self.data, indent=2, ensure_ascii=False))
-
-
 def _report(run: Resolution, most: int) -> dict[str, Any]:
     places = _rows_for(run, most)
-    basis = Basis(run.pool, run.question, run.scores, places)
-    without_row = np.ones(len(run.pool), dtype=bool)
+    basis = Basis(run.scores, places)
+    without_row = run.pool.arrays.ones(len(run.pool), dtype=bool)
     without_row[places] = False
     if run.question.consumer is not None:
         without_row[run.question.consumer] = False
@@ -187,9 +180,7 @@ def _report(run: Resolution, most: int) -> dict[str, Any]:
         "max_providers": run.policy.max_providers,
         "selected": list(run.selected),
         "unresolved_required_capabilities": list(run.unresolved),
-        "on_missing_required_action": on_missing_action(run.outcome),
-        "degraded_mode": run.degraded_mode,
-        "emulated_capabilities": list(run.outcome.emulated),
+        **outcome_fields(run.outcome),
         "history_state": run.facts.history_state,
         "candidates": [
             {**_row(run, place, below), "basis": basis.of(place)}
@@ -201,41 +192,36 @@ def _report(run: Resolution, most: int) -> dict[str, Any]:
     }
 
 
-def on_missing_action(outcome: Outcome) -> dict[str, Any]:
-    action: dict[str, Any] = {"policy": outcome.policy, "outcome": outcome.name}
-    if outcome.decision is not None:
-        action["user_decision"] = outcome.decision
-    return action
-
-
 def _rows_for(run: Resolution, most: int) -> list[int]:
-    """The candidates that get a row: those left first, then the others by score."""
-    pool, scores = run.pool, run.scores
-    others = np.ones(len(pool), dtype=bool)
+    """The candidates that get a row: the ranked ones, then the others by score."""
+    pool, scores, arrays = run.pool, run.scores, run.pool.arrays
+    others = arrays.ones(len(pool), dtype=bool)
     others[list(run.ranked)] = False
     if run.question.consumer is not None:
         others[run.question.consumer] = False
     if most < len(pool):
-        best = _best(run, np.flatnonzero(others), run.policy.max_candidates)
-        explicit = np.flatnonzero(others & scores.explicit)
-        wanted = distinct(np.concatenate((best, _best(run, explicit, most))))
+        best = _best(run, others, run.policy.max_candidates)
+        explicit = _best(run, others & scores.explicit, most)
+        wanted = distinct(arrays.concatenate((best, explicit)))
     else:
-        wanted = np.flatnonzero(others)
-    others_ranked = rank(pool, scores, wanted.astype(np.intp))
+        wanted = arrays.flatnonzero(others)
+    others_ranked = rank(scores, wanted)
     room = max(most - len(run.ranked), run.policy.max_candidates - len(run.ranked), 0)
     return [*run.ranked, *others_ranked[:room]]
 
 
-def _best(run: Resolution, places: NDArray[np.intp], most: int) -> NDArray[np.intp]:
-    """The `most` best of `places`, and none that has no score at all beside better ones."""
-    if len(places) > most:
-        least = np.partition(run.scores.final[places], -most)[-most]
-        places = places[run.scores.final[places] >= least]
-    return np.array(rank(run.pool, run.scores, places)[:most], dtype=np.intp)
+def _best(run: Resolution, mask: Mask, most: int) -> Places:
+    """The `most` best of those that `mask` names."""
+    arrays = run.pool.arrays
+    final = arrays.where(mask, run.scores.final, -1.0)  # less than any score
+    least = arrays.partition(final, -most)[-most] if most < len(final) else 0.0
+    places = arrays.flatnonzero(final >= max(least, 0.0))
+    best: Places = arrays.array(rank(run.scores, places)[:most], dtype=int)
+    return best
 
 
 def _with_next(run: Resolution, places: Sequence[int]) -> list[tuple[int, int | None]]:
-    """Each with the next one below it: for the last one kept that is the first one cut."""
+    """Each place with the next below; for the last one kept, the first one cut."""
     count = len(run.ranked)
     following: list[int | None] = [*places[1:], None][: len(places)]
     if count:
@@ -244,12 +230,13 @@ def _with_next(run: Resolution, places: Sequence[int]) -> list[tuple[int, int | 
 
 
 def _below_the_last(run: Resolution, others: Sequence[int]) -> int | None:
-    """The first of `others` that was cut, else the first that ranks below all that were kept."""
+    """The first of `others` that was cut, else the first that ranks below all kept ones."""
     for one in others:
         if run.rejections.of(one) == ["beyond-max-candidates"]:
             return one
     for one in others:
-        if rank(run.pool, run.scores, np.array([run.ranked[-1], one]))[1] == one:
+        pair = run.pool.arrays.array([run.ranked[-1], one])
+        if rank(run.scores, pair)[1] == one:
             return one
     return None
 
@@ -302,7 +289,7 @@ def _row(run: Resolution, place: int, below: int | None) -> dict[str, Any]:
 
 
 def _limits(run: Resolution, candidate: Candidate) -> dict[str, Any]:
-    """What holds for one candidate: the policy, or its own hints where they are tighter."""
+    """The policy for one candidate, tightened by its own hints."""
     contract = candidate.contract_in(run.question.mode)
     policy = run.policy.tightened(contract.policy) if contract is not None else run.policy
     values = policy.to_json()
@@ -326,10 +313,9 @@ def _matches(run: Resolution, place: int) -> list[dict[str, Any]]:
 
 
 def _tie_break(run: Resolution, place: int, below: int | None) -> dict[str, Any] | None:
-    """What puts a candidate before the next one below it."""
     if below is None:
         return None
-    step = deciding_step(run.pool, run.scores, place, below)
+    step = deciding_step(run.scores, place, below)
     return {"against": run.pool.ids[below], "step": step, "by": TIE_BREAKS[step]}
 
 

@@ -1,43 +1,46 @@
 """All scores of the candidates of one question, each computed when it is first asked for."""
 
-from collections.abc import Collection, Mapping
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from metier.core import bm25
+from metier.core.arrays import Array, Floats, Mask, Places, arrays_of
 from metier.core.once import once
 from metier.core.stems import stems
 from metier.resolve.aliases import AliasTables
 from metier.resolve.matching import Matches, match
-from metier.resolve.pool import Pool
+from metier.resolve.pool import Claims, Pool
 from metier.resolve.scoring import (
-    INFLATION,
     Divergence,
+    Words,
     bm25_scores,
+    compatibility,
     composite,
+    contained,
     description_scores,
+    distinct,
     diverging,
     history_multiplier,
     label_scores,
+    median_of_others,
     rounded,
     skill_score,
+    stems_of_capability,
+    sums,
 )
-from metier.resolve.words import Floats, contained, distinct, stems_of_capability, sums
 from metier.values.contracts import Mode
-
-Mask = NDArray[np.bool_]
+from metier.values.scoring import BM25, DECIMALS, INFLATION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What is asked of the pool."""
-
     requires: tuple[str, ...]
     query: str
     mode: Mode
     consumer: int | None
-    """The place of the skill that asks; it is no candidate."""
+    """The place of the consumer, which is no candidate."""
     aliases: AliasTables
     rates: Mapping[str, float]
     """Success rates by candidate id."""
@@ -46,7 +49,7 @@ class Question:
 
 
 class Scores:
-    """One array a component; one entry for each candidate that was scored."""
+    """One array for each component, computed on first use."""
 
     def __init__(
         self, pool: Pool, question: Question, *, everyone: bool, cleared: Collection[int] = ()
@@ -55,90 +58,107 @@ class Scores:
 
         `cleared` are places of candidates whose probes have passed.
         """
-        self._pool = pool
-        self._question = question
+        self.pool = pool
+        self.question = question
         self._cleared = cleared
         matches = match(pool, question.requires, question.aliases, question.mode)
         if question.consumer is not None:
             matches = matches.where(matches.rows != question.consumer)
-        self.places: NDArray[np.intp] = np.arange(len(pool))
-        """Where the scored candidates stand in the pool, in ascending order."""
+        self._arrays = pool.arrays
+        self.places = self._arrays.arange(len(pool)) if everyone else self._matching(matches)
+        """The places of the scored candidates in the pool, ascending."""
         if not everyone:
-            self.places = _distinct(matches.rows, len(pool))
             matches = matches._replace(rows=self.places.searchsorted(matches.rows))
+        self._everyone = everyone
         self.matches = matches
-        """Its rows are places in the arrays here."""
+
+    def _matching(self, matches: Matches) -> Places:
+        is_there = self._arrays.zeros(len(self.pool), dtype=bool)
+        is_there[matches.rows] = True
+        return self._arrays.flatnonzero(is_there)
+
+    @property
+    def claims(self) -> Claims:
+        return self.pool.claims(self.question.mode)
 
     def look_up(self) -> None:
-        """Fetch the words that any score may need, while the catalogue is open."""
+        """Fetch the stems that any score may need, while the catalog is open."""
         if "namepath" not in self.__dict__:
-            self._pool.prose.look_up(self.query_stems)
-            self._pool.labels.look_up(self.query_stems)
-        if "deltas" not in self.__dict__ and self._question.with_divergence:
+            self.pool.prose.look_up(self.query_stems)
+            self.pool.labels.look_up(self.query_stems)
+        if "deltas" not in self.__dict__ and self.question.with_divergence:
             claimed = [stem for name in self.matches.names for stem in stems_of_capability(name)]
-            self._pool.prose.look_up(claimed)
-            self._pool.labels.look_up(claimed)
+            self.pool.prose.look_up(claimed)
+            self.pool.labels.look_up(claimed)
+
+    def _here(self, values: Array) -> Array:
+        """The values of the scored candidates."""
+        return values if self._everyone else values[self.places]
 
     # What it claims
 
     @once
     def contract(self) -> Floats:
-        return rounded(self._sums(self.matches.scores) / max(1, len(self._question.requires)))
+        return rounded(self._sums(self.matches.scores) / max(1, len(self.question.requires)))
 
     @once
     def resolved(self) -> Floats:
-        """How many required capabilities it resolves."""
         return self._sums(self._is_resolved)
 
     @once
     def resolved_contract(self) -> Floats:
-        """The mean score of those, for the gates of `cover`."""
+        """The mean score of resolved capabilities, for the gates of `cover`."""
         points = self._sums(self.matches.scores * self._is_resolved)
-        return rounded(points / np.maximum(1.0, self.resolved))
+        return rounded(points / self._arrays.maximum(1.0, self.resolved))
 
     @once
     def coverage(self) -> Floats:
-        return rounded(self.resolved / max(1, len(self._question.requires)))
+        return rounded(self.resolved / max(1, len(self.question.requires)))
 
     @once
     def specificity(self) -> Floats:
-        claims = self._pool.claims(self._question.mode)
-        different = self._pool.prose.distinct[self.places]
-        provided = np.where(claims.prose[self.places], different, claims.counts[self.places])
-        return rounded(self.resolved / np.maximum(1.0, provided))
+        """Resolved over provided capabilities: a narrow skill fits better."""
+        claims, arrays = self.claims, self._arrays
+        found: Floats = arrays.zeros(len(self.places))
+        rows = arrays.flatnonzero(self.resolved)
+        at = self.places[rows]
+        different = self.pool.prose.distinct[at]
+        provided = arrays.where(claims.prose[at], different, claims.counts[at])
+        found[rows] = rounded(self.resolved[rows] / arrays.maximum(1.0, provided))
+        return found
 
     @property
     def _is_resolved(self) -> Mask:
-        return self.matches.resolved(self._question.mode)
+        return self.matches.resolved(self.question.mode)
 
     def _sums(self, values: Floats | Mask) -> Floats:
-        """The sum of `values`, one for each match, for each candidate."""
+        """The sum of the values of matches for each candidate."""
         return sums(self.matches.rows, values, len(self.places))
 
     # What it says in words, and where it works
 
     @once
     def bm25(self) -> Floats:
-        """What BM25 gives for every candidate of the pool."""
-        consumer = self._question.consumer
-        hits = self._pool.weighted_hits(self.query_stems, consumer)
-        return bm25_scores(hits, len(self._pool), consumer)
+        """The BM25 of every candidate of the pool."""
+        consumer = self.question.consumer
+        hits = self.pool.weighted_hits(self.query_stems, consumer)
+        return bm25_scores(hits, len(self.pool), consumer)
 
     @once
     def desc(self) -> Floats:
-        return description_scores(self.bm25, self.places)
+        highest = float(self.bm25.max()) if len(self.pool) else 0.0
+        return description_scores(self._here(self.bm25), highest)
 
     @once
     def namepath(self) -> Floats:
-        labels = self._pool.labels
-        return label_scores(
-            labels.hits(self.query_stems), labels.distinct, self.query_stems, self.places
-        )
+        labels = self.pool.labels
+        hits = labels.hits(self.query_stems).places
+        shared = self._arrays.bincount(hits, minlength=len(self.pool))
+        return label_scores(self._here(shared), self._here(labels.distinct), self.query_stems)
 
     @once
     def query_stems(self) -> list[str]:
-        """The different stems of the query."""
-        return list(dict.fromkeys(stems(self._question.query)))
+        return list(dict.fromkeys(stems(self.question.query)))
 
     @once
     def skill(self) -> Floats:
@@ -146,50 +166,47 @@ class Scores:
 
     @once
     def runtime(self) -> Floats:
-        return self._pool.runtime(self._question.host)[self.places]
+        return self._here(self.pool.runtime(self.question.host))
 
     # Penalties
 
     @once
     def invalid_tokens(self) -> Floats:
-        return self._pool.claims(self._question.mode).invalid_tokens[self.places]
+        return self._here(self.claims.invalid_tokens)
 
     @once
     def unknown_clauses(self) -> Floats:
-        return self._pool.claims(self._question.mode).unknown_clauses[self.places]
+        return self._here(self.claims.unknown_clauses)
 
     @once
     def overclaim(self) -> Floats:
-        claims = self._pool.claims(self._question.mode)
-        return claims.overclaim(self._question.consumer)[self.places]
+        return self._here(self.claims.overclaim(self.question.consumer))
 
     @once
     def explicit(self) -> Mask:
-        """Whether any match is one of names."""
         return self._sums(self.matches.explicit) > 0
 
     @once
     def deltas(self) -> Floats:
-        """How far the claims of each go beyond its name and description."""
-        deltas = np.zeros(len(self.places))
-        rows = np.flatnonzero(self.explicit)
-        if self._question.with_divergence and len(rows):
+        """How far claims go beyond name and description."""
+        deltas: Floats = self._arrays.zeros(len(self.places))
+        rows = self._arrays.flatnonzero(self.explicit)
+        if self.question.with_divergence and len(rows):
             claims = self.matches.where(self.matches.explicit)
             claims = claims._replace(rows=rows.searchsorted(claims.rows))
-            deltas[rows] = _deltas(self._pool, claims, self.places[rows])
+            deltas[rows] = _deltas(self.pool, claims, self.places[rows])
         return deltas
 
     @once
     def divergence(self) -> Divergence:
-        """Whose claims go too far, among those with an explicit match."""
-        if not self._question.with_divergence or not self.explicit.any():
-            unchecked = np.zeros(int(self.explicit.sum()), dtype=bool)
+        if not self.question.with_divergence or not self.explicit.any():
+            unchecked = self._arrays.zeros(int(self.explicit.sum()), dtype=bool)
             return Divergence(unchecked, None, "not-checked", 0.0, 0.0)
         return diverging(self.deltas[self.explicit])
 
     @once
     def flagged(self) -> Mask:
-        flagged = np.zeros(len(self.places), dtype=bool)
+        flagged: Mask = self._arrays.zeros(len(self.places), dtype=bool)
         flagged[self.explicit] = self.divergence.flagged
         return flagged
 
@@ -197,26 +214,25 @@ class Scores:
     def inflation(self) -> Floats:
         penalized = self.flagged
         if self._cleared:
-            penalized = penalized & ~contained(self.places, np.sort(list(self._cleared)))
-        is_lenient = self._question.mode == "best-effort"
-        return np.where(penalized, INFLATION if is_lenient else 0.0, 0.0)
+            cleared = self._arrays.array(sorted(self._cleared), dtype=int)
+            penalized = penalized & ~contained(self.places, cleared)
+        is_lenient = self.question.mode == "best-effort"
+        return self._arrays.where(penalized, INFLATION if is_lenient else 0.0, 0.0)
 
     @once
     def penalties(self) -> Floats:
-        claims = self._pool.claims(self._question.mode)
-        penalties = claims.penalties(self._question.consumer)[self.places]
+        penalties = self._here(self.claims.penalties(self.question.consumer))
         return rounded(penalties + self.inflation) if self.matches.names else penalties
 
     # Altogether
 
     @once
     def multiplier(self) -> Floats:
-        """The history multipliers; 1.0 without a record."""
-        rates, where = self._question.rates, self._pool.places
-        multipliers = np.ones(len(self._pool))
-        for key in rates.keys() & where.keys():
-            multipliers[where[key]] = history_multiplier(rates[key])
-        return multipliers[self.places]
+        rates = self.question.rates
+        multipliers: Floats = self._arrays.ones(len(self.pool))
+        for key in rates.keys() & self.pool.places.keys() if rates else ():
+            multipliers[self.pool.places[key]] = history_multiplier(rates[key])
+        return self._here(multipliers)
 
     @once
     def total(self) -> Floats:
@@ -228,53 +244,153 @@ class Scores:
 
     @once
     def final_of_resolved(self) -> Floats:
-        """S_total_final if what is not resolved were not required, for the gates of `cover`."""
+        """S_total_final for the resolved capabilities only, for the gates of `cover`."""
         contract = self.resolved_contract
         return self._final_of(composite(contract, self.desc, self.namepath, self.runtime))
 
     def _final_of(self, total: Floats) -> Floats:
-        penalized = rounded(np.maximum(0.0, total - self.penalties))
-        return rounded(penalized * self.multiplier) if self._question.rates else penalized
+        penalized = rounded(self._arrays.maximum(0.0, total - self.penalties))
+        return rounded(penalized * self.multiplier) if self.question.rates else penalized
 
 
-def _distinct(places: NDArray[np.intp], size: int) -> NDArray[np.intp]:
-    """The different ones of `places`, in ascending order."""
-    is_there = np.zeros(size, dtype=bool)
-    is_there[places] = True
-    return np.flatnonzero(is_there)
-
-
-def _deltas(pool: Pool, claims: Matches, places: NDArray[np.intp]) -> Floats:
-    """What each candidate claims, less what name, description and folder bear out of it."""
-    count = len(places)
-    claimed = sums(claims.rows, claims.scores, count) / np.bincount(claims.rows, minlength=count)
+def _deltas(pool: Pool, claims: Matches, places: Places) -> Floats:
+    """The score of claims less that of name, description and folder."""
+    arrays, count = pool.arrays, len(places)
+    named = arrays.bincount(claims.rows, minlength=count)
+    claimed = sums(claims.rows, claims.scores, count) / named
     known, member, stem = _claimed_stems(claims)
     at = places[member]
-    asked = np.bincount(member, minlength=count).astype(np.float64)
+    asked: Floats = arrays.bincount(member, minlength=count).astype(float)
     in_prose = sums(member, pool.prose.has(known, stem, at), count)
     in_labels = sums(member, pool.labels.has(known, stem, at), count)
-    borne_out = np.where(asked > 0, in_prose / np.maximum(1.0, asked), 1.0)
+    borne_out = arrays.where(asked > 0, in_prose / arrays.maximum(1.0, asked), 1.0)
     union = pool.labels.distinct[places] + asked - in_labels
-    labelled = in_labels / np.maximum(1.0, union)
+    labelled = in_labels / arrays.maximum(1.0, union)
     return rounded(rounded(claimed) - skill_score(rounded(borne_out), rounded(labelled)))
 
 
 def _claimed_stems(
     claims: Matches,
-) -> tuple[list[str], NDArray[np.intp], NDArray[np.intp]]:
+) -> tuple[list[str], Places, Places]:
     """The stems of the matching names; pairs of a row and the number of a stem, each once."""
     numbers: dict[str, int] = {}
     by_name = [
         [numbers.setdefault(stem, len(numbers)) for stem in stems_of_capability(name)]
         for name in claims.names
     ]
-    counts = np.array([len(one) for one in by_name], dtype=np.intp)
+    arrays = arrays_of(claims.rows)
+    counts: Places = arrays.array([len(one) for one in by_name], dtype=int)
     starts = counts.cumsum() - counts
-    flat = np.array([number for one in by_name for number in one], dtype=np.intp)
+    flat: Places = arrays.array([number for one in by_name for number in one], dtype=int)
     repeats = counts[claims.tokens]
     members = claims.rows.repeat(repeats)
-    within = np.arange(len(members)) - (repeats.cumsum() - repeats).repeat(repeats)
+    within = arrays.arange(len(members)) - (repeats.cumsum() - repeats).repeat(repeats)
     wanted = flat[starts[claims.tokens].repeat(repeats) + within]
     size = max(1, len(numbers))
-    member, stem = np.divmod(distinct(members * size + wanted), size)
-    return list(numbers), member, stem
+    pairs = distinct(members * size + wanted)
+    return list(numbers), pairs // size, pairs % size
+
+
+# The figures behind the scores, for the report
+
+
+class Basis:
+    """The numbers that the scores of one question were computed from."""
+
+    def __init__(self, scores: Scores, places: Sequence[int]) -> None:
+        """`scores` are those of all candidates, `places` the ones with a row."""
+        pool = self.pool = scores.pool
+        self.question = scores.question
+        self._scores = scores
+        self._in_prose = _counts(pool.prose, scores.query_stems, places)
+        self._in_labels = _counts(pool.labels, scores.query_stems, places)
+
+    def of_all(self) -> dict[str, Any]:
+        lengths, consumer = self.pool.prose.lengths, self.question.consumer
+        if consumer is not None:
+            lengths = self.pool.arrays.delete(lengths, consumer)
+        total = len(lengths)
+        return {
+            "documents": total,
+            "average_length": _rounded(lengths.sum() / total if total else 0.0),
+            "k1": BM25["k1"],
+            "b": BM25["b"],
+            "highest_bm25": _rounded(self._scores.bm25.max() if len(self.pool) else 0.0),
+            "terms": [self._term(stem, total) for stem in self._scores.query_stems],
+        }
+
+    def _term(self, stem: str, total: int) -> dict[str, Any]:
+        places, _ = self.pool.prose.posting(stem)
+        found = int(self.pool.arrays.count_nonzero(places != self.question.consumer))
+        return {"term": stem, "documents": found, "idf": _rounded(bm25.idf(total, found))}
+
+    @property
+    def median_of_claims(self) -> float:
+        claims = self.pool.claims(self.question.mode)
+        return median_of_others(claims.counts, self.question.consumer)
+
+    def of(self, place: int) -> dict[str, Any]:
+        pool, mode = self.pool, self.question.mode
+        claims, candidate = pool.claims(mode), pool.candidates[place]
+        runtimes = compatibility(candidate.compatibility, self.question.host).runtimes
+        is_prose = bool(claims.prose[place])
+        counted = mode == "best-effort" and candidate.contract is not None
+        return {
+            "text_length": int(pool.prose.lengths[place]),
+            "term_counts": self._in_prose[place],
+            "bm25": _rounded(self._scores.bm25[place]),
+            "label_stems": int(pool.labels.distinct[place]),
+            "label_terms": list(self._in_labels[place]),
+            "runtimes": sorted(runtimes),
+            "provides_capability_count": int(
+                pool.prose.distinct[place] if is_prose else claims.counts[place]
+            ),
+            "p_count": int(claims.counts[place]),
+            "invalid_tokens": candidate.invalid_tokens() if counted else 0,
+            "unknown_clauses": candidate.unknown_clauses() if counted else 0,
+            "success_rate": self.question.rates.get(candidate.id),
+            "claim": self._claim(place),
+        }
+
+    def _claim(self, place: int) -> dict[str, Any] | None:
+        """The score of its claims, and how many of their stems its own words have."""
+        if not self.question.with_divergence or not self._scores.explicit[place]:
+            return None
+        found = self._scores.matches.where(
+            self._scores.matches.explicit & (self._scores.matches.rows == place)
+        )
+        stems = _stems_of(found)
+        return {
+            "score": _rounded(math.fsum(found.scores) / len(found.rows)),
+            "stems": len(stems),
+            "in_text": _count(self.pool.prose, stems, place),
+            "in_labels": _count(self.pool.labels, stems, place),
+            "delta": float(self._scores.deltas[place]),
+        }
+
+
+def _counts(
+    words: Words, stems: Sequence[str], places: Sequence[int]
+) -> Mapping[int, dict[str, int]]:
+    """How often each text has each stem."""
+    found: dict[int, dict[str, int]] = {place: {} for place in places}
+    for stem in stems:
+        having, counts = words.posting(stem)
+        wanted: Places = words.arrays.array(places, dtype=int)
+        for place in wanted[contained(wanted, having)].tolist():
+            found[place][stem] = int(counts[having.searchsorted(place)])
+    return found
+
+
+def _stems_of(matches: Matches) -> list[str]:
+    names = [matches.names[token] for token in matches.tokens]
+    return list(dict.fromkeys(stem for name in names for stem in stems_of_capability(name)))
+
+
+def _count(words: Words, stems: Sequence[str], place: int) -> int:
+    at: Places = words.arrays.array([place], dtype=int)
+    return sum(bool(contained(at, words.posting(stem)[0])[0]) for stem in stems)
+
+
+def _rounded(value: float) -> float:
+    return round(float(value), DECIMALS)

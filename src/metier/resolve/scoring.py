@@ -1,32 +1,172 @@
-"""The scores of spec 4: what each component is, and the numbers that weigh them."""
+"""The stems of texts, and the formulas of spec 4."""
 
 import math
-from collections.abc import Sequence
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache, partial
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from metier.core import bm25
-from metier.resolve.words import Floats, Hits, Places, sums
+from metier.core.arrays import Array, Arrays, Floats, Mask, Places, arrays_of
+from metier.core.stems import stems
+from metier.values.scoring import (
+    BM25,
+    DECIMALS,
+    DIVERGENCE,
+    HISTORY,
+    INVALID_TOKEN,
+    OVERCLAIM,
+    SKILL_WEIGHTS,
+    UNKNOWN_CLAUSE,
+    WEIGHTS,
+)
 
-WEIGHTS = {"S_contract": 0.60, "S_desc": 0.20, "S_namepath": 0.10, "S_runtime": 0.10}
-SKILL_WEIGHTS = {"S_desc": 0.7, "S_namepath": 0.3}
-"""S_skill: what the skill says of itself in words."""
-MATCH_SCORES = {"exact": 1.0, "alias": 0.8, "fuzzy": 0.33, "provisional": 0.25, "none": 0.0}
-BM25 = {"k1": bm25.K1, "b": bm25.B}
-INVALID_TOKEN = {"each": 0.02, "most": 0.20}
-UNKNOWN_CLAUSE = {"each": 0.05, "most": 0.20}
-OVERCLAIM = {"free": 20, "medians": 3, "step": 5, "each": 0.05, "most": 0.25}
-INFLATION = 0.15
-DIVERGENCE = {"few": 5, "absolute": 0.35, "without_spread": 0.15, "sigmas": 2}
-HISTORY = {"least": 0.70, "most": 1.00, "slope": 0.30}
-DECIMALS = 12
 _NO_SPREAD = 1e-12
 
 
+# Stems
+
+Lookup = Callable[[str], Sequence[int] | None]
+"""The texts that have a stem: the key of one, its count there, its length, the next key, …"""
+
+
+class Words:
+    """The stems of many texts, looked up one by one; a text is known by its place."""
+
+    def __init__(
+        self,
+        lookup: Lookup,
+        places_by_key: Places,
+        lengths: Sequence[float],
+        distinct: Sequence[float],
+    ) -> None:
+        self.arrays = arrays = arrays_of(places_by_key)
+        self.lengths: Floats = arrays.array(lengths, dtype=float)
+        self.distinct: Floats = arrays.array(distinct, dtype=float)
+        self.nowhere: tuple[Places, Floats] = arrays.empty(0, dtype=int), arrays.empty(0)
+        self._lookup = lookup
+        self._place_of_key = places_by_key
+        self._known: dict[str, tuple[Places, Floats]] = {}
+
+    @classmethod
+    def of_texts(cls, arrays: Arrays, texts: Iterable[Sequence[str]]) -> "Words":
+        postings: defaultdict[str, array[int]] = defaultdict(partial(array, "i"))
+        lengths: list[int] = []
+        distinct: list[int] = []
+        for place, found in enumerate(texts):
+            counts = Counter(found)
+            lengths.append(len(found))
+            distinct.append(len(counts))
+            for stem, count in counts.items():
+                postings[stem].extend((place, count, len(found)))
+        return cls(postings.get, arrays.arange(len(lengths)), lengths, distinct)
+
+    def posting(self, stem: str) -> tuple[Places, Floats]:
+        """The texts that have `stem`, in ascending order, and how often each has it."""
+        known = self._known.get(stem)
+        if known is None:
+            known = self._known[stem] = self._looked_up(stem)
+        return known
+
+    def _looked_up(self, stem: str) -> tuple[Places, Floats]:
+        postings = self._lookup(stem)
+        if postings is None:
+            return self.nowhere
+        numbers = self.arrays.array(postings, dtype=int)
+        keys, counts = numbers[0::3], numbers[1::3].astype(float)
+        inside = keys < len(self._place_of_key)
+        places, counts = self._place_of_key[keys[inside]], counts[inside]
+        kept = places >= 0
+        places, counts = places[kept], counts[kept]
+        order = places.argsort()
+        return places[order], counts[order]
+
+    def has(self, wanted: Sequence[str], which: Places, places: Places) -> Floats:
+        """1.0 for each pair of a stem, by its number in `wanted`, and a text that has it."""
+        found: Floats = self.arrays.zeros(len(which))
+        for number in distinct(which):
+            here = self.arrays.flatnonzero(which == number)
+            found[here] = contained(places[here], self.posting(wanted[number])[0]).astype(float)
+        return found
+
+    def look_up(self, wanted: Iterable[str]) -> None:
+        for stem in wanted:
+            self.posting(stem)
+
+    def with_all(self, wanted: Iterable[str]) -> Places:
+        """The texts that have every stem of `wanted`; none when there is no stem."""
+        found: Places | None = None
+        for places in sorted((self.posting(stem)[0] for stem in set(wanted)), key=len):
+            found = places if found is None else found[contained(found, places)]
+            if not len(found):
+                break
+        return self.nowhere[0] if found is None else found
+
+    def hits(self, wanted: Iterable[str]) -> "Hits":
+        return Hits([one for one in map(self.posting, wanted) if len(one[0])] or [self.nowhere])
+
+
+class Hits(NamedTuple):
+    """The texts that have stems, stem by stem."""
+
+    postings: list[tuple[Places, Floats]]
+
+    @property
+    def places(self) -> Places:
+        return _joined([places for places, _ in self.postings])
+
+    @property
+    def values(self) -> Floats:
+        return _joined([values for _, values in self.postings])
+
+
+def places_by_key(arrays: Arrays, keys: Sequence[int]) -> Places:
+    """The place of the text of each key; -1 for a key that is not among `keys`."""
+    places: Places = arrays.full(max(keys, default=0) + 1, -1, dtype=int)
+    places[keys] = arrays.arange(len(keys))
+    return places
+
+
+@lru_cache(maxsize=20_000)
+def stems_of_capability(name: str) -> tuple[str, ...]:
+    return tuple(stems(name))
+
+
+def contained(wanted: Places, places: Places) -> Mask:
+    """Which of `wanted` are among `places`, which are sorted."""
+    if not len(places):
+        none: Mask = arrays_of(wanted).zeros(len(wanted), dtype=bool)
+        return none
+    at = places.searchsorted(wanted)
+    found: Mask = places.take(at, mode="clip") == wanted
+    return found
+
+
+def sums(at: Places, values: Floats | Mask, size: int) -> Floats:
+    """The sum of the values at each of `size` places, added in order."""
+    found: Floats = arrays_of(at).bincount(at, values, minlength=size).astype(float, copy=False)
+    return found
+
+
+def distinct(values: Places) -> Places:
+    """Sorted and unique; `np.unique` would load numpy.ma."""
+    arrays = arrays_of(values)
+    ordered = arrays.sort(values)
+    is_first = arrays.ones(len(ordered), dtype=bool)
+    is_first[1:] = ordered[1:] != ordered[:-1]
+    found: Places = ordered[is_first]
+    return found
+
+
+def _joined(parts: Sequence[Array]) -> Array:
+    return arrays_of(parts[0]).concatenate(parts)
+
+
+# Formulas
+
+
 def rounded(values: Floats) -> Floats:
-    """Scores as they are compared and reported."""
     return values.round(DECIMALS)
 
 
@@ -42,66 +182,68 @@ def skill_score(desc: Floats, namepath: Floats) -> Floats:
     return rounded(SKILL_WEIGHTS["S_desc"] * desc + SKILL_WEIGHTS["S_namepath"] * namepath)
 
 
-def length_norms(lengths: Floats, without: int | None) -> Floats:
-    """What the length of each text does in BM25; `without` does not count for the mean."""
-    others = lengths if without is None else np.delete(lengths, without)
-    mean = float(others.sum()) / len(others) if len(others) else 0.0
-    return BM25["k1"] * (1 - BM25["b"] + BM25["b"] * (lengths / (mean or 1.0)))
+def mean_length(lengths: Floats, without: int | None) -> float:
+    others = lengths if without is None else arrays_of(lengths).delete(lengths, without)
+    return float(others.sum()) / len(others) if len(others) else 0.0
 
 
 def weights_of_stem(
-    places: Places, counts: Floats, norms: Floats, without: int | None = None
+    places: Places, counts: Floats, lengths: Floats, mean: float, without: int | None = None
 ) -> Floats:
     """What a stem counts in BM25 for each text that has it.
 
-    `norms` are those of all texts; the text `without` counts for nothing.
+    `lengths` are those of all texts; the text `without` counts for nothing.
     """
-    total, found = len(norms), len(places)
+    total, found = len(lengths), len(places)
     if without is not None:
-        total, found = total - 1, found - int(np.any(places == without))
+        total, found = total - 1, found - int((places == without).any())
     rarity = bm25.idf(total, found)
-    return rarity * (counts * (BM25["k1"] + 1)) / (counts + norms[places])
+    norms = BM25["k1"] * (1 - BM25["b"] + BM25["b"] * (lengths[places] / (mean or 1.0)))
+    return rarity * (counts * (BM25["k1"] + 1)) / (counts + norms)
 
 
 def bm25_scores(hits: Hits, total: int, without: int | None) -> Floats:
-    """The weights of the query's stems, added up for each of `total` texts."""
     scores = sums(hits.places, hits.values, total)
     if without is not None:
         scores[without] = 0.0
     return scores
 
 
-def description_scores(scores: Floats, rows: NDArray[np.intp]) -> Floats:
-    """S_desc of these rows: what BM25 gives, over the highest of all texts."""
-    highest = float(scores.max()) if len(scores) else 0.0
-    return rounded(scores[rows] / highest) if highest > 0 else scores[rows]
+def description_scores(scores: Floats, highest: float) -> Floats:
+    """S_desc: BM25 over the highest of any text."""
+    return rounded(scores / highest) if highest > 0 else scores
 
 
-def label_scores(
-    hits: Hits, distinct: Floats, query: Sequence[str], rows: NDArray[np.intp]
-) -> Floats:
-    """S_namepath of these rows: stems shared with name and folder, over all stems of both.
+def label_scores(shared: Places, distinct: Floats, query: Sequence[str]) -> Floats:
+    """S_namepath: stems shared with name and folder, over all stems of both.
 
-    `distinct` says how many different stems the name and folder of each text have.
+    `distinct` says how many different stems each name and folder have.
     """
-    shared = np.bincount(hits.places, minlength=len(distinct))[rows]
-    union = distinct[rows] + len(query) - shared
-    return rounded(shared / np.maximum(1.0, union))
+    arrays = arrays_of(distinct)
+    scores: Floats = arrays.zeros(len(distinct))
+    rows = arrays.flatnonzero(shared)
+    scores[rows] = rounded(shared[rows] / (distinct[rows] + len(query) - shared[rows]))
+    return scores
 
 
 def invalid_token_penalties(counts: Floats) -> Floats:
-    return rounded(np.minimum(INVALID_TOKEN["most"], INVALID_TOKEN["each"] * counts))
+    return _penalties(counts, INVALID_TOKEN)
 
 
 def unknown_clause_penalties(counts: Floats) -> Floats:
-    return rounded(np.minimum(UNKNOWN_CLAUSE["most"], UNKNOWN_CLAUSE["each"] * counts))
+    return _penalties(counts, UNKNOWN_CLAUSE)
+
+
+def _penalties(counts: Floats, rule: Mapping[str, float]) -> Floats:
+    return rounded(arrays_of(counts).minimum(rule["most"], rule["each"] * counts))
 
 
 def overclaim_penalties(counts: Floats, median: float) -> Floats:
     free = max(OVERCLAIM["free"], OVERCLAIM["medians"] * median)
-    steps = np.ceil((counts - free) / OVERCLAIM["step"])
-    penalties = np.minimum(OVERCLAIM["most"], OVERCLAIM["each"] * steps)
-    return rounded(np.where(counts > free, penalties, 0.0))
+    arrays = arrays_of(counts)
+    steps = arrays.ceil((counts - free) / OVERCLAIM["step"])
+    penalties = arrays.minimum(OVERCLAIM["most"], OVERCLAIM["each"] * steps)
+    return rounded(arrays.where(counts > free, penalties, 0.0))
 
 
 def history_multiplier(success_rate: float) -> float:
@@ -110,18 +252,18 @@ def history_multiplier(success_rate: float) -> float:
 
 
 class Divergence(NamedTuple):
-    """Which claims go far beyond what the skills say in words."""
+    """Which claims go far beyond the words of the skills."""
 
-    flagged: NDArray[np.bool_]
+    flagged: Mask
     limit: float | None
-    """A delta above it is flagged; None when nothing can be."""
+    """Higher deltas are flagged."""
     rule: str
     mean: float
     sigma: float
 
 
 def diverging(deltas: Floats) -> Divergence:
-    """Which of `deltas`, those of all candidates with an explicit match, are out of line."""
+    """The outliers among `deltas`."""
     count = len(deltas)
     mean = round(math.fsum(deltas) / count, DECIMALS) if count else 0.0
     variance = math.fsum((delta - mean) ** 2 for delta in deltas) / count if count else 0.0
@@ -137,14 +279,67 @@ def diverging(deltas: Floats) -> Divergence:
     else:
         rule, limit = "two-sigma", mean + DIVERGENCE["sigmas"] * sigma
     if limit is None:
-        return Divergence(np.zeros(count, dtype=bool), None, rule, mean, sigma)
+        nobody = arrays_of(deltas).zeros(count, dtype=bool)
+        return Divergence(nobody, None, rule, mean, sigma)
     limit = round(limit, DECIMALS)
     return Divergence(rounded(deltas) > limit, limit, rule, mean, sigma)
 
 
 def median_of_others(counts: Floats, without: int | None) -> float:
-    others = np.sort(counts if without is None else np.delete(counts, without))
+    arrays = arrays_of(counts)
+    others = arrays.sort(counts if without is None else arrays.delete(counts, without))
     if not len(others):
         return 0.0
     middle = len(others) // 2  # `np.median` loads numpy.ma
     return float(others[middle] + others[middle - 1 + len(others) % 2]) / 2
+
+
+# Runtimes
+
+KNOWN = frozenset(
+    {
+        *("copilot", "cli", "opencode", "claude-code", "codex"),
+        *("gemini", "cursor", "openclaw", "vscode"),
+    }
+)
+_ANY = "all"
+
+
+class Compatibility(NamedTuple):
+    """The runtimes of one skill; with none it works anywhere."""
+
+    runtimes: frozenset[str] = frozenset()
+    unknown: tuple[str, ...] = ()
+
+
+def compatibility(field: str | Sequence[str], host: str | None = None) -> Compatibility:
+    """The runtimes of a `compatibility` field; prose names none."""
+    parts = field.split(",") if isinstance(field, str) else field
+    tokens = [token for token in (part.strip().lower() for part in parts) if token]
+    if any(" " in token or "." in token for token in tokens):
+        return Compatibility()
+    known = KNOWN | {_ANY, host or _ANY}
+    unknown = tuple(token for token in dict.fromkeys(tokens) if token not in known)
+    if _ANY in tokens:
+        return Compatibility(unknown=unknown)
+    return Compatibility(frozenset(tokens).intersection(known), unknown)
+
+
+def runtime_scores(
+    arrays: Arrays,
+    count: int,
+    fields: Iterable[tuple[int, str | Sequence[str]]],
+    host: str | None,
+) -> Floats:
+    """S_runtime: 1.0 where the host is listed or nothing is, or no host is given; else 0.0.
+
+    `fields` are the `compatibility` fields of those of `count` candidates that have one.
+    """
+    scores: Floats = arrays.ones(count)
+    if host is None:
+        return scores
+    for place, field in fields:
+        runtimes = compatibility(field, host).runtimes
+        if runtimes and host not in runtimes:
+            scores[place] = 0.0
+    return scores

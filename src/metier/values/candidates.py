@@ -1,13 +1,18 @@
 """A skill as the resolver sees it."""
 
-from typing import NamedTuple
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from metier.core.coerce import capability_names, mapping_of, texts_of
 from metier.core.names import canonical_id, is_capability_name
-from metier.values.contracts import Contract, Mode
+from metier.values.contracts import Contract, Doubt, Mode
+
+if TYPE_CHECKING:
+    from metier.values.documents import Skill
 
 
 class Candidate(NamedTuple):
-    """One skill that may be chosen as a provider."""
+    """A skill that may be chosen as a provider."""
 
     name: str
     description: str
@@ -22,23 +27,40 @@ class Candidate(NamedTuple):
     """Why its contract cannot be used."""
     compatibility: str | tuple[str, ...] = ""
 
+    @classmethod
+    def stored(cls, name: str, folder: str, source: str, claims: str | None) -> "Candidate":
+        """The candidate of a skill in the catalog, which knows the stems of its description."""
+        if not claims:
+            return cls(name, "", folder, source)
+        listed, compatibility, problem, values = json.loads(claims)
+        return cls(
+            name,
+            "",
+            folder,
+            source,
+            tuple(listed),
+            _contract(values) if values else None,
+            problem,
+            compatibility if isinstance(compatibility, str) else tuple(compatibility),
+        )
+
     @property
     def id(self) -> str:
         return canonical_id(self.name, self.folder)
 
     @property
     def says_nothing(self) -> bool:
-        """Whether it has neither a list nor a contract of any kind."""
+        """Whether it has neither a list nor a contract."""
         return not self.listed and self.contract is None and not self.contract_problem
 
     def contract_in(self, mode: Mode) -> Contract | None:
-        """The contract that counts in a run of `mode`."""
+        """The contract that counts in `mode`."""
         if self.contract is None or (mode == "strict" and self.contract.doubts):
             return None
         return self.contract
 
     def refused_in(self, mode: Mode) -> str:
-        """Why its contract does not count in a run of `mode`; empty when it does or has none."""
+        """Why its contract does not count in `mode`; empty when it does or has none."""
         if self.contract_problem:
             return self.contract_problem
         if mode == "strict" and self.contract is not None and self.contract.doubts:
@@ -46,10 +68,9 @@ class Candidate(NamedTuple):
         return ""
 
     def provides_in(self, mode: Mode) -> tuple[str, ...]:
-        """What it says to provide, as written: its list, then `P(...)`; a name in both once.
+        """What it claims to provide, as written: its list, then `P(...)`; a name in both once.
 
-        Beside a contract that does not count, the list counts in best-effort and nothing in
-        strict.
+        Beside a contract that does not count, the list counts only in best-effort.
         """
         if mode == "strict" and self.refused_in(mode):
             return ()
@@ -64,7 +85,7 @@ class Candidate(NamedTuple):
         return not self.provides_in(mode)
 
     def invalid_tokens(self) -> int:
-        """Values of P, E, R and O that are no capability names, repeated ones too."""
+        """How many values of P, E, R and O are no capability names."""
         if self.contract is None:
             return 0
         one = self.contract
@@ -72,5 +93,28 @@ class Candidate(NamedTuple):
         return sum(not is_capability_name(value) for value in values)
 
     def unknown_clauses(self) -> int:
-        """Clauses of its contract that nobody knows."""
         return len(self.contract.unknown_clauses) if self.contract is not None else 0
+
+
+def claims_of(skill: "Skill") -> str:
+    """What the catalog stores for `Candidate.stored`; empty when a skill claims nothing."""
+    nested = mapping_of(skill.data.get("metadata")).get("capabilities")
+    listed = [name for name in capability_names(skill.data.get("capabilities")) if name]
+    listed += [name for name in capability_names(nested) if name and name not in set(listed)]
+    field = skill.data.get("compatibility")
+    compatibility = field if isinstance(field, str) else texts_of(field)
+    contract = skill.contract
+    if not (listed or compatibility or contract or skill.contract_problem):
+        return ""
+    values = [getattr(contract, name) for name in _FIELDS] if contract is not None else None
+    return json.dumps([listed, compatibility, skill.contract_problem, values])
+
+
+_FIELDS = tuple(Contract.__dataclass_fields__)
+
+
+def _contract(values: list[Any]) -> Contract:
+    given = dict(zip(_FIELDS, values, strict=True))
+    doubts = tuple(Doubt(*doubt) for doubt in given.pop("doubts"))
+    lists = {key: tuple(one) for key, one in given.items() if isinstance(one, list)}
+    return Contract(**(given | lists), doubts=doubts)

@@ -8,10 +8,10 @@ Mode = Literal["strict", "best-effort"]
 
 
 class Doubt(NamedTuple):
-    """A part of a contract that best-effort lives with and strict refuses."""
+    """A part of a contract that best-effort accepts and strict rejects."""
 
     position: int
-    """Offset of the character at fault."""
+    """The offset of the invalid character."""
     message: str
 
 

@@ -30,6 +30,8 @@ class Skill:
     """Its `capabilities` list, then the `P(...)` of its contract; as written, each once."""
     contract: Contract | None = None
     """Its contract, read leniently; None when it has none that can be used."""
+    contract_problem: str = ""
+    """Why its contract cannot be used."""
     data: Mapping[str, Any] = field(default_factory=dict)
     """The whole front matter, unknown keys included."""
     body: str = ""

@@ -21,7 +21,7 @@ PRESETS: dict[str, dict[str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """The policy of one run; the defaults are those of best-effort."""
+    """What a resolution demands; the defaults are those of best-effort."""
 
     min_total_score: float = 0.45
     min_contract_score: float = 0.30
@@ -39,7 +39,7 @@ class Policy:
         return cls()
 
     def with_contract(self, pairs: Mapping[str, str]) -> tuple["Policy", list[str]]:
-        """This policy with what a `Pol(...)` says; what it cannot say becomes a warning."""
+        """With the values of a `Pol(...)`, and warnings about invalid ones."""
         values: dict[str, Any] = {}
         warnings: list[str] = []
         for key, text in pairs.items():
@@ -51,7 +51,7 @@ class Policy:
         return replace(self, **values) if values else self, warnings
 
     def with_runtime(self, pairs: Mapping[str, str]) -> "Policy":
-        """This policy with what the caller says. Raises `UsageError` for what it cannot say."""
+        """With the caller's values. Raises `UsageError` for an invalid one."""
         values: dict[str, Any] = {}
         for key, text in pairs.items():
             value, problem = _read(key, text)
@@ -67,7 +67,7 @@ class Policy:
         return self if same else replace(self, on_missing_required=value)
 
     def tightened(self, hints: Mapping[str, str]) -> "Policy":
-        """What holds for one provider that gives these hints: never looser than this policy."""
+        """With the hints of one provider, which can only tighten it."""
         asked, _ = self.with_contract(hints)
         return replace(
             self,
@@ -116,7 +116,6 @@ _FIELDS = {key: key.replace("-", "_") for key in _READERS}
 
 
 def _read(key: str, text: str) -> tuple[Any, str]:
-    """The value, or what is wrong with it."""
     if key not in _READERS:
         return None, f"'{key}' is no key of a policy"
     read, wanted = _READERS[key]

@@ -1,44 +1,51 @@
-"""`metier record`"""
+"""`metier history`"""
 
 import click
 
-from metier.cli.session import Session, complete_names, metier_command
+from metier.cli.session import CommandGroup, Session, complete_names, metier_command
 from metier.errors import MetierError
 from metier.flow.boundary import untrusted_error
 
 
+@click.group("history", cls=CommandGroup)
+def command() -> None:
+    """The record of how providers did; it changes their scores."""
+
+
+@command.add
 @metier_command("record")
 @click.argument("candidate", metavar="SKILL", shell_complete=complete_names("skill"))
 @click.argument("outcome", type=click.Choice(["success", "failure"]))
-def command(session: Session, candidate: str, outcome: str) -> int:
-    """Record how a provider did; it weighs in later resolutions.
+def _record(session: Session, candidate: str, outcome: str) -> int:
+    """Record how a provider did.
 
     SKILL is a name, or the full id `name::folder`. The last 20 outcomes count. Exit code 1 when
-    the outcome cannot be kept.
+    the outcome cannot be stored.
     """
     with session.catalog() as catalog:
         history = catalog.record_outcome(candidate, success=outcome == "success")
         key = catalog.candidate_id(candidate)
-    facts = {
-        "candidate": key,
-        "success_rate_last_20": history.rates[key],
-        "sample_size": history.samples[key],
-        "history_state": history.state,
-    }
+    rate, samples = history.rates[key], history.samples[key]
     is_kept = history.state == "persistent"
     if session.as_json:
-        session.print_json(facts)
+        session.print_json(
+            {
+                "candidate": key,
+                "successRateLast20": rate,
+                "sampleSize": samples,
+                "historyState": history.state,
+            }
+        )
         return int(not is_kept)
     if not is_kept:
         raise _not_kept(session, history.warning)
-    rate, samples = history.rates[key], history.samples[key]
-    session.tell(f"{key}: {rate:.0%} of the last {samples} went well")
+    session.tell(f"{key}: {rate:.0%} of the last {samples} succeeded")
     return 0
 
 
 def _not_kept(session: Session, warning: str) -> MetierError:
-    """Why an outcome is not kept: no workspace, no trust, or a folder that cannot be used."""
-    why, hint = warning, "make the folder writable; move a file away that makes no sense"
+    """Why an outcome is not stored: no workspace, no trust, or an unusable folder."""
+    why, hint = warning, "make the folder writable, or move the damaged file away"
     boundary = session.boundary
     if session.is_outside():
         why = "there is no workspace here"
@@ -47,5 +54,5 @@ def _not_kept(session: Session, warning: str) -> MetierError:
         error = untrusted_error(boundary.workspace, boundary.trust, "a history")
         why, hint = error.message, error.hint
     return MetierError(
-        f"the outcome is not kept: {why}", code="NOT_KEPT", where=boundary.workspace, hint=hint
+        f"the outcome is not stored: {why}", code="NOT_KEPT", where=boundary.workspace, hint=hint
     )

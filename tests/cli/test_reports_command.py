@@ -1,4 +1,4 @@
-"""`metier report`: what a kept run shows, how two differ, and what damaged ones do not spoil."""
+"""`metier reports`: what a kept run shows, how two differ, and what damaged ones do not spoil."""
 
 import json
 from collections.abc import Callable
@@ -60,16 +60,16 @@ def test_a_kept_run_is_shown_as_it_was_when_it_was_made(
 ) -> None:
     made = metier("resolve", *arguments)
     kept = made.err.splitlines()[-1].rpartition(" ")[2]
-    shown = metier("report", "show", kept)
+    shown = metier("reports", "show", kept)
     assert (shown.code, shown.out) == (0, made.out)
     assert set(made.err.splitlines()[1:-1]) <= set(shown.err.splitlines())
-    assert metier("report", "show", kept, "--json").data["run_id"] == kept
+    assert metier("reports", "show", kept, "--json").data["run_id"] == kept
 
 
 def test_a_run_that_waits_is_shown_with_the_way_to_go_on(metier: Metier) -> None:
     waiting = run_id(metier, "-r", "nowhere")
-    shown = metier("report", "show", waiting)
-    assert f"to go on: metier resolve --continue {waiting} --decision" in shown.err
+    shown = metier("reports", "show", waiting)
+    assert f"to continue: metier resolve --continue {waiting} --decision" in shown.err
 
 
 # Two
@@ -77,16 +77,16 @@ def test_a_run_that_waits_is_shown_with_the_way_to_go_on(metier: Metier) -> None
 
 def test_the_same_question_twice_makes_no_difference(metier: Metier) -> None:
     runs = run_id(metier, "-r", "one"), run_id(metier, "-r", "one")
-    same = metier("report", "diff", *runs)
-    assert (same.code, same.out, same.err) == (0, "", "the same, but for id and time\n")
-    assert metier("report", "diff", *runs, "--json").data["equal"]
+    same = metier("reports", "diff", *runs)
+    assert (same.code, same.out, same.err) == (0, "", "the same, except for id and time\n")
+    assert metier("reports", "diff", *runs, "--json").data["equal"]
 
 
 def test_a_difference_is_told_field_by_field(workspace: Workspace, metier: Metier) -> None:
     first = run_id(metier, "-r", "two")
     workspace.skill("gamma", extra="capabilities: [two]")
     second = run_id(metier, "-r", "two", "--mode", "strict", "--policy", "min-total-score=0.99")
-    told = metier("report", "diff", first, second)
+    told = metier("reports", "diff", first, second)
     lines = told.out.splitlines()
     assert (told.code, lines[0]) == (1, f"{first} → {second}")
     assert lines[1:3] == ["question", "  mode: best-effort → strict"]
@@ -101,7 +101,7 @@ def test_a_difference_is_told_field_by_field(workspace: Workspace, metier: Metie
 
 def test_a_difference_as_json_has_old_and_new(metier: Metier) -> None:
     runs = run_id(metier, "-r", "one"), run_id(metier, "-r", "two")
-    told = metier("report", "diff", *runs, "--json")
+    told = metier("reports", "diff", *runs, "--json")
     assert (told.code, told.data["equal"], told.data["old"]) == (1, False, runs[0])
     question = told.data["question"]["required_capabilities"]
     assert question == {"old": ["one"], "new": ["two"]}
@@ -118,7 +118,7 @@ def test_another_order_is_a_difference(workspace: Workspace, metier: Metier) -> 
     report["run_id"] = turned = "20990101T000000.000000-0000"
     report["candidates"].reverse()
     (folder / f"{turned}.json").write_text(json.dumps(report))
-    told = metier("report", "diff", first, turned)
+    told = metier("reports", "diff", first, turned)
     assert (told.code, "order" in told.out) == (1, True)
 
 
@@ -126,18 +126,18 @@ def test_another_order_is_a_difference(workspace: Workspace, metier: Metier) -> 
 
 
 def test_reports_are_listed_like_runs_with_a_header_and_the_newest_first(metier: Metier) -> None:
-    none = metier("report")
+    none = metier("reports")
     assert (none.code, none.out) == (0, "")
-    assert none.err.endswith("no report is kept here: metier resolve makes one\n")
+    assert none.err.endswith("no report is stored here: metier resolve makes one\n")
     first, second = run_id(metier, "-r", "one"), run_id(metier, "-r", "nowhere")
-    listed = metier("report")
-    assert listed == metier("report", "list")
+    listed = metier("reports")
+    assert listed == metier("reports", "list")
     assert [line.split("\t") for line in listed.out.splitlines()] == [
         ["report", "outcome", "required", "selected"],
         [second, "pending-decision", "nowhere", ""],
-        [first, "not-needed", "one", "alpha::skills/alpha"],
+        [first, "resolved", "one", "alpha::skills/alpha"],
     ]
-    assert [one["run_id"] for one in metier("report", "--json").data] == [second, first]
+    assert [one["reportId"] for one in metier("reports", "--json").data] == [second, first]
 
 
 # Damaged ones
@@ -147,12 +147,12 @@ def test_damaged_reports_do_not_hide_the_others(workspace: Workspace, metier: Me
     good = run_id(metier, "-r", "one")
     for name in DAMAGED:
         damaged(workspace, name)
-    listed = metier("report", "list")
+    listed = metier("reports", "list")
     first_cells = [line.split("\t")[0] for line in listed.out.splitlines()]
     assert (listed.code, first_cells) == (0, ["report", good])
     warnings = [one for one in listed.err.splitlines() if one.startswith("warning: report '")]
     assert len(warnings) == len(DAMAGED)
-    assert [one["run_id"] for one in metier("report", "list", "--json").data] == [good]
+    assert [one["reportId"] for one in metier("reports", "list", "--json").data] == [good]
 
 
 @pytest.mark.parametrize("name", DAMAGED)
@@ -162,7 +162,7 @@ def test_a_damaged_report_is_told_with_the_file_to_remove(
     metier("resolve", "-r", "one")
     file = damaged(workspace, name)
     for command in (
-        ("report", "show", file.stem),
+        ("reports", "show", file.stem),
         ("resolve", "--continue", file.stem, "--decision", "abort"),
     ):
         told = metier(*command)
@@ -178,27 +178,27 @@ def test_a_file_that_is_no_report_is_neither_told_nor_deleted(
     good = run_id(metier, "-r", "one")
     file = workspace.state / "reports" / "mine.json"
     file.write_text('{"run_id": "mine"}')
-    listed = metier("report", "list", "--json")
-    assert ([one["run_id"] for one in listed.data], listed.err) == ([good], "")
-    assert "no report 'mine'" in metier("report", "show", "mine").err
+    listed = metier("reports", "list", "--json")
+    assert ([one["reportId"] for one in listed.data], listed.err) == ([good], "")
+    assert "no report 'mine'" in metier("reports", "show", "mine").err
     assert file.exists()
 
 
 def test_a_run_that_never_was_is_not_found(metier: Metier) -> None:
     kept = run_id(metier, "-r", "one")
-    told = metier("report", "show", f"{kept}x")
+    told = metier("reports", "show", f"{kept}x")
     assert (told.code, f"did you mean '{kept}'?" in told.err) == (1, True)
 
 
 def test_a_report_may_be_called_by_its_beginning_or_as_the_last(
     workspace: Workspace, metier: Metier
 ) -> None:
-    assert "there is no report yet" in metier("report", "show", "last").err
+    assert "there is no report yet" in metier("reports", "show", "last").err
     workspace.skill("a", "Searches the web.")
     metier("resolve", "-r", "web-search")
     metier("resolve", "-r", "other-thing")
-    first, second = [one["run_id"] for one in metier("report", "list", "--json").data]
+    first, second = [one["reportId"] for one in metier("reports", "list", "--json").data]
     latest = max(first, second)
-    assert metier("report", "show", "last", "--json").data["run_id"] == latest
-    assert metier("report", "show", latest[:-1], "--json").data["run_id"] == latest
-    assert "no report '" in metier("report", "show", latest[:8]).err
+    assert metier("reports", "show", "last", "--json").data["run_id"] == latest
+    assert metier("reports", "show", latest[:-1], "--json").data["run_id"] == latest
+    assert "no report '" in metier("reports", "show", latest[:8]).err

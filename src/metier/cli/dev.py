@@ -1,22 +1,28 @@
-"""`metier conformance`"""
+"""`metier dev`"""
 
 import os
 
 import click
 
-from metier.cli.session import Session, counted, metier_command
+from metier.cli.session import CommandGroup, Session, counted, metier_command
 from metier.core.text import printable
 from metier.errors import UsageError
 from metier.flow.conformance import CaseResult, run_suite
 
 
+@click.group("dev", cls=CommandGroup)
+def command() -> None:
+    """Commands for those who work on metier or implement its specs."""
+
+
+@command.add
 @metier_command("conformance", catalog=False)
 @click.argument("folder", required=False, metavar="[DIR]", type=click.Path())
-def command(session: Session, folder: str | None) -> int:
-    """Run the conformance suite in DIR, or the one that metier ships with.
+def _conformance(session: Session, folder: str | None) -> int:
+    """Run the conformance suite in DIR, by default the one that ships with metier.
 
-    Exit code 1 when a case fails, 2 when the suite cannot be run. Nothing of your workspace is
-    read or written.
+    Exit code 1 when a case fails, 2 when the suite cannot be run. Your workspace is neither read
+    nor written.
     """
     results = run_suite(folder if folder is not None else _shipped())
     failed = [result for result in results if not result.passed]
@@ -51,4 +57,6 @@ def _shipped() -> str:
     ):
         if os.path.isdir(folder):
             return os.path.realpath(folder)
-    raise UsageError("no suite is shipped here", hint="name its folder: metier conformance DIR")
+    raise UsageError(
+        "no suite ships with this installation", hint="name its folder: metier dev conformance DIR"
+    )

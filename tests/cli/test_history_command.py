@@ -14,9 +14,9 @@ def test_in_a_workspace_that_is_not_trusted_it_says_so(
     workspace: Workspace, capfd: Captured
 ) -> None:
     workspace.skill("one")
-    assert run(["record", "one", "success", "--root", str(workspace.root), "-q"]) == 1
+    assert run(["history", "record", "one", "success", "--root", str(workspace.root), "-q"]) == 1
     error, _, hint = capfd.readouterr().err.splitlines()
-    assert "the outcome is not kept: a history needs trust: you have not trusted" in error
+    assert "the outcome is not stored: a history needs trust: you have not trusted" in error
     assert error.endswith("(NOT_KEPT)")
     assert hint.strip().startswith("hint: metier trust")
 
@@ -25,7 +25,7 @@ def test_after_a_change_it_says_that(workspace: Workspace, capfd: Captured) -> N
     workspace.skill("one")
     workspace.trust()
     workspace.write("metier.toml", 'tokenizer = "chars/4"\n')
-    assert run(["record", "one", "success", "--root", str(workspace.root), "-q"]) == 1
+    assert run(["history", "record", "one", "success", "--root", str(workspace.root), "-q"]) == 1
     assert "have changed since you trusted it" in capfd.readouterr().err
 
 
@@ -35,13 +35,13 @@ def test_outside_a_workspace_it_says_that_there_is_none(
     folder = tmp_path / "anywhere"
     Workspace(folder).skill("one", folder="skills/one")
     monkeypatch.chdir(folder)
-    assert run(["record", "one", "success", "-q"]) == 1
+    assert run(["history", "record", "one", "success", "-q"]) == 1
     error, _, hint = capfd.readouterr().err.splitlines()
-    assert "the outcome is not kept: there is no workspace here" in error
+    assert "the outcome is not stored: there is no workspace here" in error
     assert hint.strip().startswith("hint: metier init")
 
 
 def test_in_a_trusted_workspace_it_is_kept(workspace: Workspace, capfd: Captured) -> None:
     workspace.skill("one")
     workspace.trust()
-    assert run(["record", "one", "success", "--root", str(workspace.root), "-q"]) == 0
+    assert run(["history", "record", "one", "success", "--root", str(workspace.root), "-q"]) == 0

@@ -1,0 +1,117 @@
+"""The stored reports of a workspace."""
+
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from metier.core.nearest import nearest
+from metier.errors import InvalidDocumentError, MetierError, NotFoundError
+from metier.storage.room import Room
+from metier.values.resolution import Decision, Report
+
+REPORTS = "reports"
+MOST_REPORTS = 100
+REPORT_NAME = re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}-[0-9a-f]{4}\.json\Z")
+"""Other files in the folder are neither read nor deleted."""
+LAST = "last"
+SUMMARY = (
+    "run_id",
+    "generated_at",
+    "required_capabilities",
+    "on_missing_required_action",
+    "selected",
+)
+"""The fields that a list of reports shows."""
+
+
+class Reports:
+    """Writes, finds and reads reports; without a room none is kept."""
+
+    def __init__(self, room: Room | None) -> None:
+        self._room = room.below(REPORTS) if room is not None else None
+
+    def keep(self, report: Report) -> str:
+        """Write a report and delete the oldest; its path, or "" when it cannot be written."""
+        if self._room is None:
+            return ""
+        try:
+            self._write(report)
+            for old in self.ids()[:-MOST_REPORTS]:
+                self._room.remove(f"{old}.json")
+        except OSError:
+            return ""
+        return self._room.file(f"{report.id}.json")
+
+    def _write(self, report: Report) -> None:
+        if self._room is not None:
+            raw = f"{report.to_json()}\n".encode(errors="backslashreplace")
+            self._room.write(f"{report.id}.json", raw)
+
+    def ids(self) -> list[str]:
+        """The ids of the stored reports, oldest first."""
+        try:
+            names = self._room.names() if self._room is not None else []
+        except OSError:
+            return []
+        return sorted(name.removesuffix(".json") for name in names if REPORT_NAME.match(name))
+
+    def find(self, wanted: str) -> Report:
+        """The report with that id, or that unique beginning of one; `last` is the newest."""
+        known = self.ids()
+        if wanted == LAST and not known:
+            raise NotFoundError("there is no report yet", hint="metier resolve -r CAPABILITY")
+        like = known[-1:] if wanted == LAST else [one for one in known if one.startswith(wanted)]
+        return self.read(like[0] if len(like) == 1 else wanted)
+
+    def read(self, report_id: str) -> Report:
+        """Raises `NotFoundError`, and `InvalidDocumentError` for a damaged report."""
+        return self._read(report_id, ())
+
+    def summaries(self) -> Iterator[Report | MetierError]:
+        """The `SUMMARY` fields of each report, newest first; an error for a damaged one."""
+        for report_id in reversed(self.ids()):
+            try:
+                yield self._read(report_id, SUMMARY)
+            except MetierError as error:
+                yield error
+
+    def _read(self, report_id: str, fields: tuple[str, ...]) -> Report:
+        name = f"{report_id}.json"
+        if self._room is None or not REPORT_NAME.match(name) or report_id not in self.ids():
+            near = nearest(report_id, self.ids())
+            hint = f"did you mean '{near}'?" if near else "metier reports list"
+            raise NotFoundError(f"no report '{report_id}'", hint=hint)
+        try:
+            data = json.loads(self._room.read(name))
+        except (OSError, ValueError, RecursionError):
+            data = None
+        if not is_report(data, report_id, fields):
+            message = f"report '{report_id}' cannot be read"
+            raise InvalidDocumentError(message, hint=f"remove {self._room.file(name)}")
+        return Report({key: data[key] for key in fields or data})
+
+    def decide(self, report_id: str, decision: Decision) -> Report:
+        """Complete a resolution that waits for a decision; `UsageError` when it does not."""
+        report = self.read(report_id).decided(decision)
+        self._write(report)
+        return report
+
+
+def is_report(data: Any, report_id: str, fields: tuple[str, ...] = ()) -> bool:
+    """Whether `data` fits the schema of reports; with `fields` only those are checked."""
+    return bool(_schema(fields).is_valid(data)) and data["run_id"] == report_id
+
+
+@cache
+def _schema(fields: tuple[str, ...]) -> Any:
+    from jsonschema import Draft202012Validator  # slow to import
+
+    name = "capability-resolution-report.v1.schema.json"
+    schema = json.loads(files("metier").joinpath("schemas", name).read_text(encoding="utf-8"))
+    if fields:
+        known = {key: schema["properties"][key] for key in fields}
+        schema = {"type": "object", "required": list(fields), "properties": known}
+    return Draft202012Validator(schema)

@@ -1,0 +1,51 @@
+"""The skills of the catalogue, for those who have to look at all of them."""
+
+from collections.abc import Mapping, Sequence
+from itertools import compress
+from typing import Any, NamedTuple
+
+from metier.core.names import canonical_id
+from metier.index.documents import folder_of
+from metier.index.store import Store
+
+CLAIMS = "SELECT key, claims FROM document WHERE claims != ''"
+
+
+class Skills(NamedTuple):
+    """What is known of skills: in each column an entry for each of them."""
+
+    telling: Mapping[int, str]
+    """By key, what a skill claims, for `Candidate.stored`."""
+    names: Sequence[str]
+    paths: Sequence[str]
+    sources: Sequence[str]
+    manual: Sequence[int]
+    """Whether only the user starts it."""
+    keys: Sequence[int]
+    lengths: Sequence[int]
+    distinct: Sequence[int]
+    """How many stems, and how many different ones, name and description have."""
+    distinct_in_label: Sequence[int]
+    """How many different ones name and folder have."""
+
+    def ids(self) -> list[str]:
+        return list(map(canonical_id, self.names, map(folder_of, self.paths)))
+
+    def where(self, wanted: Sequence[bool]) -> "Skills":
+        """These alone."""
+        columns: Sequence[Sequence[Any]] = self[1:]
+        return Skills(self.telling, *(list(compress(column, wanted)) for column in columns))
+
+
+NO_SKILLS = Skills({}, *[()] * 8)
+
+
+def read_skills(store: Store) -> Skills:
+    """All skills that are included, hidden ones too."""
+    rows = store.rows(
+        "SELECT name, path, source, manual, key, prose, prose_distinct, label_distinct"
+        " FROM document JOIN skill_size USING (key)"
+        " WHERE kind = 'skill' AND state IN ('active', 'shadowed')"
+    )
+    telling = dict(store.rows(CLAIMS))
+    return Skills(telling, *zip(*rows, strict=True)) if rows else NO_SKILLS
