@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from benchmarks.measure import Bar
 from metier.run.runner import Runner
 from metier.run.services import Prepared
-from metier.run.store import RunStore
+from metier.run.sqlite_store import RunStore
 from metier.run.tools import ToolExecutor
 from metier.values.agents import AgentProfile, WorkflowStep
 from metier.values.models import Model

@@ -19,7 +19,7 @@ from conftest import Workspace
 from flow.test_decisions import decision, injecting, text_of, verdict
 from metier.cli import run
 from metier.flow.decision_log import OLDER_FILE
-from metier.run.store import RunStore
+from metier.run.sqlite_store import RunStore
 
 __all__ = ["agents"]
 

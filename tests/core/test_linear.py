@@ -39,7 +39,7 @@ from metier.run import commands, functions, mcp_tools
 from metier.run.ledger import Ledger
 from metier.run.models import connect, failures
 from metier.run.models.answers import arguments_of, value_of
-from metier.run.store import RunStore
+from metier.run.sqlite_store import RunStore
 from metier.run.writes import Claim
 from metier.safety.markers import defused
 from metier.safety.phrases import find_phrases

@@ -11,7 +11,7 @@ import sys
 import time
 from typing import Any
 
-from metier.run.store import RunStore
+from metier.run.sqlite_store import RunStore
 from metier.run.tool import ToolContext
 from metier.values.agents import AgentProfile
 from metier.values.runs import Event

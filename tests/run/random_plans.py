@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from metier.run.store import RunStore
+from metier.run.sqlite_store import RunStore
 from metier.run.tool import ToolContext
 from metier.values.agents import AgentProfile
 from run.world import BROKEN, Data, agent, choose, do, loop, parallel

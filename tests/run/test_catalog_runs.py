@@ -13,7 +13,7 @@ from metier.catalog import Catalog
 from metier.errors import NotFoundError, UsageError
 from metier.flow.boundary import Boundary
 from metier.run.functions import schema_tool
-from metier.run.store import FILE_NAME
+from metier.run.sqlite_store import FILE_NAME
 from metier.values.runs import StepRecord
 from run.office import TASK, Office
 from run.world import Data, do

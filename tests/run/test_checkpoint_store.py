@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from metier.errors import NotFoundError, StoreError, UsageError
 from metier.run.checkpoints import CheckpointStore, checkpoint_problems, resume_context
-from metier.run.store import RunStore
+from metier.run.sqlite_store import RunStore
 from metier.values.agents import Checkpoint
 from run.world import BROKEN, World, agent, do
 

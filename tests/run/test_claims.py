@@ -15,7 +15,7 @@ import pytest
 from metier.errors import RunLostError, StoreError, UsageError
 from metier.run.checkpoints import CheckpointStore
 from metier.run.owner import SILENT_SECONDS, is_gone, this_process
-from metier.run.store import RunStore
+from metier.run.sqlite_store import RunStore
 from metier.run.tool import ToolContext
 from metier.run.writes import LEASE_SECONDS, Claim, ended, step_write
 from metier.values.agents import AgentProfile

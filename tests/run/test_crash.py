@@ -11,7 +11,7 @@ from conftest import Workspace
 from metier.catalog import Catalog
 from metier.errors import StoreError, UsageError
 from metier.run.owner import SILENT_SECONDS, is_gone, this_process
-from metier.run.store import RunStore
+from metier.run.sqlite_store import RunStore
 from metier.run.tool import ToolContext
 from metier.run.writes import LEASE_SECONDS, Claim
 from metier.values.agents import AgentProfile
@@ -105,7 +105,7 @@ def test_a_delegate_goes_on_after_a_crash_though_nobody_set_the_runs_free(
     lives = Lives(tmp_path, agent(do("x"), do("y"), agent_id="kid"))
     lives.run_until(3, agent(delegate("d", "kid")))
     assert [one.state for one in lives.world.store.runs()] == ["running", "running"]
-    monkeypatch.setattr("metier.run.store.is_gone", lambda *_: True)
+    monkeypatch.setattr("metier.run.sqlite_store.is_gone", lambda *_: True)
     assert lives.resume().success
     assert lives.world.calls == ["x", "y", "y"]
     assert len(lives.world.store.runs()) == 2

@@ -6,7 +6,7 @@ import pytest
 
 from metier.cli.run_view import run_seconds
 from metier.run.ledger import Ledger
-from metier.run.store import RunStore
+from metier.run.sqlite_store import RunStore
 from metier.run.writes import Claim
 from metier.values.agents import CheckpointSettings, Limits
 from metier.values.runs import Event, RunRecord, StepRecord

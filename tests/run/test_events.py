@@ -10,7 +10,7 @@ import pytest
 from metier.errors import StoreError
 from metier.run.checkpoints import CheckpointStore
 from metier.run.owner import _started, is_gone, this_process
-from metier.run.store import RunStore
+from metier.run.sqlite_store import RunStore
 from metier.values.runs import Event
 from run.world import BROKEN, World, agent, do
 

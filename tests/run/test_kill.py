@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from conftest import REPOSITORY
-from metier.run.store import RunStore
+from metier.run.sqlite_store import RunStore
 from metier.values.runs import DONE
 from run.killed import KID, profiles
 from run.random_plans import digest, facts

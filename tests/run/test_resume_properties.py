@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from metier.run.checkpoints import CheckpointStore, resume_context
-from metier.run.store import RunStore
+from metier.run.sqlite_store import RunStore
 from metier.run.tool import ToolContext
 from metier.values.agents import AgentProfile
 from metier.values.runs import DONE, RunResult

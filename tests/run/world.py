@@ -9,7 +9,7 @@ from metier.run.functions import schema_tool
 from metier.run.models import OfflineModel
 from metier.run.runner import Runner
 from metier.run.services import Look, Prepared
-from metier.run.store import RunStore
+from metier.run.sqlite_store import RunStore
 from metier.run.tool import ToolContext, ToolError
 from metier.run.tools import ToolExecutor
 from metier.values.agents import AgentProfile, WorkflowStep

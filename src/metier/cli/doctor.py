@@ -26,7 +26,7 @@ from metier.flow.boundary import Boundary
 from metier.hosts.folders import HOSTS
 from metier.index.documents import excluded_documents
 from metier.install.entries import unsafe_entries
-from metier.run.store import FILE_NAME, RunStore
+from metier.run.sqlite_store import FILE_NAME, RunStore
 from metier.storage.places import user_home
 from metier.storage.workspace import OLD_STATE_FOLDER
 from metier.values.files import KINDS, PLURAL

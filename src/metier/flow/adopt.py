@@ -20,8 +20,8 @@ from metier.flow.decision_log import FILE as DECISIONS
 from metier.flow.decision_log import LARGEST_LOG, LATEST, LONGEST_LINE, OLDER_FILE, parse_line
 from metier.flow.resolving import REPORT_NAME, REPORTS
 from metier.run.checkpoints import CheckpointStore
-from metier.run.store import FILE_NAME as RUNS
-from metier.run.store import RunStore
+from metier.run.sqlite_store import FILE_NAME as RUNS
+from metier.run.sqlite_store import RunStore
 from metier.run.writes import key_of
 from metier.storage.room import Room
 from metier.storage.workspace import OLD_STATE_FOLDER

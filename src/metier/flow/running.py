@@ -17,7 +17,7 @@ from metier.run.checkpoints import CheckpointStore
 from metier.run.models import model_for
 from metier.run.runner import Runner, cancel
 from metier.run.services import Look, Prepared
-from metier.run.store import FILE_NAME, RunStore
+from metier.run.sqlite_store import FILE_NAME, RunStore
 from metier.run.tool import Tool, ToolContext
 from metier.run.toolbox import connected, toolbox
 from metier.run.tools import ToolExecutor

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from metier.core.moments import iso_moment, seconds_of
 from metier.core.unread import why_not_json
 from metier.errors import MetierError, NotFoundError, StoreError, UsageError
-from metier.run.store import RunStore
+from metier.run.sqlite_store import RunStore
 from metier.run.writes import Claim, NewRun, Write, begun, dumped, kept_once
 from metier.values.agents import Checkpoint
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NotRequired, get_args
 
+from metier.core.json_values import NotJsonError, json_copy
 from metier.errors import UsageError
 from metier.run.threads import in_thread
 from metier.run.tool import Call, Prepare, Tool, ToolContext, invalid
-from metier.run.tool_json import NotJsonError, json_copy
 from metier.run.tool_schema import listed
 
 Function = Callable[..., Any]

@@ -8,7 +8,7 @@ from typing import Any
 
 from metier.run.records import Records
 from metier.run.services import RunStoppedError
-from metier.run.store import RunStore
+from metier.run.sqlite_store import RunStore
 from metier.run.workflow import ReadyStep
 from metier.run.writes import (
     LEASE_SECONDS,

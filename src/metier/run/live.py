@@ -23,7 +23,7 @@ from metier.run.services import (
     StepFailedError,
     record_outcome,
 )
-from metier.run.store import RunStore
+from metier.run.sqlite_store import RunStore
 from metier.run.time_limits import stopped, time_limit
 from metier.run.undo import roll_back
 from metier.run.workflow import Group, ReadyStep, Workflow

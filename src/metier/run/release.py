@@ -5,7 +5,7 @@ import time
 from contextlib import closing
 
 from metier.errors import MetierError, RunLostError, StoreError
-from metier.run.store import RunStore
+from metier.run.sqlite_store import RunStore
 from metier.run.writes import Claim, Write, released
 from metier.storage.database import IN_MEMORY
 from metier.values.runs import Failure

@@ -10,13 +10,13 @@ from metier.core.unread import why_not_json
 from metier.errors import MetierError, NotFoundError, UsageError
 from metier.run.checkpoints import CheckpointStore
 from metier.run.delegation import DelegationChain, DelegationResult, refused, within
-from metier.run.kinds import kinds
 from metier.run.live import LiveRun
 from metier.run.owner import this_process
 from metier.run.release import release
 from metier.run.restored import restore_all
 from metier.run.services import Look, Services, StepFailedError
-from metier.run.store import RunStore
+from metier.run.sqlite_store import RunStore
+from metier.run.steps import kinds
 from metier.run.workflow import ReadyStep, Workflow, ready
 from metier.run.writes import (
     LEASE_SECONDS,

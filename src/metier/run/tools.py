@@ -6,11 +6,11 @@ from time import perf_counter
 from typing import Any
 
 from metier.core.frozen import freeze
+from metier.core.json_values import NotJsonError, json_copy
 from metier.core.nearest import nearest
 from metier.errors import MetierError, UsageError
 from metier.run.functions import Function, function_tool
 from metier.run.tool import MOST_OUTPUT, Tool, ToolCode, ToolContext, ToolError, one_line
-from metier.run.tool_json import NotJsonError, json_copy
 from metier.values.agents import ToolResult
 from metier.values.models import ToolSpec
 
