@@ -19,7 +19,7 @@ from conftest import Workspace
 from flow.test_decisions import decision, injecting, text_of, verdict
 from metier.cli import run
 from metier.flow.decision_log import OLDER_FILE
-from metier.run.sqlite_store import RunStore
+from metier.run.sqlite_store import SqliteRunStore
 
 __all__ = ["agents"]
 
@@ -83,7 +83,7 @@ def old(agents: Agents, used: Before) -> Path:
     for file in folder.iterdir():
         if file.name not in ("runs.db", "reports", "decisions.jsonl"):
             file.unlink()
-    with closing(RunStore.open(str(folder / "runs.db"))) as store:
+    with closing(SqliteRunStore.open(str(folder / "runs.db"))) as store:
         store.rows("PRAGMA wal_checkpoint(TRUNCATE)")
     (folder / "secret").write_bytes(SECRET)
     (folder / "metier.db").write_bytes(b"a catalogue")

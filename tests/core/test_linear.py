@@ -39,15 +39,14 @@ from metier.run import commands, functions, mcp_tools
 from metier.run.ledger import Ledger
 from metier.run.models import connect, failures
 from metier.run.models.answers import arguments_of, value_of
-from metier.run.sqlite_store import RunStore
-from metier.run.writes import Claim
+from metier.run.sqlite_store import SqliteRunStore
 from metier.safety.markers import defused
 from metier.safety.phrases import find_phrases
 from metier.values import checks
 from metier.values.agents import CheckpointSettings, Limits
 from metier.values.capabilities import CapabilitiesConfig
 from metier.values.outcomes import Issue
-from metier.values.runs import StepRecord
+from metier.values.runs import Claim, StepRecord
 
 GROWTH = 8
 MOST_TIMES_AS_LONG = 40
@@ -398,12 +397,14 @@ def test_a_long_keyword_or_many_names(case: Case) -> None:
 
 def turns(n: int) -> Ledger:
     known = [StepRecord(f"a[{one}]", "succeeded", seq=one + 1) for one in range(n)]
-    return Ledger(RunStore.in_memory(), Claim(1, 1), [], CheckpointSettings(), Limits(), known)
+    return Ledger(
+        SqliteRunStore.in_memory(), Claim(1, 1), [], CheckpointSettings(), Limits(), known
+    )
 
 
 def look_at_each_turn(ledger: Ledger) -> None:
     for key in ledger.records:
-        assert len(ledger.seen_in_turn(key)) == 1
+        assert len(ledger.seen_in_iteration(key)) == 1
 
 
 def test_what_each_turn_of_a_long_loop_sees() -> None:

@@ -17,8 +17,7 @@ from metier.run.mcp_link import McpServer
 from metier.run.mcp_tools import mcp_tools
 from metier.run.models import ProviderModel, ProviderSettings, model_for
 from metier.run.tool import Tool
-from metier.run.toolbox import connected
-from metier.run.tools import ToolExecutor
+from metier.run.tools import ToolExecutor, connected
 from metier.values.agents import ToolResult
 from metier.values.models import Message, ModelReply, ModelRequest
 from metier.values.running import ServerSetting

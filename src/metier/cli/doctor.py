@@ -26,7 +26,7 @@ from metier.flow.boundary import Boundary
 from metier.hosts.folders import HOSTS
 from metier.index.documents import excluded_documents
 from metier.install.entries import unsafe_entries
-from metier.run.sqlite_store import FILE_NAME, RunStore
+from metier.run.sqlite_store import FILE_NAME, SqliteRunStore
 from metier.storage.places import user_home
 from metier.storage.workspace import OLD_STATE_FOLDER
 from metier.values.files import KINDS, PLURAL
@@ -165,7 +165,7 @@ def _old_state(catalog: Catalog) -> Iterator[Check]:
             yield Check("old state", "warning", detail, "metier state adopt takes it over")
 
 
-def _runs(store: RunStore) -> Check:
+def _runs(store: SqliteRunStore) -> Check:
     if damage := store.damage():
         hint = "keep a copy and remove the file: agents begin anew, without the runs in it"
         return Check("runs", "error", f"{store.path}: {damage}", hint)

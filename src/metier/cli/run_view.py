@@ -16,8 +16,7 @@ from metier.cli.session import Session, counted
 from metier.core.text import printable
 from metier.safety.escapes import escaped_json
 from metier.values.agents import AgentProfile, Checkpoint
-from metier.values.models import Usage
-from metier.values.runs import DONE, RunRecord, StepRecord, StepState
+from metier.values.runs import DONE, RunRecord, StepRecord, StepState, Usage
 
 COLOURS = {
     "succeeded": "green",

@@ -20,9 +20,9 @@ from metier.flow.decision_log import FILE as DECISIONS
 from metier.flow.decision_log import LARGEST_LOG, LATEST, LONGEST_LINE, OLDER_FILE, parse_line
 from metier.flow.resolving import REPORT_NAME, REPORTS
 from metier.run.checkpoints import CheckpointStore
+from metier.run.sqlite_runs import key_of
 from metier.run.sqlite_store import FILE_NAME as RUNS
-from metier.run.sqlite_store import RunStore
-from metier.run.writes import key_of
+from metier.run.sqlite_store import SqliteRunStore
 from metier.storage.room import Room
 from metier.storage.workspace import OLD_STATE_FOLDER
 from metier.values.runs import RunState
@@ -79,7 +79,7 @@ class OldState(NamedTuple):
         runs = _runs_of(self.room)["run"]
         return Adopted(len(runs), len(self._reports()), len(list(self._decisions())))
 
-    def adopt(self, into: Room, store: RunStore) -> Adopted:
+    def adopt(self, into: Room, store: SqliteRunStore) -> Adopted:
         """Take over what is not there yet; what it was. Raises `StoreError` and `OSError`."""
         taken = _insert(store, _runs_of(self.room))
         return Adopted(taken, self._adopt_reports(into), self._adopt_decisions(into))
@@ -168,7 +168,7 @@ def _read(path: str) -> _Tables:
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA trusted_schema = OFF")
         version = connection.execute("PRAGMA user_version").fetchone()[0]
-        if not 1 <= version <= len(RunStore.migrations):
+        if not 1 <= version <= len(SqliteRunStore.migrations):
             raise ValueError("it has another version")
         missing = _NEW_IN_VERSION_2 if version < 2 else {}
         kinds = dict(connection.execute("SELECT name, type FROM sqlite_schema").fetchall())
@@ -210,7 +210,7 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _insert(store: RunStore, tables: _Tables) -> int:
+def _insert(store: SqliteRunStore, tables: _Tables) -> int:
     """Add the runs that are not there yet, each with all that belongs to it."""
     blobs = {row["key"]: row["data"] for row in tables["blob"] if key_of(row["data"]) == row["key"]}
     known = {row[0] for row in store.rows("SELECT id FROM run")}
@@ -222,7 +222,7 @@ def _insert(store: RunStore, tables: _Tables) -> int:
 
 
 def _inserted(
-    store: RunStore, run: dict[str, Any], tables: _Tables, blobs: Mapping[int, str]
+    store: SqliteRunStore, run: dict[str, Any], tables: _Tables, blobs: Mapping[int, str]
 ) -> bool:
     """Add one run; nothing of it when the record could not be read with it."""
     rows = {"run": [run], **{one: _of_run(tables[one], run) for one in ("step", "checkpoint")}}
@@ -244,7 +244,7 @@ def _inserted(
     return True
 
 
-def _check_readable(store: RunStore, run_id: str, key: int) -> None:
+def _check_readable(store: SqliteRunStore, run_id: str, key: int) -> None:
     """Raise one of several errors unless a run can be shown."""
     run, steps = store.run(run_id), store.steps(key)
     for shown in (run.to_json(), *(step.to_json() for step in steps)):

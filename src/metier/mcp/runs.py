@@ -137,7 +137,7 @@ class Workshop:
                 input=args.get("input"),
                 model=model,
                 execution=args.get("execution"),
-                look=look,
+                on_event=look,
             )
         )
         self._at_work.add(task)

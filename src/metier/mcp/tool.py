@@ -16,12 +16,12 @@ from mcp.types import (
 )
 
 from metier.catalog import Catalog
+from metier.core.json_values import Schema
 from metier.core.paths import is_utf8
 from metier.errors import UsageError
 from metier.index.store import Store
 from metier.mcp.answers import result, schema
 from metier.mcp.keeper import Keeper
-from metier.run.tool_schema import Schema
 
 MOST_REMEMBERED = 8_000_000
 """Characters of answers: two hundred pages of fifty skills are about half of it."""

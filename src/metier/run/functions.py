@@ -1,16 +1,19 @@
 """Python functions as tools."""
 
+import asyncio
+import contextvars
+import ctypes
 import functools
 import inspect
 import re
+import threading
 from collections.abc import Callable, Mapping
-from typing import Any, NotRequired, get_args
+from contextlib import suppress
+from typing import Any, NamedTuple, NotRequired, get_args
 
-from metier.core.json_values import NotJsonError, json_copy
+from metier.core.json_values import NotJsonError, json_copy, listed
 from metier.errors import UsageError
-from metier.run.threads import in_thread
 from metier.run.tool import Call, Prepare, Tool, ToolContext, invalid
-from metier.run.tool_schema import listed
 
 Function = Callable[..., Any]
 
@@ -20,6 +23,10 @@ _SECTION = re.compile(
 _PARAMETER = re.compile(r"^\s+\*{0,2}(\w+)\s*(?:\([^)]*\))?:\s*(\S.*)$")
 _MOST_DEFAULT = 1_000
 """Bytes of a default value that is shown in a schema."""
+GRACE = 0.5
+"""Seconds that a cancelled caller waits for the work to end."""
+_FIRST_PAUSE = 0.01
+_LONGEST_PAUSE = 1.0
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
@@ -200,3 +207,91 @@ def _parameter_texts(fn: Function) -> dict[str, str]:
         elif name and line.strip():
             texts[name] += f" {line.strip()}"
     return texts
+
+
+# Threads
+
+
+async def in_thread(work: Callable[[], Any]) -> Any:
+    """What `work` returns or raises. It runs in a daemon thread of its own.
+
+    Cancelled, the work is stopped: `SystemExit` is raised in its thread, again and again until
+    the thread ends. Python can do so only between two of its own steps: a call into C, such as
+    `time.sleep`, ends when it returns, and nobody waits longer than `GRACE` for it.
+    """
+    running = _Work(work)
+    running.start()
+    try:
+        await asyncio.wait((running.ended,))
+    except asyncio.CancelledError:
+        running.stop()
+        await asyncio.wait((running.ended,), timeout=GRACE)
+        raise
+    outcome = running.ended.result()
+    if outcome.error is not None:
+        raise outcome.error
+    return outcome.value
+
+
+class _Outcome(NamedTuple):
+    value: Any = None
+    error: BaseException | None = None
+
+
+class _Work:
+    """One piece of work and its thread."""
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        self._work = work
+        self._context = contextvars.copy_context()
+        self._loop = asyncio.get_running_loop()
+        self._at_work = True
+        self._lock = threading.Lock()
+        self._thread = threading.Thread(target=self._main, name="metier-tool", daemon=True)
+        self.ended: asyncio.Future[_Outcome] = self._loop.create_future()
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop it from a thread of its own, so that the loop may close meanwhile."""
+        threading.Thread(target=self._keep_raising, name="metier-stop", daemon=True).start()
+
+    def _main(self) -> None:
+        outcome = _Outcome(error=SystemExit())
+        try:
+            outcome = self._result()
+            self._leave()
+        except SystemExit:  # it was stopped after its last line
+            self._leave()
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._settle, outcome)
+
+    def _result(self) -> _Outcome:
+        try:
+            return _Outcome(value=self._context.run(self._work))
+        except BaseException as error:
+            return _Outcome(error=error)
+
+    def _leave(self) -> None:
+        """From here on nothing is raised in this thread any more."""
+        with self._lock:
+            self._at_work = False
+
+    def _settle(self, outcome: _Outcome) -> None:
+        if not self.ended.done():
+            self.ended.set_result(outcome)
+
+    def _keep_raising(self) -> None:
+        pause = _FIRST_PAUSE
+        while self._raise():
+            self._thread.join(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _raise(self) -> bool:
+        """Raise `SystemExit` in the thread; whether it was still at work."""
+        with self._lock:
+            if self._at_work and self._thread.ident is not None:
+                ident = ctypes.c_ulong(self._thread.ident)
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(SystemExit))
+            return self._at_work

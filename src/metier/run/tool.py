@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from metier.core.frozen import freeze
-from metier.core.json_values import NotJsonError, json_copy
+from metier.core.json_values import NotJsonError, Schema, json_copy
 from metier.core.text import printable
 from metier.errors import UsageError
-from metier.run.tool_schema import Schema
 from metier.values.models import ToolSpec
 
 ToolCode = Literal[

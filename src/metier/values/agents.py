@@ -1,6 +1,6 @@
-"""Agents (spec 2): who they are, what their workflow does, what its steps leave behind."""
+"""Agents (spec 2): profiles, workflow steps, checkpoints and tool results."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -16,6 +16,8 @@ STANDARD = "standard"
 DEFAULT_CONCURRENCY = 5
 DEFAULT_DEPTH = 5
 DEFAULT_ABILITY_TOKENS = 10_000
+NESTED_KEYS = ("then", "else", "steps")
+"""Where the config of a step holds other steps."""
 
 _PROMPT_ONLY = "{{ task }}{% if input %}\n\nInput: {{ input }}{% endif %}"
 
@@ -27,7 +29,7 @@ class RetryPolicy(NamedTuple):
     backoff_ms: int = 1_000
     backoff_multiplier: float = 2.0
     retry_on: tuple[str, ...] = ()
-    """Empty: after every failure that may pass by itself."""
+    """Empty: after every retryable failure."""
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> "RetryPolicy":
@@ -43,7 +45,7 @@ ONCE = RetryPolicy()
 
 
 class CheckpointSettings(NamedTuple):
-    """When full checkpoint records are written, and how many are kept how long."""
+    """When checkpoints are saved, how many are kept and how long."""
 
     enabled: bool = True
     interval: int = 1
@@ -62,13 +64,13 @@ class CheckpointSettings(NamedTuple):
 
 
 class DelegationSettings(NamedTuple):
-    """To whom an agent may delegate, and how far down."""
+    """To which agents an agent may delegate, and how deep."""
 
     max_depth: int = DEFAULT_DEPTH
     states_depth: bool = False
-    """Whether the profile itself says how deep."""
+    """Whether the profile sets `maxDepth`."""
     to: tuple[str, ...] | None = None
-    """None: to anybody."""
+    """None: to any agent."""
     timeout_ms: int | None = None
 
     @classmethod
@@ -83,7 +85,7 @@ class DelegationSettings(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """What one run may use; None: as much as it takes."""
+    """What one run may use; None: no limit."""
 
     tokens: int | None = None
     cost: float | None = None
@@ -109,13 +111,13 @@ class WorkflowStep:
     timeout_ms: int | None = None
     retry: RetryPolicy = ONCE
     outputs: tuple[str, ...] = ()
-    """Names under which the run remembers what the step gives."""
+    """Names under which the run remembers the output."""
     requires: tuple[str, ...] = ()
-    """Capabilities whose providers are handed to the step."""
+    """Capabilities whose providers are injected."""
     compensate: "WorkflowStep | None" = None
-    """What undoes the step."""
+    """The step that rolls this one back."""
     checkpoint: bool | None = None
-    """Whether a checkpoint is written after it, whatever the interval says."""
+    """Whether a checkpoint is saved after it; None: as the interval says."""
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> "WorkflowStep":
@@ -144,7 +146,7 @@ class WorkflowStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentProfile:
-    """Who an agent is; what it may do stands in `data` under the spec's names."""
+    """An agent's profile. Less common fields are read from `data`."""
 
     agent_id: str
     description: str
@@ -196,9 +198,7 @@ class AgentProfile:
 
     @property
     def selection(self) -> Mapping[str, Any]:
-        """What says for which tasks it is."""
-        found: Mapping[str, Any] = self._part("selectionMetadata")
-        return found
+        return self._part("selectionMetadata")
 
     @property
     def core_abilities(self) -> tuple[str, ...]:
@@ -210,12 +210,12 @@ class AgentProfile:
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """The tools that it may call; none unless it names them."""
+        """The tools that the profile lists."""
         return texts_of(self.data.get("tools"))
 
     @property
     def skills(self) -> tuple[str, ...] | None:
-        """The skills that may serve it; None: any."""
+        """The skills that it may use; None: any."""
         return texts_of(self.data["skills"]) if self.data.get("skills") is not None else None
 
     @property
@@ -253,7 +253,7 @@ class AgentProfile:
 
     @property
     def workflow(self) -> tuple[WorkflowStep, ...]:
-        """Its steps; of an agent that is only a prompt, the one that hands it task and input."""
+        """Its steps; without any, one prompt with the task and the input."""
         steps: Sequence[Mapping[str, Any]] = self.data.get("workflow") or ()
         if not steps:
             return (WorkflowStep(step_id="answer", type="prompt", config={"prompt": _PROMPT_ONLY}),)
@@ -264,8 +264,52 @@ class AgentProfile:
         return value if isinstance(value, dict) else {}
 
 
+# What a workflow names
+
+
+def walk_steps(steps: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """These steps, then the nested and compensating ones, level by level."""
+    waiting = list(steps)
+    for step in waiting:
+        yield step
+        for key in NESTED_KEYS:
+            waiting += step["config"].get(key) or ()
+        waiting += [step["compensate"]] if step.get("compensate") else []
+
+
+def _steps_of(profile: AgentProfile) -> Iterator[Mapping[str, Any]]:
+    return walk_steps(profile.data.get("workflow") or ())
+
+
+def named_tools(profile: AgentProfile) -> list[str]:
+    """Every tool that the profile or one of its steps names, once."""
+    names = list(profile.tools)
+    for step in _steps_of(profile):
+        config = step["config"]
+        names += [config["tool"]] if step["type"] == "tool" else config.get("tools") or ()
+    return list(dict.fromkeys(names))
+
+
+def allowed_tools(profile: AgentProfile) -> Collection[str]:
+    """The tools that the profile lists; without a list, those that its steps name."""
+    return named_tools(profile) if profile.data.get("tools") is None else profile.tools
+
+
+def offered_tools(profile: AgentProfile) -> Collection[str]:
+    """The tools for prompts that list none: the profile's, else those of its tool steps."""
+    if profile.data.get("tools") is not None:
+        return profile.tools
+    return [one["config"]["tool"] for one in _steps_of(profile) if one["type"] == "tool"]
+
+
+def delegates(profile: AgentProfile) -> set[str]:
+    """The agents that the steps of a profile delegate to."""
+    steps = _steps_of(profile)
+    return {one["config"]["targetAgent"] for one in steps if one["type"] == "delegate"}
+
+
 class AgentMatch(NamedTuple):
-    """How well an agent fits a task."""
+    """How well an agent matches a task."""
 
     agent_id: str
     confidence: float
@@ -287,19 +331,19 @@ class AgentMatch(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """All that is needed to go on with a run."""
+    """A saved state from which a run can be forked."""
 
     checkpoint_id: str
     run_id: str
     agent_id: str
     step_index: int
-    """The end of the longest beginning of the workflow that is done; -1 when none is."""
+    """The last of the workflow's steps up to which all are done; -1 when none is."""
     completed_step_id: str
-    """The step that caused it."""
+    """The step after which it was saved."""
     step_outputs: Mapping[str, Any]
     context: Mapping[str, Any]
     memory_snapshot: Sequence[Mapping[str, Any]]
-    """Entries of key, value and perhaps namespace."""
+    """Entries with key, value and optionally namespace."""
     created_at: str
     skipped_step_ids: tuple[str, ...] = ()
     expires_at: str | None = None
@@ -325,7 +369,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """What a tool gave: an output or an error, and nobody can change it."""
+    """The output or the error of a tool call; deeply immutable."""
 
     success: bool
     output: Any = None
@@ -342,21 +386,14 @@ class ToolResult:
         cls, code: str, error: str, *, retryable: bool = False, duration_ms: float = 0.0
     ) -> "ToolResult":
         return cls(
-            success=False,
-            error=error,
-            error_code=code,
-            retryable=retryable,
+            success=False, error=error, error_code=code, retryable=retryable,
             duration_ms=duration_ms,
-        )
+        )  # fmt: skip
 
     def to_json(self) -> dict[str, Any]:
         """In the spec's spelling."""
-        said: dict[str, Any] = {"success": self.success, "durationMs": self.duration_ms}
+        head: dict[str, Any] = {"success": self.success, "durationMs": self.duration_ms}
         if self.success:
-            return {**said, "output": self.output}
-        return {
-            **said,
-            "error": self.error,
-            "errorCode": self.error_code,
-            "retryable": self.retryable,
-        }
+            return {**head, "output": self.output}
+        more = {"error": self.error, "errorCode": self.error_code, "retryable": self.retryable}
+        return {**head, **more}

@@ -7,9 +7,9 @@ from metier.errors import UsageError
 from metier.run.models.offline import NAME as OFFLINE
 from metier.run.models.offline import OfflineModel
 from metier.run.models.provider import ProviderModel
-from metier.run.models.settings import ProviderSettings
 from metier.safety.addresses import check_address
 from metier.values.models import Model
+from metier.values.running import ProviderSettings
 
 PROVIDERS = (
     "alibaba", "anthropic", "azure", "azure-responses", "bedrock", "bedrock-mantle", "cerebras",

@@ -12,8 +12,8 @@ from pydantic_ai.providers import Provider, infer_provider_class
 from metier.errors import ModelError, UsageError
 from metier.run.models.failures import one_line
 from metier.run.models.guarded import LEGACY, NO_CLIENT, guarded_client, withhold_openai
-from metier.run.models.settings import ProviderSettings
 from metier.safety.addresses import check_address, host_of, is_at, shown_host
+from metier.values.running import ProviderSettings
 
 _EXTRA = re.compile(r"pydantic-ai-slim\[[\w,-]+\]")
 _OPENAI = ("azure", "azure-responses", "openai", "openai-chat", "openai-responses")

@@ -4,7 +4,8 @@ import json
 
 from metier.core.budget import count_tokens
 from metier.run.models.smallest import smallest_value
-from metier.values.models import ModelReply, ModelRequest, Usage
+from metier.values.models import ModelReply, ModelRequest
+from metier.values.runs import Usage
 
 NAME = "offline:template"
 _LONGEST_LINE = 200

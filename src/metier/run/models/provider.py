@@ -8,8 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from metier.errors import ModelError
-from metier.run.models.settings import ProviderSettings
 from metier.values.models import ModelReply, ModelRequest
+from metier.values.running import ProviderSettings
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model as Client

@@ -16,7 +16,8 @@ from pydantic_ai.tools import ToolDefinition
 
 from metier.core.frozen import thaw
 from metier.run.models.answers import arguments_of, value_of
-from metier.values.models import Message, ModelReply, ModelRequest, ToolCall, ToolSpec, Usage
+from metier.values.models import Message, ModelReply, ModelRequest, ToolCall, ToolSpec
+from metier.values.runs import Usage
 
 _FORM = """Answer with JSON only, without any other text. It has to follow this JSON Schema:
 """
