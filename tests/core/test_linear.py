@@ -38,7 +38,7 @@ from metier.resolve.aliases import parse_alias_table
 from metier.run import commands, functions, mcp_tools
 from metier.run.ledger import Ledger
 from metier.run.models import connect, failures
-from metier.run.models.answers import arguments_of, value_of
+from metier.run.models.offline import arguments_of, value_of
 from metier.run.sqlite_store import SqliteRunStore
 from metier.safety.markers import defused
 from metier.safety.phrases import find_phrases

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from conftest import Workspace
-from metier.run.functions import schema_tool
 from metier.run.models import ScriptedModel
+from metier.run.tool import schema_tool
 from metier.values.models import ModelReply, ToolCall
 from metier.values.runs import Event, RunResult
 from run.office import Office

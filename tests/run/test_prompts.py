@@ -7,10 +7,9 @@ import pytest
 
 from metier.errors import ModelError
 from metier.lint import validate_agent
-from metier.run.functions import schema_tool
 from metier.run.models import OfflineModel, ScriptedModel
 from metier.run.services import Prepared
-from metier.run.tool import ToolContext
+from metier.run.tool import ToolContext, schema_tool
 from metier.values.models import ModelReply, ToolCall
 from metier.values.runs import Event, RunResult, Usage
 from run.world import (

@@ -5,12 +5,11 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from metier.run.functions import schema_tool
 from metier.run.models import OfflineModel
 from metier.run.runner import Runner
 from metier.run.services import Prepared
 from metier.run.sqlite_store import SqliteRunStore
-from metier.run.tool import ToolContext, ToolError
+from metier.run.tool import ToolContext, ToolError, schema_tool
 from metier.run.tools import ToolExecutor
 from metier.values.agents import AgentProfile, WorkflowStep
 from metier.values.models import Model

@@ -65,9 +65,7 @@ def run_options(function: Any) -> Any:
 @input_option
 @click.option("--model", metavar="NAME", default="", help="provider:model, or offline.")
 @click.option(
-    "--execution",
-    type=click.Choice(["sequential", "parallel"]),
-    help="Overrides the profile's.",
+    "--execution", type=click.Choice(["sequential", "parallel"]), help="Overrides the profile's."
 )
 @run_options
 def command(

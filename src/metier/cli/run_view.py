@@ -193,10 +193,7 @@ def _ago(seconds: float) -> str:
 
 
 def print_run(
-    session: Session,
-    family: Family,
-    steps: Sequence[StepRecord],
-    checkpoints: Sequence[Checkpoint],
+    session: Session, family: Family, steps: Sequence[StepRecord], checkpoints: Sequence[Checkpoint]
 ) -> None:
     """Facts, error, steps, what they were handed, delegated runs, checkpoints."""
     run = family.run

@@ -16,7 +16,7 @@ from metier.mcp.http import serve_http
 from metier.mcp.keeper import Keeper
 from metier.mcp.pipe import OpenRequests, patient_stdio
 from metier.mcp.place import Place
-from metier.mcp.runs import Workshop
+from metier.mcp.runs import RunThread
 from metier.mcp.server import make_server
 
 Opened = Callable[[], AbstractContextManager[Catalog]]
@@ -36,7 +36,7 @@ def serving(
 
     It is opened anew when `stamp` changes.
     """
-    keeper, shop = Keeper(opened, stamp), Workshop(opened, stamp)
+    keeper, shop = Keeper(opened, stamp), RunThread(opened, stamp)
     try:
         keeper.start()
         yield make_server(keeper, shop.tools() if allow_run else ())

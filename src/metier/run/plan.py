@@ -56,16 +56,16 @@ def _graph(steps: Iterable[WorkflowStep]) -> dict[str, tuple[str, ...]]:
 
 def check_order(steps: Sequence[WorkflowStep]) -> None:
     """Raise `UsageError` when a step of a sequence depends on a later one."""
-    plan_layers(steps)
     before: set[str] = set()
-    for step in steps:
-        for one in step.dependencies:
+    for step, dependencies in _graph(steps).items():
+        for one in dependencies:
             if one not in before:
+                plan_layers(steps)  # raises for a cycle or an unknown step
                 raise UsageError(
-                    f"step '{step.step_id}' depends on '{one}', a later step",
+                    f"step '{step}' depends on '{one}', a later step",
                     hint="move it up, or run with execution: parallel",
                 )
-        before.add(step.step_id)
+        before.add(step)
 
 
 class Group:

@@ -20,15 +20,7 @@ from metier.errors import NotFoundError, RunLostError, StoreError, UsageError
 from metier.run import tables
 from metier.run.store import LEASE_SECONDS, CheckpointMark, Renewed, is_gone
 from metier.storage.database import BUSY_SECONDS, IN_MEMORY, Database
-from metier.values.runs import (
-    NOTHING_USED,
-    RESUMABLE,
-    Claim,
-    Failure,
-    RunRecord,
-    StepRecord,
-    Usage,
-)
+from metier.values.runs import NOTHING_USED, RESUMABLE, Claim, Failure, RunRecord, StepRecord, Usage
 
 LOG_COMMITS = 64
 RETRY_SECONDS = 1.0

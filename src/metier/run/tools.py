@@ -13,8 +13,16 @@ from metier.core.json_values import NotJsonError, json_copy
 from metier.core.nearest import nearest
 from metier.errors import MetierError, UsageError
 from metier.run.commands import command_tool
-from metier.run.functions import Function, function_tool
-from metier.run.tool import MOST_OUTPUT, Tool, ToolCode, ToolContext, ToolError, one_line
+from metier.run.tool import (
+    MOST_OUTPUT,
+    Function,
+    Tool,
+    ToolCode,
+    ToolContext,
+    ToolError,
+    function_tool,
+    one_line,
+)
 from metier.values.agents import ToolResult
 from metier.values.models import ToolSpec
 from metier.values.running import CommandSetting, ServerSetting, ToolSettings
@@ -213,10 +221,7 @@ def nothing_to_check(_argv: Sequence[str], _folder: str) -> None:
 
 
 def toolbox(
-    settings: ToolSettings,
-    workspace: str,
-    consent: Consent,
-    check: CheckFiles = nothing_to_check,
+    settings: ToolSettings, workspace: str, consent: Consent, check: CheckFiles = nothing_to_check
 ) -> ToolExecutor:
     """An executor with the commands of the settings. Raises `UsageError` for a wrong one.
 
