@@ -35,9 +35,9 @@ from metier.parse.agents import parse_agent
 from metier.parse.contract import parse_contract
 from metier.parse.skills import parse_skill
 from metier.resolve.aliases import parse_alias_table
-from metier.run import commands, functions, mcp_tools
+from metier.run import commands, mcp_tools, tool
 from metier.run.ledger import Ledger
-from metier.run.models import connect, failures
+from metier.run.models import connect
 from metier.run.models.offline import arguments_of, value_of
 from metier.run.sqlite_store import SqliteRunStore
 from metier.safety.markers import defused
@@ -420,11 +420,11 @@ SEARCHES: dict[str, Callable[[str], object]] = {
     "space in a host's file": splice._SPACE.match,
     "tags": skills._TAG.search,
     "places in a command": commands._PLACEHOLDER.findall,
-    "sections of a docstring": functions._SECTION.split,
-    "parameters of a docstring": functions._PARAMETER.match,
+    "sections of a docstring": tool._SECTION.split,
+    "parameters of a docstring": tool._PARAMETER.match,
     "names of a server's tools": lambda text: mcp_tools._ILLEGAL.sub("_", text),
     "packages in an error": connect._EXTRA.search,
-    "keys in an error": lambda text: failures._LIKE_A_KEY.sub("***", text),
+    "keys in an error": lambda text: connect._LIKE_A_KEY.sub("***", text),
     "answers": pipe._ANSWER.match,
     "hosts": place._NAME.fullmatch,
     "odd marks": yaml12._ODD_MARKS.search,

@@ -108,12 +108,12 @@ class Ledger:
         """All records in the order in which steps ended; then those that did not."""
         return sorted(self.records.values(), key=lambda one: (one.seq == 0, one.seq, one.started))
 
-    def timed(self, record: StepRecord, seq: int = 0) -> StepRecord:
+    def timed(self, record: StepRecord, **changes: Any) -> StepRecord:
         """The record of a step that ends now; its duration is that of the monotonic clock."""
         now = time.time()
         began = self._started.pop(record.id, None)
         took = now - record.started if began is None else time.monotonic() - began
-        return record._replace(seq=seq or record.seq, started=now - max(0.0, took), finished=now)
+        return record._replace(started=now - max(0.0, took), finished=now, **changes)
 
     # Limits
 
@@ -131,8 +131,10 @@ class Ledger:
         self._check_usage(key)
 
     def _check_usage(self, step: str) -> None:
-        self._check("tokens", self.usage.tokens, self.limits.tokens, step)
-        self._check("cost", self.usage.cost, self.limits.cost, step)
+        tokens, cost = self.limits.tokens, self.limits.cost
+        if tokens is not None or cost is not None:
+            self._check("tokens", self.usage.tokens, tokens, step)
+            self._check("cost", self.usage.cost, cost, step)
 
     def _check(self, name: str, used: float, limit: float | None, step: str) -> None:
         if limit is not None and used > limit and not _ROLLING_BACK.get():
@@ -168,10 +170,12 @@ class Ledger:
         self.records[key] = self.records[key]._replace(input=given)
         await self.store.save_step(self.claim, self.records[key])
 
-    async def end(self, one: ReadyStep, record: StepRecord) -> tuple[StepRecord, bool]:
+    async def end(
+        self, one: ReadyStep, record: StepRecord, **changes: Any
+    ) -> tuple[StepRecord, bool]:
         """Store the end of a step; its record, and whether a checkpoint was saved with it."""
         self._seq += 1
-        record = self.timed(record, self._seq)
+        record = self.timed(record, seq=self._seq, **changes)
         self.records[record.id] = record
         self.show(one.id, record)
         mark = None
@@ -274,6 +278,8 @@ class Ledger:
     def remember(self, one: ReadyStep, output: Any) -> None:
         """Add the named outputs of a step to the memory. Raises `StepFailedError`."""
         names = one.step.outputs
+        if not names:
+            return
         given = output if isinstance(output, dict) else {}
         missing = [name for name in names if name not in given]
         if missing and len(names) > 1:

@@ -63,6 +63,7 @@ class LiveRun:
         """Whether another process has claimed this run."""
         self.is_cancel_requested = False
         """Whether the run is to end as cancelled, and its caller waits for the result."""
+        self.requires = profile.requires
         self.scopes: dict[str, Names] = {}
         """The names that steps in loops see, by full id: compensation needs them."""
         self._run_step = run_step

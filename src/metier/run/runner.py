@@ -12,7 +12,7 @@ from metier.run.delegation import DelegationChain, DelegationResult, refused, wi
 from metier.run.live import LiveRun
 from metier.run.plan import ReadyStep, Workflow, ready
 from metier.run.services import Services, StepFailedError
-from metier.run.steps import StepRunner, require
+from metier.run.steps import StepRunner, prepared
 from metier.run.store import LEASE_SECONDS, RunStore, this_process
 from metier.storage.stamps import new_id
 from metier.values.agents import AgentProfile, Execution, Limits
@@ -266,7 +266,8 @@ class Runner:
     ) -> Any:
         key = one.id + suffix
         asked = one.body(names)
-        await require(live, one, key, str(asked["task"]))
+        if live.requires or one.step.requires:
+            await prepared(live, one, key, str(asked["task"]))
         target = one.step.config["targetAgent"]
         live.emit("delegation.started", key, to=target)
         result = await self.delegate(live, key, target, str(asked["task"]), asked.get("input"))

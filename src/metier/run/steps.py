@@ -59,13 +59,13 @@ class StepRunner:
         fresh = ledger.fresh(key, "running")
         try:
             if one.condition is not None and not one.condition(names):
-                await _end(live, one, fresh._replace(state="skipped"))
+                await _end(live, one, fresh, state="skipped")
                 return None
         except OverdueError:
             return await _wait_for_timeout()  # type: ignore[no-any-return]
         except TemplateError as error:
             failure = Failure("EXPRESSION_FAILED", f"condition of '{key}': {error}", step=key)
-            await _end(live, one, fresh._replace(state="failed", failure=failure))
+            await _end(live, one, fresh, state="failed", failure=failure)
             return failure
         ledger.note(fresh)
         live.emit("step.started", key, type=one.kind)
@@ -89,8 +89,10 @@ class StepRunner:
         if failure is None:
             return None
         failure = failure._replace(step=failure.step or key)
-        ended = _ended(live, key, "failed", attempt, failure=failure)
-        await _end(live, one, ended)
+        record = live.ledger.records[key]
+        await _end(
+            live, one, record, state="failed", attempts=attempt, output=None, failure=failure
+        )
         return failure
 
     async def _attempt(
@@ -107,15 +109,21 @@ class StepRunner:
                     output = await _interruptible(live, key, work)
             live.ledger.remember(one, output)
         except RunStoppedError as error:
-            ended = _ended(live, key, "failed", attempt, failure=error.failure)
-            live.ledger.note(live.ledger.timed(ended))
+            record = live.ledger.records[key]
+            ended = live.ledger.timed(
+                record, state="failed", attempts=attempt, output=None, failure=error.failure
+            )
+            live.ledger.note(ended)
             live.emit("step.failed", key, durationMs=None, error=error.failure.to_json())
             raise
         except StoreError:
             raise
         except Exception as error:
             return _failure_of(error, key, one.timeout)
-        await _end(live, one, _ended(live, key, "succeeded", attempt, output=output))
+        record = live.ledger.records[key]
+        await _end(
+            live, one, record, state="succeeded", attempts=attempt, output=output, failure=None
+        )
         return None
 
 
@@ -126,8 +134,7 @@ async def _interruptible(live: LiveRun, key: str, work: Awaitable[Any]) -> Any:
         except OverdueError:
             return await _wait_for_timeout()
     except asyncio.CancelledError:
-        record = live.ledger.timed(live.ledger.records[key])
-        live.ledger.note(record._replace(state="cancelled"))
+        live.ledger.note(live.ledger.timed(live.ledger.records[key], state="cancelled"))
         live.emit("step.cancelled", key)
         raise
 
@@ -141,16 +148,8 @@ async def _wait_for_timeout() -> Any:
     raise TimeoutError
 
 
-def _ended(live: LiveRun, key: str, state: Any, attempts: int, **outcome: Any) -> StepRecord:
-    """The record of a step that ends, without an earlier output or failure."""
-    record = live.ledger.records[key]
-    return record._replace(
-        state=state, attempts=attempts, **{"output": None, "failure": None, **outcome}
-    )
-
-
-async def _end(live: LiveRun, one: ReadyStep, record: StepRecord) -> None:
-    record, is_checkpoint = await live.ledger.end(one, record)
+async def _end(live: LiveRun, one: ReadyStep, record: StepRecord, **changes: Any) -> None:
+    record, is_checkpoint = await live.ledger.end(one, record, **changes)
     if live.on_event is not None:
         error, took = record.failure and record.failure.to_json(), record.duration_ms
         live.emit(f"step.{record.state}", record.id, durationMs=took, error=error)
@@ -189,12 +188,6 @@ async def prepared(live: LiveRun, one: ReadyStep, key: str, text: str) -> Prepar
     if found.failure is not None:
         raise StepFailedError(found.failure)
     return found
-
-
-async def require(live: LiveRun, one: ReadyStep, key: str, text: str, *, own: bool = False) -> None:
-    """Resolve what a step without a prompt requires; `own`: not what its agent requires."""
-    if one.step.requires or (live.profile.requires and not own):
-        await prepared(live, one, key, text)
 
 
 def _record_outcome(live: LiveRun, key: str, *, success: bool) -> None:
@@ -240,7 +233,8 @@ async def _prompt(live: LiveRun, one: ReadyStep, names: Names, suffix: str, atte
 
 async def _tool(live: LiveRun, one: ReadyStep, names: Names, suffix: str, attempt: int) -> Any:
     key, name = one.id + suffix, one.step.config["tool"]
-    await require(live, one, key, live.run.task)
+    if live.requires or one.step.requires:
+        await prepared(live, one, key, live.run.task)
     result = await _call(live, key, name, one.body(names), attempt, live.plan.tools)
     if result.success:
         return result.output
@@ -254,19 +248,22 @@ async def _conditional(
     live: LiveRun, one: ReadyStep, names: Names, suffix: str, _attempt: int
 ) -> Any:
     assert one.test is not None
-    await require(live, one, one.id + suffix, live.run.task, own=True)
+    if one.step.requires:
+        await prepared(live, one, one.id + suffix, live.run.task)
     branch = one.groups["then" if one.test(names) else "else"]
     return await _children(live, one, branch, names, suffix)
 
 
 async def _parallel(live: LiveRun, one: ReadyStep, names: Names, suffix: str, _attempt: int) -> Any:
-    await require(live, one, one.id + suffix, live.run.task, own=True)
+    if one.step.requires:
+        await prepared(live, one, one.id + suffix, live.run.task)
     return await _children(live, one, one.groups["steps"], names, suffix)
 
 
 async def _loop(live: LiveRun, one: ReadyStep, names: Names, suffix: str, _attempt: int) -> Any:
     """One iteration for each item, or while the condition holds; the output of each."""
-    await require(live, one, one.id + suffix, live.run.task, own=True)
+    if one.step.requires:
+        await prepared(live, one, one.id + suffix, live.run.task)
     most = one.step.config.get("maxIterations", DEFAULT_ITERATIONS)
     items = _items(live, one, names, suffix, most)
     live.ledger.forget(one)
@@ -346,12 +343,14 @@ async def _call(
     context = ToolContext(
         run.run_id, key, run.agent_id, attempt, f"{run.run_id}/{key}{again}{call_id}"
     )
-    live.emit("tool.called", key, tool=name)
+    if live.on_event is not None:
+        live.emit("tool.called", key, tool=name)
     result = await live.services.tools.execute(name, args, context=context, allow=allow)
     live.ledger.add_usage(key, _ONE_TOOL_CALL)
-    error = {"error": result.error, "errorCode": result.error_code} if result.error else {}
-    took, success = result.duration_ms, result.success
-    live.emit("tool.returned", key, tool=name, success=success, durationMs=took, **error)
+    if live.on_event is not None:
+        error = {"error": result.error, "errorCode": result.error_code} if result.error else {}
+        took, success = result.duration_ms, result.success
+        live.emit("tool.returned", key, tool=name, success=success, durationMs=took, **error)
     return result
 
 

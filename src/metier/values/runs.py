@@ -32,7 +32,7 @@ class Usage(NamedTuple):
         return self.input_tokens + self.output_tokens
 
     def plus(self, other: "Usage") -> "Usage":
-        return Usage(*map(add, self, other))
+        return Usage(*map(add, self, other)) if any(self) else other
 
     def minus(self, other: "Usage") -> "Usage":
         return Usage(*map(sub, self, other))
