@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
-from typing import Any, cast
+from typing import Any
 
 from metier.core.frozen import freeze
 from metier.core.json_values import NotJsonError, json_copy
@@ -229,19 +229,7 @@ def toolbox(
     """
     executor = ToolExecutor(consent=consent)
     for one in settings.commands:
-        tool = command_tool(
-            one.name,
-            one.argv,
-            workspace=workspace,
-            description=one.description,
-            schema=one.schema,
-            folder=one.folder,
-            timeout=one.timeout,
-            stdin=cast(Any, one.stdin),
-            output=cast(Any, one.output),
-            environment=one.environment,
-            raw=one.raw,
-        )
+        tool = command_tool(one, workspace)
         executor.register(tool if one.is_users else _with_check(tool, one, check))
     return executor
 
@@ -287,23 +275,12 @@ async def connected(
         for server in servers:
             if not any(name.startswith(f"{server.name}__") for name in wanted):
                 continue
-            from metier.run.mcp_link import McpServer  # few have servers
-            from metier.run.mcp_tools import mcp_tools
+            from metier.run.mcp_tools import mcp_tools  # few have servers
 
-            settings = McpServer(
-                server.command,
-                server.args,
-                server.env,
-                server.folder,
-                server.url,
-                server.headers,
-                server.timeout,
-                server.plain_http,
-                None if server.is_users else partial(_check_server, server, check),
-            )
+            check_start = None if server.is_users else partial(_check_server, server, check)
             names = [one for one in wanted if one.startswith(f"{server.name}__")]
             try:
-                tools = await stack.enter_async_context(mcp_tools(server.name, settings))
+                tools = await stack.enter_async_context(mcp_tools(server, check_start))
             except MetierError as error:  # only the steps that need it are to fail
                 tools = [_unreachable(name, error) for name in sorted(names)]
             for tool in tools:

@@ -1,8 +1,8 @@
 """Agents (spec 2): profiles, workflow steps, checkpoints and tool results."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from metier.core.coerce import integer_of, text_of, texts_of
 from metier.core.frozen import freeze
@@ -21,6 +21,8 @@ NESTED_KEYS = ("then", "else", "steps")
 
 _PROMPT_ONLY = "{{ task }}{% if input %}\n\nInput: {{ input }}{% endif %}"
 
+S = TypeVar("S")
+
 
 class RetryPolicy(NamedTuple):
     """How often a step is tried, and after which failures."""
@@ -30,15 +32,6 @@ class RetryPolicy(NamedTuple):
     backoff_multiplier: float = 2.0
     retry_on: tuple[str, ...] = ()
     """Empty: after every retryable failure."""
-
-    @classmethod
-    def of(cls, data: Mapping[str, Any]) -> "RetryPolicy":
-        return cls(
-            max_attempts=data.get("maxAttempts", 1),
-            backoff_ms=data.get("backoffMs", 1_000),
-            backoff_multiplier=data.get("backoffMultiplier", 2.0),
-            retry_on=tuple(data.get("retryOn", ())),
-        )
 
 
 ONCE = RetryPolicy()
@@ -53,15 +46,6 @@ class CheckpointSettings(NamedTuple):
     retention_hours: int = 24
     maximum: int = 10
 
-    @classmethod
-    def of(cls, data: Mapping[str, Any]) -> "CheckpointSettings":
-        return cls(
-            enabled=data.get("enabled", True),
-            interval=data.get("interval", 1),
-            retention_hours=data.get("retentionHours", 24),
-            maximum=data.get("maximum", 10),
-        )
-
 
 class DelegationSettings(NamedTuple):
     """To which agents an agent may delegate, and how deep."""
@@ -73,16 +57,6 @@ class DelegationSettings(NamedTuple):
     """None: to any agent."""
     timeout_ms: int | None = None
 
-    @classmethod
-    def of(cls, data: Mapping[str, Any]) -> "DelegationSettings":
-        to = data.get("to")
-        return cls(
-            max_depth=data.get("maxDepth", DEFAULT_DEPTH),
-            states_depth="maxDepth" in data,
-            to=tuple(to) if to is not None else None,
-            timeout_ms=data.get("timeoutMs"),
-        )
-
 
 class Limits(NamedTuple):
     """What one run may use; None: no limit."""
@@ -92,9 +66,16 @@ class Limits(NamedTuple):
     steps: int | None = None
     seconds: float | None = None
 
-    @classmethod
-    def of(cls, data: Mapping[str, Any]) -> "Limits":
-        return cls(data.get("tokens"), data.get("cost"), data.get("steps"), data.get("seconds"))
+
+def _settings(kind: Callable[..., S], data: Mapping[str, Any], **more: Any) -> S:
+    """Settings from data in camelCase; lists become tuples."""
+    given = {_snake(key): tuple(v) if isinstance(v, list) else v for key, v in data.items()}
+    known = {name: given[name] for name in getattr(kind, "_fields", ()) if name in given}
+    return kind(**known, **more)
+
+
+def _snake(key: str) -> str:
+    return "".join(f"_{one.lower()}" if one.isupper() else one for one in key)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +113,7 @@ class WorkflowStep:
             dependencies=texts_of(data.get("dependencies")),
             condition=data.get("condition"),
             timeout_ms=data.get("timeoutMs"),
-            retry=RetryPolicy.of(data.get("retryPolicy") or {}),
+            retry=_settings(RetryPolicy, data.get("retryPolicy") or {}),
             outputs=texts_of(data.get("outputs")),
             requires=texts_of(data.get("requires")),
             compensate=cls.of(undo) if undo else None,
@@ -241,15 +222,16 @@ class AgentProfile:
 
     @property
     def checkpoint(self) -> CheckpointSettings:
-        return CheckpointSettings.of(self._part("checkpoint"))
+        return _settings(CheckpointSettings, self._part("checkpoint"))
 
     @property
     def delegation(self) -> DelegationSettings:
-        return DelegationSettings.of(self._part("delegation"))
+        data = self._part("delegation")
+        return _settings(DelegationSettings, data, states_depth="maxDepth" in data)
 
     @property
     def limits(self) -> Limits:
-        return Limits.of(self._part("limits"))
+        return _settings(Limits, self._part("limits"))
 
     @property
     def workflow(self) -> tuple[WorkflowStep, ...]:
