@@ -95,6 +95,9 @@ def cli_page() -> str:
         assert command is not None
         inner = click.Context(command, info_name=name, parent=context)
         parts.append(f"## metier {name}\n\n```text\n{command.get_help(inner)}\n```\n")
+        for sub, below in getattr(command, "commands", {}).items():
+            text = below.get_help(click.Context(below, info_name=sub, parent=inner))
+            parts.append(f"### metier {name} {sub}\n\n```text\n{text}\n```\n")
     return "\n".join(parts)
 
 

@@ -101,11 +101,11 @@ def test_the_door_is_short_sorted_and_true() -> None:
         assert getattr(metier, name) is not None
 
 
-def test_no_module_reaches_four_hundred_lines() -> None:
+def test_no_module_is_longer_than_450_lines() -> None:
     long = {
         str(file.relative_to(PACKAGE)): lines
         for _, file in modules()
-        if (lines := file.read_text().count("\n")) > 400
+        if (lines := file.read_text().count("\n")) > 450
     }
     assert long == {}
 

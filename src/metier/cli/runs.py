@@ -37,6 +37,9 @@ _EVERY = 0.1
 class _Group(click.Group):
     """Without a subcommand it lists; its own options are the defaults of the subcommand."""
 
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # fixed signature
+        return list(self.commands)
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         named = {*self.commands, *ctx.help_option_names}
         if not args or (args[0].startswith("-") and named.isdisjoint(args)):

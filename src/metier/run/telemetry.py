@@ -42,7 +42,7 @@ _Key = tuple[str, str, str]
 
 
 def spans() -> "Spans | None":
-    """A listener that makes spans; None unless a tracer provider is set, here or by the environment."""
+    """A listener that makes spans; None unless a tracer provider is set."""
     if "opentelemetry" not in sys.modules and SET_BY_ENVIRONMENT not in os.environ:
         return None  # loading the package costs more than a short run
     try:
