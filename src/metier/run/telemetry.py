@@ -1,4 +1,4 @@
-"""The events of runs as OpenTelemetry spans.
+"""The events of runs as OpenTelemetry spans: every name of a span or an attribute is here.
 
 Names follow the semantic conventions for generative AI where these have one.
 """
@@ -13,14 +13,34 @@ from metier.values.runs import Event
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer
 
+TRACER = "metier"
 INVOKE_AGENT, CHAT, EXECUTE_TOOL, STEP = "invoke_agent", "chat", "execute_tool", "metier.step"
 """Operations; a span is called after its operation and what it is about."""
 
 OPERATION = "gen_ai.operation.name"
+AGENT_ID = "gen_ai.agent.id"
+AGENT_NAME = "gen_ai.agent.name"
+PROVIDER = "gen_ai.provider.name"
+REQUEST_MODEL = "gen_ai.request.model"
 INPUT_TOKENS = "gen_ai.usage.input_tokens"
 OUTPUT_TOKENS = "gen_ai.usage.output_tokens"
+TOOL_NAME = "gen_ai.tool.name"
 ERROR_TYPE = "error.type"
 
+RUN_ID = "metier.run.id"
+RUN_STATE = "metier.run.state"
+RUN_COST = "metier.run.cost"
+STEP_ID = "metier.step.id"
+STEP_TYPE = "metier.step.type"
+STEP_STATE = "metier.step.state"
+RETRIED = "metier.step.retried"
+ATTEMPT = "metier.attempt"
+CHECKPOINT = "metier.checkpoint.saved"
+CHECKPOINT_ID = "metier.checkpoint.id"
+PREPARED = "metier.step.prepared"
+ABILITIES = "metier.abilities"
+PROVIDERS = "metier.providers"
+REPORT = "metier.report.id"
 
 PROVIDERS_OF_MODELS = {
     "azure": "azure.ai.openai",
@@ -51,7 +71,7 @@ def spans() -> "Spans | None":
         return None
     provider = trace.get_tracer_provider()
     is_set = not isinstance(provider, trace.ProxyTracerProvider)
-    return Spans(provider.get_tracer("metier")) if is_set else None
+    return Spans(provider.get_tracer(TRACER)) if is_set else None
 
 
 class Spans:
@@ -80,16 +100,12 @@ class Spans:
             self._answered(key, event)
         elif topic == "tool" and what == "called":
             name = event.data["tool"]
-            attributes = {OPERATION: EXECUTE_TOOL, "gen_ai.tool.name": name}
+            attributes = {OPERATION: EXECUTE_TOOL, TOOL_NAME: name}
             self._begin(key, f"{EXECUTE_TOOL} {name}", event, attributes)
         elif topic == "tool":
             self._end(key, event, {}, event.data.get("errorCode"), event.data.get("error"))
         elif topic == "checkpoint":
-            self._note(
-                event,
-                "metier.checkpoint.saved",
-                {"metier.checkpoint.id": event.data.get("checkpointId", "")},
-            )
+            self._note(event, CHECKPOINT, {CHECKPOINT_ID: event.data.get("checkpointId", "")})
 
     # Runs
 
@@ -97,9 +113,9 @@ class Spans:
         agent = event.data["agent"]
         attributes = {
             OPERATION: INVOKE_AGENT,
-            "gen_ai.agent.id": agent,
-            "gen_ai.agent.name": agent,
-            "metier.run.id": event.run_id,
+            AGENT_ID: agent,
+            AGENT_NAME: agent,
+            RUN_ID: event.run_id,
         }
         above = event.data.get("parentRunId") or "", event.data.get("parentStepId") or ""
         parent = self._open.get((*above, "step"))
@@ -110,8 +126,8 @@ class Spans:
             self._end(other, event, {})
         usage = event.data["usage"]
         attributes = {
-            "metier.run.state": event.data["state"],
-            "metier.run.cost": usage["cost"],
+            RUN_STATE: event.data["state"],
+            RUN_COST: usage["cost"],
             INPUT_TOKENS: usage["inputTokens"],
             OUTPUT_TOKENS: usage["outputTokens"],
         }
@@ -121,17 +137,17 @@ class Spans:
 
     def _step(self, key: _Key, event: Event, what: str) -> None:
         if what == "started":
-            attributes = {"metier.step.id": event.step_id, "metier.step.type": event.data["type"]}
+            attributes = {STEP_ID: event.step_id, STEP_TYPE: event.data["type"]}
             self._begin(key, f"{STEP} {event.step_id}", event, attributes)
         elif what == "retried":
-            attributes = {"metier.attempt": event.data["attempt"], ERROR_TYPE: _failure(event)[0]}
-            self._note(event, "metier.step.retried", attributes)
+            attributes = {ATTEMPT: event.data["attempt"], ERROR_TYPE: _failure(event)[0]}
+            self._note(event, RETRIED, attributes)
         elif what == "prepared":
-            self._note(event, "metier.step.prepared", _handed(event))
+            self._note(event, PREPARED, _handed(event))
         else:
             for inner in ("model", "tool"):
                 self._end((key[0], key[1], inner), event, {})
-            self._end(key, event, {"metier.step.state": what}, *_failure(event))
+            self._end(key, event, {STEP_STATE: what}, *_failure(event))
 
     def _note(self, event: Event, name: str, attributes: dict[str, Any]) -> None:
         span = self._open.get((event.run_id, event.step_id, "step"))
@@ -144,8 +160,8 @@ class Spans:
         provider, _, model = event.data["model"].partition(":")
         attributes = {
             OPERATION: CHAT,
-            "gen_ai.provider.name": PROVIDERS_OF_MODELS.get(provider, provider),
-            "gen_ai.request.model": model or provider,
+            PROVIDER: PROVIDERS_OF_MODELS.get(provider, provider),
+            REQUEST_MODEL: model or provider,
         }
         self._begin(key, f"{CHAT} {model or provider}", event, attributes, is_client=True)
 
@@ -211,11 +227,7 @@ def _failure(event: Event) -> tuple[str, str]:
 
 
 def _handed(event: Event) -> dict[str, Any]:
-    names = {
-        "abilities": "metier.abilities",
-        "providers": "metier.providers",
-        "report": "metier.report.id",
-    }
+    names = {"abilities": ABILITIES, "providers": PROVIDERS, "report": REPORT}
     return {ours: event.data[name] for name, ours in names.items() if event.data.get(name)}
 
 
