@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from benchmarks.measure import Bar
 from metier.run.runner import Runner
 from metier.run.services import Prepared
-from metier.run.store import RunStore
+from metier.run.sqlite_store import SqliteRunStore
 from metier.run.tools import ToolExecutor
 from metier.values.agents import AgentProfile, WorkflowStep
 from metier.values.models import Model
@@ -142,7 +142,7 @@ def _profile(steps: int) -> AgentProfile:
 
 def _runs(folder: Path, runs: int, steps: int, *, together: bool, input: Any = None) -> Path:
     file = folder / f"runs-{time.monotonic_ns()}.db"
-    store = RunStore.open(str(file))
+    store = SqliteRunStore.open(str(file))
     runner, profile = Runner(store, _SERVICES), _profile(steps)
 
     async def run() -> None:

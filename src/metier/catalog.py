@@ -46,12 +46,11 @@ if TYPE_CHECKING:
     from metier.flow.running import Agency
     from metier.resolve.reliability import History
     from metier.resolve.report import Resolution
-    from metier.run.services import Look
     from metier.values.agents import AgentMatch, AgentProfile, Execution
     from metier.values.contracts import Mode
     from metier.values.documents import Ability, Card, Document
     from metier.values.resolution import Decide, Decision, MayProbe, Report
-    from metier.values.runs import RunResult
+    from metier.values.runs import OnEvent, RunResult
     from metier.values.selection import Injection
 
 
@@ -410,16 +409,16 @@ class Catalog:
         input: Any = None,
         model: str = "",
         execution: "Execution | None" = None,
-        look: "Look | None" = None,
+        on_event: "OnEvent | None" = None,
     ) -> "RunResult":
-        """Run an agent on a task; `look` is told what happens. Raises `NotFoundError`."""
+        """Run an agent on a task; `on_event` is called with every event. Raises `NotFoundError`."""
         return await self.agency.run(
-            agent, task, input=input, model=model, execution=execution, look=look
+            agent, task, input=input, model=model, execution=execution, on_event=on_event
         )
 
-    async def resume(self, run_id: str, *, look: "Look | None" = None) -> "RunResult":
+    async def resume(self, run_id: str, *, on_event: "OnEvent | None" = None) -> "RunResult":
         """Go on with a run where it stopped."""
-        return await self.agency.resume(run_id, look=look)
+        return await self.agency.resume(run_id, on_event=on_event)
 
     def run_sync(self, agent: str, task: str, **options: Any) -> "RunResult":
         """`run` for scripts without an event loop."""

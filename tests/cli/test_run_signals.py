@@ -169,7 +169,7 @@ def test_kill_9_loses_no_acknowledged_step_and_the_run_can_be_resumed(held: Agen
     assert [one["state"] for one in listed] == ["pending", "pending"]
     assert {one["error"]["code"] for one in listed} == {"RUN_INTERRUPTED"}
     told = held.metier("runs", "list").stderr
-    assert told.startswith("pending runs wait to go on: metier runs resume ")
+    assert told.startswith("pending runs wait to be resumed: metier runs resume ")
     shown = held.metier("runs", "show", "last")
     assert "error: its process ended before the run did (RUN_INTERRUPTED)" in shown.stdout
     held.release()
@@ -199,11 +199,11 @@ def test_kill_9_at_any_step_leaves_a_run_that_ends_like_an_undisturbed_one(
 def test_a_run_at_work_elsewhere_is_busy_and_can_be_cancelled_from_here(held: Agents) -> None:
     process = at_step(held, "b", "run", "three", "x")
     shown = held.metier("runs", "show", "last")
-    assert "at work in another process; to stop it: metier runs cancel" in shown.stderr
+    assert "running in another process; to stop it: metier runs cancel" in shown.stderr
     busy = held.metier("runs", "resume", "last")
     assert busy.returncode == 2
     assert re.fullmatch(
-        r"error: run '(\S+)' is at work in another process \(RUN_BUSY\)\n"
+        r"error: run '(\S+)' is already running in another process \(RUN_BUSY\)\n"
         r"hint: wait for it; to stop it: metier runs cancel \1\n",
         busy.stderr,
     )

@@ -73,7 +73,7 @@ def test_more_steps_than_fit_are_counted(board: Board) -> None:
         board.take(event("step.started", f"step-{number}", type="tool"))
     lines = drawn(board, height=24)
     assert len(lines) == 11
-    assert lines[0].strip() == "… and 90 more at work"
+    assert lines[0].strip() == "… and 90 more running"
 
 
 def test_a_narrow_terminal_cuts_and_never_wraps(board: Board) -> None:

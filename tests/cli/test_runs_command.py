@@ -160,22 +160,31 @@ def test_no_run_and_more_than_one_are_told_apart(family: Agents) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("show",), "'runs show' takes a run"),
-        (("list", "x"), "'runs list' takes no run"),
-        (("show", "x", "--state", "failed"), "--state is for 'runs list'"),
-        (("list", "--checkpoint", "1"), "--checkpoint is for 'runs fork'"),
-        (("resume", "x", "--input", "1"), "--input is for 'runs fork'"),
-        (("show", "x", "--events"), "--events is for 'runs resume and fork'"),
+        (("show",), "missing argument RUN"),
+        (("list", "x"), "unexpected argument (x)"),
+        (("x",), "no such command 'x'"),
+        (("show", "x", "--state", "failed"), "no such option --state"),
+        (("list", "--checkpoint", "1"), "no such option --checkpoint"),
+        (("resume", "x", "--input", "1"), "no such option --input"),
+        (("show", "x", "--events"), "no such option --events"),
     ],
 )
-def test_options_that_do_not_fit_the_action_are_refused(
+def test_what_a_subcommand_does_not_take_is_refused(
     agents: Agents, arguments: tuple[str, ...], message: str
 ) -> None:
     finished = agents.metier("runs", *arguments)
     assert (finished.returncode, finished.stdout) == (2, "")
     error, hint = finished.stderr.splitlines()
     assert error == f"error: {message} (USAGE)"
-    assert hint.startswith("hint: metier runs ")
+    assert hint == "hint: metier runs --help"
+
+
+def test_options_count_before_and_after_the_subcommand(family: Agents) -> None:
+    run_id = run_id_of(family, "fine", "x")
+    assert json.loads(family.metier("runs", "--json", "show", "last").stdout)["runId"] == run_id
+    assert [one["runId"] for one in family.runs("--state", "succeeded")] == [run_id]
+    assert family.runs("--limit", "1", "--all")[0]["runId"] == run_id
+    assert json.loads(family.metier("--json", "runs", "steps", "last").stdout)[0]["stepId"] == "one"
 
 
 # Going on
@@ -394,12 +403,12 @@ def test_a_run_prints_warnings_of_preparation_while_it_works(agents: Agents) -> 
         follows("event", json.loads(line))
 
 
-def test_a_run_that_is_being_undone_says_what_resuming_it_does(family: Agents) -> None:
+def test_a_run_that_is_being_rolled_back_says_what_resuming_it_does(family: Agents) -> None:
     run = run_id_of(family, "leaf", "x")
     why = json.dumps({"code": "STEP_FAILED", "message": "the disk broke", "retryable": False})
     with closing(sqlite3.connect(state_of(family.root) / "runs.db")) as connection, connection:
         connection.execute("UPDATE run SET state = 'pending', undoing = ?", (why,))
     told = family.metier("runs", "show", run).stderr.splitlines()[-1]
     assert told == (
-        f"it is being undone, because the disk broke; to finish that: metier runs resume {run}"
+        f"it is being rolled back, because the disk broke; to finish that: metier runs resume {run}"
     )

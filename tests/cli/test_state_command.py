@@ -18,7 +18,7 @@ from cli.typed import answered
 from conftest import Workspace
 from flow.test_decisions import decision, injecting, text_of, verdict
 from metier.cli import run
-from metier.run.store import RunStore
+from metier.run.sqlite_store import SqliteRunStore
 from metier.storage.hook_files import OLDER_DECISIONS as OLDER_FILE
 
 __all__ = ["agents"]
@@ -83,7 +83,7 @@ def old(agents: Agents, used: Before) -> Path:
     for file in folder.iterdir():
         if file.name not in ("runs.db", "reports", "decisions.jsonl"):
             file.unlink()
-    with closing(RunStore.open(str(folder / "runs.db"))) as store:
+    with closing(SqliteRunStore.open(str(folder / "runs.db"))) as store:
         store.rows("PRAGMA wal_checkpoint(TRUNCATE)")
     (folder / "secret").write_bytes(SECRET)
     (folder / "metier.db").write_bytes(b"a catalogue")

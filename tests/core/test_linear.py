@@ -36,19 +36,18 @@ from metier.parse.agents import parse_agent
 from metier.parse.contract import parse_contract
 from metier.parse.skills import parse_skill
 from metier.resolve.aliases import parse_alias_table
-from metier.run import commands, functions, mcp_tools
+from metier.run import commands, mcp_tools, tool
 from metier.run.ledger import Ledger
-from metier.run.models import connect, failures
-from metier.run.models.answers import arguments_of, value_of
-from metier.run.store import RunStore
-from metier.run.writes import Claim
+from metier.run.models import connect
+from metier.run.models.offline import arguments_of, value_of
+from metier.run.sqlite_store import SqliteRunStore
 from metier.safety.markers import defused
 from metier.safety.phrases import find_phrases
 from metier.values import checks
 from metier.values.agents import CheckpointSettings, Limits
 from metier.values.capabilities import CapabilitiesConfig
 from metier.values.outcomes import Issue
-from metier.values.runs import StepRecord
+from metier.values.runs import Claim, StepRecord
 
 GROWTH = 8
 MOST_TIMES_AS_LONG = 40
@@ -399,12 +398,14 @@ def test_a_long_keyword_or_many_names(case: Case) -> None:
 
 def turns(n: int) -> Ledger:
     known = [StepRecord(f"a[{one}]", "succeeded", seq=one + 1) for one in range(n)]
-    return Ledger(RunStore.in_memory(), Claim(1, 1), [], CheckpointSettings(), Limits(), known)
+    return Ledger(
+        SqliteRunStore.in_memory(), Claim(1, 1), [], CheckpointSettings(), Limits(), known
+    )
 
 
 def look_at_each_turn(ledger: Ledger) -> None:
     for key in ledger.records:
-        assert len(ledger.seen_in_turn(key)) == 1
+        assert len(ledger.seen_in_iteration(key)) == 1
 
 
 def test_what_each_turn_of_a_long_loop_sees() -> None:
@@ -420,11 +421,11 @@ SEARCHES: dict[str, Callable[[str], object]] = {
     "space in a host's file": splice._SPACE.match,
     "tags": skills._TAG.search,
     "places in a command": commands._PLACEHOLDER.findall,
-    "sections of a docstring": functions._SECTION.split,
-    "parameters of a docstring": functions._PARAMETER.match,
+    "sections of a docstring": tool._SECTION.split,
+    "parameters of a docstring": tool._PARAMETER.match,
     "names of a server's tools": lambda text: mcp_tools._ILLEGAL.sub("_", text),
     "packages in an error": connect._EXTRA.search,
-    "keys in an error": lambda text: failures._LIKE_A_KEY.sub("***", text),
+    "keys in an error": lambda text: connect._LIKE_A_KEY.sub("***", text),
     "answers": stdio._ANSWER.match,
     "hosts": endpoint._NAME.fullmatch,
     "odd marks": yaml12._ODD_MARKS.search,

@@ -6,9 +6,12 @@ from typing import Any
 import pytest
 
 from metier.core import template_work
-from metier.core.template_tree import DEEPEST_LOOPS, DEEPEST_TEMPLATE, LONGEST_TEMPLATE, MOST_PARTS
 from metier.core.template_work import HEAVIEST, MOST_BITS, OverdueError, Work, until
 from metier.core.templates import (
+    DEEPEST_LOOPS,
+    DEEPEST_TEMPLATE,
+    LONGEST_TEMPLATE,
+    MOST_PARTS,
     References,
     TemplateError,
     compiled_expression,

@@ -9,7 +9,7 @@ from jinja2 import TemplateSyntaxError, meta
 
 from metier.core.bounded_jinja import environment
 from metier.core.template_names import free_names
-from metier.core.template_tree import read_expression, read_text
+from metier.core.templates import read_expression, read_text
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def office(workspace: Workspace) -> Iterator[Office]:
 def prepared(office: Office, **more: Any) -> tuple[Data, Data]:
     """What is kept with the only step, and what was told of it."""
     events: list[Event] = []
-    result = office.run(look=events.append, **more)
+    result = office.run(on_event=events.append, **more)
     (step,) = office.catalog.agency.store.steps(result.run.key)
     (told,) = [dict(one.data) for one in events if one.kind == "step.prepared"]
     return step.input, told

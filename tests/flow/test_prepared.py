@@ -36,7 +36,7 @@ def test_what_was_handed_over_is_kept_with_the_step_and_told() -> None:
     world = World(model=ScriptedModel(["said"]))
     world.prepared = lambda _agent, _step, _task: handed("TEXT", abilities=["x"], report="r1")
     events: list[Event] = []
-    result = world.run(agent(prompt("p")), look=events.append)
+    result = world.run(agent(prompt("p")), on_event=events.append)
     kept = world.store.steps(result.run.key)[0].input
     assert kept == {"text": "TEXT", "abilities": ["x"], "report": "r1"}
     (said,) = [one.data for one in events if one.kind == "step.prepared"]

@@ -7,7 +7,7 @@ from metier.run.checkpoints import CheckpointStore, resume_context
 from metier.run.delegation import DelegationChain
 from metier.run.plan import plan_layers
 from metier.run.tool import ToolContext
-from metier.values.agents import Checkpoint, CheckpointSettings, DelegationSettings
+from metier.values.agents import AgentProfile, Checkpoint
 from run.world import Data, World, agent, delegate, do, prompt, states
 
 Given = dict[str, Any]
@@ -105,7 +105,7 @@ def of_layers(given: Given) -> Given:
 
 def of_defaults(_given: Given) -> Given:
     profile = agent(do("a"))
-    settings = CheckpointSettings.of({})
+    settings = AgentProfile.of({}).checkpoint
     return {
         "maxConcurrency": profile.max_concurrency,
         "failureStrategy": profile.failure_strategy,
@@ -113,7 +113,7 @@ def of_defaults(_given: Given) -> Given:
         "interval": settings.interval,
         "retentionHours": settings.retention_hours,
         "maximum": settings.maximum,
-        "maxDepth": DelegationSettings.of({}).max_depth,
+        "maxDepth": AgentProfile.of({}).delegation.max_depth,
         "maxAbilityTokens": profile.ability_tokens,
     }
 

@@ -11,7 +11,7 @@ import sys
 import time
 from typing import Any
 
-from metier.run.store import RunStore
+from metier.run.sqlite_store import SqliteRunStore
 from metier.run.tool import ToolContext
 from metier.values.agents import AgentProfile
 from metier.values.runs import Event
@@ -39,7 +39,7 @@ class Life:
         )
         self._by = random.Random(time.time_ns())
         self.world = World(KID, act=self._work)
-        self.world.store = RunStore.open(os.path.join(folder, "runs.db"))
+        self.world.store = SqliteRunStore.open(os.path.join(folder, "runs.db"))
         self.freed = self.world.store.recover(time.time())
 
     def say(self, *words: str) -> None:
@@ -58,17 +58,19 @@ class Life:
 
     async def run(self) -> None:
         """Begin runs, or go on with those that are not over, until all are."""
-        runner = self.world.runner(self._look)
+        runner = self.world.runner()
         roots = [one for one in self.world.store.runs(limit=1_000) if not one.parent_run]
         self.say("alive", *(one.run_id for one in roots))
         if roots:
             again = [one for one in roots if one.state == "pending"]
-            await asyncio.gather(*(runner.resume(one.run_id) for one in again))
+            await asyncio.gather(*(runner.resume(one.run_id, on_event=self._look) for one in again))
             started = {one.request["input"] for one in roots}
         else:
             started = set()
         todo = [one for one in enumerate(profiles(self._seed)) if one[0] not in started]
-        await asyncio.gather(*(runner.run(one, "t", input=number) for number, one in todo))
+        await asyncio.gather(
+            *(runner.run(one, "t", input=number, on_event=self._look) for number, one in todo)
+        )
         self.say("done")
 
 

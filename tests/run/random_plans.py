@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from metier.run.store import RunStore
+from metier.run.sqlite_store import SqliteRunStore
 from metier.run.tool import ToolContext
 from metier.values.agents import AgentProfile
 from run.world import BROKEN, Data, agent, choose, do, loop, parallel
@@ -21,7 +21,7 @@ class CrashedError(Exception):
     """The process is gone."""
 
 
-class DyingStore(RunStore):
+class DyingStore(SqliteRunStore):
     """A store that dies after so many commits: the next one is not made, nor any later."""
 
     commits = 0

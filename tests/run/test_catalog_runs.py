@@ -12,8 +12,8 @@ from conftest import Workspace
 from metier.catalog import Catalog
 from metier.errors import NotFoundError, UsageError
 from metier.flow.boundary import Boundary
-from metier.run.functions import schema_tool
-from metier.run.store import FILE_NAME
+from metier.run.sqlite_store import FILE_NAME
+from metier.run.tool import schema_tool
 from metier.values.runs import StepRecord
 from run.office import TASK, Office
 from run.world import Data, do

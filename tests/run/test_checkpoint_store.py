@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from metier.errors import NotFoundError, StoreError, UsageError
 from metier.run.checkpoints import CheckpointStore, checkpoint_problems, resume_context
-from metier.run.store import RunStore
+from metier.run.sqlite_store import SqliteRunStore
 from metier.values.agents import Checkpoint
 from run.world import BROKEN, World, agent, do
 
@@ -86,7 +86,7 @@ def test_every_problem_is_told_at_once() -> None:
 
 
 def test_a_store_that_cannot_be_written_says_so() -> None:
-    store = RunStore.in_memory()
+    store = SqliteRunStore.in_memory()
     checkpoints = CheckpointStore(store)
     store.connection.execute("PRAGMA query_only = ON")
     with pytest.raises(StoreError) as raised:
@@ -162,7 +162,7 @@ def test_looking_at_the_checkpoints_of_one_run_does_not_go_through_those_of_othe
 def test_a_record_that_another_process_holds_is_named_in_the_error(tmp_path: Path) -> None:
     file = tmp_path / "runs.db"
     with (
-        closing(RunStore.open(str(file), busy_seconds=0.05)) as store,
+        closing(SqliteRunStore.open(str(file), busy_seconds=0.05)) as store,
         closing(sqlite3.connect(file, isolation_level=None)) as holder,
     ):
         holder.execute("BEGIN IMMEDIATE")

@@ -11,7 +11,7 @@ import pytest
 from metier.errors import MetierError, NotFoundError
 from metier.run.checkpoints import CheckpointStore, checkpoint_problems
 from metier.run.tool import ToolContext
-from metier.values.agents import Checkpoint, CheckpointSettings
+from metier.values.agents import AgentProfile, Checkpoint, CheckpointSettings
 from metier.values.runs import RunResult
 from run.world import BROKEN, Data, World, agent, choose, do, loop, parallel
 
@@ -208,7 +208,7 @@ def test_outputs_are_durable_without_any_record() -> None:
 
 
 def test_the_defaults_are_every_step_24_hours_and_10_records() -> None:
-    assert CheckpointSettings.of({}) == CheckpointSettings(True, 1, 24, 10)
+    assert AgentProfile.of({}).checkpoint == CheckpointSettings(True, 1, 24, 10)
 
 
 def undoing_groups(count: int) -> tuple[World, list[Data]]:

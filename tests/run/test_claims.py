@@ -4,9 +4,11 @@ import asyncio
 import json
 import multiprocessing
 import os
+import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,23 +16,23 @@ import pytest
 
 from metier.errors import RunLostError, StoreError, UsageError
 from metier.run.checkpoints import CheckpointStore
-from metier.run.owner import SILENT_SECONDS, is_gone, this_process
-from metier.run.store import RunStore
+from metier.run.sqlite_store import SqliteRunStore
+from metier.run.store import LEASE_SECONDS, SILENT_SECONDS, CheckpointMark, is_gone, this_process
 from metier.run.tool import ToolContext
-from metier.run.writes import LEASE_SECONDS, Claim, ended, step_write
 from metier.values.agents import AgentProfile
-from metier.values.runs import Event, StepRecord
+from metier.values.runs import Event, Failure, StepRecord
 from run.random_plans import FAR_AWAY
 from run.world import BROKEN, Data, World, agent, delegate, do, forever, parallel, prompt, states
 
 OTHER = "elsewhere/1//y"
+A = StepRecord("a", "succeeded", 1)
 LATER = LEASE_SECONDS + SILENT_SECONDS + 1
 
 
 def in_file(path: Path, *profiles: AgentProfile) -> World:
     world = World(*profiles)
     world.store.close()
-    world.store = RunStore.open(str(path / "runs.db"))
+    world.store = SqliteRunStore.open(str(path / "runs.db"))
     return world
 
 
@@ -85,7 +87,7 @@ def test_of_forked_workers_that_resume_one_run_only_one_executes_it(tmp_path: Pa
 def _work(path: str, run_id: str, ready: Any, told: Any) -> None:
     """One worker: resumes the run at the same moment as the others."""
     world = World()
-    world.store = RunStore.open(path)
+    world.store = SqliteRunStore.open(path)
     ready.wait(60)
     try:
         state: str = world.resume(run_id).state
@@ -123,11 +125,13 @@ def test_every_claim_raises_the_epoch() -> None:
 @pytest.mark.parametrize(
     "write",
     [
-        lambda _run, claim: step_write(claim, StepRecord("a", "succeeded", 1)),
-        lambda _run, claim: step_write(claim, StepRecord("a", "succeeded", 1), (0, 0)),
-        lambda run, claim: ended(run, claim),
+        lambda store, run: store.save_step(run.claim, A),
+        lambda store, run: store.save_step(run.claim, A, CheckpointMark(0, {})),
+        lambda store, run: store.end_run(run),
+        lambda store, run: store.end_run(run, CheckpointMark(0, {"x": 1}, "a", 9, 1e12)),
+        lambda store, run: store.begin_rollback(run.claim, Failure("X", "x")),
     ],
-    ids=["step", "checkpoint", "end"],
+    ids=["step", "checkpoint", "end", "last-checkpoint", "rollback"],
 )
 @pytest.mark.parametrize("others", [0, 1], ids=["alone", "with-others"])
 def test_a_write_with_an_old_claim_is_refused_and_changes_nothing(
@@ -136,13 +140,12 @@ def test_a_write_with_an_old_claim_is_refused_and_changes_nothing(
     world = World()
     world.acts["b"] = BROKEN
     run = world.run(agent(do("a"), do("b"))).run
-    old = Claim(run.key, 1)
     taken(world)
     before = list(world.store.connection.iterdump())
 
     async def main() -> None:
         world.store.live = 2 * others
-        await world.store.save([write(run, old)])
+        await write(world.store, run)
 
     with pytest.raises(RunLostError) as raised:
         asyncio.run(main())
@@ -156,8 +159,8 @@ def test_what_was_noted_of_a_lost_run_is_not_written_and_does_not_stop_others() 
     run = world.run(agent(do("a"), do("b"))).run
     other = world.run(agent(do("a"), do("b"))).run
     taken(world)  # the older one
-    world.store.note(Claim(run.key, 1), StepRecord("late", "running"))
-    world.store.save_now([step_write(Claim(other.key, 1), StepRecord("c", "succeeded", 9))])
+    world.store.note(run.claim, StepRecord("late", "running"))
+    asyncio.run(world.store.save_step(other.claim, StepRecord("c", "succeeded", 9)))
     assert "late" not in world.kept(run)
     assert world.kept(other)["c"] == "succeeded"
 
@@ -192,7 +195,7 @@ def test_a_runner_that_wakes_after_its_lease_starts_no_further_tool(
             world.store.claim(run.run_id, OTHER, clock[0])
 
     with pytest.raises(RunLostError):
-        world.run(agent(do("a"), do("b")), look=freeze)
+        world.run(agent(do("a"), do("b")), on_event=freeze)
     assert world.calls == ["a"]
 
 
@@ -210,7 +213,7 @@ def test_a_runner_that_wakes_after_its_lease_asks_no_model_and_no_other_agent(
             world.store.claim(event.run_id, OTHER, clock[0])
 
     with pytest.raises(RunLostError):
-        world.run(agent(do("a"), step), look=freeze)
+        world.run(agent(do("a"), step), on_event=freeze)
     assert (world.models, len(world.store.runs())) == ([], 1)
 
 
@@ -261,7 +264,7 @@ def test_a_run_that_somebody_cancelled_while_its_process_slept_stays_cancelled()
     async def sleep_long(_args: Data, _context: ToolContext) -> None:
         now = time.time() + LATER
         world.store.recover(now)
-        assert not world.store.ask_to_cancel(world.store.runs()[0].run_id, now)
+        assert not world.store.request_cancel(world.store.runs()[0].run_id, now)
 
     world.acts["a"] = sleep_long
     with pytest.raises(RunLostError):
@@ -300,16 +303,18 @@ def test_a_run_that_ended_meanwhile_cannot_be_claimed() -> None:
 # Errors of the store
 
 
-class FailingStore(RunStore):
+class FailingStore(SqliteRunStore):
     """A store that cannot be written for a while."""
 
     failures = 0
 
-    def save_now(self, writes: Any = ()) -> None:
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
         if self.failures:
             self.failures -= 1
             raise StoreError("the disk is full", code="STORE_FULL")
-        super().save_now(writes)
+        with super().transaction() as connection:
+            yield connection
 
 
 def failing(path: Path, failures: int) -> World:
@@ -341,7 +346,7 @@ def test_after_a_passing_store_error_another_process_can_resume_the_run_at_once(
 def test_a_run_is_released_as_soon_as_its_record_can_be_written_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("metier.run.release.RETRY_SECONDS", 0.01)
+    monkeypatch.setattr("metier.run.sqlite_runs.RETRY_SECONDS", 0.01)
     world = failing(tmp_path, 2)
     with pytest.raises(StoreError):
         world.run(agent(do("a"), do("b"), do("c")))
@@ -354,7 +359,7 @@ def test_a_run_is_released_as_soon_as_its_record_can_be_written_again(
 
 @pytest.fixture
 def no_second_try(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("metier.run.release.RETRY_SECONDS", 10_000.0)
+    monkeypatch.setattr("metier.run.sqlite_runs.RETRY_SECONDS", 10_000.0)
 
 
 def test_a_run_that_could_not_even_be_released_is_free_after_a_silence(
@@ -383,13 +388,14 @@ def test_a_run_that_could_not_be_released_can_be_cancelled_by_its_own_process(
 
 def test_what_was_noted_before_a_store_error_is_written_later() -> None:
     world = World()
+    world.store = store = FailingStore.in_memory()
     run = world.run(agent(do("a"))).run
-    store = world.store
-    store.note(Claim(run.key, run.epoch), StepRecord("b", "running"))
+    store.note(run.claim, StepRecord("b", "running"))
+    store.failures = 1
     with pytest.raises(StoreError):
-        store.save_now([("INSERT INTO nowhere VALUES (1)", ())])
-    store.save_now()
-    assert world.kept(run) == {"a": "succeeded", "b": "running"}
+        asyncio.run(store.save_step(run.claim, StepRecord("c", "running")))
+    asyncio.run(store.save_step(run.claim, StepRecord("d", "running")))
+    assert world.kept(run) == {"a": "succeeded", "b": "running", "d": "running"}
 
 
 # Checkpoints
@@ -436,10 +442,10 @@ def test_every_checkpoint_is_told_when_runs_execute_side_by_side() -> None:
             told.append(event.data["checkpointId"])
 
     async def main() -> None:
-        runner = world.runner(look)
+        runner = world.runner()
         steps = [do(f"s{number}") for number in range(6)]
         profile = agent(*steps, execution="parallel")
-        await asyncio.gather(*(runner.run(profile, "t") for _ in range(3)))
+        await asyncio.gather(*(runner.run(profile, "t", on_event=look) for _ in range(3)))
 
     asyncio.run(main())
     kept = [

@@ -10,10 +10,9 @@ import pytest
 from conftest import Workspace
 from metier.catalog import Catalog
 from metier.errors import StoreError, UsageError
-from metier.run.owner import SILENT_SECONDS, is_gone, this_process
-from metier.run.store import RunStore
+from metier.run.sqlite_store import SqliteRunStore
+from metier.run.store import LEASE_SECONDS, SILENT_SECONDS, is_gone, this_process
 from metier.run.tool import ToolContext
-from metier.run.writes import LEASE_SECONDS, Claim
 from metier.values.agents import AgentProfile
 from metier.values.runs import RunResult
 from run.random_plans import FAR_AWAY, CrashedError, DyingStore
@@ -41,7 +40,7 @@ class Lives:
         with pytest.raises(CrashedError):
             self.world.run(profile)
         store.close()
-        self.world.store = RunStore.open(self.path)
+        self.world.store = SqliteRunStore.open(self.path)
 
     def resume(self) -> RunResult:
         store = self.world.store
@@ -105,7 +104,7 @@ def test_a_delegate_goes_on_after_a_crash_though_nobody_set_the_runs_free(
     lives = Lives(tmp_path, agent(do("x"), do("y"), agent_id="kid"))
     lives.run_until(3, agent(delegate("d", "kid")))
     assert [one.state for one in lives.world.store.runs()] == ["running", "running"]
-    monkeypatch.setattr("metier.run.store.is_gone", lambda *_: True)
+    monkeypatch.setattr("metier.run.sqlite_runs.is_gone", lambda *_: True)
     assert lives.resume().success
     assert lives.world.calls == ["x", "y", "y"]
     assert len(lives.world.store.runs()) == 2
@@ -132,9 +131,8 @@ def test_opening_a_catalogue_sets_the_runs_of_dead_processes_free(workspace: Wor
         results = [catalog.run_sync("standard", "t", model="offline") for _ in owners]
         store = catalog.agency.store
         back = "UPDATE run SET state = 'running', owner = ?, lease = 1e12 WHERE id = ?"
-        store.save_now(
-            [(back, (owner, one.run_id)) for owner, one in zip(owners, results, strict=True)]
-        )
+        for owner, one in zip(owners, results, strict=True):
+            store.connection.execute(back, (owner, one.run_id))
     with Catalog.open(workspace.root) as catalog:
         states = [catalog.agency.store.run(one.run_id).state for one in results]
     assert states == ["pending", "running"]
@@ -156,7 +154,7 @@ def test_a_run_that_is_at_work_elsewhere_cannot_be_resumed() -> None:
         world.acts["a"] = wait
         task = asyncio.create_task(world.runner().run(agent(do("a")), "t"))
         await World.pause()
-        with pytest.raises(UsageError, match="is at work") as raised:
+        with pytest.raises(UsageError, match="is already running in this process") as raised:
             await world.runner().resume(world.store.runs()[0].run_id)
         assert raised.value.code == "RUN_BUSY"
         release.set()
@@ -197,11 +195,10 @@ def test_a_run_belongs_to_the_process_that_claimed_it_until_its_lease_is_over() 
         with pytest.raises(UsageError) as raised:
             world.store.claim(run_id, other, now + 1)
         assert raised.value.code == "RUN_BUSY"
-    with pytest.raises(UsageError, match="is at work in another process"):
+    with pytest.raises(UsageError, match="is already running in another process"):
         world.resume(run_id)
     assert world.calls == ["a", "b"]
-    claim = Claim(claimed.key, claimed.epoch)
-    assert world.store.renew(FAR_AWAY, [claim], now + LEASE_SECONDS) == ([], [])
+    assert world.store.renew(FAR_AWAY, [claimed.claim], now + LEASE_SECONDS) == ([], [])
     with pytest.raises(UsageError):
         world.store.claim(run_id, this_process(), now + LEASE_SECONDS + 1)
     world.store.claim(run_id, this_process(), now + 2 * LEASE_SECONDS + 1)

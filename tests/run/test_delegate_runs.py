@@ -9,8 +9,8 @@ from metier.run.delegation import DelegationResult
 from metier.run.models import ScriptedModel
 from metier.run.tool import ToolContext
 from metier.values.agents import AgentProfile
-from metier.values.models import ModelReply, Usage
-from metier.values.runs import Event, RunResult
+from metier.values.models import ModelReply
+from metier.values.runs import Event, RunResult, Usage
 from run.world import (
     BROKEN,
     RETRYABLE,
@@ -32,7 +32,7 @@ from run.world import (
 def told(world: World, profile: AgentProfile) -> tuple[RunResult, Data]:
     """A run, and what was told of its first delegation that ended."""
     events: list[Event] = []
-    result = world.run(profile, look=events.append)
+    result = world.run(profile, on_event=events.append)
     finished = [one.data for one in events if one.kind == "delegation.finished"]
     return result, dict(finished[0])
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metier.run.delegation import DelegationChain
-from metier.values.agents import DelegationSettings
+from metier.values.agents import AgentProfile, DelegationSettings
 
 names = st.sampled_from([f"agent-{number}" for number in range(8)])
 
@@ -81,8 +81,8 @@ def test_a_delegate_that_states_its_own_limit_bounds_only_what_is_below_it(
 
 
 def test_a_limit_in_a_profile_is_known_as_stated() -> None:
-    assert not DelegationSettings.of({}).states_depth
-    assert DelegationSettings.of({"maxDepth": 5}).states_depth
-    assert DelegationSettings.of({"maxDepth": 0}).max_depth == 0
-    assert DelegationSettings.of({}).to is None
-    assert DelegationSettings.of({"to": []}).to == ()
+    assert not AgentProfile.of({}).delegation.states_depth
+    assert AgentProfile.of({"delegation": {"maxDepth": 5}}).delegation.states_depth
+    assert AgentProfile.of({"delegation": {"maxDepth": 0}}).delegation.max_depth == 0
+    assert AgentProfile.of({}).delegation.to is None
+    assert AgentProfile.of({"delegation": {"to": []}}).delegation.to == ()

@@ -6,10 +6,9 @@ import pytest
 
 from metier.cli.run_view import run_seconds
 from metier.run.ledger import Ledger
-from metier.run.store import RunStore
-from metier.run.writes import Claim
+from metier.run.sqlite_store import SqliteRunStore
 from metier.values.agents import CheckpointSettings, Limits
-from metier.values.runs import Event, RunRecord, StepRecord
+from metier.values.runs import Claim, Event, RunRecord, StepRecord
 from run.world import BROKEN, World, agent, do, forever
 
 
@@ -42,7 +41,9 @@ def clocks(monkeypatch: pytest.MonkeyPatch) -> Clocks:
 
 
 def ledger(*known: StepRecord) -> Ledger:
-    return Ledger(RunStore.in_memory(), Claim(1, 1), ["a"], CheckpointSettings(), Limits(), known)
+    return Ledger(
+        SqliteRunStore.in_memory(), Claim(1, 1), ["a"], CheckpointSettings(), Limits(), known
+    )
 
 
 def test_the_duration_of_a_step_is_by_a_clock_that_nobody_sets(clocks: Clocks) -> None:
@@ -84,7 +85,7 @@ def test_a_step_of_any_end_took_some_time_though_the_clock_was_set_back(
     events: list[Event] = []
     walls = iter(range(2_000_000_000, 0, -3_600))
     monkeypatch.setattr(time, "time", lambda: float(next(walls)))
-    result = world.run(agent(do("a", **more)), look=events.append)
+    result = world.run(agent(do("a", **more)), on_event=events.append)
     (step,) = result.steps
     assert step.state == state
     assert step.duration_ms is not None

@@ -9,8 +9,8 @@ import pytest
 
 from metier.errors import StoreError
 from metier.run.checkpoints import CheckpointStore
-from metier.run.owner import _started, is_gone, this_process
-from metier.run.store import RunStore
+from metier.run.sqlite_store import SqliteRunStore
+from metier.run.store import _started, is_gone, this_process
 from metier.values.runs import Event
 from run.world import BROKEN, World, agent, do
 
@@ -23,9 +23,9 @@ def test_the_end_of_a_run_is_told_when_it_is_on_the_disk() -> None:
         if event.kind == "run.finished":
             states.append(world.store.run(event.run_id).state)
 
-    world.run(agent(do("a")), look=look)
+    world.run(agent(do("a")), on_event=look)
     world.acts["bad"] = BROKEN
-    world.run(agent(do("bad")), look=look)
+    world.run(agent(do("bad")), on_event=look)
     assert states == ["succeeded", "failed"]
 
 
@@ -39,7 +39,7 @@ def test_every_checkpoint_is_told_once_and_can_be_loaded(interval: int) -> None:
             told.append(event.data["checkpointId"])
 
     settings = {"interval": interval, "maximum": 100}
-    result = world.run(agent(*map(do, "abcd"), checkpoint=settings), look=look)
+    result = world.run(agent(*map(do, "abcd"), checkpoint=settings), on_event=look)
     kept = CheckpointStore(world.store).list(result.run_id)
     assert told == [one.checkpoint_id for one in kept]
     assert kept[-1].completed_step_id == "d"
@@ -56,7 +56,7 @@ def test_every_checkpoint_is_told_once_and_can_be_loaded(interval: int) -> None:
 def test_a_damaged_step_is_named_as_such(damage: str) -> None:
     world = World()
     run = world.run(agent(do("a"))).run
-    world.store.save_now([(damage, ())])
+    world.store.connection.execute(damage)
     with pytest.raises(StoreError) as raised:
         world.store.steps(run.key)
     assert raised.value.code == "STORE_CORRUPT"
@@ -68,14 +68,14 @@ def test_a_damaged_step_is_named_as_such(damage: str) -> None:
 def test_a_damaged_run_is_named_as_such(damage: str) -> None:
     world = World()
     run = world.run(agent(do("a"))).run
-    world.store.save_now([(damage, ())])
+    world.store.connection.execute(damage)
     with pytest.raises(StoreError) as raised:
         world.resume(run.run_id)
     assert raised.value.code == "STORE_CORRUPT"
 
 
 def test_each_commit_is_on_the_disk_before_it_is_acknowledged(tmp_path: Path) -> None:
-    store = RunStore.open(str(tmp_path / "runs.db"))
+    store = SqliteRunStore.open(str(tmp_path / "runs.db"))
     full = 2
     assert store.rows("PRAGMA synchronous") == [(full,)]
     assert store.rows("PRAGMA journal_mode") == [("wal",)]

@@ -159,7 +159,7 @@ def test_a_checkpoint_of_another_run_is_refused() -> None:
     world = World()
     one, _ = begun(world)
     _, others = begun(world)
-    with pytest.raises(UsageError, match="is of another run"):
+    with pytest.raises(UsageError, match="belongs to another run"):
         world.fork(one.run_id, others[0].checkpoint_id)
     assert len(world.store.runs()) == 2
 
@@ -168,7 +168,7 @@ def test_an_expired_checkpoint_is_refused() -> None:
     world = World()
     result, records = begun(world)
     long_past = time.time() - 10 * 86_400
-    world.store.save_now([("UPDATE step SET finished = ?", (long_past,))])
+    world.store.connection.execute("UPDATE step SET finished = ?", (long_past,))
     with pytest.raises(MetierError) as raised:
         world.fork(result.run_id, records[0].checkpoint_id)
     assert raised.value.code == "CHECKPOINT_EXPIRED"

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from conftest import REPOSITORY
-from metier.run.store import RunStore
+from metier.run.sqlite_store import SqliteRunStore
 from metier.values.runs import DONE
 from run.killed import KID, profiles
 from run.random_plans import digest, facts
@@ -72,8 +72,8 @@ class Victim:
         told = [tuple(line.split()) for line in side.read_text().splitlines()]
         return [line[1:] for line in told if line[0] == kind]
 
-    def store(self) -> RunStore:
-        return RunStore.open(str(self.folder / "runs.db"))
+    def store(self) -> SqliteRunStore:
+        return SqliteRunStore.open(str(self.folder / "runs.db"))
 
 
 def check_after_a_kill(victim: Victim) -> None:

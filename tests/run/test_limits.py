@@ -13,8 +13,8 @@ from metier.run.models import ScriptedModel
 from metier.run.runner import Runner
 from metier.run.tool import ToolContext
 from metier.values.agents import Limits
-from metier.values.models import ModelReply, ModelRequest, Usage
-from metier.values.runs import Event, RunResult
+from metier.values.models import ModelReply, ModelRequest
+from metier.values.runs import Event, RunResult, Usage
 from run.world import (
     BROKEN,
     Data,
@@ -191,8 +191,8 @@ class Held:
     def then(self, act: Callable[[Runner, str, "asyncio.Task[RunResult]"], Any]) -> RunResult:
         async def main() -> RunResult:
             self._reached = asyncio.Event()
-            runner = self.world.runner(self.events.append)
-            task = asyncio.create_task(runner.run(self.profile, "t"))
+            runner = self.world.runner()
+            task = asyncio.create_task(runner.run(self.profile, "t", on_event=self.events.append))
             await self._reached.wait()
             act(runner, self.events[0].run_id, task)
             return await task
@@ -262,7 +262,7 @@ def test_a_wish_in_the_store_cancels_a_run_at_the_next_heartbeat(
     monkeypatch.setattr("metier.run.runner.HEARTBEAT_SECONDS", 0.001)
     world = World()
     held = Held(world, do("hang"))
-    result = held.then(lambda _runner, run, _task: world.store.ask_to_cancel(run, time.time()))
+    result = held.then(lambda _runner, run, _task: world.store.request_cancel(run, time.time()))
     assert (result.state, held.stopped) == ("cancelled", ["hang"])
 
 
@@ -351,7 +351,7 @@ def test_who_looks_on_cannot_break_a_run() -> None:
         raise ValueError("its own mistake")
 
     world = World()
-    result = world.run(agent(do("a")), look=look)
+    result = world.run(agent(do("a")), on_event=look)
     assert result.success
 
 

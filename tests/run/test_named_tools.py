@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from conftest import Workspace
-from metier.run.functions import schema_tool
 from metier.run.models import ScriptedModel
+from metier.run.tool import schema_tool
 from metier.values.models import ModelReply, ToolCall
 from metier.values.runs import Event, RunResult
 from run.office import Office
@@ -128,7 +128,7 @@ def test_every_tool_that_is_missing_is_named_with_what_to_do() -> None:
 def test_the_error_is_told_and_kept() -> None:
     world = World()
     events: list[Event] = []
-    result = world.run(agent(prompt("p"), tools=["gone"]), look=events.append)
+    result = world.run(agent(prompt("p"), tools=["gone"]), on_event=events.append)
     assert [one.kind for one in events] == ["run.started", "step.cancelled", "run.finished"]
     kept = world.store.run(result.run_id)
     assert kept.failure == result.run.failure
@@ -205,6 +205,6 @@ def test_a_model_receives_code_and_message_of_an_error_and_nothing_else() -> Non
 def test_how_long_a_tool_took_is_told_beside_its_result() -> None:
     events: list[Event] = []
     world = World(model=ScriptedModel([calls(), "said"]))
-    world.run(agent(prompt("p"), tools=["do"]), look=events.append)
+    world.run(agent(prompt("p"), tools=["do"]), on_event=events.append)
     (told,) = [one.data for one in events if one.kind == "tool.returned"]
     assert told["durationMs"] >= 0

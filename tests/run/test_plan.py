@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metier.errors import UsageError
-from metier.run.plan import check_order, plan_layers
-from metier.run.workflow import ready
+from metier.run.plan import check_order, plan_layers, ready
 from metier.values.agents import AgentProfile, WorkflowStep
 from run.world import World, agent, do
 
@@ -75,7 +74,7 @@ def test_one_edge_too_many_is_a_circle_that_is_printed_from_step_to_step(
     [
         ({"a": ["c"], "b": ["a"], "c": ["b"]}, "depend on each other"),
         ({"a": ["a"]}, "a → a"),
-        ({"a": ["ghost"]}, "'a' depends on 'ghost', which is not there"),
+        ({"a": ["ghost"]}, "'a' depends on 'ghost', which does not exist"),
     ],
 )
 def test_an_order_that_cannot_be_is_refused_before_anything_runs(graph: Graph, told: str) -> None:
@@ -130,5 +129,5 @@ def test_the_order_is_checked_again_when_the_call_says_otherwise() -> None:
 
 
 def test_only_two_ways_of_execution_are_known() -> None:
-    with pytest.raises(UsageError, match="'random' is no execution"):
+    with pytest.raises(UsageError, match="'random' is not an execution mode"):
         ready(agent(do("a")), "random")  # type: ignore[arg-type]  # what is tried

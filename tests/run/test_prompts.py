@@ -7,12 +7,11 @@ import pytest
 
 from metier.errors import ModelError
 from metier.lint import validate_agent
-from metier.run.functions import schema_tool
 from metier.run.models import OfflineModel, ScriptedModel
 from metier.run.services import Prepared
-from metier.run.tool import ToolContext
-from metier.values.models import ModelReply, ToolCall, Usage
-from metier.values.runs import Event, RunResult
+from metier.run.tool import ToolContext, schema_tool
+from metier.values.models import ModelReply, ToolCall
+from metier.values.runs import Event, RunResult, Usage
 from run.world import (
     BROKEN,
     Data,
@@ -281,7 +280,7 @@ def test_a_schema_that_refers_to_what_is_not_there_is_a_failure() -> None:
 def test_an_error_of_the_model_is_a_failure_of_its_kind(kind: str) -> None:
     events: list[Event] = []
     model = ScriptedModel([ModelError("it is busy", kind=kind, code="MODEL_BUSY")])
-    result = World(model=model).run(agent(prompt("p")), look=events.append)
+    result = World(model=model).run(agent(prompt("p")), on_event=events.append)
     failure = result.run.failure
     assert failure is not None
     assert (failure.code, failure.message, failure.kind) == ("MODEL_BUSY", "it is busy", kind)
@@ -292,7 +291,7 @@ def test_an_error_of_the_model_is_a_failure_of_its_kind(kind: str) -> None:
 def test_what_the_model_did_is_told() -> None:
     events: list[Event] = []
     model = ScriptedModel([ModelReply("said", usage=Usage(1, 2, requests=1))], name="test:x")
-    World(model=model).run(agent(prompt("p")), look=events.append)
+    World(model=model).run(agent(prompt("p")), on_event=events.append)
     told = {one.kind: one.data for one in events if one.kind.startswith("model.")}
     assert list(told) == ["model.asked", "model.text", "model.answered"]
     assert told["model.answered"]["usage"]["outputTokens"] == 2

@@ -10,8 +10,8 @@ from metier.run.checkpoints import CheckpointStore, resume_context
 from metier.run.models import ScriptedModel
 from metier.run.tool import ToolContext
 from metier.values.agents import AgentProfile
-from metier.values.models import ModelReply, Usage
-from metier.values.runs import RunResult
+from metier.values.models import ModelReply
+from metier.values.runs import RunResult, Usage
 from run.world import (
     BROKEN,
     Data,

@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from metier.run.checkpoints import CheckpointStore, resume_context
-from metier.run.store import RunStore
+from metier.run.sqlite_store import SqliteRunStore
 from metier.run.tool import ToolContext
 from metier.values.agents import AgentProfile
 from metier.values.runs import DONE, RunResult
@@ -45,7 +45,7 @@ class Trial:
         """What was called, by life of the process."""
 
     def uninterrupted(self) -> RunResult:
-        return self._world(RunStore.in_memory()).run(self.profile, "t", input=[1])
+        return self._world(SqliteRunStore.in_memory()).run(self.profile, "t", input=[1])
 
     def crashed(self, crashes: Sequence[int], *, at_once: bool) -> dict[str, Any]:
         """What came of a run whose process died so often."""
@@ -97,11 +97,11 @@ class Trial:
             self.calls.append(world.calls)
             assert acknowledged.isdisjoint(world.calls), "an acknowledged step ran again"
 
-    def _acknowledged(self, store: RunStore) -> set[str]:
+    def _acknowledged(self, store: SqliteRunStore) -> set[str]:
         steps = [one for run in store.runs() for one in store.steps(run.key)]
         return {one.id for one in steps if one.state in DONE and not one.id.startswith("undo_")}
 
-    def _world(self, store: RunStore) -> World:
+    def _world(self, store: SqliteRunStore) -> World:
         world = World(act=self.act)
         world.store = store
         return world
@@ -194,7 +194,7 @@ def test_runs_that_were_saved_together_crash_and_go_on_together(
     asyncio.run(begin())
     store.close()
     after = World(act=digest)
-    after.store = RunStore.open(path)
+    after.store = SqliteRunStore.open(path)
     after.store.recover(time.time() + 1_000)
     runs = after.store.runs()
     assert len(runs) <= count

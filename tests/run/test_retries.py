@@ -34,7 +34,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
     async def sleep(seconds: float, result: Any = None) -> Any:
         task = asyncio.current_task()
-        if task is not None and "_keep_alive" in repr(task.get_coro()):
+        if task is not None and "_beat" in repr(task.get_coro()):
             await asyncio.Event().wait()
         if seconds:
             asked.append(seconds)
@@ -78,7 +78,7 @@ def test_attempts_end_with_the_first_success(waits: list[float]) -> None:
     world = World()
     world.acts["a"] = iter([RETRYABLE, RETRYABLE, "done"])
     events: list[Event] = []
-    result = world.run(agent(do("a", **policy(5))), look=events.append)
+    result = world.run(agent(do("a", **policy(5))), on_event=events.append)
     assert (result.output, result.steps[0].attempts) == ("done", 3)
     assert result.steps[0].failure is None
     assert waits == [1, 2]

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from metier.errors import UsageError
-from metier.run.functions import function_tool, schema_tool
-from metier.run.tool import Tool, ToolContext, ToolError
+from metier.run.tool import Tool, ToolContext, ToolError, function_tool, schema_tool
 from metier.run.tools import ToolExecutor
 from metier.values.agents import ToolResult
 

@@ -9,8 +9,7 @@ from typing import Any, get_args
 import pytest
 
 from cases import binding_rows
-from metier.run.functions import schema_tool
-from metier.run.tool import ToolCode
+from metier.run.tool import ToolCode, schema_tool
 from metier.run.tools import ToolExecutor
 from metier.values.agents import ToolResult
 

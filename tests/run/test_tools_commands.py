@@ -5,7 +5,7 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +14,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metier.errors import UsageError
-from metier.run.commands import command_tool
-from metier.run.processes import run_process
+from metier.run import commands
+from metier.run.commands import run_process
 from metier.run.tool import Tool, ToolContext, ToolError
 from metier.run.tools import ToolExecutor
 from metier.values.agents import ToolResult
+from metier.values.running import CommandSetting
 
 SOON = 20.0
 """Far more than a slow machine needs, and far less than what hangs would take."""
 PYTHON = (sys.executable, "-S", "-c")
 SHOW = (*PYTHON, "import json, sys; print(json.dumps(sys.argv[1:]))")
 """Prints its arguments."""
+
+
+def command_tool(name: str, argv: Iterable[Any], *, workspace: str, **more: Any) -> Tool:
+    return commands.command_tool(CommandSetting(name, tuple(argv), **more), workspace)
 
 
 def run(tool: Tool, args: Any, context: ToolContext | None = None) -> ToolResult:

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from metier.errors import MetierError, UsageError
-from metier.run.mcp_link import McpServer
 from metier.run.mcp_tools import mcp_tools
 from metier.run.tool import Tool, ToolContext
 from metier.run.tools import Consent, ToolExecutor
 from metier.values.agents import ToolResult
+from metier.values.running import ServerSetting
 
 ENOUGH = 60.0
 
@@ -84,10 +84,12 @@ def long() -> str:
 '''
 
 
-def stdio(folder: Path, code: str = SERVER + "\nserver.run()", **more: Any) -> McpServer:
+def stdio(folder: Path, code: str = SERVER + "\nserver.run()", **more: Any) -> ServerSetting:
     (folder / "server.py").write_text(code)
     more = {"timeout": ENOUGH, **more}
-    return McpServer(command=sys.executable, args=("server.py",), folder=str(folder), **more)
+    return ServerSetting(
+        "things", command=sys.executable, args=("server.py",), folder=str(folder), **more
+    )
 
 
 def yes(tool: Tool, args: Mapping[str, Any], context: ToolContext) -> bool:
@@ -96,17 +98,17 @@ def yes(tool: Tool, args: Mapping[str, Any], context: ToolContext) -> bool:
 
 @asynccontextmanager
 async def executor(
-    settings: McpServer, consent: Consent | Collection[str] = yes
+    settings: ServerSetting, consent: Consent | Collection[str] = yes
 ) -> AsyncIterator[ToolExecutor]:
     """The tools of one server, ready to be called."""
-    async with mcp_tools("things", settings) as tools:
+    async with mcp_tools(settings) as tools:
         made = ToolExecutor(consent=consent)
         for tool in tools:
             made.register(tool)
         yield made
 
 
-def calls(settings: McpServer, *wanted: tuple[str, Any], **more: Any) -> list[ToolResult]:
+def calls(settings: ServerSetting, *wanted: tuple[str, Any], **more: Any) -> list[ToolResult]:
     async def main() -> list[ToolResult]:
         async with executor(settings, **more) as made:
             return [await made.execute(f"things__{name}", args) for name, args in wanted]
@@ -209,7 +211,7 @@ def test_a_server_that_dies_for_good_is_an_error_value(tmp_path: Path) -> None:
 
 def test_a_call_over_its_time_ends_and_the_server_goes_on(tmp_path: Path) -> None:
     async def main() -> list[ToolResult]:
-        async with mcp_tools("things", stdio(tmp_path)) as tools:
+        async with mcp_tools(stdio(tmp_path)) as tools:
             made = ToolExecutor(consent=yes)
             for tool in tools:
                 made.register(replace(tool, timeout=0.1) if "hang" in tool.name else tool)
@@ -330,11 +332,13 @@ def test_a_server_that_never_answers_is_given_up_and_nothing_of_it_stays(tmp_pat
 
 def test_a_command_that_is_not_there_is_told() -> None:
     with pytest.raises(MetierError, match="no-such-program-x"):
-        calls(McpServer(command="no-such-program-x"))
+        calls(ServerSetting("things", command="no-such-program-x"))
 
 
-@pytest.mark.parametrize("settings", [McpServer(), McpServer(command="a", url="http://b")])
-def test_a_server_is_a_command_or_an_address(settings: McpServer) -> None:
+@pytest.mark.parametrize(
+    "settings", [ServerSetting("things"), ServerSetting("things", command="a", url="http://b")]
+)
+def test_a_server_is_a_command_or_an_address(settings: ServerSetting) -> None:
     with pytest.raises(UsageError, match="either a command or a url"):
         calls(settings)
 
@@ -342,7 +346,7 @@ def test_a_server_is_a_command_or_an_address(settings: McpServer) -> None:
 def test_without_the_extra_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mcp", None)
     with pytest.raises(UsageError) as caught:
-        calls(McpServer(command="a"))
+        calls(ServerSetting("things", command="a"))
     assert caught.value.hint == "pip install 'metier[mcp]'"
 
 
@@ -376,7 +380,7 @@ async def http_server() -> AsyncIterator[str]:
 def test_a_server_with_an_address_is_reached_over_http() -> None:
     async def main() -> tuple[ToolResult, ToolResult]:
         async with http_server() as url:
-            settings = McpServer(url=url, headers={"X-Token": "t"}, timeout=ENOUGH)
+            settings = ServerSetting("things", url=url, headers={"X-Token": "t"}, timeout=ENOUGH)
             async with executor(settings) as made:
                 good = await made.execute("things__add", {"a": 1})
                 bad = await made.execute("things__add", {})
@@ -391,7 +395,7 @@ def test_an_address_that_nobody_answers_is_told() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     with pytest.raises(MetierError, match="cannot be reached"):
-        calls(McpServer(url=f"http://127.0.0.1:{port}/mcp", timeout=ENOUGH))
+        calls(ServerSetting("things", url=f"http://127.0.0.1:{port}/mcp", timeout=ENOUGH))
 
 
 def test_a_server_that_goes_away_is_an_error_value() -> None:
@@ -403,7 +407,7 @@ def test_a_server_that_goes_away_is_an_error_value() -> None:
     async def mcp_http() -> AsyncIterator[ToolExecutor]:
         serving = http_server()
         url = await serving.__aenter__()
-        async with executor(McpServer(url=url, timeout=ENOUGH)) as made:
+        async with executor(ServerSetting("things", url=url, timeout=ENOUGH)) as made:
             await serving.__aexit__(None, None, None)
             yield made
 

@@ -15,9 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metier.run.functions import function_tool, schema_tool
-from metier.run.tool import MOST_ARGUMENTS, MOST_OUTPUT, Tool
-from metier.run.tool_json import DEEPEST
+from metier.core.json_values import DEEPEST
+from metier.run.tool import MOST_ARGUMENTS, MOST_OUTPUT, Tool, function_tool, schema_tool
 from metier.run.tools import ToolExecutor
 from metier.values.agents import ToolResult
 

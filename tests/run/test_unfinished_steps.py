@@ -7,8 +7,8 @@ import pytest
 
 from metier.run.models import ScriptedModel
 from metier.run.tool import ToolContext
-from metier.values.models import ModelReply, Usage
-from metier.values.runs import Event
+from metier.values.models import ModelReply
+from metier.values.runs import Event, Usage
 from run.world import BROKEN, Data, World, agent, do, forever, loop, parallel, prompt, states
 
 TEN = Usage(input_tokens=6, output_tokens=4, cost=0.5, requests=1)
@@ -32,7 +32,7 @@ def test_steps_that_never_began_are_cancelled_when_a_limit_stops_the_run(
     steps = [first, do("after", "slow"), do("last", "after"), box]
     events: list[Event] = []
     profile = agent(*steps, limits=LIMITS[limit], execution=execution)
-    result = world.run(profile, look=events.append)
+    result = world.run(profile, on_event=events.append)
     assert result.state == "failed"
     never = {"after": "cancelled", "last": "cancelled", "box": "cancelled"}
     assert {key: one for key, one in states(result).items() if key != "slow"} == never

@@ -5,12 +5,11 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from metier.run.functions import schema_tool
 from metier.run.models import OfflineModel
 from metier.run.runner import Runner
-from metier.run.services import Look, Prepared
-from metier.run.store import RunStore
-from metier.run.tool import ToolContext, ToolError
+from metier.run.services import Prepared
+from metier.run.sqlite_store import SqliteRunStore
+from metier.run.tool import ToolContext, ToolError, schema_tool
 from metier.run.tools import ToolExecutor
 from metier.values.agents import AgentProfile, WorkflowStep
 from metier.values.models import Model
@@ -30,7 +29,7 @@ class World:
         self, *profiles: AgentProfile, model: Model | None = None, act: Act | None = None
     ) -> None:
         """`act` is what the tool does where `acts` says nothing; else it gives the step's id."""
-        self.store = RunStore.in_memory()
+        self.store = SqliteRunStore.in_memory()
         self.tools = ToolExecutor()
         self.tools.register(schema_tool("do", {}, self._do))
         self.calls: list[str] = []
@@ -86,12 +85,11 @@ class World:
 
     # What tests do
 
-    def runner(self, look: Look | None = None) -> Runner:
-        return Runner(self.store, self, look)
+    def runner(self) -> Runner:
+        return Runner(self.store, self)
 
     def run(self, profile: AgentProfile, task: str = "do it", **more: Any) -> RunResult:
-        look = more.pop("look", None)
-        return asyncio.run(self.runner(look).run(profile, task, **more))
+        return asyncio.run(self.runner().run(profile, task, **more))
 
     def resume(self, run_id: str) -> RunResult:
         return asyncio.run(self.runner().resume(run_id))

@@ -13,12 +13,10 @@ from typing import Any
 import pytest
 
 from metier.errors import MetierError, ModelError, UsageError
-from metier.run.mcp_link import McpServer
 from metier.run.mcp_tools import mcp_tools
 from metier.run.models import ProviderModel, ProviderSettings, model_for
 from metier.run.tool import Tool
-from metier.run.toolbox import connected
-from metier.run.tools import ToolExecutor
+from metier.run.tools import ToolExecutor, connected
 from metier.values.agents import ToolResult
 from metier.values.models import Message, ModelReply, ModelRequest
 from metier.values.running import ServerSetting
@@ -294,9 +292,9 @@ def test_an_address_with_a_password_is_refused_and_not_repeated(address: str) ->
 # MCP servers
 
 
-def tools_of(settings: McpServer) -> list[Tool]:
+def tools_of(settings: ServerSetting) -> list[Tool]:
     async def main() -> list[Tool]:
-        async with mcp_tools("things", settings) as tools:
+        async with mcp_tools(settings) as tools:
             return tools
 
     return asyncio.run(main())
@@ -306,7 +304,9 @@ def tools_of(settings: McpServer) -> list[Tool]:
 def test_headers_for_an_mcp_server_do_not_go_along_a_redirect(
     status: int, server: Server, other: Server
 ) -> None:
-    settings = McpServer(url=server.url("/mcp"), headers={"X-Token": KEY}, timeout=ENOUGH)
+    settings = ServerSetting(
+        "things", url=server.url("/mcp"), headers={"X-Token": KEY}, timeout=ENOUGH
+    )
     for location in (other.url("/mcp"), other.url("/mcp", "localhost")):
         server.leads_to = (status, location)
         with pytest.raises(MetierError, match=r"cannot be reached: .*not followed") as caught:
@@ -317,7 +317,9 @@ def test_headers_for_an_mcp_server_do_not_go_along_a_redirect(
 
 
 def test_not_even_a_redirect_within_an_mcp_server_is_followed(server: Server) -> None:
-    settings = McpServer(url=server.url("/mcp"), headers={"X-Token": KEY}, timeout=ENOUGH)
+    settings = ServerSetting(
+        "things", url=server.url("/mcp"), headers={"X-Token": KEY}, timeout=ENOUGH
+    )
     server.leads_to = (307, "/mcp/")
     with pytest.raises(MetierError, match="not followed"):
         tools_of(settings)
@@ -328,7 +330,7 @@ def test_plain_http_to_an_mcp_server_does_not_leave_the_machine_unless_the_user_
     server: Server,
 ) -> None:
     url = server.url("/mcp", NOT_LOOPBACK)
-    settings = McpServer(url=url, headers={"X-Token": KEY}, timeout=ENOUGH)
+    settings = ServerSetting("things", url=url, headers={"X-Token": KEY}, timeout=ENOUGH)
     with pytest.raises(UsageError, match="the url of MCP server 'things' is plain http"):
         tools_of(settings)
     assert server.asked == []
@@ -356,7 +358,7 @@ def test_the_settings_say_whether_the_user_named_an_mcp_server(
 
 def test_an_mcp_server_with_a_password_in_its_url_is_refused() -> None:
     with pytest.raises(UsageError, match="must not hold a name or password") as caught:
-        tools_of(McpServer(url="https://user:secret@127.0.0.1/mcp"))
+        tools_of(ServerSetting("things", url="https://user:secret@127.0.0.1/mcp"))
     assert "secret" not in caught.value.message
 
 
@@ -380,7 +382,8 @@ def test_an_mcp_server_sees_little_of_the_environment(
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     (tmp_path / "server.py").write_text(ENVIRONMENT)
-    settings = McpServer(
+    settings = ServerSetting(
+        "things",
         command=sys.executable,
         args=("server.py",),
         env={"NAMED": "1"},
@@ -389,7 +392,7 @@ def test_an_mcp_server_sees_little_of_the_environment(
     )
 
     async def main() -> ToolResult:
-        async with mcp_tools("things", settings) as (tool,):
+        async with mcp_tools(settings) as (tool,):
             executor = ToolExecutor(consent=[tool.name])
             executor.register(tool)
             return await executor.execute(tool.name, {})

@@ -21,20 +21,17 @@ from metier.core.nearest import nearest
 from metier.core.unread import why_not_json
 from metier.errors import MetierError, UsageError
 from metier.flow.boundary import untrusted_error
-from metier.run.services import Look
-from metier.run.telemetry import spans
-from metier.run.workflow import allowed_tools
 from metier.safety.escapes import escaped_json
 from metier.storage.streams import discard_output
 from metier.values.agents import AgentProfile, Execution
-from metier.values.runs import Event, RunResult
+from metier.values.runs import Event, OnEvent, RunResult
 
 CANCELLED, PIPE_CLOSED = 130, 141
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _INPUT_HINT = """--input '{"name": "value"}', --input @FILE, or --input - for standard input"""
 
-Begin = Callable[[Look], Coroutine[Any, Any, RunResult]]
-"""Begins a run, or goes on with one; the look is told what happens."""
+Begin = Callable[[OnEvent], Coroutine[Any, Any, RunResult]]
+"""Starts or resumes a run."""
 
 
 def input_option(function: Any) -> Any:
@@ -49,7 +46,7 @@ def input_option(function: Any) -> Any:
 def run_options(function: Any) -> Any:
     """The options of everything that runs an agent."""
     for option in (
-        click.option("--events", is_flag=True, help="Print what happens as lines of JSON."),
+        click.option("--events", is_flag=True, help="Print events as lines of JSON."),
         click.option(
             "--allow-tool",
             "allowed",
@@ -68,9 +65,7 @@ def run_options(function: Any) -> Any:
 @input_option
 @click.option("--model", metavar="NAME", default="", help="provider:model, or offline.")
 @click.option(
-    "--execution",
-    type=click.Choice(["sequential", "parallel"]),
-    help="Overrides the profile's.",
+    "--execution", type=click.Choice(["sequential", "parallel"]), help="Overrides the profile's."
 )
 @run_options
 def command(
@@ -83,12 +78,12 @@ def command(
     allowed: tuple[str, ...],
     events: bool,
 ) -> int:
-    """Run an agent on a task; every step that ends is kept, so a run that stops can go on.
+    """Run an agent on a task. Every finished step is stored, so a run that stops can be resumed.
 
     The output goes to standard output, progress to standard error. With --events standard
-    output has one JSON object a line: what happens, and at last the result.
+    output has one JSON object per line: the events, and at last the result.
 
-    Ctrl-C cancels the run, and 'metier runs resume' goes on with it; a second Ctrl-C ends the
+    Ctrl-C cancels the run, and 'metier runs resume' continues it; a second Ctrl-C ends the
     program at once. Exit code 1 when the run failed, 130 when it was cancelled.
     """
     if not task.strip():
@@ -99,18 +94,18 @@ def command(
         profile = catalog.agency.require(agent)
         consent(session, catalog, allowed, profile)
         if model:
-            catalog.agency.model(model)  # a wrong name is told before anything runs
+            catalog.agency.model(model)  # report a wrong name before anything runs
 
-        def begin(look: Look) -> Coroutine[Any, Any, RunResult]:
+        def begin(on_event: OnEvent) -> Coroutine[Any, Any, RunResult]:
             return catalog.run(
-                agent, task, input=value, model=model, execution=execution, look=look
+                agent, task, input=value, model=model, execution=execution, on_event=on_event
             )
 
         return Attended(session, catalog, events).finish(begin)
 
 
 def require_trust(session: Session, what: str) -> None:
-    """Raise `TrustError` unless the user trusts the workspace; on a terminal they are asked.
+    """Raise `TrustError` unless the user trusts the workspace; on a terminal, ask.
 
     Outside a workspace there are only the user's own agents, which need no trust.
     """
@@ -166,76 +161,54 @@ def _no_constant(constant: str) -> NoReturn:
 def consent(
     session: Session, catalog: Catalog, allowed: Sequence[str], profile: AgentProfile
 ) -> None:
-    """Let the commands run that somebody allows; say which of the agent's may not.
+    """Allow tools by name, and warn about tools of the agent that are not allowed.
 
     Raises `UsageError` for a name that no command and no server of the settings has.
     """
-    commands = _commands(catalog)
+    agency, commands = catalog.agency, [one.name for one in catalog.config.tools.commands]
     for name in allowed:
-        if name not in commands and not _is_of_server(catalog, name):
+        if not agency.needs_consent(name):
             near = nearest(name, commands)
             hint = f"did you mean '{near}'?" if near else f"commands: {', '.join(commands) or '-'}"
             raise UsageError(f"the settings have no tool '{name}'", hint=hint)
-    catalog.agency.consent.update(allowed)
-    if missing := without_consent(catalog, profile):
+    agency.consent.update(allowed)
+    if missing := agency.tools_without_consent(profile):
         session.note("warning: steps that call these tools will fail without your consent")
         session.note(f"hint:{allowing(missing)}")
-
-
-def without_consent(catalog: Catalog, profile: AgentProfile) -> list[str]:
-    """The tools that the agent, or one that it delegates to, may not call yet."""
-    agency, commands = catalog.agency, _commands(catalog)
-    return list(
-        dict.fromkeys(
-            name
-            for one in agency.involved(profile)
-            for name in allowed_tools(one)
-            if (name in commands or _is_of_server(catalog, name))
-            and not agency.is_allowed(name, one.agent_id)
-        )
-    )
 
 
 def allowing(names: Iterable[str]) -> str:
     return "".join(f" --allow-tool {shlex.quote(name)}" for name in names)
 
 
-def _commands(catalog: Catalog) -> list[str]:
-    return [one.name for one in catalog.config.tools.commands]
-
-
-def _is_of_server(catalog: Catalog, name: str) -> bool:
-    return any(name.startswith(f"{one.name}__") for one in catalog.config.servers)
-
-
 # While it runs
 
 
 class Attended(NamedTuple):
-    """A run that somebody waits for: shown while it lasts, cancelled by a signal."""
+    """A run in the foreground: shown while it lasts, cancelled by a signal."""
 
     session: Session
     catalog: Catalog
     events: bool
 
     def finish(self, begin: Begin) -> int:
-        """Run to the end, and say what came of it; the exit code."""
+        """Run to the end and print the result; the exit code."""
         with progress(self.session, is_shown=not self.events) as shown:
             result = asyncio.run(self._run(begin, shown))
         return self.tell(result)
 
     async def _run(self, begin: Begin, shown: Progress) -> RunResult:
         begun: list[str] = []
-        traced = spans()
+        traced = self.catalog.agency.spans()
 
-        def look(event: Event) -> None:
+        def on_event(event: Event) -> None:
             if not begun:
                 begun.append(event.run_id)
             if traced is not None:
                 traced(event)
             if self.events:
                 self._print_event(event.to_json(), task.cancel)
-            with suppress(OSError):  # a terminal that is gone is no reason to fail
+            with suppress(OSError):  # the terminal is gone
                 shown.show(event)
 
         def cancel() -> None:
@@ -245,7 +218,7 @@ class Attended(NamedTuple):
                 shown.note(f"to go on later: {self._command('resume', begun[0])}")
 
         loop = asyncio.get_running_loop()
-        task = asyncio.ensure_future(begin(look))
+        task = asyncio.ensure_future(begin(on_event))
         clock = asyncio.ensure_future(_ticking(shown.tick))
         with _on_signal(lambda: loop.call_soon_threadsafe(cancel)):
             try:
@@ -260,17 +233,17 @@ class Attended(NamedTuple):
         return RunResult(run, store.steps(run.key), {})
 
     def _print_event(self, event: dict[str, Any], stop: Callable[[], object]) -> None:
-        """A line of JSON; when nobody reads on, there is no need to go on."""
+        """Print a line of JSON; stop when the reader has closed the pipe."""
         try:
             click.echo(escaped_json(json.dumps(event, ensure_ascii=False)))
         except BrokenPipeError:
             discard_output()
             stop()
 
-    # What came of it
+    # The result
 
     def tell(self, result: RunResult) -> int:
-        """The output on standard output, a summary beside it; the exit code."""
+        """Print the output, and a summary to standard error; the exit code."""
         session = self.session
         if self.events:
             self._print_event({"event": "result", **result_json(result)}, lambda: None)
@@ -297,7 +270,7 @@ class Attended(NamedTuple):
             self.session.note(f"{why}: {self._command(action, result.run_id)}")
 
     def _command(self, action: str, run_id: str) -> str:
-        """What to type; whoever goes on needs the consent that was given here."""
+        """The command to type; resuming needs the consent that was given here."""
         given = self.catalog.agency.consent
         more = allowing(sorted(given)) if action == "resume" else ""
         return runs_command(self.session, action, run_id) + more
@@ -305,9 +278,8 @@ class Attended(NamedTuple):
     def _failure(self, result: RunResult) -> MetierError:
         failure = result.run.failure
         goes_on = result.run.is_resumable and self.catalog.is_kept
-        missing = without_consent(self.catalog, AgentProfile.of(result.run.profile))
-        asked_for = failure.message if failure else ""
-        more = allowing(name for name in missing if f"--allow-tool {name}" in asked_for)
+        missing = self.catalog.agency.tools_without_consent(AgentProfile.of(result.run.profile))
+        more = allowing(name for name in missing if failure and name == failure.tool)
         again = self._command("resume", result.run_id)
         return MetierError(
             failure.message if failure else f"the run is {state_in_words(result.state)}",
@@ -320,7 +292,7 @@ class Attended(NamedTuple):
 
 
 def _was_cancelled(result: RunResult) -> bool:
-    """Also when that happened while it was undoing what it had done."""
+    """Also when that happened during a rollback."""
     failure = result.run.failure
     return result.state == "cancelled" or (failure is not None and failure.code == "RUN_CANCELLED")
 
@@ -343,9 +315,9 @@ async def _ticking(tick: Callable[[], object]) -> None:
 
 @contextmanager
 def _on_signal(cancel: Callable[[], object]) -> Iterator[None]:
-    """The first signal calls `cancel`, the second ends the process, whatever it is doing.
+    """The first signal calls `cancel`, the second ends the process at once.
 
-    A signal that is ignored stays so: it is what `nohup` asks for.
+    A signal that is ignored stays ignored, as `nohup` wants.
     """
     before = {one: signal.getsignal(one) for one in _SIGNALS}
 

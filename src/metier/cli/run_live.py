@@ -1,4 +1,4 @@
-"""What a run does now: lines that change on a terminal, plain lines elsewhere."""
+"""Progress of a run: lines that change on a terminal, plain lines elsewhere."""
 
 import os
 import sys
@@ -22,15 +22,15 @@ MARKS = {"succeeded": "✓", "failed": "✗", "skipped": "–", "compensated": "
 _ENDS = ("succeeded", "failed", "skipped", "blocked", "cancelled", "compensated")
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 TURNS = 10
-"""Pictures a second."""
+"""Redraws per second."""
 _LONGEST_TEXT = 2_000
-"""Characters of a streamed answer that are remembered."""
+"""Characters of a streamed answer that are kept."""
 _TEXT_LINES = 3
-"""Lines of a streamed answer that are shown, when only one is coming."""
+"""Lines that are shown of a streamed answer, if it is the only one."""
 
 
-class AtWork:
-    """A step at work."""
+class RunningStep:
+    """A step that is running."""
 
     def __init__(self, label: str, started: float) -> None:
         self.label = label
@@ -38,19 +38,19 @@ class AtWork:
         self.attempt = 1
         self.doing = ""
         self.text = ""
-        """The end of what the model says."""
+        """The end of the streamed answer."""
         self.tokens = 0
 
 
-class Told(NamedTuple):
-    """Something that stays on the screen: a step that ended or is tried again, a run that began."""
+class Notice(NamedTuple):
+    """A line that stays on the screen: a step that ended or is retried, a run that began."""
 
     label: str
     state: str
     """How it ended; `retried`, `started` or `warning` when it did not."""
     words: str
     is_echo: bool = False
-    """Whether it only repeats what was told, or will be."""
+    """Whether it repeats another notice."""
 
     def line(self) -> str:
         """`collect: succeeded, 0.3 s`"""
@@ -59,25 +59,25 @@ class Told(NamedTuple):
 
 
 class Board:
-    """The steps at work, kept up to date by the events of a run and its delegates."""
+    """The running steps, updated by the events of a run and its delegates."""
 
     def __init__(self) -> None:
-        self.at_work: dict[tuple[str, str], AtWork] = {}
+        self.running: dict[tuple[str, str], RunningStep] = {}
         self._above: dict[str, str] = {}
-        """By run: the label of the step that it belongs to, as the beginning of a label."""
+        """By run: the label of its parent step, as a prefix."""
 
-    def take(self, event: Event) -> Told | None:
-        """Note what happened; what is to be told for good."""
+    def take(self, event: Event) -> Notice | None:
+        """Take an event; the line that it adds, if any."""
         topic, _, what = event.kind.partition(".")
         if topic == "run" and what == "started":
             parent = event.data.get("parentRunId") or "", event.data.get("parentStepId") or ""
             self._above[event.run_id] = f"{self._label(*parent)} › " if parent[0] else ""
             if not parent[0]:
-                return Told(f"run {event.run_id}", "started", one_line(event.data["agent"]))
+                return Notice(f"run {event.run_id}", "started", one_line(event.data["agent"]))
         elif topic == "step":
             return self._step(event, what)
         else:
-            one = self.at_work.get((event.run_id, event.step_id))
+            one = self.running.get((event.run_id, event.step_id))
             if one is not None:
                 _follow(one, event)
         return None
@@ -85,35 +85,35 @@ class Board:
     def _label(self, run_id: str, step_id: str) -> str:
         return self._above.get(run_id, "") + one_line(step_id)
 
-    def _step(self, event: Event, what: str) -> Told | None:
+    def _step(self, event: Event, what: str) -> Notice | None:
         key = event.run_id, event.step_id
         label = self._label(*key)
         if what == "started":
-            self.at_work[key] = AtWork(label, event.at)
+            self.running[key] = RunningStep(label, event.at)
         elif what == "prepared" and event.data.get("warnings"):
             said = "; ".join(map(warning_in_words, event.data["warnings"]))
-            return Told(label, "warning", one_line(said))
+            return Notice(label, "warning", one_line(said))
         elif what == "retried":
-            one = self.at_work.setdefault(key, AtWork(label, event.at))
+            one = self.running.setdefault(key, RunningStep(label, event.at))
             one.attempt, one.text = event.data["attempt"] + 1, ""
             one.doing = "waits"
             again = f"try {event.data['attempt']} failed, again in {duration(event.data['wait'])}"
-            return Told(label, "retried", f"{again}: {_error(event.data)}", is_echo=True)
+            return Notice(label, "retried", f"{again}: {_error(event.data)}", is_echo=True)
         elif what in _ENDS:
-            before = self.at_work.pop(key, None)
-            return Told(label, what, _how_it_went(event, before), _is_of_another(event))
+            before = self.running.pop(key, None)
+            return Notice(label, what, _outcome(event, before), _is_echo(event))
         return None
 
 
-def _how_it_went(event: Event, before: AtWork | None) -> str:
+def _outcome(event: Event, before: RunningStep | None) -> str:
     took = event.data.get("durationMs")
     facts = [duration(took / 1e3) if took is not None and event.kind != "step.skipped" else ""]
     if before is not None:
         facts.append(f"{before.attempt} tries" if before.attempt > 1 else "")
         facts.append(counted(before.tokens, "token") if before.tokens else "")
-    told = ", ".join(one for one in facts if one)
+    notice = ", ".join(one for one in facts if one)
     error = _error(event.data)
-    return f"{told}: {error}" if told and error else told or error
+    return f"{notice}: {error}" if notice and error else notice or error
 
 
 def _error(data: Mapping[str, Any]) -> str:
@@ -121,8 +121,8 @@ def _error(data: Mapping[str, Any]) -> str:
     return one_line(f"{failure['message']} ({failure['code']})") if failure else ""
 
 
-def _is_of_another(event: Event) -> bool:
-    """Whether a step failed because one inside it did, or one of its delegate."""
+def _is_echo(event: Event) -> bool:
+    """Whether a step failed because one inside it, or of its delegate, did."""
     failure = event.data.get("error") or {}
     return failure.get("code") == "DELEGATION_FAILED" or failure.get("step", "") not in (
         "",
@@ -130,8 +130,8 @@ def _is_of_another(event: Event) -> bool:
     )
 
 
-def _follow(one: AtWork, event: Event) -> None:
-    """What the model, the tool or the delegate of a step does."""
+def _follow(one: RunningStep, event: Event) -> None:
+    """Update what the model, tool or delegate of a step does."""
     data = event.data
     if event.kind == "model.asked":
         one.doing, one.text = f"asks {one_line(data['model'])}", ""
@@ -149,22 +149,22 @@ def _follow(one: AtWork, event: Event) -> None:
         one.doing = f"→ {one_line(data['to'])}"
 
 
-# Where it is shown
+# Output
 
 
 class Progress(NamedTuple):
-    """Shows on standard error what happens."""
+    """Shows progress on standard error."""
 
     show: Callable[[Event], None]
     note: Callable[[str], None]
-    """Says something in between."""
+    """Prints a line in between."""
     tick: Callable[[], object]
-    """Lets time pass: to be called `TURNS` times a second, by whoever calls the others."""
+    """Redraws; to be called `TURNS` times a second."""
 
 
 @contextmanager
 def progress(session: Session, *, is_shown: bool = True) -> Iterator[Progress]:
-    """As long as the block lasts, on a terminal the steps at work stand below all else."""
+    """While the block lasts, running steps are shown at the bottom of a terminal."""
     if session.quiet or not is_shown:
         yield Progress(lambda _event: None, session.note, lambda: None)
     elif sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
@@ -178,17 +178,17 @@ def _plainly(session: Session) -> Callable[[Event], None]:
     board = Board()
 
     def show(event: Event) -> None:
-        told = board.take(event)
-        if told is not None:
-            session.note(told.line())
+        notice = board.take(event)
+        if notice is not None:
+            session.note(notice.line())
 
     return show
 
 
 @contextmanager
 def _on_terminal() -> Iterator[Progress]:
-    """What ended scrolls up, what is at work stays below and changes."""
-    from rich.console import Console  # costs more than most commands
+    """Ended steps scroll up, running ones stay below and change."""
+    from rich.console import Console  # slow to import
     from rich.live import Live
     from rich.text import Text
 
@@ -201,10 +201,10 @@ def _on_terminal() -> Iterator[Progress]:
     )
 
     def show(event: Event) -> None:
-        told = board.take(event)
-        if told is not None:
-            overflow: OverflowMethod = "ellipsis" if told.is_echo else "fold"
-            console.print(_permanent(told), no_wrap=told.is_echo, overflow=overflow)
+        notice = board.take(event)
+        if notice is not None:
+            overflow: OverflowMethod = "ellipsis" if notice.is_echo else "fold"
+            console.print(_permanent(notice), no_wrap=notice.is_echo, overflow=overflow)
 
     def note(text: str) -> None:
         console.show_cursor()  # a second Ctrl-C leaves no time for it
@@ -220,24 +220,24 @@ def _on_terminal() -> Iterator[Progress]:
         yield Progress(show, note, live.refresh)
 
 
-def _permanent(told: Told) -> "Text":
+def _permanent(notice: Notice) -> "Text":
     """`✓ collect  0.3 s`; only what succeeded and failed has no word for it."""
     from rich.text import Text
 
-    is_plain = told.state in ("succeeded", "failed")
-    said = "" if is_plain or told.state in ("retried", "started") else told.state
-    line = Text(f"{MARKS.get(told.state, '·')} ", style=COLOURS.get(told.state, "dim"))
-    line.append(told.label, style="" if is_plain else "dim")
-    words = ", ".join(one for one in (said, told.words) if one)
-    return line.append(f"  {words}", style="" if told.state == "failed" else "dim")
+    is_plain = notice.state in ("succeeded", "failed")
+    said = "" if is_plain or notice.state in ("retried", "started") else notice.state
+    line = Text(f"{MARKS.get(notice.state, '·')} ", style=COLOURS.get(notice.state, "dim"))
+    line.append(notice.label, style="" if is_plain else "dim")
+    words = ", ".join(one for one in (said, notice.words) if one)
+    return line.append(f"  {words}", style="" if notice.state == "failed" else "dim")
 
 
 def picture(board: Board, console: "Console") -> "RenderableType":
-    """A line for each step at work, as many as fit, and what models say."""
+    """A line for each running step, as many as fit, and the streamed answers."""
     from rich.console import Group
     from rich.text import Text
 
-    steps = list(board.at_work.values())
+    steps = list(board.running.values())
     now, width = time.time(), console.width
     most = max(1, console.height // 2 - 2)
     talking = sum(bool(one.text) for one in steps)
@@ -252,14 +252,14 @@ def picture(board: Board, console: "Console") -> "RenderableType":
         rows = _TEXT_LINES if talking == 1 else 1
         lines += [Text(f"    {row}", style="dim") for row in _last_rows(one.text, width - 6, rows)]
     if len(steps) > most:
-        lines.insert(0, Text(f"  … and {len(steps) - most} more at work", style="dim"))
+        lines.insert(0, Text(f"  … and {len(steps) - most} more running", style="dim"))
     for line in lines:
         line.no_wrap, line.overflow = True, "ellipsis"
     return Group(*lines)
 
 
 def _last_rows(text: str, width: int, rows: int) -> list[str]:
-    """The last rows of a text as it would be set; wide characters are cut later."""
+    """The last rows of a wrapped text; wide characters are cut later."""
     shown = [printable(line).replace("\t", " ") for line in text.splitlines() if line.strip()]
     wrapped = [row for line in shown[-rows:] for row in textwrap.wrap(line, max(width, 10))]
     return wrapped[-rows:]

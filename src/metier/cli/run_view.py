@@ -16,8 +16,7 @@ from metier.cli.session import Session, counted
 from metier.core.text import printable
 from metier.safety.escapes import escaped_json
 from metier.values.agents import AgentProfile, Checkpoint
-from metier.values.models import Usage
-from metier.values.runs import DONE, RunRecord, StepRecord, StepState
+from metier.values.runs import DONE, RunRecord, StepRecord, StepState, Usage
 
 COLOURS = {
     "succeeded": "green",
@@ -194,10 +193,7 @@ def _ago(seconds: float) -> str:
 
 
 def print_run(
-    session: Session,
-    family: Family,
-    steps: Sequence[StepRecord],
-    checkpoints: Sequence[Checkpoint],
+    session: Session, family: Family, steps: Sequence[StepRecord], checkpoints: Sequence[Checkpoint]
 ) -> None:
     """Facts, error, steps, what they were handed, delegated runs, checkpoints."""
     run = family.run

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager
 from typing import Any, get_args
 
@@ -10,6 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from metier.catalog import Catalog
+from metier.cli.options import shared_options
 from metier.cli.run_agent import (
     Attended,
     consent,
@@ -23,16 +24,43 @@ from metier.cli.run_view import Family, print_outputs, print_run, print_runs, st
 from metier.cli.session import LAST, Session, counted, metier_command, names_from_catalog
 from metier.errors import NotFoundError, UsageError
 from metier.flow.running import Agency
-from metier.run.services import Look
 from metier.values.agents import AgentProfile, Checkpoint
-from metier.values.runs import DONE, RunRecord, RunResult, RunState
+from metier.values.runs import DONE, OnEvent, RunRecord, RunResult, RunState
 
-_ACTIONS = ("list", "show", "steps", "resume", "cancel", "fork")
 _SHOWN = 20
 _COMPLETED = 50
 _PATIENCE = 10.0
-"""Seconds to wait for the end of a run that somebody else was asked to cancel."""
+"""Seconds to wait for another process to cancel a run."""
 _EVERY = 0.1
+
+
+class _Group(click.Group):
+    """Without a subcommand it lists; its own options are the defaults of the subcommand."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # fixed signature
+        return list(self.commands)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        named = {*self.commands, *ctx.help_option_names}
+        if not args or (args[0].startswith("-") and named.isdisjoint(args)):
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        given = {name: value for name, value in ctx.params.items() if value}
+        ctx.default_map = dict.fromkeys(self.commands, given)
+        return super().invoke(ctx)
+
+
+command = _Group(
+    "runs",
+    params=list(shared_options()),
+    help="""List the runs of agents, show one, resume, cancel or fork it.
+
+    RUN is an id, the beginning of one, or 'last'. Without a command the runs are listed. Exit
+    codes are those of 'metier run'.
+    """,
+)
 
 
 def _complete(ctx: click.Context, _parameter: Any, incomplete: str) -> list[CompletionItem]:
@@ -42,134 +70,81 @@ def _complete(ctx: click.Context, _parameter: Any, incomplete: str) -> list[Comp
     return names_from_catalog(ctx, ids, incomplete)
 
 
-@metier_command("runs")
-@click.argument(
-    "action", type=click.Choice(_ACTIONS), metavar=f"[{'|'.join(_ACTIONS)}]", default="list"
-)
-@click.argument("wanted", metavar="[RUN]", required=False, shell_complete=_complete)
-@click.option("--state", type=click.Choice(get_args(RunState)), help="list: only these.")
-@click.option(
-    "--limit",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help=f"list: how many, the newest first (default: {_SHOWN}).",
-)
-@click.option("--all", "everyone", is_flag=True, help="list: also those that runs delegated.")
-@click.option(
-    "--checkpoint", metavar="ID", help="fork: where to begin (default: the latest checkpoint)."
-)
-@input_option
-@run_options
-def command(session: Session, action: str, wanted: str | None, **options: Any) -> int:
-    """List the runs of agents, look into one, go on with it, cancel it or begin from within it.
-
-    RUN is an id, the beginning of one, or 'last'. 'show' prints what is known of a run, 'steps'
-    what each step gave. 'resume' goes on where a run stopped; 'fork' begins a new one at a
-    checkpoint, with another --input if you give it. Exit codes are those of 'metier run'.
-    """
-    _check(action, wanted, options)
-    if action == "list":
-        with _as_it_is(session) as catalog:
-            return _list(session, catalog, options)
-    assert wanted is not None
-    if action in ("resume", "fork"):
-        require_trust(session, "resuming a run" if action == "resume" else "running an agent")
-        with session.catalog() as catalog:
-            run = found_run(catalog.agency, wanted)
-            catalog.agency.check_stored(AgentProfile.of(run.profile))
-            consent(session, catalog, options["allowed"], AgentProfile.of(run.profile))
-            attended = Attended(session, catalog, options["events"])
-            if action == "resume":
-                return _resume(attended, run)
-            return _fork(attended, run, options["checkpoint"], read_input(options["given"]))
-    with _as_it_is(session) as catalog:
-        run = found_run(catalog.agency, wanted)
-        act = {"show": _show, "steps": _steps, "cancel": _cancel}[action]
-        return act(session, catalog.agency, run)
+_run_argument = click.argument("wanted", metavar="RUN", shell_complete=_complete)
 
 
-def _as_it_is(session: Session) -> AbstractContextManager[Catalog]:
-    """The catalogue without a look for changes: runs do not depend on them."""
+def _subcommand(name: str) -> Callable[[Callable[..., Any]], click.Command]:
+    def decorate(function: Callable[..., Any]) -> click.Command:
+        made = metier_command(name)(function)
+        command.add_command(made)
+        return made
+
+    return decorate
+
+
+def _unrefreshed(session: Session) -> AbstractContextManager[Catalog]:
+    """The catalog as it is: runs do not depend on changes of documents."""
     return session.open_catalog()
-
-
-_FOR = {
-    "state": ("list",),
-    "limit": ("list",),
-    "everyone": ("list",),
-    "checkpoint": ("fork",),
-    "given": ("fork",),
-    "allowed": ("resume", "fork"),
-    "events": ("resume", "fork"),
-}
-_CALLED = {"everyone": "all", "given": "input", "allowed": "allow-tool"}
-
-
-def _check(action: str, wanted: str | None, options: dict[str, Any]) -> None:
-    """Refuse what does not go together."""
-    if action == "list" and wanted is not None:
-        raise UsageError("'runs list' takes no run", hint=f"metier runs show {wanted}")
-    if action != "list" and not wanted:
-        raise UsageError(f"'runs {action}' takes a run", hint=f"metier runs {action} {LAST}")
-    for name, actions in _FOR.items():
-        if options[name] and action not in actions:
-            option = f"--{_CALLED.get(name, name)}"
-            hint = f"metier runs {actions[0]}"
-            raise UsageError(f"{option} is for 'runs {' and '.join(actions)}'", hint=hint)
 
 
 def found_run(agency: Agency, wanted: str) -> RunRecord:
     """A run by its id, the beginning of it, or `last`. Raises `NotFoundError`."""
-    if wanted != LAST:
-        try:
-            return agency.store.run(wanted)
-        except NotFoundError:
-            _refuse_ambiguous(agency, wanted)
+    if wanted == LAST:
+        latest = agency.store.runs(limit=1, delegated=False)
+        if not latest:
+            raise NotFoundError("there is no run yet", hint="metier run AGENT TASK")
+        return latest[0]
+    try:
+        return agency.store.run(wanted)
+    except NotFoundError:
+        ids = [one.run_id for one in agency.store.runs(limit=_COMPLETED)]
+        like = [one for one in ids if one.startswith(wanted)]
+        if len(like) < 2:
             raise
-    latest = agency.store.runs(limit=1, delegated=False)
-    if not latest:
-        raise NotFoundError("there is no run yet", hint="metier run AGENT TASK")
-    return latest[0]
+        hint = f"one of them: {', '.join(like[:3])}"
+        raise NotFoundError(f"several runs begin with '{wanted}'", hint=hint) from None
 
 
-def _refuse_ambiguous(agency: Agency, wanted: str) -> None:
-    ids = [one.run_id for one in agency.store.runs(limit=_COMPLETED)]
-    like = [one for one in ids if one.startswith(wanted)]
-    if len(like) > 1:
-        raise NotFoundError(
-            f"several runs begin with '{wanted}'", hint=f"one of them: {', '.join(like[:3])}"
-        )
+# Reading
 
 
-# Looking
-
-
-def _list(session: Session, catalog: Catalog, options: dict[str, Any]) -> int:
-    limit = options["limit"] or _SHOWN
-    found = catalog.agency.store.runs(
-        state=options["state"], limit=limit + 1, delegated=options["everyone"]
-    )
+@_subcommand("list")
+@click.option("--state", type=click.Choice(get_args(RunState)), help="Only runs in this state.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), metavar="N", default=_SHOWN, show_default=True,
+    help="How many, the newest first.",
+)  # fmt: skip
+@click.option("--all", "delegated", is_flag=True, help="Also the runs that runs delegated.")
+def _list(session: Session, state: str | None, limit: int, delegated: bool) -> int:
+    """List runs, the newest first."""
+    with _unrefreshed(session) as catalog:
+        found = catalog.agency.store.runs(state=state, limit=limit + 1, delegated=delegated)
     runs = found[:limit]
     if session.as_json:
         session.print_json([one.to_json() for one in runs])
         return 0
     if not runs:
-        session.note("no run is like that" if options["state"] else "there is no run yet")
+        session.note(f"no run is {state_in_words(state)}" if state else "there is no run yet")
         session.note("hint: metier run AGENT TASK")
     print_runs(session, runs)
     if len(found) > limit:
         session.note(f"there are more: --limit {limit * 2}")
     if pending := next((one for one in runs if one.state == "pending"), None):
-        session.note(
-            f"pending runs wait to go on: {runs_command(session, 'resume', pending.run_id)}"
-        )
+        resume = runs_command(session, "resume", pending.run_id)
+        session.note(f"pending runs wait to be resumed: {resume}")
     return 0
 
 
-def _show(session: Session, agency: Agency, run: RunRecord) -> int:
-    family = Family.of(run, agency.store.children)
-    steps = agency.store.steps(run.key)
-    checkpoints = agency.checkpoints.list(run.run_id)
+@_subcommand("show")
+@_run_argument
+def _show(session: Session, wanted: str) -> int:
+    """Show a run: its error, steps, injections, delegated runs and checkpoints."""
+    with _unrefreshed(session) as catalog:
+        agency = catalog.agency
+        run = found_run(agency, wanted)
+        family = Family.of(run, agency.store.children)
+        steps = agency.store.steps(run.key)
+        checkpoints = agency.checkpoints.list(run.run_id)
     if session.as_json:
         asked = {key: run.request.get(key) for key in ("input", "model", "execution")}
         session.print_json(
@@ -184,21 +159,20 @@ def _show(session: Session, agency: Agency, run: RunRecord) -> int:
         return 0
     print_run(session, family, steps, checkpoints)
     if run.state == "running":
-        session.note(f"\nat work in another process; {_stop(session, run)}")
+        session.note(f"\nrunning in another process; {_how_to_cancel(session, run)}")
     elif run.is_resumable:
-        session.note(f"\n{how_to_go_on(session, run)}")
+        session.note(f"\n{_how_to_resume(session, run)}")
     return 0
 
 
-def how_to_go_on(session: Session, run: RunRecord) -> str:
-    """The command that goes on with a run, and what it does."""
-    command = runs_command(session, "resume", run.run_id)
-    if run.undoing is None:
-        return f"to go on: {command}"
-    return f"it is being undone, because {run.undoing.message}; to finish that: {command}"
+def _how_to_resume(session: Session, run: RunRecord) -> str:
+    resume = runs_command(session, "resume", run.run_id)
+    if run.rollback is None:
+        return f"to go on: {resume}"
+    return f"it is being rolled back, because {run.rollback.message}; to finish that: {resume}"
 
 
-def _stop(session: Session, run: RunRecord) -> str:
+def _how_to_cancel(session: Session, run: RunRecord) -> str:
     return f"to stop it: {runs_command(session, 'cancel', run.run_id)}"
 
 
@@ -208,8 +182,13 @@ def _checkpoint(one: Checkpoint) -> dict[str, Any]:
     return {key: data[key] for key in wanted}
 
 
-def _steps(session: Session, agency: Agency, run: RunRecord) -> int:
-    steps = agency.store.steps(run.key)
+@_subcommand("steps")
+@_run_argument
+def _steps(session: Session, wanted: str) -> int:
+    """Show the output of each step of a run."""
+    with _unrefreshed(session) as catalog:
+        run = found_run(catalog.agency, wanted)
+        steps = catalog.agency.store.steps(run.key)
     if session.as_json:
         session.print_json([one.to_json() for one in steps])
         return 0
@@ -222,58 +201,97 @@ def _steps(session: Session, agency: Agency, run: RunRecord) -> int:
 # Acting
 
 
-def _resume(attended: Attended, run: RunRecord) -> int:
-    session, agency = attended.session, attended.catalog.agency
-    steps = agency.store.steps(run.key)
-    if run.state == "succeeded":
-        session.note(f"run {run.run_id} has succeeded already; this is what it gave")
-        return attended.tell(asyncio.run(agency.resume(run.run_id)))
-    if run.state == "running":
-        raise UsageError(
-            f"run '{run.run_id}' is at work in another process",
-            code="RUN_BUSY",
-            hint=f"wait for it; {_stop(session, run)}",
-        )
-    if run.is_resumable:
-        kept = sum(one.state in DONE for one in steps)
-        session.note(f"resuming {run.run_id}: {counted(kept, 'step')} kept")
+@_subcommand("resume")
+@_run_argument
+@run_options
+def _resume(session: Session, wanted: str, allowed: tuple[str, ...], events: bool) -> int:
+    """Continue a run where it stopped; steps that succeeded do not run again."""
+    require_trust(session, "resuming a run")
+    with session.catalog() as catalog:
+        run = _consented(session, catalog, wanted, allowed)
+        agency, attended = catalog.agency, Attended(session, catalog, events)
+        if run.state == "succeeded":
+            session.note(f"run {run.run_id} has succeeded already; this is its output")
+            return attended.tell(asyncio.run(agency.resume(run.run_id)))
+        if run.state == "running":
+            raise UsageError(
+                f"run '{run.run_id}' is already running in another process",
+                code="RUN_BUSY",
+                hint=f"wait for it; {_how_to_cancel(session, run)}",
+            )
+        if run.is_resumable:
+            done = sum(one.state in DONE for one in agency.store.steps(run.key))
+            session.note(f"resuming {run.run_id}: {counted(done, 'step')} kept")
 
-    def begin(look: Look) -> Coroutine[Any, Any, RunResult]:
-        return agency.resume(run.run_id, look=look)
+        def begin(on_event: OnEvent) -> Coroutine[Any, Any, RunResult]:
+            return agency.resume(run.run_id, on_event=on_event)
 
-    return attended.finish(begin)
-
-
-def _fork(attended: Attended, run: RunRecord, checkpoint: str | None, value: Any) -> int:
-    session, checkpoints = attended.session, attended.catalog.agency.checkpoints
-    if checkpoint is not None and checkpoint.isdecimal():
-        checkpoint = f"{run.run_id}:{checkpoint}"
-    try:
-        found = checkpoints.load(checkpoint) if checkpoint else checkpoints.latest(run.run_id)
-    except NotFoundError as error:
-        show = runs_command(session, "show", run.run_id)
-        raise NotFoundError(error.message, code=error.code, hint=f"{show} lists them") from None
-    if found is None:
-        raise NotFoundError(
-            f"run '{run.run_id}' has no checkpoint",
-            code="CHECKPOINT_NOT_FOUND",
-            hint=f"begin anew: metier run {run.agent_id} TASK",
-        )
-
-    def begin(look: Look) -> Coroutine[Any, Any, RunResult]:
-        return attended.catalog.agency.fork(run.run_id, checkpoint, input=value, look=look)
-
-    return attended.finish(begin)
+        return attended.finish(begin)
 
 
-def _cancel(session: Session, agency: Agency, run: RunRecord) -> int:
-    if run.state not in ("running", "pending", "cancelled"):
-        raise UsageError(
-            f"run '{run.run_id}' has ended: it is {state_in_words(run.state)}",
-            hint=runs_command(session, "show", run.run_id),
-        )
-    agency.cancel(run.run_id)
-    run = _awaited(agency, run.run_id)
+def _consented(
+    session: Session, catalog: Catalog, wanted: str, allowed: tuple[str, ...]
+) -> RunRecord:
+    """A run that is to be continued, once its agent was checked and tools were allowed."""
+    run = found_run(catalog.agency, wanted)
+    profile = AgentProfile.of(run.profile)
+    catalog.agency.check_stored(profile)
+    consent(session, catalog, allowed, profile)
+    return run
+
+
+@_subcommand("fork")
+@_run_argument
+@click.option("--checkpoint", metavar="ID", help="Where to begin (default: the latest checkpoint).")
+@input_option
+@run_options
+def _fork(
+    session: Session,
+    wanted: str,
+    checkpoint: str | None,
+    given: str | None,
+    allowed: tuple[str, ...],
+    events: bool,
+) -> int:
+    """Start a new run from a checkpoint of a run, with another --input if you give it."""
+    require_trust(session, "running an agent")
+    with session.catalog() as catalog:
+        run = _consented(session, catalog, wanted, allowed)
+        value = read_input(given)
+        checkpoints = catalog.agency.checkpoints
+        if checkpoint is not None and checkpoint.isdecimal():
+            checkpoint = f"{run.run_id}:{checkpoint}"
+        try:
+            found = checkpoints.load(checkpoint) if checkpoint else checkpoints.latest(run.run_id)
+        except NotFoundError as error:
+            show = runs_command(session, "show", run.run_id)
+            raise NotFoundError(error.message, code=error.code, hint=f"{show} lists them") from None
+        if found is None:
+            raise NotFoundError(
+                f"run '{run.run_id}' has no checkpoint",
+                code="CHECKPOINT_NOT_FOUND",
+                hint=f"begin anew: metier run {run.agent_id} TASK",
+            )
+
+        def begin(on_event: OnEvent) -> Coroutine[Any, Any, RunResult]:
+            return catalog.agency.fork(run.run_id, checkpoint, input=value, on_event=on_event)
+
+        return Attended(session, catalog, events).finish(begin)
+
+
+@_subcommand("cancel")
+@_run_argument
+def _cancel(session: Session, wanted: str) -> int:
+    """Cancel a run, in whichever process it is running."""
+    with _unrefreshed(session) as catalog:
+        run = found_run(catalog.agency, wanted)
+        if run.state not in ("running", "pending", "cancelled"):
+            raise UsageError(
+                f"run '{run.run_id}' has ended: it is {state_in_words(run.state)}",
+                hint=runs_command(session, "show", run.run_id),
+            )
+        catalog.agency.cancel(run.run_id)
+        run = _awaited(catalog.agency, run.run_id)
     if session.as_json:
         session.print_json({"runId": run.run_id, "state": run.state})
     elif run.state == "running":
@@ -281,12 +299,12 @@ def _cancel(session: Session, agency: Agency, run: RunRecord) -> int:
     else:
         session.tell(f"run {run.run_id} is {state_in_words(run.state)}")
     if run.is_resumable:
-        session.note(how_to_go_on(session, run))
+        session.note(_how_to_resume(session, run))
     return 0
 
 
 def _awaited(agency: Agency, run_id: str) -> RunRecord:
-    """The run once its process has heard, or as it is when that takes too long."""
+    """The run once its process has ended it, or as it is when that takes too long."""
     deadline = time.monotonic() + _PATIENCE
     while True:
         run = agency.store.run(run_id)

@@ -9,8 +9,15 @@ from jinja2.runtime import LoopContext, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace
 
-from metier.core.bounded_filters import TURN, bounded_filters, bounded_tests
-from metier.core.bounded_texts import TEXT_METHODS, check_method, check_percent, filled
+from metier.core.bounded_filters import (
+    TEXT_METHODS,
+    TURN,
+    bounded_filters,
+    bounded_tests,
+    check_method,
+    check_percent,
+    filled,
+)
 from metier.core.template_work import (
     CHARACTERS_MADE,
     MOST_BITS,

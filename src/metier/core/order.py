@@ -1,23 +1,45 @@
-"""What has to come before what."""
+"""Order by dependencies: what comes before what."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from graphlib import CycleError, TopologicalSorter
 
 
 def dependencies_first(start: str, requires: Callable[[str], Iterable[str]]) -> list[str]:
     """`start` and all that it requires, directly or not, each after what it requires itself.
 
-    Each is met once, so a circle ends like any other chain.
+    Each is visited once, so a cycle ends like any other chain.
     """
     order: list[str] = []
-    met = {start}
+    seen = {start}
     trail = [(start, iter(requires(start)))]
     while trail:
         here, rest = trail[-1]
-        wanted = next((one for one in rest if one not in met), None)
+        wanted = next((name for name in rest if name not in seen), None)
         if wanted is None:
             order.append(here)
             trail.pop()
         else:
-            met.add(wanted)
+            seen.add(wanted)
             trail.append((wanted, iter(requires(wanted))))
     return order
+
+
+def cycle_of(graph: Mapping[str, Iterable[str]]) -> str:
+    """The first cycle in a graph of dependencies, as `a → b → a`; empty when there is none."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return " → ".join(reversed(error.args[1]))
+    return ""
+
+
+def layers_of(graph: Mapping[str, Iterable[str]]) -> list[list[str]]:
+    """The names of a graph without cycles in layers: each depends on earlier layers only."""
+    sorter = TopologicalSorter(graph)
+    sorter.prepare()
+    place = {name: number for number, name in enumerate(graph)}
+    layers: list[list[str]] = []
+    while sorter.is_active():
+        layers.append(sorted(sorter.get_ready(), key=place.__getitem__))
+        sorter.done(*layers[-1])
+    return layers

@@ -17,13 +17,12 @@ from metier.errors import StoreError
 from metier.flow.hook_log import LARGEST_LOG, LATEST, LONGEST_LINE, parse_line
 from metier.flow.reports import REPORT_NAME, REPORTS, is_report
 from metier.run.checkpoints import CheckpointStore
-from metier.run.store import FILE_NAME as RUNS
-from metier.run.store import RunStore
-from metier.run.writes import key_of
+from metier.run.sqlite_runs import key_of
+from metier.run.sqlite_store import SqliteRunStore
 from metier.storage.hook_files import DECISIONS
 from metier.storage.hook_files import OLDER_DECISIONS as OLDER_FILE
 from metier.storage.room import Room
-from metier.storage.workspace import OLD_STATE_FOLDER
+from metier.storage.workspace import OLD_STATE_FOLDER, RUNS_FILE
 from metier.values.runs import RunState
 
 LARGEST_DATABASE = 1 << 30
@@ -78,7 +77,7 @@ class OldState(NamedTuple):
         runs = _runs_of(self.room)["run"]
         return Adopted(len(runs), len(self._reports()), len(list(self._decisions())))
 
-    def adopt(self, into: Room, store: RunStore) -> Adopted:
+    def adopt(self, into: Room, store: SqliteRunStore) -> Adopted:
         """Take over what is not there yet; what it was. Raises `StoreError` and `OSError`."""
         taken = _insert(store, _runs_of(self.room))
         return Adopted(taken, self._adopt_reports(into), self._adopt_decisions(into))
@@ -138,14 +137,14 @@ def _runs_of(room: Room) -> _Tables:
         copied = Room(folder)
         for ending in ("", "-wal"):
             try:
-                copied.write(RUNS + ending, room.read(RUNS + ending, LARGEST_DATABASE))
+                copied.write(RUNS_FILE + ending, room.read(RUNS_FILE + ending, LARGEST_DATABASE))
             except FileNotFoundError:
                 if not ending:
                     return empty
             except OSError as error:
                 raise _unusable(room, error.strerror or str(error)) from None
         try:
-            return _read(copied.file(RUNS))
+            return _read(copied.file(RUNS_FILE))
         except (sqlite3.Error, ValueError, TypeError, RecursionError) as error:
             raise _unusable(room, why_not_json(error)) from None
 
@@ -154,7 +153,7 @@ def _read(path: str) -> _Tables:
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA trusted_schema = OFF")
         version = connection.execute("PRAGMA user_version").fetchone()[0]
-        if not 1 <= version <= len(RunStore.migrations):
+        if not 1 <= version <= len(SqliteRunStore.migrations):
             raise ValueError("it has another version")
         missing = _NEW_IN_VERSION_2 if version < 2 else {}
         kinds = dict(connection.execute("SELECT name, type FROM sqlite_schema").fetchall())
@@ -196,7 +195,7 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _insert(store: RunStore, tables: _Tables) -> int:
+def _insert(store: SqliteRunStore, tables: _Tables) -> int:
     """Add the runs that are not there yet, each with all that belongs to it."""
     blobs = {row["key"]: row["data"] for row in tables["blob"] if key_of(row["data"]) == row["key"]}
     known = {row[0] for row in store.rows("SELECT id FROM run")}
@@ -208,7 +207,7 @@ def _insert(store: RunStore, tables: _Tables) -> int:
 
 
 def _inserted(
-    store: RunStore, run: dict[str, Any], tables: _Tables, blobs: Mapping[int, str]
+    store: SqliteRunStore, run: dict[str, Any], tables: _Tables, blobs: Mapping[int, str]
 ) -> bool:
     """Add one run; nothing of it when the record could not be read with it."""
     rows = {"run": [run], **{one: _of_run(tables[one], run) for one in ("step", "checkpoint")}}
@@ -230,7 +229,7 @@ def _inserted(
     return True
 
 
-def _check_readable(store: RunStore, run_id: str, key: int) -> None:
+def _check_readable(store: SqliteRunStore, run_id: str, key: int) -> None:
     """Raise one of several errors unless a run can be shown."""
     run, steps = store.run(run_id), store.steps(key)
     for shown in (run.to_json(), *(step.to_json() for step in steps)):
@@ -268,4 +267,4 @@ def _insert_row(
 
 
 def _unusable(room: Room, why: str) -> StoreError:
-    return StoreError(f"the old runs cannot be read: {why}", where=room.file(RUNS))
+    return StoreError(f"the old runs cannot be read: {why}", where=room.file(RUNS_FILE))

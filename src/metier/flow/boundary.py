@@ -15,6 +15,7 @@ from metier.errors import ConfigError, TrustError, UsageError
 from metier.flow.reading import read_documents
 from metier.storage.places import user_home
 from metier.storage.workspace import is_workspace
+from metier.values.agents import allowed_tools, delegates
 from metier.values.running import ModelSettings, ProviderSettings
 from metier.values.trust import Trust
 
@@ -236,8 +237,6 @@ def _agents(settings: Settings, environ: Mapping[str, str]) -> dict[str, Any]:
 
 def powers_of(document: Any) -> dict[str, Any]:
     """What an agent can do, and none of its prose."""
-    from metier.run.workflow import allowed_tools, delegates  # loads the templates
-
     steps = list(_steps(document.data.get("workflow") or ()))
     named = [tool for step, _ in steps for tool in (step.get("config") or {}).get("tools") or ()]
     delegation = document.data.get("delegation") or {}

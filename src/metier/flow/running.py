@@ -1,49 +1,121 @@
-"""The last third of the flow: select an agent → prepare each step → run → record the outcome."""
+"""Runs agents: select an agent, inject what each step needs, run it, record the outcome."""
 
 import contextlib
+import math
 import os
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from metier.config import Config
 from metier.config.consent import check_agent, check_files, consented
+from metier.core.budget import CountTokens, fit
 from metier.core.nearest import nearest
-from metier.errors import NotFoundError, UsageError
+from metier.core.render import BETWEEN_REFERENCES, REFERENCE_PREAMBLE, as_reference
+from metier.errors import MetierError, NotFoundError, UsageError
 from metier.flow.boundary import powers_of
-from metier.flow.step_context import Knowledge, StepPreparing
 from metier.index.agents import stored_agents
+from metier.index.store import Store
+from metier.inject.sanitize import sanitize_capability_content
 from metier.run.checkpoints import CheckpointStore
 from metier.run.models import model_for
-from metier.run.runner import Runner, cancel
-from metier.run.services import Look, Prepared
-from metier.run.store import FILE_NAME, RunStore
+from metier.run.runner import Runner
+from metier.run.services import Prepared
+from metier.run.sqlite_store import SqliteRunStore
+from metier.run.telemetry import spans
 from metier.run.tool import Tool, ToolContext
-from metier.run.toolbox import connected, toolbox
-from metier.run.tools import ToolExecutor
-from metier.run.workflow import delegates, named_tools
+from metier.run.tools import ToolExecutor, connected, toolbox
 from metier.select.agents import select_agents
-from metier.values.agents import AgentMatch, AgentProfile, Execution, WorkflowStep
+from metier.storage.room import Room
+from metier.storage.workspace import RUNS_FILE
+from metier.values.agents import (
+    AgentMatch,
+    AgentProfile,
+    Execution,
+    WorkflowStep,
+    allowed_tools,
+    delegates,
+    named_tools,
+)
+from metier.values.documents import Document
+from metier.values.files import Kind
 from metier.values.models import Model
-from metier.values.runs import RunResult
-from metier.values.selection import AGENTS_SELECTED
+from metier.values.outcomes import Issue
+from metier.values.rows import Row
+from metier.values.runs import Failure, OnEvent, RunResult
+from metier.values.selection import AGENTS_SELECTED, Injection
+from metier.values.trust import Trust
+
+if TYPE_CHECKING:
+    from metier.resolve import Resolution
+
+_BETWEEN = "\n\n"
+
+
+class RunCatalog(Protocol):
+    """The parts of a catalog that runs use."""
+
+    workspace: str
+    config: Config
+    store: Store
+    trust: Trust
+    room: Room | None
+
+    def require_trust(self, what: str) -> None: ...
+    @property
+    def is_kept(self) -> bool: ...
+    @property
+    def count_tokens(self) -> CountTokens: ...
+    def resolve(
+        self,
+        requires: Sequence[str],
+        query: str,
+        *,
+        policy: Mapping[str, str],
+        only: Collection[str] | None,
+    ) -> "Resolution": ...
+    def keep_report(self, resolution: "Resolution") -> str: ...
+    def record_outcome(self, candidate: str, *, success: bool) -> object: ...
+    def inject(
+        self,
+        messages: str | Sequence[str],
+        *,
+        agent: str | None,
+        core: Sequence[str],
+        budget: int,
+        min_signal: float,
+        include_untrusted: bool,
+    ) -> Injection: ...
+    def row(self, kind: Kind, wanted: str) -> Row: ...
+    def document(self, row: Row) -> Document: ...
+    def left_out(self, kind: Kind, wanted: str) -> str: ...
+
+
+class Bodies(NamedTuple):
+    """The fenced bodies of skills."""
+
+    text: str = ""
+    excluded: Sequence[str] = ()
+    """Skills that are not in the text."""
+    warnings: Sequence[Mapping[str, str]] = ()
 
 
 class Agency:
-    """The agents of one catalogue, and what they need to run."""
+    """The agents of one catalog, and what they need to run."""
 
-    def __init__(self, catalog: Knowledge, secret: Callable[[], bytes]) -> None:
-        """`secret` makes the marks around what is handed over."""
+    def __init__(self, catalog: RunCatalog, secret: Callable[[], bytes]) -> None:
+        """`secret` makes the fences around injected text."""
         self._catalog = catalog
-        self._preparing = StepPreparing(catalog, secret)
+        self._secret = secret
         self.consent: set[str] = set()
-        """Names of the tools that were allowed for this one time."""
+        """Tools that were allowed in this process."""
         self._is_reviewed = True
-        """Whether consent that was given before holds: not for a run whose agent has changed."""
+        """Whether recorded consent counts: not for a run whose agent has changed."""
 
     @cached_property
     def tools(self) -> ToolExecutor:
-        """The tools that there are; register your own functions here."""
+        """All tools; register your own functions here."""
         settings, workspace = self._catalog.config.tools, self._catalog.workspace
         return toolbox(settings, workspace, self._may_call, self._check_files)
 
@@ -51,23 +123,23 @@ class Agency:
         return self.is_allowed(tool.name, context.agent_id)
 
     def is_allowed(self, tool: str, agent_id: str) -> bool:
-        """Whether the user agreed that an agent calls a tool: now, in settings, or on record."""
+        """Whether the user consented: in this process, in the settings, or on record."""
         if tool in self.consent:
             return True
         config, trust = self._catalog.config, self._catalog.trust
         return self._is_reviewed and consented(tool, agent_id, config, trust)
 
     def _check_files(self, argv: Sequence[str], folder: str) -> None:
-        """Raise `TrustError` when a file that a command names is not the one that was trusted."""
+        """Raise `TrustError` when a file that a command names has changed since it was trusted."""
         check_files(argv, folder, self._catalog.workspace, self._catalog.trust)
 
     @cached_property
-    def store(self) -> RunStore:
-        """The record of runs; runs whose process is gone are set free."""
+    def store(self) -> SqliteRunStore:
+        """The store of runs; runs whose process is gone become pending."""
         if not self._catalog.is_kept:
-            return RunStore.in_memory()
+            return SqliteRunStore.in_memory()
         assert self._catalog.room is not None
-        store = RunStore.open(self._catalog.room.file(FILE_NAME))
+        store = SqliteRunStore.open(self._catalog.room.file(RUNS_FILE))
         try:
             store.recover(time.time())
         except BaseException:
@@ -79,17 +151,20 @@ class Agency:
     def checkpoints(self) -> CheckpointStore:
         return CheckpointStore(self.store)
 
+    @cached_property
+    def _runner(self) -> Runner:
+        return Runner(self.store, self)
+
     def close(self) -> None:
         if "store" in self.__dict__:
             self.store.close()
 
-    # Who
+    # Agents
 
     def profiles(self) -> list[AgentProfile]:
         return stored_agents(self._catalog.store)
 
     def profile(self, agent_id: str) -> AgentProfile | None:
-        """The profile of an agent, if there is one."""
         return next((one for one in self.profiles() if one.agent_id == agent_id), None)
 
     def require(self, agent_id: str) -> AgentProfile:
@@ -97,18 +172,14 @@ class Agency:
         found = self.profile(agent_id)
         if found is not None:
             return found
+        if broken := self._catalog.left_out("agent", agent_id):
+            message = f"agent '{agent_id}' was left out for its errors"
+            raise NotFoundError(message, where=broken, hint="metier lint")
         near = nearest(agent_id, [one.agent_id for one in self.profiles()])
-        broken = self._catalog.left_out("agent", agent_id)
         raise NotFoundError(
-            f"agent '{agent_id}' was left out for its errors"
-            if broken
-            else f"no agent is called '{agent_id}'",
-            where=broken or self._catalog.workspace,
-            hint="metier lint"
-            if broken
-            else f"did you mean '{near}'?"
-            if near
-            else "metier list agents",
+            f"no agent is called '{agent_id}'",
+            where=self._catalog.workspace,
+            hint=f"did you mean '{near}'?" if near else "metier list agents",
         )
 
     def select(
@@ -121,13 +192,9 @@ class Agency:
         exclude: Collection[str] = (),
     ) -> list[AgentMatch]:
         return select_agents(
-            self.profiles(),
-            task,
-            limit,
-            team=team,
-            required_capabilities=required_capabilities,
-            exclude=exclude,
-        )
+            self.profiles(), task, limit, team=team,
+            required_capabilities=required_capabilities, exclude=exclude,
+        )  # fmt: skip
 
     # Runs
 
@@ -139,7 +206,7 @@ class Agency:
         input: Any = None,
         model: str = "",
         execution: Execution | None = None,
-        look: Look | None = None,
+        on_event: OnEvent | None = None,
     ) -> RunResult:
         self._catalog.require_trust("running an agent")
         profile = self.require(agent)
@@ -149,17 +216,18 @@ class Agency:
             )
         self._check_agents(self.involved(profile))
         async with self._servers(profile):
-            runner = Runner(self.store, self, look)
-            return await runner.run(profile, task, input=input, model=model, execution=execution)
+            return await self._runner.run(
+                profile, task, input=input, model=model, execution=execution, on_event=on_event
+            )
 
-    async def resume(self, run_id: str, *, look: Look | None = None) -> RunResult:
+    async def resume(self, run_id: str, *, on_event: OnEvent | None = None) -> RunResult:
         self._catalog.require_trust("resuming a run")
         run = self.store.run(run_id)
         now = self.profile(run.agent_id)
         self.check_stored(AgentProfile.of(run.profile))
         async with self._servers(AgentProfile.of(run.profile)):
-            runner = Runner(self.store, self, look)
-            return await runner.resume(run_id, limits=now.limits if now is not None else None)
+            limits = now.limits if now is not None else None
+            return await self._runner.resume(run_id, limits=limits, on_event=on_event)
 
     async def fork(
         self,
@@ -167,20 +235,24 @@ class Agency:
         checkpoint_id: str | None = None,
         *,
         input: Any = None,
-        look: Look | None = None,
+        on_event: OnEvent | None = None,
     ) -> RunResult:
         self._catalog.require_trust("running an agent")
         profile = AgentProfile.of(self.store.run(run_id).profile)
         self.check_stored(profile)
         async with self._servers(profile):
-            return await Runner(self.store, self, look).fork(run_id, checkpoint_id, input=input)
+            return await self._runner.fork(run_id, checkpoint_id, input=input, on_event=on_event)
+
+    def spans(self) -> OnEvent | None:
+        """A listener that makes OpenTelemetry spans, if tracing is set up."""
+        return spans()
 
     def cancel(self, run_id: str) -> bool:
-        """Stop a run, wherever it is at work; whether somebody was at work on it."""
-        return cancel(self.store, run_id)
+        """Cancel a run in this or another process; whether any process was executing it."""
+        return self._runner.cancel(run_id)
 
     def involved(self, profile: AgentProfile) -> list[AgentProfile]:
-        """The agent, those that its steps delegate to, and theirs."""
+        """The agent and all that its steps delegate to, directly or not."""
         known = {one.agent_id: one for one in self.profiles()}
         reached = {profile.agent_id: profile}
         for one in (found := [profile]):
@@ -189,6 +261,23 @@ class Agency:
                     reached[target] = known[target]
                     found.append(known[target])
         return found
+
+    def tools_without_consent(self, profile: AgentProfile) -> list[str]:
+        """The tools that the agent, or one that it delegates to, may not call yet."""
+        return list(
+            dict.fromkeys(
+                name
+                for one in self.involved(profile)
+                for name in allowed_tools(one)
+                if self.needs_consent(name) and not self.is_allowed(name, one.agent_id)
+            )
+        )
+
+    def needs_consent(self, tool: str) -> bool:
+        """Whether it is a command of the settings, or a tool of an MCP server."""
+        config = self._catalog.config
+        is_command = any(one.name == tool for one in config.tools.commands)
+        return is_command or any(tool.startswith(f"{one.name}__") for one in config.servers)
 
     def _servers(self, profile: AgentProfile) -> contextlib.AbstractAsyncContextManager[None]:
         """The MCP servers whose tools the agent, or one that it delegates to, names."""
@@ -201,34 +290,144 @@ class Agency:
         return connected(self.tools, servers, wanted, self._check_files)
 
     def check_stored(self, profile: AgentProfile) -> None:
-        """Let earlier consent hold only if a run's agent can do what today's agent can.
-
-        A run keeps the profile that it began with, and runs may come from elsewhere.
-        """
+        """Ignore recorded consent when a run's stored agent has other powers than today's."""
         now = self.profile(profile.agent_id)
         self._is_reviewed = now is not None and powers_of(now) == powers_of(profile)
         if now is not None:
             self._check_agents(self.involved(now))
 
     def _check_agents(self, profiles: Sequence[AgentProfile]) -> None:
-        """Raise `TrustError` for an agent that is not the one that was trusted."""
+        """Raise `TrustError` for an agent that has changed since it was trusted."""
         for profile in profiles:
             if profile.path:
                 row = self._catalog.row("agent", profile.agent_id)
                 check_agent(row, powers_of(profile), self._catalog.trust)
 
-    # What a run asks for
+    # What a run needs
 
     def model(self, name: str) -> Model:
-        """The model of that name, or the one that the settings name, or the offline one."""
+        """The model of that name, else the default of the settings, else the offline one."""
         settings = self._catalog.config.models
         return model_for(name or settings.default or "offline", settings=settings.providers)
 
     def record_outcome(self, provider: str, *, success: bool) -> None:
-        """Add to the history of a provider; one that is gone by now has none."""
-        with contextlib.suppress(NotFoundError):
+        with contextlib.suppress(NotFoundError):  # it was deleted meanwhile
             self._catalog.record_outcome(provider, success=success)
 
     def prepare(self, agent: AgentProfile, step: WorkflowStep, text: str, task: str) -> Prepared:
-        """What the step is handed: skills that provide what it requires, abilities and cards."""
-        return self._preparing.prepare(agent, step, text, task)
+        """Inject providers of what the step requires, then abilities, within the agent's budget.
+
+        `text` is what the step asks; abilities are chosen for it and the run's `task` together.
+        """
+        requires = tuple(dict.fromkeys((*agent.requires, *step.requires)))
+        record: dict[str, Any] = {}
+        bodies = Bodies()
+        providers: Sequence[str] = ()
+        messages = [text] if task in text else [task, text]
+        if requires:
+            policy = {"selection-mode": "cover"} if len(requires) > 1 else {}
+            resolution = self._catalog.resolve(requires, text, policy=policy, only=agent.skills)
+            self._catalog.keep_report(resolution)
+            record["report"] = resolution.facts.run_id
+            if resolution.unresolved or not resolution.selected:
+                lacking = ", ".join(resolution.unresolved or requires)
+                message = f"nobody provides {lacking} (report {resolution.facts.run_id})"
+                failure = Failure("CAPABILITY_UNRESOLVED", message)
+                return Prepared(record=record, failure=failure)
+            providers = resolution.selected
+            taken = self._core_tokens(agent, messages)
+            bodies = self._bodies(providers, agent.ability_tokens, taken)
+            record |= {"providers": list(providers), "providersLeftOut": list(bodies.excluded)}
+        if step.type != "prompt":
+            return Prepared(record=record, providers=providers)
+        return self._with_abilities(agent, messages, record, bodies, providers)
+
+    def _with_abilities(
+        self,
+        agent: AgentProfile,
+        messages: Sequence[str],
+        record: dict[str, Any],
+        bodies: Bodies,
+        providers: Sequence[str],
+    ) -> Prepared:
+        count, least = self._catalog.count_tokens, self._catalog.config.ability_signal
+        taken = count(_BETWEEN + bodies.text) if bodies.text else 0
+        injection = self._catalog.inject(
+            messages,
+            agent=agent.agent_id if agent.path else None,
+            core=agent.core_abilities,
+            budget=max(0, agent.ability_tokens - taken),
+            min_signal=least,
+            include_untrusted=False,
+        )
+        errors = [one for one in injection.issues if one.is_error]
+        issues = [_warning(one) for one in injection.issues if one.severity == "warning"]
+        record |= {"minSignal": least, "warnings": [*bodies.warnings, *issues]}
+        if injection.failed:
+            return Prepared(record=record, failure=Failure(errors[0].code, errors[0].message))
+        if injection.injected_abilities or injection.injected_cards or injection.skipped:
+            record["abilities"] = list(injection.injected_abilities)
+            record["cards"] = [one.item.id for one in injection.injected_cards]
+            record["skipped"] = [one.to_json() for one in injection.skipped]
+        whole = _BETWEEN.join(part for part in (injection.text, bodies.text) if part)
+        if whole:
+            record["tokens"] = count(whole)
+        return Prepared(whole, record, providers)
+
+    def _core_tokens(self, agent: AgentProfile, messages: Sequence[str]) -> int:
+        """The tokens of the core abilities, which come before everything else."""
+        if not agent.core_abilities:
+            return 0
+        alone = self._catalog.inject(
+            messages,
+            agent=agent.agent_id,
+            core=agent.core_abilities,
+            budget=agent.ability_tokens,
+            min_signal=math.inf,
+            include_untrusted=False,
+        )
+        return self._catalog.count_tokens(alone.text + _BETWEEN) if alone.text else 0
+
+    def _bodies(self, providers: Sequence[str], limit: int, taken: int) -> Bodies:
+        """The fenced bodies of skills that fit into what is left of the limit."""
+        parts: dict[str, str] = {}
+        warnings: list[Mapping[str, str]] = []
+        for provider in providers:
+            try:
+                row = self._catalog.row("skill", provider)
+                body = self._catalog.document(row).body
+            except MetierError as error:
+                warnings.append(_entry(error.code, error.message, error.where, error.hint))
+                continue
+            clean = sanitize_capability_content(body, row.path)
+            warnings += [_warning(one) for one in clean.issues if one.severity != "info"]
+            if not clean.rejected:
+                parts[provider] = as_reference(
+                    clean.text, kind="skill", id=row.name, source=row.path,
+                    sha256=row.sha256, secret=self._secret(),
+                )  # fmt: skip
+        fitted = fit(
+            list(parts.values()),
+            max(0, limit - taken),
+            separator=BETWEEN_REFERENCES,
+            count=self._catalog.count_tokens,
+            overflow="skip",
+            start=REFERENCE_PREAMBLE,
+        )
+        names = list(parts)
+        warnings += [_too_long(names[place], limit) for place in fitted.left]
+        injected = {names[place] for place in fitted.taken}
+        return Bodies(fitted.text, [one for one in providers if one not in injected], warnings)
+
+
+def _warning(issue: Issue) -> dict[str, str]:
+    return _entry(issue.code, issue.message, issue.path, issue.hint)
+
+
+def _too_long(provider: str, limit: int) -> dict[str, str]:
+    message = f"skill '{provider}' does not fit into what is left of the limit of {limit} tokens"
+    return _entry("SKILL_TRUNCATED", message, "", "raise abilities.maxTokens of the agent")
+
+
+def _entry(code: str, message: str, path: str, hint: str) -> dict[str, str]:
+    return {"code": code, "message": message, "path": path, "hint": hint}

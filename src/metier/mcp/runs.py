@@ -1,4 +1,4 @@
-"""Agents at work for a client: only where somebody has allowed it."""
+"""Runs of agents for MCP clients, where the user allows them."""
 
 import asyncio
 import threading
@@ -20,11 +20,11 @@ _TEXT = {"type": "string", "minLength": 1, "maxLength": 100_000}
 _NAME = {"type": "string", "minLength": 1, "maxLength": 1_000}
 
 
-class Workshop:
-    """One thread with an event loop and a catalogue of its own, in which all runs take place.
+class RunThread:
+    """A thread with its own event loop and catalog, in which all runs execute.
 
-    A run goes on when the call that began it is answered. What `close` finds at work is
-    cancelled, and can be resumed later.
+    A run continues after the call that started it was answered. `close` cancels running runs,
+    which can be resumed later.
     """
 
     def __init__(
@@ -32,17 +32,17 @@ class Workshop:
         opened: Callable[[], AbstractContextManager[Catalog]],
         stamp: Callable[[Catalog], object] = lambda _: None,
     ) -> None:
-        """`stamp` changes with what the user's trust in the workspace depends on."""
+        """`stamp` changes when the user's trust in the workspace may have changed."""
         self._opened = opened
         self._stamp = stamp
         self._stamped: object = None
         self._loop = asyncio.new_event_loop()
         self._thread: threading.Thread | None = None
         self._catalog: Catalog | None = None
-        self._at_work: set[asyncio.Task[RunResult]] = set()
+        self._running: set[asyncio.Task[RunResult]] = set()
 
     def tools(self) -> Sequence[ServedTool]:
-        """Begin a run, and look at one; in this order."""
+        """`run_start` and `run_get`."""
         return (
             ServedTool(
                 "run_start",
@@ -73,12 +73,12 @@ class Workshop:
         )
 
     async def _start(self, call: Call) -> CallToolResult:
-        return result(await self._in_the_shop(self._begin(call.args)))
+        return result(await self._submit(self._begin(call.args)))
 
     async def _get(self, call: Call) -> CallToolResult:
-        return result(await self._in_the_shop(self._look(call.args["runId"])))
+        return result(await self._submit(self._state(call.args["runId"])))
 
-    async def _in_the_shop(self, work: Coroutine[Any, Any, T]) -> T:
+    async def _submit(self, work: Coroutine[Any, Any, T]) -> T:
         if self._thread is None:
             self._thread = threading.Thread(target=self._main, name="runs", daemon=True)
             self._thread.start()
@@ -99,13 +99,10 @@ class Workshop:
         return self._catalog
 
     def _forget_trust(self) -> None:
-        """Have the catalogue opened anew when the user's trust may have changed.
-
-        Runs that are at work keep it; until they have ended, no other one begins.
-        """
+        """Reopen the catalog when trust may have changed; no run starts while others use it."""
         if self._catalog is None or self._stamp(self._catalog) == self._stamped:
             return
-        if self._at_work:
+        if self._running:
             raise UsageError(
                 "the workspace or its trust has changed while agents run",
                 code="RUN_BUSY",
@@ -115,18 +112,18 @@ class Workshop:
         self._catalog = None
 
     async def _begin(self, args: Args) -> dict[str, Any]:
-        """Begin a run, and wait until it is on the record."""
-        if len(self._at_work) >= MOST_AT_ONCE:
+        """Start a run, and wait until it is stored."""
+        if len(self._running) >= MOST_AT_ONCE:
             raise UsageError(
-                f"{MOST_AT_ONCE} runs are at work", code="RUN_BUSY", hint="wait for one to end"
+                f"{MOST_AT_ONCE} runs are running", code="RUN_BUSY", hint="wait for one to end"
             )
         self._forget_trust()
         catalog, model = await self._open(), args.get("model", "")
         if model:
-            catalog.agency.model(model)  # a wrong name is told before anything runs
+            catalog.agency.model(model)  # report a wrong name before anything runs
         begun: asyncio.Future[str] = self._loop.create_future()
 
-        def look(event: Event) -> None:
+        def on_event(event: Event) -> None:
             if event.kind == "run.started" and not begun.done():
                 begun.set_result(event.run_id)
 
@@ -137,22 +134,22 @@ class Workshop:
                 input=args.get("input"),
                 model=model,
                 execution=args.get("execution"),
-                look=look,
+                on_event=on_event,
             )
         )
-        self._at_work.add(task)
+        self._running.add(task)
         task.add_done_callback(self._ended)
         await asyncio.wait((task, begun), return_when=asyncio.FIRST_COMPLETED)
         if not begun.done():
-            begun.set_result(task.result().run_id)  # raises what kept it from beginning
-        return await self._look(begun.result())
+            begun.set_result(task.result().run_id)  # raises why it did not start
+        return await self._state(begun.result())
 
     def _ended(self, task: "asyncio.Task[RunResult]") -> None:
-        self._at_work.discard(task)
+        self._running.discard(task)
         if not task.cancelled():
-            task.exception()  # it is on the record, or was told to who began it
+            task.exception()  # it is stored, or was raised to the caller
 
-    async def _look(self, run_id: str) -> dict[str, Any]:
+    async def _state(self, run_id: str) -> dict[str, Any]:
         store = (await self._open()).agency.store
         run = store.run(run_id)
         steps = [one.to_json() for one in store.steps(run.key)]
@@ -161,7 +158,7 @@ class Workshop:
     # The end
 
     def close(self) -> None:
-        """Cancel what is at work, and wait until it is on the record."""
+        """Cancel running runs, and wait until that is stored."""
         if self._thread is None:
             self._loop.close()
             return
@@ -170,9 +167,9 @@ class Workshop:
         self._thread.join()
 
     async def _leave(self) -> None:
-        at_work = list(self._at_work)
-        for task in at_work:
+        running = list(self._running)
+        for task in running:
             task.cancel()
-        await asyncio.gather(*at_work, return_exceptions=True)
+        await asyncio.gather(*running, return_exceptions=True)
         if self._catalog is not None:
             self._holding.__exit__(None, None, None)

@@ -15,7 +15,7 @@ from metier.catalog import Catalog
 from metier.mcp.catalog_thread import CatalogThread
 from metier.mcp.endpoint import Endpoint
 from metier.mcp.http import serve_http
-from metier.mcp.runs import Workshop
+from metier.mcp.runs import RunThread
 from metier.mcp.server import make_server
 from metier.mcp.stdio import OpenRequests, stdio_streams
 
@@ -33,12 +33,12 @@ def serving(
     opened: Opened, *, allow_run: bool = False, stamp: Stamp = _no_stamp
 ) -> Iterator[Server[Any]]:
     """A server over the catalogue that `opened` opens, reopened when `stamp` changes."""
-    catalog, shop = CatalogThread(opened, stamp), Workshop(opened, stamp)
+    catalog, runs = CatalogThread(opened, stamp), RunThread(opened, stamp)
     try:
         catalog.start()
-        yield make_server(catalog, shop.tools() if allow_run else ())
+        yield make_server(catalog, runs.tools() if allow_run else ())
     finally:
-        shop.close()
+        runs.close()
         catalog.close()
 
 

@@ -16,7 +16,7 @@ from mcp.types import (
 )
 
 from metier.catalog import Catalog
-from metier.core.json_schema import Schema
+from metier.core.json_values import Schema
 from metier.core.paths import is_utf8
 from metier.errors import UsageError
 from metier.mcp.answers import result, schema

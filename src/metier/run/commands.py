@@ -1,70 +1,176 @@
 """Commands as tools: no shell, little environment, inside the workspace, only with consent."""
 
+import asyncio
 import json
 import os
 import re
 import signal
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, NoReturn
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple, NoReturn
 
 from metier.core.environment import small_environment
 from metier.core.paths import is_inside
 from metier.core.unread import why_not_json
 from metier.errors import UsageError
-from metier.run.processes import Ended, run_process
 from metier.run.tool import MOST_OUTPUT, Tool, ToolContext, ToolError, invalid
+from metier.values.running import CommandSetting
 
-DEFAULT_TIMEOUT = 60.0
+# Processes
+
+
+_MOST_ERRORS = 8_192
+"""Bytes of the end of stderr that are kept."""
+_LINGER = 1.0
+"""Seconds to wait for pipes that somebody outside the group holds open."""
+
+
+class Ended(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    """Its exit code; below 0 the signal that ended it."""
+    output: bytes
+    errors: bytes
+    """The end of stderr."""
+    too_much: bool
+    """Whether it was stopped for printing more than it may."""
+
+
+async def run_process(
+    argv: Sequence[str],
+    *,
+    folder: str,
+    environment: Mapping[str, str],
+    stdin: bytes | None,
+    most_output: int,
+) -> Ended:
+    """Run `argv` without a shell. Raises `OSError` or `ValueError` when it cannot be started.
+
+    When it exits, prints too much or the caller is cancelled, all that it started in its session
+    is killed. What has left the session on its own lives on.
+    """
+    starting = asyncio.ensure_future(
+        asyncio.get_running_loop().subprocess_exec(
+            lambda: _Watch(most_output),
+            *argv,
+            cwd=folder,
+            env=dict(environment),
+            stdin=asyncio.subprocess.PIPE if stdin is not None else asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+    )
+    try:
+        transport, watch = await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        await asyncio.shield(asyncio.ensure_future(_end_once_started(starting)))
+        raise
+    try:
+        if stdin is not None:
+            _feed(transport, stdin)
+        await watch.over
+    finally:
+        await asyncio.shield(asyncio.ensure_future(_end(transport, watch)))
+    code = transport.get_returncode()
+    return Ended(-1 if code is None else code, bytes(watch.output), bytes(watch.errors), watch.full)
+
+
+class _Watch(asyncio.SubprocessProtocol):
+    """Keeps what a command prints, within bounds, and says when it is over."""
+
+    def __init__(self, most_output: int) -> None:
+        loop = asyncio.get_running_loop()
+        self.over: asyncio.Future[None] = loop.create_future()
+        """It has exited or printed too much."""
+        self.closed: asyncio.Future[None] = loop.create_future()
+        """It has exited and its pipes are read to their ends."""
+        self.output = bytearray()
+        self.errors = bytearray()
+        self.full = False
+        self._most = most_output
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if fd == 2:
+            self.errors += data
+            del self.errors[:-_MOST_ERRORS]
+        elif len(self.output) + len(data) <= self._most:
+            self.output += data
+        else:
+            self.full = True
+            _settle(self.over)
+
+    def process_exited(self) -> None:
+        _settle(self.over)
+
+    def connection_lost(self, _exc: Exception | None) -> None:
+        _settle(self.closed)
+
+
+Started = tuple[asyncio.SubprocessTransport, _Watch]
+
+
+def _settle(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+def _feed(transport: asyncio.SubprocessTransport, stdin: bytes) -> None:
+    pipe = transport.get_pipe_transport(0)
+    assert isinstance(pipe, asyncio.WriteTransport)
+    pipe.write(stdin)
+    pipe.close()
+
+
+async def _end_once_started(starting: "asyncio.Future[Started]") -> None:
+    """Let a command that is being started come up, and end it with all its children.
+
+    Half started it has no process group to kill yet.
+    """
+    await asyncio.wait((starting,))
+    if not starting.cancelled() and starting.exception() is None:
+        await _end(*starting.result())
+
+
+async def _end(transport: asyncio.SubprocessTransport, watch: _Watch) -> None:
+    """Kill the group, read what is left, let go of the pipes."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(transport.get_pid(), signal.SIGKILL)
+    await asyncio.wait((watch.closed,), timeout=_LINGER)
+    transport.close()
+    await asyncio.wait((watch.closed,), timeout=_LINGER)
+
+
+# Tools
+
+
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
-def command_tool(
-    name: str,
-    argv: Sequence[str],
-    *,
-    workspace: str,
-    description: str = "",
-    schema: Mapping[str, Any] | None = None,
-    folder: str = ".",
-    timeout: float = DEFAULT_TIMEOUT,
-    stdin: Literal["none", "json"] = "none",
-    output: Literal["text", "json"] = "text",
-    environment: Sequence[str] = (),
-    raw: Sequence[str] = (),
-) -> Tool:
-    """A command as a tool; it always needs consent.
+def command_tool(setting: CommandSetting, workspace: str) -> Tool:
+    """A command as a tool; it always needs consent. Raises `UsageError`.
 
-    `{name}` in an element of `argv` becomes the argument `name`: it stays one element, and no
-    shell ever sees it. A value cannot become an option: one that starts with `-` is refused
-    where the element begins with it (`{name}`), unless `raw` lists the argument; inside a larger
-    element (`--x={name}`) it is harmless. Each such argument is required by the schema or has a
-    default there; without a schema each is a required text. With `stdin="json"` the arguments
-    are written to the command as JSON.
+    `{name}` in an element of `argv` becomes the argument `name`, as part of that one element:
+    no shell sees it. A value cannot become an option: one that starts with `-` is rejected where
+    the element begins with `{name}`, unless `raw` lists the argument. Each argument is required
+    by the schema or has a default there; without a schema each is a required string. With
+    `stdin = "json"` the arguments are also written to the command as JSON.
 
-    The command runs in `folder`, which lies inside `workspace` once symlinks are followed, with
-    PATH, HOME, LANG, what `environment` names, METIER_RUN_ID, METIER_STEP_ID and
-    METIER_IDEMPOTENCY_KEY. Its output is what it prints, without the line ends that close it, or
-    with `output="json"` the value that this text is. Raises `UsageError`.
+    The command runs in `folder`, inside the workspace, with PATH, HOME, LANG, the variables in
+    `environment`, METIER_RUN_ID, METIER_STEP_ID and METIER_IDEMPOTENCY_KEY. Its output is what
+    it prints, or with `output = "json"` the value of that.
     """
-    command = _Command(
-        argv=tuple(argv),
-        folder=folder,
-        workspace=workspace,
-        stdin=stdin,
-        output=output,
-        environment=tuple(environment),
-        raw=frozenset(raw),
-        defaults=_defaults(schema),
-    )
-    command.check(name, _settled(schema))
+    schema = setting.schema
+    command = _Command(setting, workspace)
+    command.check(None if schema is None else {*schema.get("required", ()), *command.defaults})
     return Tool(
-        name=name,
-        description=description,
-        schema=_required_texts(command.placeholders) if schema is None else schema,
+        name=setting.name,
+        description=setting.description,
+        schema=_required_strings(command.placeholders) if schema is None else schema,
         prepare=command.prepared,
         call=command.run,
-        timeout=timeout,
+        timeout=setting.timeout,
         needs_consent=True,
     )
 
@@ -74,52 +180,56 @@ class _Prepared(NamedTuple):
     stdin: bytes | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Command:
-    argv: tuple[str, ...]
-    folder: str
+class _Command(NamedTuple):
+    setting: CommandSetting
     workspace: str
-    stdin: str
-    output: str
-    environment: tuple[str, ...]
-    raw: frozenset[str]
-    defaults: Mapping[str, Any]
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        properties = (self.setting.schema or {}).get("properties") or {}
+        return {name: one["default"] for name, one in properties.items() if "default" in one}
 
     @property
     def placeholders(self) -> list[str]:
-        found = (name for element in self.argv for name in _PLACEHOLDER.findall(element))
+        found = (name for element in self.setting.argv for name in _PLACEHOLDER.findall(element))
         return list(dict.fromkeys(found))
 
-    def check(self, name: str, settled: frozenset[str] | None) -> None:
-        """Raise `UsageError` unless it can be run with any arguments that fit the schema."""
-        if not self.argv or not all(isinstance(one, str) and "\0" not in one for one in self.argv):
-            raise UsageError(f"tool '{name}': 'argv' is a list of texts, the program first")
-        if not self.argv[0] or _PLACEHOLDER.search(self.argv[0]):
+    def check(self, known: Collection[str] | None) -> None:
+        """Raise `UsageError` unless it can run with any valid arguments.
+
+        `known` are the arguments that are always given; None: all.
+        """
+        name, argv = self.setting.name, self.setting.argv
+        if not argv or not all(isinstance(one, str) and "\0" not in one for one in argv):
+            raise UsageError(f"tool '{name}': 'argv' is a list of strings, the program first")
+        if not argv[0] or _PLACEHOLDER.search(argv[0]):
             raise UsageError(f"tool '{name}': the program cannot come from an argument")
-        open_ones = [one for one in self.placeholders if settled is not None and one not in settled]
-        if open_ones:
+        unknown = [one for one in self.placeholders if known is not None and one not in known]
+        if unknown:
             raise UsageError(
-                f"tool '{name}': nothing says that there is an argument '{open_ones[0]}'",
+                f"tool '{name}': the argument '{unknown[0]}' may be missing",
                 hint="list it under 'required' in the schema, or give it a 'default' there",
             )
         if self._inside() is None:
-            raise UsageError(f"tool '{name}': the folder '{self.folder}' leaves the workspace")
+            raise UsageError(f"tool '{name}': {self._leaves()}")
 
     def prepared(self, args: dict[str, Any]) -> _Prepared:
-        """The command line for `args`. Raises `ToolError` with every value that it refuses."""
+        """The command line for `args`. Raises `ToolError` with every value that it rejects."""
         given = {**self.defaults, **args}
         problems: list[str] = []
-        argv = [self._filled(element, given, problems) for element in self.argv]
+        argv = [self._filled(element, given, problems) for element in self.setting.argv]
         if problems:
             raise invalid(problems)
-        stdin = json.dumps(args, ensure_ascii=False).encode() if self.stdin == "json" else None
+        stdin = (
+            json.dumps(args, ensure_ascii=False).encode() if self.setting.stdin == "json" else None
+        )
         return _Prepared(tuple(argv), stdin)
 
     async def run(self, prepared: _Prepared, context: ToolContext) -> Any:
         """What the command prints. Raises `ToolError`."""
         folder = self._inside()
         if folder is None:
-            raise ToolError(f"the folder '{self.folder}' leaves the workspace")
+            raise ToolError(self._leaves())
         try:
             ended = await run_process(
                 prepared.argv,
@@ -138,19 +248,22 @@ class _Command:
         becomes_option = filled.startswith("-") and not element.startswith("-")
         if "\0" in filled:
             problems.append(f"arguments.{names[0]}: holds a NUL character")
-        elif becomes_option and not self.raw.issuperset(names):
+        elif becomes_option and not set(names) <= set(self.setting.raw):
             problems.append(f"arguments.{names[0]}: starts with '-', so it would be an option")
         return filled
 
     def _inside(self) -> str | None:
         """Where it runs, symlinks followed; None when that is outside the workspace."""
         workspace = os.path.realpath(self.workspace)
-        folder = os.path.realpath(os.path.join(workspace, self.folder))
+        folder = os.path.realpath(os.path.join(workspace, self.setting.folder))
         return folder if is_inside(folder, workspace) else None
+
+    def _leaves(self) -> str:
+        return f"the folder '{self.setting.folder}' leaves the workspace"
 
     def _environment(self, context: ToolContext) -> dict[str, str]:
         return {
-            **small_environment(self.environment),
+            **small_environment(self.setting.environment),
             "METIER_RUN_ID": context.run_id,
             "METIER_STEP_ID": context.step_id,
             "METIER_IDEMPOTENCY_KEY": context.idempotency_key,
@@ -162,22 +275,10 @@ class _Command:
         if ended.code:
             raise ToolError(_reason(ended), retryable=True)
         text = ended.output.decode("utf-8", errors="replace").rstrip("\r\n")
-        return _from_json(text) if self.output == "json" else text
+        return _from_json(text) if self.setting.output == "json" else text
 
 
-def _settled(schema: Mapping[str, Any] | None) -> frozenset[str] | None:
-    """The arguments that are always there; None when any is."""
-    if schema is None:
-        return None
-    return frozenset([*schema.get("required", ()), *_defaults(schema)])
-
-
-def _defaults(schema: Mapping[str, Any] | None) -> dict[str, Any]:
-    properties = (schema or {}).get("properties") or {}
-    return {name: one["default"] for name, one in properties.items() if "default" in one}
-
-
-def _required_texts(names: Sequence[str]) -> dict[str, Any]:
+def _required_strings(names: Sequence[str]) -> dict[str, Any]:
     return {
         "type": "object",
         "properties": {name: {"type": "string"} for name in names},

@@ -1,9 +1,9 @@
-"""Who has delegated to whom: how deep a chain may be, and that it never comes round."""
+"""Delegation: how deep a chain of agents may be, without cycles."""
 
 from typing import Any, NamedTuple
 
 from metier.values.agents import DEFAULT_DEPTH, Limits
-from metier.values.models import Usage
+from metier.values.runs import Usage
 
 
 class DelegationCheck(NamedTuple):
@@ -15,11 +15,11 @@ class DelegationCheck(NamedTuple):
 
 
 class DelegationChain(NamedTuple):
-    """The agents from the root to the one at work."""
+    """The agents from the root to the current one."""
 
     agents: tuple[str, ...]
     max_depth: int = DEFAULT_DEPTH
-    """How many delegations may follow each other, counted from the root."""
+    """The longest chain of delegations, counted from the root."""
 
     @classmethod
     def root(cls, agent_id: str, max_depth: int = DEFAULT_DEPTH) -> "DelegationChain":
@@ -27,7 +27,7 @@ class DelegationChain(NamedTuple):
 
     @property
     def depth(self) -> int:
-        """How many delegations lead here; 0 at the root."""
+        """The number of delegations from the root; 0 there."""
         return len(self.agents) - 1
 
     @property
@@ -38,13 +38,13 @@ class DelegationChain(NamedTuple):
         return agent_id in self.agents
 
     def can_delegate(self, to: str) -> DelegationCheck:
-        """Whether the agent at work may delegate to `to`: depth first, then circles."""
+        """Whether the current agent may delegate to `to`: depth first, then cycles."""
         if self.depth >= self.max_depth:
             message = f"'{to}' would be delegation {self.depth + 1}; the limit is {self.max_depth}"
             return DelegationCheck(False, "DELEGATION_MAX_DEPTH_EXCEEDED", message)
         if self.is_in_chain(to):
-            way = " → ".join((*self.agents, to))
-            return DelegationCheck(False, "DELEGATION_CIRCULAR", f"the chain comes round: {way}")
+            trail = " → ".join((*self.agents, to))
+            return DelegationCheck(False, "DELEGATION_CIRCULAR", f"the chain is circular: {trail}")
         return DelegationCheck(True)
 
     def extend(self, to: str, own_depth: int | None = None) -> "DelegationChain":
@@ -56,7 +56,7 @@ class DelegationChain(NamedTuple):
 
 
 class DelegationResult(NamedTuple):
-    """What came of handing a task to another agent."""
+    """The outcome of a delegation."""
 
     success: bool
     handled_by: str
@@ -67,20 +67,19 @@ class DelegationResult(NamedTuple):
     final_depth: int = 0
     run_id: str = ""
     retryable: bool = False
+    tool: str = ""
+    """The tool that needs consent, if that is why it failed."""
 
     def to_json(self) -> dict[str, Any]:
         """In the spec's spelling."""
-        said = {"result": self.result} if self.success else self._failure()
+        failure = {"error": self.error, "errorCode": self.error_code}
         return {
             "success": self.success,
             "handledBy": self.handled_by,
-            **said,
+            **({"result": self.result} if self.success else failure),
             "durationMs": self.duration_ms,
             "finalDepth": self.final_depth,
         }
-
-    def _failure(self) -> dict[str, str]:
-        return {"error": self.error, "errorCode": self.error_code}
 
 
 def refused(
@@ -92,7 +91,7 @@ def refused(
 
 
 def within(limits: Limits, left: Limits, used: Usage) -> Limits:
-    """A delegate's limits: its own, and no more tokens and cost than its caller has left."""
+    """A delegate's limits: its own, and at most the tokens and cost that its caller has left."""
     return limits._replace(
         tokens=_least(limits.tokens, left.tokens, used.tokens),
         cost=_least(limits.cost, left.cost, used.cost),

@@ -1,47 +1,58 @@
-"""What is kept of a run while it is at work: its steps, their outputs, its checkpoints."""
+"""The state of a run while it executes: its steps, outputs, memory, usage and checkpoints."""
 
+import json
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any
 
-from metier.run.records import Records
-from metier.run.services import RunStoppedError
-from metier.run.store import RunStore
-from metier.run.workflow import ReadyStep
-from metier.run.writes import (
-    LEASE_SECONDS,
-    NO_MEMORY,
-    SAVE_LAST_CHECKPOINT,
-    Claim,
-    Write,
-    dumped,
-    kept_once,
-)
+from metier.run.plan import ReadyStep
+from metier.run.services import RunStoppedError, StepFailedError
+from metier.run.store import LEASE_SECONDS, CheckpointMark, RunStore
 from metier.values.agents import CheckpointSettings, Limits
-from metier.values.models import Usage
-from metier.values.runs import DONE, Failure, StepRecord, StepState
+from metier.values.runs import DONE, Claim, Failure, StepRecord, StepState, Usage
 
-_LAST_NUMBER = "SELECT ifnull(max(seq), 0) FROM any_checkpoint WHERE run = ?"
-_LATEST = "SELECT max(seq) FROM any_checkpoint WHERE run = ? AND name = ''"
-
-
-_IS_UNDOING: ContextVar[bool] = ContextVar("is_undoing", default=False)
+_ROLLING_BACK: ContextVar[bool] = ContextVar("rolling_back", default=False)
 
 
 @contextmanager
-def undoing() -> Iterator[None]:
-    """While steps only undo others no limit stops them, and no checkpoint is written."""
-    before = _IS_UNDOING.set(True)
+def rolling_back() -> Iterator[None]:
+    """No limit stops what runs in the block, and no checkpoint is saved."""
+    before = _ROLLING_BACK.set(True)
     try:
         yield
     finally:
-        _IS_UNDOING.reset(before)
+        _ROLLING_BACK.reset(before)
+
+
+class Records(dict[str, StepRecord]):
+    """Records by full id, which also finds those of one iteration of a loop."""
+
+    def __init__(self, known: Iterable[StepRecord]) -> None:
+        super().__init__()
+        self._iterations: dict[str, dict[str, None]] = {}
+        for one in known:
+            self[one.id] = one
+
+    def __setitem__(self, key: str, record: StepRecord) -> None:
+        super().__setitem__(key, record)
+        at = key.find("[")
+        if at >= 0:
+            self._iterations.setdefault(key[at:], {})[key] = None
+
+    def around(self, key: str) -> Iterator[StepRecord]:
+        """The records of the iterations that `key` is in: of `a[2][0]`, `[2]` and `[2][0]`."""
+        end = key.index("[")
+        start = end
+        while (end := key.find("]", end) + 1) > 0:
+            for one in self._iterations.get(key[start:end], ()):
+                if one in self:
+                    yield self[one]
 
 
 class Ledger:
-    """The steps of one run, in memory and on the disk."""
+    """The steps of one run, in memory and in the store."""
 
     def __init__(
         self,
@@ -52,47 +63,38 @@ class Ledger:
         limits: Limits,
         known: Sequence[StepRecord],
     ) -> None:
-        """`order` are the ids of the workflow's own steps; `known` is what an earlier try left."""
+        """`order` are the ids of the workflow's own steps; `known` are the stored records."""
         self.store = store
         self.claim = claim
         self.leased_until = time.time() + LEASE_SECONDS
-        """Until then nobody else can have claimed the run."""
+        """Until then no other process can have claimed the run."""
         self.records = Records(known)
         self.seen: dict[str, dict[str, Any]] = {}
-        """What templates see of steps."""
+        """The steps as templates see them."""
         self.memory: dict[str, Any] = {}
         self.usage = Usage()
         for one in known:
             self.usage = self.usage.plus(one.usage)
         self.limits = limits
-        self.has_undone = False
-        """Whether the whole run was taken back."""
+        self.is_rolled_back = False
+        """Whether the whole run was rolled back."""
+        self.last_checkpoint: CheckpointMark | None = None
+        """The checkpoint that was saved when the run ended."""
         self._started: dict[str, float] = {}
-        """When steps at work began, by a clock that nobody can set."""
-        self._undone_with: dict[str, StepRecord] = {}
+        """When running steps began, by the monotonic clock."""
+        self._compensated_by: dict[str, StepRecord] = {}
         self._order = order
         self._settings = settings
-        self._seq = self._last_number(known)
+        last, self._latest_checkpoint = store.last_numbers(claim.key) if known else (0, 0)
+        self._seq = max([last, *(one.seq for one in known)])
         self._begun = sum(one.seq > 0 for one in known)
         self._successes = sum(one.state == "succeeded" for one in known)
         self._prefix = -1
-        self._latest_checkpoint = store.rows(_LATEST, (claim.key,))[0][0] if known else None
-        self._memory = NO_MEMORY.key
-        self.last_checkpoint: StepRecord | None = None
-        """The step after which a checkpoint was written when the run ended, with its place."""
-
-    def _last_number(self, known: Sequence[StepRecord]) -> int:
-        """The highest number that a step or a checkpoint of the run has: none is given twice."""
-        if not known:
-            return 0
-        checkpoints = int(self.store.rows(_LAST_NUMBER, (self.claim.key,))[0][0])
-        return max(checkpoints, *(one.seq for one in known))
 
     def check_claim(self) -> None:
-        """Raise `RunLostError` when somebody else has claimed the run.
+        """Raise `RunLostError` when another process has claimed the run.
 
-        Nobody can as long as the lease runs, so that the file is asked only after it: then this
-        process was stopped for a while.
+        The store is asked only when the lease is over: then this process was suspended.
         """
         if time.time() >= self.leased_until:
             self.store.check(self.claim)
@@ -103,133 +105,160 @@ class Ledger:
         return record if record is not None and record.state in DONE else None
 
     def in_order(self) -> list[StepRecord]:
-        """All records: those that ended first, in the order in which they did."""
+        """All records in the order in which steps ended; then those that did not."""
         return sorted(self.records.values(), key=lambda one: (one.seq == 0, one.seq, one.started))
 
-    def timed(self, record: StepRecord, seq: int = 0) -> StepRecord:
-        """The record of a step that ends now, as long after its beginning as it took.
-
-        The clock may have been set since, so the beginning is told by the other one.
-        """
+    def timed(self, record: StepRecord, **changes: Any) -> StepRecord:
+        """The record of a step that ends now; its duration is that of the monotonic clock."""
         now = time.time()
         began = self._started.pop(record.id, None)
         took = now - record.started if began is None else time.monotonic() - began
-        return record.at(seq or record.seq, now - max(0.0, took), now)
+        return record._replace(started=now - max(0.0, took), finished=now, **changes)
+
+    # Limits
 
     def count(self) -> None:
-        """Count a step that begins. Raises when the run may do no more."""
+        """Count a step that begins. Raises `RunStoppedError` at a limit."""
         self._begun += 1
         self._check("steps", self._begun, self.limits.steps, "")
-        self._check("tokens", self.usage.tokens, self.limits.tokens, "")
-        self._check("cost", self.usage.cost, self.limits.cost, "")
+        self._check_usage("")
 
     def add_usage(self, key: str, usage: Usage) -> None:
-        """Count what a step has used. Raises when the run may use no more."""
-        self.records[key] = self.records[key].using(usage)
+        """Count what a step has used. Raises `RunStoppedError` at a limit."""
+        record = self.records[key]
+        self.records[key] = record._replace(usage=record.usage.plus(usage))
         self.usage = self.usage.plus(usage)
-        self._check("tokens", self.usage.tokens, self.limits.tokens, key)
-        self._check("cost", self.usage.cost, self.limits.cost, key)
+        self._check_usage(key)
+
+    def _check_usage(self, step: str) -> None:
+        tokens, cost = self.limits.tokens, self.limits.cost
+        if tokens is not None or cost is not None:
+            self._check("tokens", self.usage.tokens, tokens, step)
+            self._check("cost", self.usage.cost, cost, step)
 
     def _check(self, name: str, used: float, limit: float | None, step: str) -> None:
-        if limit is not None and used > limit and not _IS_UNDOING.get():
+        if limit is not None and used > limit and not _ROLLING_BACK.get():
             message = f"{name}: {used:g} used, the limit is {limit:g}"
             raise RunStoppedError(Failure("RUN_LIMIT_EXCEEDED", message, step=step))
 
-    def note(self, record: StepRecord) -> None:
-        """Keep a record that nobody waits for."""
-        self.records[record.id] = record
-        self.store.note(self.claim, record)
-
-    def begin_undoing(self, undo: str, record: StepRecord) -> None:
-        """Have a step kept as undone in the moment in which the step `undo` succeeds.
-
-        What an earlier time left of that one says nothing: it undid another generation.
-        """
-        before = self.records.get(undo, StepRecord(undo, "pending"))
-        self.records[undo] = before._replace(
-            state="pending", input=None, generation=record.generation
-        )
-        self._undone_with[undo] = record._replace(state="compensated")
+    # Steps
 
     def fresh(self, key: str, state: StepState) -> StepRecord:
         """The record of a step that begins now, or never will.
 
-        Of an earlier try it keeps its place, what it was handed and what it has used.
+        Of an earlier attempt it keeps its place, its input and its usage.
         """
         now = time.time()
         self._started[key] = time.monotonic()
         before = self.records.get(key)
         if before is None:
             return StepRecord(key, state, started=now)
-        is_undoing = before.state in ("running", "cancelled")
+        is_interrupted = before.state in ("running", "cancelled")
         return StepRecord(
             key, state, before.seq, input=before.input, usage=before.usage, started=now,
-            failure=before.failure if is_undoing else None,
+            failure=before.failure if is_interrupted else None,
             generation=before.generation + (before.state == "compensated"),
         )  # fmt: skip
 
-    async def begin_rollback(self, key: str, failure: Failure) -> None:
-        """Put on the disk that what is inside a step is being undone, and why.
+    def note(self, record: StepRecord) -> None:
+        """Keep a record; it is stored with the next write."""
+        self.records[record.id] = record
+        self.store.note(self.claim, record)
 
-        A step that has a failure while it runs is one of these.
+    async def keep_input(self, key: str, given: dict[str, Any]) -> None:
+        """Store the input of a step before it is sent."""
+        self.records[key] = self.records[key]._replace(input=given)
+        await self.store.save_step(self.claim, self.records[key])
+
+    async def end(
+        self, one: ReadyStep, record: StepRecord, **changes: Any
+    ) -> tuple[StepRecord, bool]:
+        """Store the end of a step; its record, and whether a checkpoint was saved with it."""
+        self._seq += 1
+        record = self.timed(record, seq=self._seq, **changes)
+        self.records[record.id] = record
+        self.show(one.id, record)
+        mark = None
+        if record.state == "succeeded":
+            self._successes += 1
+            if record.id in self._compensated_by:
+                self.note(self._compensated_by.pop(record.id))
+            if self._is_checkpoint_due(one):
+                self._latest_checkpoint = self._seq
+                mark = CheckpointMark(self._prefix, self.memory)
+        await self.store.save_step(self.claim, record, mark)
+        return record, mark is not None
+
+    def _is_checkpoint_due(self, one: ReadyStep) -> bool:
+        if not self._settings.enabled or _ROLLING_BACK.get() or one.step.checkpoint is False:
+            return False
+        every = max(1, self._settings.interval)
+        return one.step.checkpoint is True or self._successes % every == 0
+
+    def ending(self) -> CheckpointMark | None:
+        """The checkpoint of a run that ends in an orderly way, if one is due."""
+        ended = [one for one in self.records.values() if one.state == "succeeded"]
+        if not (self._settings.enabled and ended) or self.is_rolled_back:
+            return None
+        if self._latest_checkpoint == self._seq:
+            return None
+        latest = max(ended, key=lambda one: one.seq)
+        expires = time.time() + self._settings.retention_hours * 3600
+        self._latest_checkpoint = self._seq
+        self.last_checkpoint = CheckpointMark(
+            self._prefix, self.memory, latest.id, self._seq, expires
+        )
+        return self.last_checkpoint
+
+    # Rolling back
+
+    def begin_compensation(self, key: str, record: StepRecord) -> None:
+        """Store a step as compensated when the step `key` succeeds.
+
+        An earlier record of that step compensated another generation, so it does not count.
+        """
+        before = self.records.get(key, StepRecord(key, "pending"))
+        self.records[key] = before._replace(
+            state="pending", input=None, generation=record.generation
+        )
+        self._compensated_by[key] = record._replace(state="compensated")
+
+    async def begin_rollback(self, key: str, failure: Failure) -> None:
+        """Store that the steps inside a step are being rolled back, and why.
+
+        A running step with a failure is one of these.
         """
         self.records[key] = self.records[key]._replace(failure=failure)
-        await self.store.save([self.store.step(self.claim, self.records[key])])
+        await self.store.save_step(self.claim, self.records[key])
 
-    def end_rollback(self, key: str, inside: Collection[str], turn: str) -> None:
-        """Let the steps inside a step begin as if they never had, should it be tried again."""
+    def end_rollback(self, key: str, inside: Collection[str], iteration: str) -> None:
+        """Forget the inputs of the steps inside a step, in case it is tried again."""
         self.note(self.records[key]._replace(failure=None))
         for record in list(self.records.values()):
-            name, bracket, rest = record.id.partition("[")
-            if name in inside and f"{bracket}{rest}".startswith(turn) and record.input is not None:
+            if record.input is not None and is_inside(record.id, inside, iteration):
                 self.note(record._replace(input=None))
 
+    # Loops
+
     def keep_items(self, key: str, items: Sequence[Any]) -> None:
-        """Keep what a loop goes over, as far as it can be: a later try goes over the same."""
+        """Store what a loop goes over, if it is JSON: a later attempt goes over the same."""
         record = self.records[key]
         with suppress(TypeError, ValueError, RecursionError):
-            dumped(items)
+            json.dumps(items, allow_nan=False)
             self.note(record._replace(input={**(record.input or {}), "items": list(items)}))
 
     def items(self, key: str) -> list[Any] | None:
         """What a loop goes over, once it has begun."""
         record = self.records.get(key)
-        handed = record.input if record is not None else None
-        return handed.get("items") if isinstance(handed, dict) else None
+        given = record.input if record is not None else None
+        return given.get("items") if isinstance(given, dict) else None
 
     def forget(self, one: ReadyStep) -> None:
-        """Let the steps of a loop see nothing that an earlier turn or attempt has left."""
+        """Hide from templates what an earlier iteration or attempt of a loop has left."""
         for inner in one.walk():
             self.seen.pop(inner.id, None)
 
-    async def keep_input(self, key: str, handed: dict[str, Any]) -> None:
-        """Put on the disk what a step is handed, before it is sent."""
-        record = self.records[key]._replace(input=handed)
-        self.records[key] = record
-        await self.store.save([self.store.step(self.claim, record)])
-
-    async def end(self, one: ReadyStep, record: StepRecord) -> tuple[StepRecord, bool]:
-        """Acknowledge the end of a step: it is on the disk when this returns.
-
-        Its record, and whether a checkpoint was written with it.
-        """
-        self._seq += 1
-        record = self.timed(record, self._seq)
-        self.records[record.id] = record
-        self.show(one.id, record)
-        if record.state == "succeeded":
-            self._successes += 1
-            if record.id in self._undone_with:
-                self.note(self._undone_with.pop(record.id))
-        is_checkpoint = record.state == "succeeded" and self._is_checkpoint_due(one)
-        if is_checkpoint:
-            memory = self._kept_memory()
-            self._latest_checkpoint = self._seq
-            place = self._prefix, self._memory
-            await self.store.save([*memory, self.store.step(self.claim, record, place)])
-        else:
-            await self.store.save([self.store.step(self.claim, record)])
-        return record, is_checkpoint
+    # What templates see
 
     def show(self, step_id: str, record: StepRecord) -> None:
         """Let templates see a step that has ended."""
@@ -238,46 +267,34 @@ class Ledger:
         while self._prefix + 1 < len(order) and self.done(order[self._prefix + 1]) is not None:
             self._prefix += 1
 
-    def seen_in_turn(self, key: str) -> dict[str, dict[str, Any]]:
-        """What templates see of steps in the turn of a loop in which the step `key` is."""
+    def seen_in_iteration(self, key: str) -> dict[str, dict[str, Any]]:
+        """The steps as templates see them in the iteration that the step `key` is in."""
         seen = dict(self.seen)
         for one in self.records.around(key):
             if one.state != "running":
                 seen[one.id.partition("[")[0]] = _seen(one)
         return seen
 
-    def ending(self) -> list[Write]:
-        """The last checkpoint of a run that ends in an orderly way, if one is due."""
-        ended = [one for one in self.records.values() if one.state == "succeeded"]
-        if not (self._settings.enabled and ended) or self.has_undone:
-            return []
-        if self._latest_checkpoint == self._seq:
-            return []
-        latest = max(ended, key=lambda one: one.seq)
-        memory, now = self._kept_memory(), time.time()
-        self._latest_checkpoint = self._seq
-        self.last_checkpoint = latest._replace(seq=self._seq)
-        expires = now + self._settings.retention_hours * 3600
-        row = (self._seq, self._prefix, latest.id, self._memory, now, expires, *self.claim)
-        return [*memory, (SAVE_LAST_CHECKPOINT, row)]
+    def remember(self, one: ReadyStep, output: Any) -> None:
+        """Add the named outputs of a step to the memory. Raises `StepFailedError`."""
+        names = one.step.outputs
+        if not names:
+            return
+        given = output if isinstance(output, dict) else {}
+        missing = [name for name in names if name not in given]
+        if missing and len(names) > 1:
+            message = f"its output has no '{missing[0]}'"
+            raise StepFailedError(Failure("STEP_OUTPUT_MISSING", message))
+        self.memory.update({name: given.get(name, output) for name in names})
 
-    def _is_checkpoint_due(self, one: ReadyStep) -> bool:
-        if not self._settings.enabled or _IS_UNDOING.get() or one.step.checkpoint is False:
-            return False
-        every = max(1, self._settings.interval)
-        return one.step.checkpoint is True or self._successes % every == 0
 
-    def _kept_memory(self) -> list[Write]:
-        """What writes the memory as it is now, if there is any."""
-        if not self.memory:
-            return []
-        snapshot = [{"key": key, "value": value} for key, value in self.memory.items()]
-        self._memory, keep = kept_once(snapshot)
-        return [keep]
+def is_inside(key: str, ids: Collection[str], iteration: str) -> bool:
+    """Whether a full id such as `a[2][0]` is of one of these steps in an iteration as `[2]`."""
+    name, bracket, rest = key.partition("[")
+    return name in ids and f"{bracket}{rest}".startswith(iteration)
 
 
 def _seen(record: StepRecord) -> dict[str, Any]:
-    """What templates see of a step that has ended."""
     if record.state in ("succeeded", "compensated"):
         return {"state": record.state, "output": record.output}
     return {"state": record.state}

@@ -1,37 +1,25 @@
-"""One run at work: groups of steps, and each step with its attempts."""
+"""One run that is executing: its groups of steps, its rollback and its end."""
 
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from metier.core.templates import OverdueError, TemplateError
-from metier.errors import RunLostError, StoreError
+from metier.core.nearest import nearest
+from metier.core.template_work import until
+from metier.core.templates import TemplateError
+from metier.errors import RunLostError
 from metier.run.delegation import DelegationChain
-from metier.run.failures import failure_of
-from metier.run.groups import mark_rest, run_group
-from metier.run.ledger import Ledger
-from metier.run.missing_tools import missing_tools
-from metier.run.remembered import remembered
-from metier.run.restored import restore, restore_all
-from metier.run.services import (
-    Look,
-    Prepared,
-    RunStoppedError,
-    Services,
-    StepFailedError,
-    record_outcome,
-)
+from metier.run.ledger import Ledger, is_inside, rolling_back
+from metier.run.plan import Group, ReadyStep, Workflow
+from metier.run.services import RunStoppedError, Services
 from metier.run.store import RunStore
-from metier.run.time_limits import stopped, time_limit
-from metier.run.undo import roll_back
-from metier.run.workflow import Group, ReadyStep, Workflow
-from metier.run.writes import Claim, Write, ended, rollback_begun
-from metier.values.agents import AgentProfile, Limits
+from metier.values.agents import AgentProfile, Limits, delegates, named_tools
 from metier.values.runs import (
     Event,
     Failure,
+    OnEvent,
     RunRecord,
     RunResult,
     RunState,
@@ -39,12 +27,15 @@ from metier.values.runs import (
     StepState,
 )
 
-Attempt = Callable[["LiveRun", ReadyStep, dict[str, Any], str, int], Any]
-"""Does the work of one kind of step; raises `StepFailedError`."""
+Names = dict[str, Any]
+"""What templates see."""
+RunStep = Callable[["LiveRun", ReadyStep, Names, str], Awaitable[Failure | None]]
+"""Executes one step; the suffix is its iteration in loops, as `[2]`. Returns why it failed."""
+_Tasks = dict["asyncio.Future[Failure | None]", ReadyStep]
 
 
 class LiveRun:
-    """A run that is executed here and now."""
+    """A run that this process executes."""
 
     def __init__(
         self,
@@ -54,38 +45,34 @@ class LiveRun:
         profile: AgentProfile,
         plan: Workflow,
         chain: DelegationChain,
-        kinds: Mapping[str, Attempt],
+        run_step: RunStep,
         *,
         limits: Limits,
         known: Sequence[StepRecord] = (),
-        look: Look | None = None,
+        on_event: OnEvent | None = None,
     ) -> None:
         self.services = services
         self.run = run
         self.profile = profile
         self.plan = plan
         self.chain = chain
-        self.look = look
+        self.on_event = on_event
         order = [one.id for one in plan.steps]
-        settings = profile.checkpoint
-        claim = Claim(run.key, run.epoch)
-        self.ledger = Ledger(store, claim, order, settings, limits, known)
+        self.ledger = Ledger(store, run.claim, order, profile.checkpoint, limits, known)
         self.is_lost = False
-        """Whether somebody else has claimed this run."""
-        self.is_wanted_stopped = False
-        """Whether somebody asked for the end of this run, and waits for its result."""
+        """Whether another process has claimed this run."""
+        self.is_cancel_requested = False
+        """Whether the run is to end as cancelled, and its caller waits for the result."""
         self.requires = profile.requires
-        self.tools = plan.tools
-        """The tools that the agent may call."""
-        self._kinds = kinds
+        self.scopes: dict[str, Names] = {}
+        """The names that steps in loops see, by full id: compensation needs them."""
+        self._run_step = run_step
         self._limit: asyncio.Timeout | None = None
-        self.scopes: dict[str, dict[str, Any]] = {}
-        """The names that a step in a loop sees, by its full id: what undoes it needs them."""
 
-    def names(self, key: str = "") -> dict[str, Any]:
-        """What the templates of a step may speak of; of one in a loop as its turn left it."""
+    def names(self, key: str = "") -> Names:
+        """What the templates of a step see; in a loop, as its iteration left it."""
         if key in self.scopes:
-            return {**self.scopes[key], "steps": self.ledger.seen_in_turn(key)}
+            return {**self.scopes[key], "steps": self.ledger.seen_in_iteration(key)}
         return {
             "input": self.run.request.get("input"),
             "task": self.run.task,
@@ -94,22 +81,36 @@ class LiveRun:
             "memory": self.ledger.memory,
         }
 
-    def tell(self, kind: str, step: str = "", **data: Any) -> None:
-        if self.look is not None:
-            with contextlib.suppress(Exception):  # who looks on cannot stop a run
-                self.look(Event(kind, self.run.run_id, time.time(), step, data))
+    def names_of_iteration(
+        self, one: ReadyStep, names: Names, number: int, items: Any = None
+    ) -> Names:
+        """What the steps in one iteration of a loop over `items` see."""
+        inner = {**names, "index": number}
+        if one.over is not None:
+            given = one.over(names) if items is None else items
+            inner["item"] = inner[one.step.config.get("as") or "item"] = given[number]
+        return inner
+
+    def emit(self, kind: str, step: str = "", **data: Any) -> None:
+        if self.on_event is not None:
+            with contextlib.suppress(Exception):  # a listener cannot stop a run
+                self.on_event(Event(kind, self.run.run_id, time.time(), step, data))
+
+    # The run
 
     async def execute(self) -> RunResult:
-        """Run to the end; what came of it. Cancelling the task cancels the run."""
+        """Run to the end. Cancelling the task cancels the run."""
         above = {"parentRunId": self.run.parent_run, "parentStepId": self.run.parent_step}
-        said = above if self.run.parent_run else {}
-        self.tell("run.started", agent=self.run.agent_id, task=self.run.task, **said)
-        restore_all(self)
-        missing = missing_tools(self.profile, self.plan, self.services)
-        if missing is not None and self.run.undoing is None:
-            return await self._refused(missing)
+        more = above if self.run.parent_run else {}
+        self.emit("run.started", agent=self.run.agent_id, task=self.run.task, **more)
+        self.restore()
+        failure = self.run.rollback or missing_tools(self.profile, self.plan, self.services)
+        if failure is not None and self.run.rollback is None:
+            never = [one for one in self.plan.steps if one.id not in self.ledger.records]
+            self._mark_rest(never, set(), "")
+            return await self._end_run("failed", failure)
         try:
-            failure = self.run.undoing or await self._go_forward()
+            failure = failure or await self._forward()
         except asyncio.CancelledError:
             return self._cancelled("cancelled")
         state: RunState = "failed" if failure else "succeeded"
@@ -120,18 +121,7 @@ class LiveRun:
                 return self._cancelled("rollback_incomplete")
         return await self._end_run(state, failure)
 
-    async def _refused(self, failure: Failure) -> RunResult:
-        """End a run before anything is sent; what earlier tries have done stays."""
-        never = [one for one in self.plan.steps if one.id not in self.ledger.records]
-        mark_rest(self, never, set(), "")
-        return await self._end_run("failed", failure)
-
-    async def _end_run(self, state: RunState, failure: Failure | None) -> RunResult:
-        await self.ledger.store.save(self._ending(state, failure))
-        self._tell_end()
-        return self.result()
-
-    async def _go_forward(self) -> Failure | None:
+    async def _forward(self) -> Failure | None:
         """Run all steps; why the run failed, or None."""
         seconds = self.ledger.limits.seconds
         try:
@@ -143,31 +133,35 @@ class LiveRun:
             return error.failure
 
     async def _roll_back(self, failure: Failure) -> RunState:
-        """Undo what was done. That it began is on the disk first: then nothing else goes on."""
-        self.ledger.has_undone = True
-        if self.run.undoing is None:
-            self.run = self.run._replace(undoing=failure)
-            await self.ledger.store.save([rollback_begun(failure, self.ledger.claim)])
-        complete = await roll_back(self, self.plan)
+        """Roll the run back. That it began is stored first, so a resume only finishes it."""
+        self.ledger.is_rolled_back = True
+        if self.run.rollback is None:
+            self.run = self.run._replace(rollback=failure)
+            await self.ledger.store.begin_rollback(self.run.claim, failure)
+        complete = await self.roll_back(self.plan)
         return "rolled_back" if complete else "rollback_incomplete"
 
+    async def _end_run(self, state: RunState, failure: Failure | None) -> RunResult:
+        self._set_ended(state, failure)
+        await self.ledger.store.end_run(self.run, self.ledger.ending())
+        return self._ended()
+
     def _cancelled(self, state: RunState) -> RunResult:
-        """Keep the end of a cancelled run; the task goes on only if that was asked for."""
+        """Store the end of a cancelled run; its result only if that was requested."""
         task = asyncio.current_task()
         if self.is_lost:
             assert task is not None
             task.uncancel()
             raise RunLostError
-        failure = Failure("RUN_CANCELLED", "the run was cancelled")
-        self.ledger.store.flush()
-        self.ledger.store.save_now(self._ending(state, failure))
-        self._tell_end()
-        if not self.is_wanted_stopped or task is None:
+        self._set_ended(state, Failure("RUN_CANCELLED", "the run was cancelled"))
+        self.ledger.store.end_run_now(self.run, self.ledger.ending())
+        result = self._ended()
+        if not self.is_cancel_requested or task is None:
             raise asyncio.CancelledError
         task.uncancel()
-        return self.result()
+        return result
 
-    def _ending(self, state: RunState, failure: Failure | None) -> list[Write]:
+    def _set_ended(self, state: RunState, failure: Failure | None) -> None:
         records = [self.ledger.records.get(one.id) for one in self.plan.steps]
         outputs = [one.output for one in records if one is not None and one.state == "succeeded"]
         self.run = self.run._replace(
@@ -177,162 +171,249 @@ class LiveRun:
             usage=self.ledger.usage,
             output=outputs[-1] if outputs else None,
         )
-        return [ended(self.run, self.ledger.claim), *self.ledger.ending()]
 
-    def _tell_end(self) -> None:
-        last = self.ledger.last_checkpoint
-        if last is not None:
-            self.tell("checkpoint.saved", last.id, checkpointId=f"{self.run.run_id}:{last.seq}")
-        failure = self.run.failure
-        self.tell(
-            "run.finished",
-            state=self.run.state,
-            error=failure.to_json() if failure else None,
-            usage=self.run.usage.to_json(),
-        )
+    def _ended(self) -> RunResult:
+        if last := self.ledger.last_checkpoint:
+            self.emit("checkpoint.saved", last.after, checkpointId=f"{self.run.run_id}:{last.seq}")
+        failure, usage = self.run.failure, self.run.usage.to_json()
+        error = failure.to_json() if failure else None
+        self.emit("run.finished", state=self.run.state, error=error, usage=usage)
+        return self.result()
 
     def result(self) -> RunResult:
         return RunResult(self.run, self.ledger.in_order(), dict(self.ledger.memory))
 
     # Groups of steps
 
-    async def group(self, group: Group, names: dict[str, Any], suffix: str) -> Failure | None:
+    async def group(self, group: Group, names: Names, suffix: str) -> Failure | None:
         """Run sibling steps; the first failure among them."""
-        return await run_group(self, group, names, suffix)
+        run = self._in_parallel if group.is_parallel else self._in_sequence
+        failures = await run(group, names, suffix)
+        return failures[0] if failures else None
 
-    def is_overdue(self) -> bool:
-        """Whether the time of the run is over."""
-        return self._limit is not None and self._limit.expired()
+    async def _in_sequence(self, group: Group, names: Names, suffix: str) -> list[Failure]:
+        failures: list[Failure] = []
+        bad: set[str] = set()
+        for place, one in enumerate(group.steps):
+            if bad and not bad.isdisjoint(one.depends):
+                self.mark(one.id + suffix, "blocked")
+                bad.add(one.id)
+                continue
+            try:
+                failure = await self._run_step(self, one, names, suffix)
+            except (RunStoppedError, asyncio.CancelledError) as error:
+                self._mark_unbegun(group.steps[place + 1 :], bad, suffix, error)
+                raise
+            if failure is None:
+                continue
+            failures.append(failure)
+            bad.add(one.id)
+            if group.strategy != "continueOnError":
+                self._mark_rest(group.steps[place + 1 :], bad, suffix)
+                break
+        return failures
+
+    async def _in_parallel(self, group: Group, names: Names, suffix: str) -> list[Failure]:
+        """Start each step when its dependencies are done, at most `limit` at a time."""
+        failures: list[Failure] = []
+        done: set[str] = set()
+        bad: set[str] = set()
+        waiting = list(group.steps)
+        running: _Tasks = {}
+        try:
+            while waiting or running:
+                self._mark_blocked(waiting, bad, suffix)
+                for one in [one for one in waiting if done.issuperset(one.depends)]:
+                    if len(running) < group.limit:
+                        waiting.remove(one)
+                        step = self._run_step(self, one, names, suffix)
+                        running[asyncio.ensure_future(step)] = one
+                if not running:
+                    break
+                await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                for task in [one for one in running if one.done()]:
+                    one = running.pop(task)
+                    failure = task.result()
+                    (bad if failure else done).add(one.id)
+                    failures += [failure] if failure else []
+                if failures and group.strategy != "continueOnError":
+                    break
+        except (RunStoppedError, asyncio.CancelledError) as error:
+            bad |= {one.id for one, _ in await _stop(running)}
+            self._mark_unbegun(waiting, bad, suffix, error)
+            raise
+        finally:
+            late = await _stop(running)
+        bad |= {one.id for one, _ in late}
+        self._mark_rest(waiting, bad, suffix)
+        return [*failures, *(failure for _, failure in late)]
 
     def mark(self, key: str, state: StepState) -> None:
-        """Keep the state of a step that does not begin, unless it is done already."""
+        """Keep the state of a step that does not begin, unless it is done."""
         if self.ledger.done(key) is None:
             self.ledger.note(self.ledger.fresh(key, state))
-            self.tell(f"step.{state}", key)
+            self.emit(f"step.{state}", key)
 
-    # One step
+    def _mark_blocked(self, waiting: list[ReadyStep], bad: set[str], suffix: str) -> None:
+        """Remove from `waiting` what depends on a failure, directly or not."""
+        while blocked := [one for one in waiting if not bad.isdisjoint(one.depends)]:
+            for one in blocked:
+                waiting.remove(one)
+                bad.add(one.id)
+                self.mark(one.id + suffix, "blocked")
 
-    async def step(self, one: ReadyStep, names: dict[str, Any], suffix: str) -> Failure | None:
-        """Run a step with all its attempts; why it failed, or None."""
+    def _mark_rest(self, steps: Iterable[ReadyStep], bad: set[str], suffix: str) -> None:
+        """What depends on a failure is blocked, everything else cancelled."""
+        rest = list(steps)
+        self._mark_blocked(rest, bad, suffix)
+        for one in rest:
+            self.mark(one.id + suffix, "cancelled")
+
+    def _mark_unbegun(
+        self, steps: Iterable[ReadyStep], bad: set[str], suffix: str, error: BaseException
+    ) -> None:
+        """The same when a limit stops the run; cancelling a run leaves these steps alone."""
+        is_overdue = self._limit is not None and self._limit.expired()
+        if is_overdue or isinstance(error, RunStoppedError):
+            self._mark_rest(steps, bad, suffix)
+
+    # Rolling back
+
+    async def roll_back(self, group: Group, suffix: str = "") -> bool:
+        """Compensate what succeeded in a group, the latest first; whether all of it could be."""
+        inside = {one.id: one for step in group.steps for one in step.walk()}
+        complete = True
+        with rolling_back():
+            for one, record in reversed(self._succeeded(inside, suffix)):
+                if one.compensate is not None or not one.groups:
+                    complete = await self._compensate(one, record) and complete
+            self._mark_containers(inside, suffix)
+        return complete
+
+    def _succeeded(
+        self, inside: dict[str, ReadyStep], suffix: str
+    ) -> list[tuple[ReadyStep, StepRecord]]:
+        """The steps of a group that succeeded, in the order in which they ended."""
+        return [
+            (inside[record.id.partition("[")[0]], record)
+            for record in self.ledger.in_order()
+            if record.state == "succeeded" and is_inside(record.id, inside, suffix)
+        ]
+
+    async def _compensate(self, one: ReadyStep, record: StepRecord) -> bool:
+        if one.compensate is None:
+            return False
+        suffix = record.id.removeprefix(one.id)
+        key = one.compensate.id + suffix
+        self.ledger.begin_compensation(key, record)
+        failure = await self._run_step(self, one.compensate, self.names(record.id), suffix)
+        if failure is not None or self.ledger.records[key].state != "succeeded":
+            return False
+        self.emit("step.compensated", record.id)
+        return True
+
+    def _mark_containers(self, inside: dict[str, ReadyStep], suffix: str) -> None:
+        """A step whose steps were all compensated is compensated too; the innermost first."""
+        parents = {child.id: one for one in inside.values() for child in one.children()}
+        standing: set[str] = set()
+        for one, record in self._succeeded(inside, suffix):
+            if one.groups and one.compensate is None and record.id not in standing:
+                self.ledger.note(record._replace(state="compensated"))
+                self.emit("step.compensated", record.id)
+            elif one.id in parents:
+                parent, iteration = parents[one.id], record.id.removeprefix(one.id)
+                outer = iteration.rpartition("[")[0] if parent.kind == "loop" else iteration
+                standing.add(parent.id + outer)
+
+    # Resuming
+
+    def restore(self) -> None:
+        """Make the outputs of stored steps visible; memory in the order in which they ended."""
+        steps = {step.id: step for one in self.plan.steps for step in one.walk(compensating=True)}
+        for record in self.ledger.in_order():
+            one = steps.get(record.id.partition("[")[0])
+            if one is not None and record.state in ("succeeded", "compensated"):
+                self.ledger.remember(one, record.output)
+        names = self.names()
+        for one in self._begun(self.plan.steps, ""):
+            self.restore_step(one, names, "")
+
+    def restore_step(self, one: ReadyStep, names: Names, suffix: str) -> None:
+        """Let templates see the stored output of a step, and of all inside it."""
         key = one.id + suffix
-        ledger = self.ledger
-        if suffix:
-            self.scopes[key] = names
-        if ledger.done(key) is not None:
-            restore(self, one, names, suffix)
-            return None
-        try:
-            ledger.count()
-        except RunStoppedError:
-            self.mark(key, "cancelled")
-            raise
-        fresh = ledger.fresh(key, "running")
-        try:
-            if one.condition is not None and not one.condition(names):
-                await self._end(one, fresh._replace(state="skipped"))
-                return None
-        except OverdueError:
-            return await stopped()  # type: ignore[no-any-return]
-        except TemplateError as error:
-            failure = Failure("EXPRESSION_FAILED", f"condition of '{key}': {error}", step=key)
-            await self._end(one, fresh._replace(state="failed", failure=failure))
-            return failure
-        ledger.note(fresh)
-        self.tell("step.started", key, type=one.kind)
-        failure_or_none = await self._attempts(one, names, suffix)
-        if one.kind == "prompt" or one.step.requires:
-            record_outcome(self.services, ledger.records[key].input, success=not failure_or_none)
-        return failure_or_none
+        for inner, inner_suffix in self._iterations(one, names, suffix):
+            for child in self._begun(one.children(), inner_suffix):
+                self.restore_step(child, inner, inner_suffix)
+        record = self.ledger.records.get(key)
+        if record is not None and record.state in ("succeeded", "skipped", "compensated"):
+            if suffix:
+                self.scopes[key] = names
+            self.ledger.show(one.id, record)
 
-    async def prepared(self, one: ReadyStep, key: str, text: str) -> Prepared:
-        """What the step, which asks `text`, is handed: what it was handed before, if it was."""
-        kept = self.ledger.records[key].input
-        if isinstance(kept, dict) and "text" in kept and "refused" not in kept:
-            return Prepared(kept["text"], kept, tuple(kept.get("providers") or ()))
-        prepared = self.services.prepare(self.profile, one.step, text, self.run.task)
-        refused = {"refused": prepared.failure.code} if prepared.failure is not None else {}
-        await self.ledger.keep_input(key, {**prepared.record, **refused, "text": prepared.text})
-        self.tell("step.prepared", key, **prepared.record)
-        if prepared.failure is not None:
-            raise StepFailedError(prepared.failure)
-        return prepared
+    def _begun(self, steps: Iterable[ReadyStep], suffix: str) -> list[ReadyStep]:
+        """Those of `steps` that began, in the order in which they ended."""
+        records = self.ledger.records
+        begun = [(one, records[one.id + suffix]) for one in steps if one.id + suffix in records]
+        begun.sort(key=lambda pair: (pair[1].seq == 0, pair[1].seq))
+        return [one for one, _ in begun]
 
-    async def _attempts(self, one: ReadyStep, names: dict[str, Any], suffix: str) -> Failure | None:
-        key, policy = one.id + suffix, one.step.retry
-        attempt = 1
-        while (failure := await self._attempt(one, names, suffix, attempt)) is not None:
-            if attempt >= policy.max_attempts or not failure.may_retry(policy.retry_on):
-                break
-            wait = policy.backoff_ms / 1e3 * policy.backoff_multiplier ** (attempt - 1)
-            self.tell("step.retried", key, attempt=attempt, wait=wait, error=failure.to_json())
-            await self._interruptible(key, asyncio.sleep(wait))
-            attempt += 1
-        if failure is None:
-            return None
-        failure = failure._replace(step=failure.step or key)
-        record = self.ledger.records[key]
-        await self._end(one, record.ended("failed", attempt, failure=failure))
-        return failure
-
-    async def _attempt(
-        self, one: ReadyStep, names: dict[str, Any], suffix: str, attempt: int
-    ) -> Failure | None:
-        key = one.id + suffix
-        self.ledger.check_claim()
-        try:
-            work = self._kinds[one.kind](self, one, names, suffix, attempt)
-            if one.timeout is None:
-                output = await self._interruptible(key, work)
-            else:
-                async with time_limit(one.timeout):
-                    output = await self._interruptible(key, work)
-            self.remember(one, output)
-        except RunStoppedError as error:
-            record = self.ledger.records[key]
-            stopped = record.ended("failed", attempt, failure=error.failure)
-            self.ledger.note(self.ledger.timed(stopped))
-            self.tell("step.failed", key, durationMs=None, error=error.failure.to_json())
-            raise
-        except StoreError:
-            raise
-        except Exception as error:
-            return failure_of(error, key, one.timeout)
-        record = self.ledger.records[key]
-        await self._end(one, record.ended("succeeded", attempt, output=output))
-        return None
-
-    async def _interruptible(self, key: str, work: Any) -> Any:
-        try:
+    def _iterations(self, one: ReadyStep, names: Names, suffix: str) -> Iterator[tuple[Names, str]]:
+        """The names and the suffix for the steps inside a step: of a loop, for each iteration."""
+        if one.kind != "loop":
+            yield names, suffix
+            return
+        items, number = self.ledger.items(one.id + suffix), 0
+        while self._begun(one.children(), f"{suffix}[{number}]"):
+            self.ledger.forget(one)
             try:
-                return await work
-            except OverdueError:
-                return await stopped()
-        except asyncio.CancelledError:
-            record = self.ledger.timed(self.ledger.records[key])
-            self.ledger.note(record._replace(state="cancelled"))
-            self.tell("step.cancelled", key)
-            raise
+                inner = self.names_of_iteration(one, names, number, items)
+            except (TemplateError, LookupError, TypeError):  # what it went over is not known
+                inner = {**names, "index": number}
+            yield inner, f"{suffix}[{number}]"
+            number += 1
 
-    async def _end(self, one: ReadyStep, record: StepRecord) -> None:
-        record, is_checkpoint = await self.ledger.end(one, record)
-        if self.look is not None:
-            said = record.failure.to_json() if record.failure else None
-            took = record.duration_ms
-            self.tell(f"step.{record.state}", record.id, durationMs=took, error=said)
-            if is_checkpoint:
-                checkpoint = f"{self.run.run_id}:{record.seq}"
-                self.tell("checkpoint.saved", record.id, checkpointId=checkpoint)
 
-    def remember(self, one: ReadyStep, output: Any) -> None:
-        """Keep what the step gives under the names that it is told to."""
-        self.ledger.memory.update(remembered(one, output))
+async def _stop(running: _Tasks) -> list[tuple[ReadyStep, Failure]]:
+    """Cancel these steps and wait for them; those that failed all the same."""
+    for task in running:
+        task.cancel()
+    ended = await asyncio.gather(*running, return_exceptions=True)
+    pairs = zip(running.values(), ended, strict=True)
+    return [(one, result) for one, result in pairs if isinstance(result, Failure)]
 
-    def names_of_turn(
-        self, one: ReadyStep, names: dict[str, Any], turn: int, items: Any = None
-    ) -> dict[str, Any]:
-        """What the steps of one turn of a loop see; `items` is what it goes over."""
-        inner = {**names, "index": turn}
-        if one.over is not None:
-            given = one.over(names) if items is None else items
-            inner["item"] = inner[one.step.config.get("as") or "item"] = given[turn]
-        return inner
+
+@contextlib.asynccontextmanager
+async def time_limit(seconds: float | None) -> AsyncIterator[asyncio.Timeout | None]:
+    """Raise `TimeoutError` when the block, templates included, takes longer."""
+    if seconds is None:
+        yield None
+        return
+    with until(time.monotonic() + seconds):
+        async with asyncio.timeout(seconds) as limit:
+            yield limit
+
+
+def missing_tools(profile: AgentProfile, plan: Workflow, services: Services) -> Failure | None:
+    """Why a run cannot begin: the agent, or one it delegates to, names an unknown tool."""
+    named = {profile.agent_id: plan.named}
+    waiting = list(plan.delegates)
+    for target in waiting:
+        other = services.profile(target) if target not in named else None
+        if other is not None and other.enabled:
+            named[target] = named_tools(other)
+            waiting += delegates(other)
+    for agent_id, names in named.items():
+        missing = [one for one in names if not services.tools.is_tool_available(one)]
+        if missing:
+            return _missing(agent_id, missing, services)
+    return None
+
+
+def _missing(agent_id: str, missing: Sequence[str], services: Services) -> Failure:
+    quoted = [f"'{one}'" for one in missing]
+    listed = " and ".join(filter(None, (", ".join(quoted[:-1]), quoted[-1])))
+    what = "tool" if len(missing) == 1 else "tools"
+    message = f"agent '{agent_id}' names the {what} {listed}, which nobody provides"
+    near = nearest(missing[0], [one.name for one in services.tools.specs()])
+    set_up = f"set it up as [tools.{missing[0]}] in metier.toml, or register such a function"
+    return Failure("TOOL_NOT_FOUND", message, hint=f"did you mean '{near}'?" if near else set_up)

@@ -1,15 +1,15 @@
-"""One prompt step: a talk with a model, in which it may call tools, until it answers."""
+"""One prompt step: ask a model, call the tools that it wants, until it answers."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from metier.errors import ModelError
+from metier.run.plan import DEFAULT_TOOL_ROUNDS
 from metier.run.services import StepFailedError
-from metier.run.workflow import DEFAULT_TOOL_ROUNDS
 from metier.values.agents import AgentProfile, ToolResult
-from metier.values.models import Message, Model, ModelReply, ModelRequest, ToolSpec, Usage
-from metier.values.runs import Failure
+from metier.values.models import Message, Model, ModelReply, ModelRequest, ToolSpec
+from metier.values.runs import Failure, Usage
 
 CallTool = Callable[[str, Any], Awaitable[ToolResult]]
 
@@ -24,9 +24,9 @@ async def ask_model(
     *,
     call: CallTool,
     used: Callable[[Usage], None],
-    tell: Callable[..., None],
+    emit: Callable[..., None],
 ) -> Any:
-    """The answer: a text, or the value that the step's schema asks for."""
+    """The answer: text, or a value of the step's schema."""
     messages = [Message("user", prompt)]
     rounds = config.get("maxToolRounds", DEFAULT_TOOL_ROUNDS)
     schema = config.get("outputSchema")
@@ -38,9 +38,9 @@ async def ask_model(
             output_schema=schema,
             temperature=profile.data.get("temperature"),
             max_tokens=profile.data.get("maxTokens"),
-            on_text=lambda text: tell("model.text", text=text),
+            on_text=lambda text: emit("model.text", text=text),
         )
-        reply = await _reply(model, request, tell)
+        reply = await _reply(model, request, emit)
         used(reply.usage)
         if not reply.tool_calls:
             return reply.text if schema is None else _value(reply, schema)
@@ -55,20 +55,20 @@ async def ask_model(
     raise StepFailedError(Failure("MODEL_TOOL_ROUNDS_EXCEEDED", message))
 
 
-async def _reply(model: Model, request: ModelRequest, tell: Callable[..., None]) -> ModelReply:
-    tell("model.asked", model=model.name, messages=len(request.messages))
+async def _reply(model: Model, request: ModelRequest, emit: Callable[..., None]) -> ModelReply:
+    emit("model.asked", model=model.name, messages=len(request.messages))
     try:
         reply = await model.respond(request)
     except ModelError as error:
-        tell("model.failed", model=model.name, error=error.message, errorKind=error.kind)
+        emit("model.failed", model=model.name, error=error.message, errorKind=error.kind)
         failure = Failure(error.code, error.message, error.kind, retryable=bool(error.kind))
         raise StepFailedError(failure) from error
-    tell("model.answered", model=model.name, usage=reply.usage.to_json())
+    emit("model.answered", model=model.name, usage=reply.usage.to_json())
     return reply
 
 
 def _seen_by_model(result: ToolResult) -> str:
-    """The output, a text as it is and anything else as JSON; or the error."""
+    """The output, a string as it is and anything else as JSON; or the error."""
     if result.success and isinstance(result.output, str):
         return result.output
     error = {"error": {"code": result.error_code, "message": result.error}}
@@ -76,8 +76,8 @@ def _seen_by_model(result: ToolResult) -> str:
 
 
 def _value(reply: ModelReply, schema: Mapping[str, Any]) -> Any:
-    """The answer as a value that fits the schema."""
-    from jsonschema import exceptions, validators  # only who asks for a schema needs it
+    """The answer as a value of the schema."""
+    from jsonschema import exceptions, validators  # rarely needed
 
     value, is_retryable = reply.data, True
     try:
@@ -87,8 +87,8 @@ def _value(reply: ModelReply, schema: Mapping[str, Any]) -> Any:
         validators.validator_for(schema)(schema).validate(value)
         return value
     except (ValueError, exceptions.ValidationError) as error:
-        reason = f"the answer does not fit the schema: {_first_line(error)}"
-    except Exception as error:  # whatever is wrong with the schema itself
+        reason = f"the answer does not match the schema: {_first_line(error)}"
+    except Exception as error:  # the schema itself is wrong
         reason, is_retryable = f"the outputSchema cannot be used: {_first_line(error)}", False
     raise StepFailedError(Failure("MODEL_OUTPUT_INVALID", reason, retryable=is_retryable))
 

@@ -1,22 +1,22 @@
-"""What a run needs of the other stages: handed in, so that this one imports none of them."""
+"""What a run needs of the rest of metier, passed in as one object."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from metier.run.tools import ToolExecutor
 from metier.values.agents import AgentProfile, WorkflowStep
 from metier.values.models import Model
-from metier.values.runs import Event, Failure
+from metier.values.runs import Failure
 
 
 class Prepared(NamedTuple):
-    """What a step is handed before anything is sent."""
+    """What is injected into a step."""
 
     text: str = ""
-    """Stands before the system prompt."""
+    """Comes before the system prompt."""
     record: Mapping[str, Any] = {}
-    """What is kept with the step: abilities, providers, reports."""
+    """Stored with the step: abilities, providers, reports."""
     providers: Sequence[str] = ()
     """Candidate ids whose outcome is recorded when the step ends."""
     failure: Failure | None = None
@@ -27,23 +27,16 @@ class Services(Protocol):
     """The rest of metier, as a run sees it."""
 
     @property
-    def tools(self) -> ToolExecutor:
-        """The tools that there are."""
-        ...
+    def tools(self) -> ToolExecutor: ...
 
-    def profile(self, agent_id: str) -> AgentProfile | None:
-        """The profile of an agent, if there is one."""
-        ...
+    def profile(self, agent_id: str) -> AgentProfile | None: ...
 
     def prepare(self, agent: AgentProfile, step: WorkflowStep, text: str, task: str) -> Prepared:
-        """What the step needs: abilities and skills, chosen by the rules.
-
-        `text` is what the step asks, `task` that of the run.
-        """
+        """What to inject into a step that asks `text`, in a run of `task`."""
         ...
 
     def model(self, name: str) -> Model:
-        """The model of that name; the default one for no name."""
+        """The model of that name; the default one for an empty name."""
         ...
 
     def record_outcome(self, provider: str, *, success: bool) -> None:
@@ -51,34 +44,15 @@ class Services(Protocol):
         ...
 
 
-def record_outcome(services: Services, handed: Any, *, success: bool) -> None:
-    """Add how a step ended to the history of those whose text it was handed.
-
-    What the agent requires for every step is no work of theirs in a step that reads no text.
-    """
-    record = handed if isinstance(handed, dict) else {}
-    left_out = record.get("providersLeftOut") or ()
-    for one in record.get("providers") or ():
-        if one not in left_out:
-            with suppress(Exception):  # a record that cannot be kept stops no run
-                services.record_outcome(one, success=success)
-
-
-Look = Callable[[Event], None]
-"""Somebody who is told what happens."""
-
-
+@dataclass(eq=False)
 class StepFailedError(Exception):
-    """A step failed; ends the attempt."""
+    """Ends an attempt at a step."""
 
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(failure.message)
-        self.failure = failure
+    failure: Failure
 
 
+@dataclass(eq=False)
 class RunStoppedError(Exception):
-    """A limit was reached: nothing more is done."""
+    """A limit was reached: nothing more is executed."""
 
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(failure.message)
-        self.failure = failure
+    failure: Failure

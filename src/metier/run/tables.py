@@ -1,7 +1,7 @@
-"""The tables of the record of runs.
+"""Tables and statements of the SQLite store of runs.
 
-A checkpoint that goes with the end of a step is a part of that step's row (`step_index`, `memory`):
-one row a step is all that is written. Others, saved by hand or at the end of a run, have their own.
+The checkpoint that a step causes is part of that step's row (`step_index`, `memory`), so that one
+row per step is written. Those saved by hand or at the end of a run have rows of their own.
 """
 
 from metier.storage.database import Migration
@@ -95,8 +95,62 @@ EPOCHS = Migration(
         "ALTER TABLE step ADD COLUMN generation INTEGER NOT NULL DEFAULT 0",
     ),
 )
-"""Every claim of a run raises its epoch; `undoing` says why it is being undone, once it is; a
-step's generation is how often it was undone."""
+"""Every claim raises the run's epoch; `undoing` is why a run is being rolled back, once it is; a
+step's generation is how often it was compensated."""
 VIEW = f"CREATE TEMP VIEW any_checkpoint AS {_ANY_CHECKPOINT}"
-"""The same view for one connection: SQLite lets no function of JSON stand in the schema of a file
-that it does not trust, and it trusts none here."""
+"""The same view for one connection: with an untrusted schema SQLite allows no JSON functions."""
+
+# Statements
+
+RUN_COLUMNS = (
+    "id, agent, task, state, created, (SELECT data FROM blob WHERE blob.key = request),"
+    " (SELECT data FROM blob WHERE blob.key = profile), finished, parent, parent_step,"
+    " forked_from, failure, usage, output, key, epoch, undoing"
+)
+ADD_RUN = (
+    "INSERT INTO run (key, id, agent, task, state, created, request, profile, parent, parent_step,"
+    " forked_from, owner, lease, epoch)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+SAVE_STEP = (
+    "INSERT INTO step SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?"
+    " FROM run WHERE key = ? AND epoch = ?"
+    " ON CONFLICT DO UPDATE SET"
+    " step_index = iif(seq = excluded.seq, ifnull(excluded.step_index, step_index),"
+    " excluded.step_index),"
+    " memory = iif(seq = excluded.seq, ifnull(excluded.memory, memory), excluded.memory),"
+    " seq = excluded.seq, state = excluded.state, attempts = excluded.attempts,"
+    " input = excluded.input, output = excluded.output, failure = excluded.failure,"
+    " usage = excluded.usage, started = excluded.started, finished = excluded.finished,"
+    " generation = excluded.generation"
+)
+"""A step keeps its checkpoint as long as it keeps its `seq`."""
+SAVE_LAST_CHECKPOINT = (
+    "INSERT OR REPLACE INTO checkpoint"
+    " SELECT key, ?, '', ?, ?, request, ?, ?, ?, NULL FROM run WHERE key = ? AND epoch = ?"
+)
+END = (
+    "UPDATE run SET state = ?, finished = ?, failure = ?, usage = ?, output = ?,"
+    " owner = NULL, lease = NULL WHERE key = ? AND epoch = ?"
+)
+BEGIN_ROLLBACK = "UPDATE run SET undoing = ? WHERE key = ? AND epoch = ?"
+RELEASE = (
+    "UPDATE run SET state = 'pending', owner = NULL, lease = NULL, failure = ?"
+    " WHERE key = ? AND epoch = ?"
+)
+FENCED = frozenset((SAVE_STEP, SAVE_LAST_CHECKPOINT, END, BEGIN_ROLLBACK, RELEASE))
+"""Each of these changes one row, or none when its claim is not the latest."""
+CLAIM = (
+    "UPDATE run SET owner = ?, lease = ?, state = 'running', cancel = 0, failure = NULL,"
+    " finished = NULL, epoch = epoch + 1 WHERE key = ? RETURNING epoch"
+)
+RENEW = (
+    "UPDATE run SET owner = ?, lease = ?, state = 'running', failure = NULL"
+    " WHERE key = ? AND epoch = ? AND state IN ('running', 'pending')"
+)
+RECOVER = "UPDATE run SET state = 'pending', owner = NULL, lease = NULL, failure = ? WHERE id = ?"
+CANCEL = (
+    "UPDATE run SET state = iif(undoing IS NULL, 'cancelled', 'rollback_incomplete'),"
+    " failure = ifnull(undoing, failure), owner = NULL, lease = NULL, epoch = epoch + 1"
+    " WHERE key = ?"
+)

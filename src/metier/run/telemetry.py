@@ -62,10 +62,7 @@ _Key = tuple[str, str, str]
 
 
 def spans() -> "Spans | None":
-    """A look that makes spans; None when nobody has asked for any.
-
-    Somebody has when a tracer provider was set, in this process or by the environment.
-    """
+    """A listener that makes spans; None unless a tracer provider is set."""
     if "opentelemetry" not in sys.modules and SET_BY_ENVIRONMENT not in os.environ:
         return None  # loading the package costs more than a short run
     try:
@@ -78,14 +75,14 @@ def spans() -> "Spans | None":
 
 
 class Spans:
-    """A look: a span for each run, step, question to a model and call of a tool."""
+    """A listener: one span for each run, step, model request and tool call."""
 
     def __init__(self, tracer: "Tracer") -> None:
         self._tracer = tracer
         self._open: dict[_Key, Span] = {}
 
     def __call__(self, event: Event) -> None:
-        with suppress(Exception):  # who looks on must not disturb a run
+        with suppress(Exception):  # a listener cannot stop a run
             self._take(event)
 
     def _take(self, event: Event) -> None:

@@ -1,15 +1,21 @@
-"""A tool: what a model or a step may call, and how."""
+"""Tools: their definition, and Python functions as tools."""
 
+import asyncio
+import contextvars
+import ctypes
+import functools
+import inspect
 import re
+import threading
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, NotRequired, get_args
 
 from metier.core.frozen import freeze
-from metier.core.json_schema import Schema
+from metier.core.json_values import NotJsonError, Schema, json_copy, listed
 from metier.core.text import printable
 from metier.errors import UsageError
-from metier.run.tool_json import NotJsonError, json_copy
 from metier.values.models import ToolSpec
 
 ToolCode = Literal[
@@ -120,3 +126,288 @@ def one_line(text: str) -> str:
 
 def _kind(value: Any) -> str:
     return "nothing" if value is None else f"a {type(value).__name__}"
+
+
+# Functions
+
+
+Function = Callable[..., Any]
+
+_SECTION = re.compile(
+    r"^(?:Args|Arguments|Parameters|Returns|Raises|Yields|Examples?|Notes?):[ \t]*$", re.MULTILINE
+)
+_PARAMETER = re.compile(r"^\s+\*{0,2}(\w+)\s*(?:\([^)]*\))?:\s*(\S.*)$")
+_MOST_DEFAULT = 1_000
+"""Bytes of a default value that is shown in a schema."""
+GRACE = 0.5
+"""Seconds that a cancelled caller waits for the work to end."""
+_FIRST_PAUSE = 0.01
+_LONGEST_PAUSE = 1.0
+_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
+def function_tool(
+    fn: Function,
+    name: str | None = None,
+    description: str | None = None,
+    *,
+    timeout: float | None = None,
+    needs_consent: bool = False,
+) -> Tool:
+    """A function, sync or async, as a tool.
+
+    Its schema comes from the annotations, the descriptions from the docstring. A parameter
+    annotated `ToolContext` gets the context and is not part of the schema. A sync function runs
+    in a thread of its own. Raises `UsageError` when the signature cannot be used.
+    """
+    parameters = _parameters(fn)
+    slot = _context_slot(parameters)
+    parameters.pop(slot, None)
+    told = _documented(fn)
+    adapter = _adapter(fn, parameters)
+    return Tool(
+        name=str(name or getattr(told, "__name__", "")),
+        description=_summary(told) if description is None else description,
+        schema=_schema(adapter, parameters, _parameter_texts(told)),
+        prepare=_prepare(adapter),
+        call=_caller(fn, lambda given, more: fn(**given, **more), slot),
+        timeout=timeout,
+        needs_consent=needs_consent,
+    )
+
+
+def schema_tool(
+    name: str,
+    schema: Mapping[str, Any],
+    handler: Function,
+    *,
+    description: str | None = None,
+    timeout: float | None = None,
+    needs_consent: bool = False,
+) -> Tool:
+    """A tool with a JSON Schema of its own; `handler`, sync or async, gets the arguments.
+
+    The first parameter of `handler` gets them as one mapping; one annotated `ToolContext` gets
+    the context.
+    """
+    slot = _context_slot(_parameters(handler))
+    return Tool(
+        name=name,
+        description=_summary(_documented(handler)) if description is None else description,
+        schema=schema,
+        call=_caller(handler, lambda given, more: handler(given, **more), slot),
+        timeout=timeout,
+        needs_consent=needs_consent,
+    )
+
+
+def _caller(fn: Function, invoke: Callable[[Any, dict[str, Any]], Any], slot: str) -> Call:
+    """How to call `fn`: at once when it is async, else in a thread."""
+    if _is_async(fn):
+        if not slot:
+            return lambda given, _context: invoke(given, {})
+        return lambda given, context: invoke(given, {slot: context})
+
+    async def call(given: Any, context: ToolContext) -> Any:
+        more = {slot: context} if slot else {}
+        output = await in_thread(lambda: invoke(given, more))
+        return await output if inspect.isawaitable(output) else output
+
+    return call
+
+
+def _is_async(fn: Function) -> bool:
+    return inspect.iscoroutinefunction(fn) or inspect.iscoroutinefunction(type(fn).__call__)
+
+
+def _parameters(fn: Function) -> dict[str, inspect.Parameter]:
+    if not callable(fn):
+        raise UsageError(f"a {type(fn).__name__} cannot be called, so it is no tool")
+    try:
+        return dict(inspect.signature(fn, eval_str=True).parameters)
+    except (NameError, TypeError, ValueError, SyntaxError, AttributeError) as error:
+        raise UsageError(f"the signature of {fn!r} cannot be read: {error}") from None
+
+
+def _context_slot(parameters: Mapping[str, inspect.Parameter]) -> str:
+    """The name of the parameter that gets the context; empty when there is none."""
+    for name, parameter in parameters.items():
+        if ToolContext in (parameter.annotation, *get_args(parameter.annotation)):
+            return name
+    return ""
+
+
+def _documented(fn: Function) -> Function:
+    """The function that has the name and the docstring."""
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    return fn
+
+
+def _adapter(fn: Function, parameters: Mapping[str, inspect.Parameter]) -> Any:
+    """What turns a mapping of arguments into values of the annotated types."""
+    from pydantic import ConfigDict, TypeAdapter, with_config
+    from pydantic.errors import PydanticUserError
+    from typing_extensions import TypedDict  # the one that pydantic asks for
+
+    fields: dict[str, Any] = {}
+    for name, parameter in parameters.items():
+        if parameter.kind not in _NAMED:
+            raise UsageError(f"{fn!r} takes '{parameter}'; a tool has parameters with names only")
+        unknown = parameter.annotation is parameter.empty
+        kind = Any if unknown else parameter.annotation
+        fields[name] = kind if parameter.default is parameter.empty else NotRequired[kind]
+    arguments = TypedDict("Arguments", fields)  # type: ignore[misc]  # only known now
+    try:
+        return TypeAdapter(with_config(ConfigDict(extra="forbid"))(arguments))
+    except PydanticUserError as error:
+        raise UsageError(f"{fn!r} has a parameter of a type without schema: {error}") from None
+
+
+def _schema(
+    adapter: Any, parameters: Mapping[str, inspect.Parameter], texts: Mapping[str, str]
+) -> dict[str, Any]:
+    from pydantic.errors import PydanticUserError
+
+    try:
+        schema: dict[str, Any] = adapter.json_schema()
+    except PydanticUserError as error:
+        raise UsageError(f"there is no JSON Schema for a parameter: {error}") from None
+    schema.pop("title", None)
+    for name, entry in schema.get("properties", {}).items():
+        entry.pop("title", None)
+        if name in texts:
+            entry.setdefault("description", texts[name])
+        _show_default(entry, parameters[name].default)
+    return schema
+
+
+def _show_default(entry: dict[str, Any], default: Any) -> None:
+    if default is not inspect.Parameter.empty:
+        try:
+            entry.setdefault("default", json_copy(default, _MOST_DEFAULT))
+        except NotJsonError:
+            return  # it is the function's own affair
+
+
+def _prepare(adapter: Any) -> Prepare:
+    from pydantic import ValidationError
+
+    def prepare(args: dict[str, Any]) -> Any:
+        if not args:
+            return args
+        try:
+            return adapter.validate_python(args)
+        except ValidationError as error:
+            found = error.errors(include_url=False, include_context=False, include_input=False)
+            raise invalid(listed((one["loc"], one["msg"]) for one in found)) from None
+
+    return prepare
+
+
+def _summary(fn: Function) -> str:
+    """The docstring up to its first section."""
+    return _SECTION.split(inspect.getdoc(fn) or "", maxsplit=1)[0].strip()
+
+
+def _parameter_texts(fn: Function) -> dict[str, str]:
+    """What the section `Args:` of the docstring says, by parameter."""
+    _, _, section = (inspect.getdoc(fn) or "").partition("\nArgs:")
+    texts: dict[str, str] = {}
+    name = ""
+    for line in _SECTION.split(section, maxsplit=1)[0].splitlines():
+        found = _PARAMETER.match(line)
+        if found:
+            name = found[1]
+            texts[name] = found[2].strip()
+        elif name and line.strip():
+            texts[name] += f" {line.strip()}"
+    return texts
+
+
+# Threads
+
+
+async def in_thread(work: Callable[[], Any]) -> Any:
+    """What `work` returns or raises. It runs in a daemon thread of its own.
+
+    Cancelled, the work is stopped: `SystemExit` is raised in its thread, again and again until
+    the thread ends. Python can do so only between two of its own steps: a call into C, such as
+    `time.sleep`, ends when it returns, and nobody waits longer than `GRACE` for it.
+    """
+    running = _Work(work)
+    running.start()
+    try:
+        await asyncio.wait((running.ended,))
+    except asyncio.CancelledError:
+        running.stop()
+        await asyncio.wait((running.ended,), timeout=GRACE)
+        raise
+    outcome = running.ended.result()
+    if outcome.error is not None:
+        raise outcome.error
+    return outcome.value
+
+
+class _Outcome(NamedTuple):
+    value: Any = None
+    error: BaseException | None = None
+
+
+class _Work:
+    """One piece of work and its thread."""
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        self._work = work
+        self._context = contextvars.copy_context()
+        self._loop = asyncio.get_running_loop()
+        self._at_work = True
+        self._lock = threading.Lock()
+        self._thread = threading.Thread(target=self._main, name="metier-tool", daemon=True)
+        self.ended: asyncio.Future[_Outcome] = self._loop.create_future()
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop it from a thread of its own, so that the loop may close meanwhile."""
+        threading.Thread(target=self._keep_raising, name="metier-stop", daemon=True).start()
+
+    def _main(self) -> None:
+        outcome = _Outcome(error=SystemExit())
+        try:
+            outcome = self._result()
+            self._leave()
+        except SystemExit:  # it was stopped after its last line
+            self._leave()
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._settle, outcome)
+
+    def _result(self) -> _Outcome:
+        try:
+            return _Outcome(value=self._context.run(self._work))
+        except BaseException as error:
+            return _Outcome(error=error)
+
+    def _leave(self) -> None:
+        """From here on nothing is raised in this thread any more."""
+        with self._lock:
+            self._at_work = False
+
+    def _settle(self, outcome: _Outcome) -> None:
+        if not self.ended.done():
+            self.ended.set_result(outcome)
+
+    def _keep_raising(self) -> None:
+        pause = _FIRST_PAUSE
+        while self._raise():
+            self._thread.join(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _raise(self) -> bool:
+        """Raise `SystemExit` in the thread; whether it was still at work."""
+        with self._lock:
+            if self._at_work and self._thread.ident is not None:
+                ident = ctypes.c_ulong(self._thread.ident)
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(SystemExit))
+            return self._at_work

@@ -1,18 +1,31 @@
-"""Runs tools: every outcome is a value, whatever the tool, its arguments or its output are."""
+"""Calls tools; every outcome is a value. Provides the tools of the settings."""
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from functools import partial
 from time import perf_counter
 from typing import Any
 
 from metier.core.frozen import freeze
+from metier.core.json_values import NotJsonError, json_copy
 from metier.core.nearest import nearest
 from metier.errors import MetierError, UsageError
-from metier.run.functions import Function, function_tool
-from metier.run.tool import MOST_OUTPUT, Tool, ToolCode, ToolContext, ToolError, one_line
-from metier.run.tool_json import NotJsonError, json_copy
+from metier.run.commands import command_tool
+from metier.run.tool import (
+    MOST_OUTPUT,
+    Function,
+    Tool,
+    ToolCode,
+    ToolContext,
+    ToolError,
+    function_tool,
+    one_line,
+)
 from metier.values.agents import ToolResult
 from metier.values.models import ToolSpec
+from metier.values.running import CommandSetting, ServerSetting, ToolSettings
 
 _LONGEST_NAME = 200
 """Nobody looks for a name that is near a longer one."""
@@ -195,3 +208,82 @@ def _text(error: BaseException) -> str:
 
 def _since(started: float) -> float:
     return (perf_counter() - started) * 1_000
+
+
+# The tools of the settings
+
+CheckFiles = Callable[[Sequence[str], str], None]
+"""Raises when a file that a command line names, in a folder, is not the one that was trusted."""
+
+
+def nothing_to_check(_argv: Sequence[str], _folder: str) -> None:
+    """For commands that are all the user's own."""
+
+
+def toolbox(
+    settings: ToolSettings, workspace: str, consent: Consent, check: CheckFiles = nothing_to_check
+) -> ToolExecutor:
+    """An executor with the commands of the settings. Raises `UsageError` for a wrong one.
+
+    `check` is called just before a command of the workspace starts.
+    """
+    executor = ToolExecutor(consent=consent)
+    for one in settings.commands:
+        tool = command_tool(one, workspace)
+        executor.register(tool if one.is_users else _with_check(tool, one, check))
+    return executor
+
+
+def _with_check(tool: Tool, setting: CommandSetting, check: CheckFiles) -> Tool:
+    """The tool, which looks at the files that its command names before each start."""
+
+    async def call(prepared: Any, context: ToolContext) -> Any:
+        try:
+            check(setting.argv, setting.folder)
+        except MetierError as error:
+            raise ToolError(error.message, code="TOOL_PERMISSION_DENIED") from None
+        return await tool.call(prepared, context)
+
+    return replace(tool, call=call)
+
+
+def _unreachable(name: str, error: MetierError) -> Tool:
+    """A tool that says why it cannot be called."""
+
+    async def refuse(_args: Any, _context: ToolContext) -> Any:
+        raise ToolError(error.message, retryable=True)
+
+    return Tool(name=name, schema={"type": "object"}, call=refuse)
+
+
+def _check_server(server: ServerSetting, check: CheckFiles) -> None:
+    check((server.command, *server.args, *server.env.values()), server.folder or "")
+
+
+@asynccontextmanager
+async def connected(
+    executor: ToolExecutor,
+    servers: Sequence[ServerSetting],
+    wanted: Collection[str],
+    check: CheckFiles = nothing_to_check,
+) -> AsyncIterator[None]:
+    """While the block lasts the executor has the tools of the servers that `wanted` names.
+
+    `check` is called just before a server of the workspace starts.
+    """
+    async with AsyncExitStack() as stack:
+        for server in servers:
+            if not any(name.startswith(f"{server.name}__") for name in wanted):
+                continue
+            from metier.run.mcp_tools import mcp_tools  # few have servers
+
+            check_start = None if server.is_users else partial(_check_server, server, check)
+            names = [one for one in wanted if one.startswith(f"{server.name}__")]
+            try:
+                tools = await stack.enter_async_context(mcp_tools(server, check_start))
+            except MetierError as error:  # only the steps that need it are to fail
+                tools = [_unreachable(name, error) for name in sorted(names)]
+            for tool in tools:
+                if executor.lend(tool):
+                    stack.callback(executor.take_back, tool)
+        yield

@@ -1,8 +1,8 @@
-"""Agents (spec 2): who they are, what their workflow does, what its steps leave behind."""
+"""Agents (spec 2): profiles, workflow steps, checkpoints and tool results."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from metier.core.coerce import integer_of, text_of, texts_of
 from metier.core.frozen import freeze
@@ -16,8 +16,12 @@ STANDARD = "standard"
 DEFAULT_CONCURRENCY = 5
 DEFAULT_DEPTH = 5
 DEFAULT_ABILITY_TOKENS = 10_000
+NESTED_KEYS = ("then", "else", "steps")
+"""Where the config of a step holds other steps."""
 
 _PROMPT_ONLY = "{{ task }}{% if input %}\n\nInput: {{ input }}{% endif %}"
+
+S = TypeVar("S")
 
 
 class RetryPolicy(NamedTuple):
@@ -27,23 +31,14 @@ class RetryPolicy(NamedTuple):
     backoff_ms: int = 1_000
     backoff_multiplier: float = 2.0
     retry_on: tuple[str, ...] = ()
-    """Empty: after every failure that may pass by itself."""
-
-    @classmethod
-    def of(cls, data: Mapping[str, Any]) -> "RetryPolicy":
-        return cls(
-            max_attempts=data.get("maxAttempts", 1),
-            backoff_ms=data.get("backoffMs", 1_000),
-            backoff_multiplier=data.get("backoffMultiplier", 2.0),
-            retry_on=tuple(data.get("retryOn", ())),
-        )
+    """Empty: after every retryable failure."""
 
 
 ONCE = RetryPolicy()
 
 
 class CheckpointSettings(NamedTuple):
-    """When full checkpoint records are written, and how many are kept how long."""
+    """When checkpoints are saved, how many are kept and how long."""
 
     enabled: bool = True
     interval: int = 1
@@ -51,48 +46,36 @@ class CheckpointSettings(NamedTuple):
     retention_hours: int = 24
     maximum: int = 10
 
-    @classmethod
-    def of(cls, data: Mapping[str, Any]) -> "CheckpointSettings":
-        return cls(
-            enabled=data.get("enabled", True),
-            interval=data.get("interval", 1),
-            retention_hours=data.get("retentionHours", 24),
-            maximum=data.get("maximum", 10),
-        )
-
 
 class DelegationSettings(NamedTuple):
-    """To whom an agent may delegate, and how far down."""
+    """To which agents an agent may delegate, and how deep."""
 
     max_depth: int = DEFAULT_DEPTH
     states_depth: bool = False
-    """Whether the profile itself says how deep."""
+    """Whether the profile sets `maxDepth`."""
     to: tuple[str, ...] | None = None
-    """None: to anybody."""
+    """None: to any agent."""
     timeout_ms: int | None = None
-
-    @classmethod
-    def of(cls, data: Mapping[str, Any]) -> "DelegationSettings":
-        to = data.get("to")
-        return cls(
-            max_depth=data.get("maxDepth", DEFAULT_DEPTH),
-            states_depth="maxDepth" in data,
-            to=tuple(to) if to is not None else None,
-            timeout_ms=data.get("timeoutMs"),
-        )
 
 
 class Limits(NamedTuple):
-    """What one run may use; None: as much as it takes."""
+    """What one run may use; None: no limit."""
 
     tokens: int | None = None
     cost: float | None = None
     steps: int | None = None
     seconds: float | None = None
 
-    @classmethod
-    def of(cls, data: Mapping[str, Any]) -> "Limits":
-        return cls(data.get("tokens"), data.get("cost"), data.get("steps"), data.get("seconds"))
+
+def _settings(kind: Callable[..., S], data: Mapping[str, Any], **more: Any) -> S:
+    """Settings from data in camelCase; lists become tuples."""
+    given = {_snake(key): tuple(v) if isinstance(v, list) else v for key, v in data.items()}
+    known = {name: given[name] for name in getattr(kind, "_fields", ()) if name in given}
+    return kind(**known, **more)
+
+
+def _snake(key: str) -> str:
+    return "".join(f"_{one.lower()}" if one.isupper() else one for one in key)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,13 +92,13 @@ class WorkflowStep:
     timeout_ms: int | None = None
     retry: RetryPolicy = ONCE
     outputs: tuple[str, ...] = ()
-    """Names under which the run remembers what the step gives."""
+    """Names under which the run remembers the output."""
     requires: tuple[str, ...] = ()
-    """Capabilities whose providers are handed to the step."""
+    """Capabilities whose providers are injected."""
     compensate: "WorkflowStep | None" = None
-    """What undoes the step."""
+    """The step that rolls this one back."""
     checkpoint: bool | None = None
-    """Whether a checkpoint is written after it, whatever the interval says."""
+    """Whether a checkpoint is saved after it; None: as the interval says."""
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> "WorkflowStep":
@@ -130,7 +113,7 @@ class WorkflowStep:
             dependencies=texts_of(data.get("dependencies")),
             condition=data.get("condition"),
             timeout_ms=data.get("timeoutMs"),
-            retry=RetryPolicy.of(data.get("retryPolicy") or {}),
+            retry=_settings(RetryPolicy, data.get("retryPolicy") or {}),
             outputs=texts_of(data.get("outputs")),
             requires=texts_of(data.get("requires")),
             compensate=cls.of(undo) if undo else None,
@@ -144,7 +127,7 @@ class WorkflowStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentProfile:
-    """Who an agent is; what it may do stands in `data` under the spec's names."""
+    """An agent's profile. Less common fields are read from `data`."""
 
     agent_id: str
     description: str
@@ -196,9 +179,7 @@ class AgentProfile:
 
     @property
     def selection(self) -> Mapping[str, Any]:
-        """What says for which tasks it is."""
-        found: Mapping[str, Any] = self._part("selectionMetadata")
-        return found
+        return self._part("selectionMetadata")
 
     @property
     def core_abilities(self) -> tuple[str, ...]:
@@ -210,12 +191,12 @@ class AgentProfile:
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """The tools that it may call; none unless it names them."""
+        """The tools that the profile lists."""
         return texts_of(self.data.get("tools"))
 
     @property
     def skills(self) -> tuple[str, ...] | None:
-        """The skills that may serve it; None: any."""
+        """The skills that it may use; None: any."""
         return texts_of(self.data["skills"]) if self.data.get("skills") is not None else None
 
     @property
@@ -241,19 +222,20 @@ class AgentProfile:
 
     @property
     def checkpoint(self) -> CheckpointSettings:
-        return CheckpointSettings.of(self._part("checkpoint"))
+        return _settings(CheckpointSettings, self._part("checkpoint"))
 
     @property
     def delegation(self) -> DelegationSettings:
-        return DelegationSettings.of(self._part("delegation"))
+        data = self._part("delegation")
+        return _settings(DelegationSettings, data, states_depth="maxDepth" in data)
 
     @property
     def limits(self) -> Limits:
-        return Limits.of(self._part("limits"))
+        return _settings(Limits, self._part("limits"))
 
     @property
     def workflow(self) -> tuple[WorkflowStep, ...]:
-        """Its steps; of an agent that is only a prompt, the one that hands it task and input."""
+        """Its steps; without any, one prompt with the task and the input."""
         steps: Sequence[Mapping[str, Any]] = self.data.get("workflow") or ()
         if not steps:
             return (WorkflowStep(step_id="answer", type="prompt", config={"prompt": _PROMPT_ONLY}),)
@@ -264,8 +246,52 @@ class AgentProfile:
         return value if isinstance(value, dict) else {}
 
 
+# What a workflow names
+
+
+def walk_steps(steps: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """These steps, then the nested and compensating ones, level by level."""
+    waiting = list(steps)
+    for step in waiting:
+        yield step
+        for key in NESTED_KEYS:
+            waiting += step["config"].get(key) or ()
+        waiting += [step["compensate"]] if step.get("compensate") else []
+
+
+def _steps_of(profile: AgentProfile) -> Iterator[Mapping[str, Any]]:
+    return walk_steps(profile.data.get("workflow") or ())
+
+
+def named_tools(profile: AgentProfile) -> list[str]:
+    """Every tool that the profile or one of its steps names, once."""
+    names = list(profile.tools)
+    for step in _steps_of(profile):
+        config = step["config"]
+        names += [config["tool"]] if step["type"] == "tool" else config.get("tools") or ()
+    return list(dict.fromkeys(names))
+
+
+def allowed_tools(profile: AgentProfile) -> Collection[str]:
+    """The tools that the profile lists; without a list, those that its steps name."""
+    return named_tools(profile) if profile.data.get("tools") is None else profile.tools
+
+
+def offered_tools(profile: AgentProfile) -> Collection[str]:
+    """The tools for prompts that list none: the profile's, else those of its tool steps."""
+    if profile.data.get("tools") is not None:
+        return profile.tools
+    return [one["config"]["tool"] for one in _steps_of(profile) if one["type"] == "tool"]
+
+
+def delegates(profile: AgentProfile) -> set[str]:
+    """The agents that the steps of a profile delegate to."""
+    steps = _steps_of(profile)
+    return {one["config"]["targetAgent"] for one in steps if one["type"] == "delegate"}
+
+
 class AgentMatch(NamedTuple):
-    """How well an agent fits a task."""
+    """How well an agent matches a task."""
 
     agent_id: str
     confidence: float
@@ -287,19 +313,19 @@ class AgentMatch(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """All that is needed to go on with a run."""
+    """A saved state from which a run can be forked."""
 
     checkpoint_id: str
     run_id: str
     agent_id: str
     step_index: int
-    """The end of the longest beginning of the workflow that is done; -1 when none is."""
+    """The last of the workflow's steps up to which all are done; -1 when none is."""
     completed_step_id: str
-    """The step that caused it."""
+    """The step after which it was saved."""
     step_outputs: Mapping[str, Any]
     context: Mapping[str, Any]
     memory_snapshot: Sequence[Mapping[str, Any]]
-    """Entries of key, value and perhaps namespace."""
+    """Entries with key, value and optionally namespace."""
     created_at: str
     skipped_step_ids: tuple[str, ...] = ()
     expires_at: str | None = None
@@ -325,7 +351,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """What a tool gave: an output or an error, and nobody can change it."""
+    """The output or the error of a tool call; deeply immutable."""
 
     success: bool
     output: Any = None
@@ -342,21 +368,14 @@ class ToolResult:
         cls, code: str, error: str, *, retryable: bool = False, duration_ms: float = 0.0
     ) -> "ToolResult":
         return cls(
-            success=False,
-            error=error,
-            error_code=code,
-            retryable=retryable,
+            success=False, error=error, error_code=code, retryable=retryable,
             duration_ms=duration_ms,
-        )
+        )  # fmt: skip
 
     def to_json(self) -> dict[str, Any]:
         """In the spec's spelling."""
-        said: dict[str, Any] = {"success": self.success, "durationMs": self.duration_ms}
+        head: dict[str, Any] = {"success": self.success, "durationMs": self.duration_ms}
         if self.success:
-            return {**said, "output": self.output}
-        return {
-            **said,
-            "error": self.error,
-            "errorCode": self.error_code,
-            "retryable": self.retryable,
-        }
+            return {**head, "output": self.output}
+        more = {"error": self.error, "errorCode": self.error_code, "retryable": self.retryable}
+        return {**head, **more}

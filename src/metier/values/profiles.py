@@ -1,9 +1,9 @@
 """What a profile must be like to be used (spec 2): every flaw at once, each with its place."""
 
 from collections.abc import Iterator, Mapping
-from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
+from metier.core.order import cycle_of
 from metier.values.checks import Flaw, check_mapping
 from metier.values.fields import AGENT, AGENT_OF_HOST, NESTED_STEPS, STEP, STEP_CONFIG
 from metier.values.files import KeyPath
@@ -58,10 +58,7 @@ def _circle(steps: list[Any], at: KeyPath) -> Iterator[Flaw]:
         and isinstance(step.get("stepId"), str)
         and isinstance(step.get("dependencies"), list)
     }
-    try:
-        TopologicalSorter(graph).prepare()
-    except CycleError as error:
-        circle = " → ".join(reversed(error.args[1]))
+    if circle := cycle_of(graph):
         hint = "remove one of these dependencies"
         yield Flaw(at, "circular", f"steps depend on each other: {circle}", hint)
 

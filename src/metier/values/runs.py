@@ -1,33 +1,52 @@
-"""Runs of agents: what is known of a run and of its steps."""
+"""Runs of agents: records of runs and steps, and events."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from operator import add, sub
 from typing import Any, Literal, NamedTuple
 
 from metier.core.moments import iso_moment
-from metier.values.models import Usage
 
 RunState = Literal[
-    "pending",
-    "running",
-    "succeeded",
-    "failed",
-    "cancelled",
-    "rolled_back",
-    "rollback_incomplete",
+    "pending", "running", "succeeded", "failed", "cancelled", "rolled_back", "rollback_incomplete"
 ]
 StepState = Literal[
-    "pending",
-    "running",
-    "succeeded",
-    "skipped",
-    "failed",
-    "blocked",
-    "cancelled",
-    "compensated",
+    "pending", "running", "succeeded", "skipped", "failed", "blocked", "cancelled", "compensated"
 ]
 DONE: tuple[StepState, ...] = ("succeeded", "skipped")
-"""What a resumed run does not do again."""
+"""Steps in these states are not run again by a resume."""
 RESUMABLE: tuple[RunState, ...] = ("pending", "failed", "cancelled")
+
+
+class Usage(NamedTuple):
+    """What a call, a step or a run has used."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float = 0.0
+    """In US dollars, where the price is known."""
+    requests: int = 0
+    tool_calls: int = 0
+
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+    def plus(self, other: "Usage") -> "Usage":
+        return Usage(*map(add, self, other)) if any(self) else other
+
+    def minus(self, other: "Usage") -> "Usage":
+        return Usage(*map(sub, self, other))
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "inputTokens": self.input_tokens,
+            "outputTokens": self.output_tokens,
+            "cost": self.cost,
+            "requests": self.requests,
+            "toolCalls": self.tool_calls,
+        }
+
+
 NOTHING_USED = Usage()
 
 
@@ -38,15 +57,16 @@ class Failure(NamedTuple):
     """Stable; `metier explain CODE` prints its page."""
     message: str
     kind: str = ""
-    """timeout · rateLimit · serverError · networkError, when it is one of these."""
+    """timeout · rateLimit · serverError · networkError, or empty."""
     retryable: bool = False
     step: str = ""
     """Of a run: the step that failed first."""
     hint: str = ""
-    """What to do about it, if that is known."""
+    tool: str = ""
+    """The tool that needs consent, if that is the reason; not stored."""
 
     def may_retry(self, kinds: Sequence[str]) -> bool:
-        """Whether to try again: after these kinds of failures, or after what may pass by itself."""
+        """Whether to try again: after one of `kinds`; without kinds, if it is retryable."""
         return self.kind in kinds if kinds else self.retryable
 
     def to_json(self) -> dict[str, Any]:
@@ -56,34 +76,28 @@ class Failure(NamedTuple):
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> "Failure":
-        return cls(
-            data["code"],
-            data["message"],
-            data.get("kind", ""),
-            data.get("retryable", False),
-            data.get("step", ""),
-            data.get("hint", ""),
-        )
+        more = {name: data[name] for name in cls._fields[2:] if name in data}
+        return cls(data["code"], data["message"], **more)
 
 
 class StepRecord(NamedTuple):
-    """What is kept of one step."""
+    """The stored state of one step."""
 
     id: str
-    """The step's id; in a loop with the number of the turn, as in `check[2]`."""
+    """The step's id; in a loop with the iteration, as in `check[2]`."""
     state: StepState
     seq: int = 0
-    """The how-manieth step of the run to end."""
+    """Its number in the order in which steps ended; 0 until it ends."""
     attempts: int = 0
     input: Any = None
-    """What was prepared for it: what it was handed, by which resolution."""
+    """What was injected, and by which resolution."""
     output: Any = None
     failure: Failure | None = None
     usage: Usage = NOTHING_USED
     started: float = 0.0
     finished: float | None = None
     generation: int = 0
-    """How often it was undone before: work that was undone is new work when it is done again."""
+    """How often it was compensated: done again after that, it is new work."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -97,42 +111,21 @@ class StepRecord(NamedTuple):
             "durationMs": self.duration_ms,
         }
 
-    def using(self, more: Usage) -> "StepRecord":
-        """This record with what the step has used since."""
-        return StepRecord(
-            self.id, self.state, self.seq, self.attempts, self.input, self.output, self.failure,
-            self.usage.plus(more), self.started, self.finished, self.generation,
-        )  # fmt: skip
-
-    def ended(
-        self,
-        state: StepState,
-        attempts: int = 0,
-        *,
-        output: Any = None,
-        failure: Failure | None = None,
-    ) -> "StepRecord":
-        """This record of a step that came to an end."""
-        return StepRecord(
-            self.id, state, self.seq, attempts, self.input, output, failure, self.usage,
-            self.started, self.finished, self.generation,
-        )  # fmt: skip
-
-    def at(self, seq: int, started: float, finished: float) -> "StepRecord":
-        """This record with its place among those that ended, and when it began and ended."""
-        return StepRecord(
-            self.id, self.state, seq, self.attempts, self.input, self.output, self.failure,
-            self.usage, started, finished, self.generation,
-        )  # fmt: skip
-
     @property
     def duration_ms(self) -> float | None:
-        """Never below 0, though the clock may be set back while a step runs."""
+        """Never below 0, even when the clock is set back while a step runs."""
         return round(max(0.0, self.finished - self.started) * 1e3, 1) if self.finished else None
 
 
+class Claim(NamedTuple):
+    """The right to write to a run, until the next claim of that run."""
+
+    key: int
+    epoch: int
+
+
 class RunRecord(NamedTuple):
-    """What is kept of one run."""
+    """The stored state of one run."""
 
     run_id: str
     agent_id: str
@@ -140,9 +133,9 @@ class RunRecord(NamedTuple):
     state: RunState
     created: float
     request: Mapping[str, Any]
-    """What was asked for: input, model, execution, chain, who delegated."""
+    """Input, model, execution, delegation chain and depth limit."""
     profile: Mapping[str, Any]
-    """The profile as it was then."""
+    """The profile as it was when the run began."""
     finished: float | None = None
     parent_run: str = ""
     parent_step: str = ""
@@ -150,12 +143,16 @@ class RunRecord(NamedTuple):
     failure: Failure | None = None
     usage: Usage = NOTHING_USED
     output: Any = None
-    """What the last step gave."""
+    """The output of the last step."""
     key: int = 0
     epoch: int = 0
-    """How often somebody has claimed it; whoever did so last may write."""
-    undoing: Failure | None = None
-    """Why it is being undone, once it is: from then on it is only undone."""
+    """How often it was claimed; only the latest claim may write."""
+    rollback: Failure | None = None
+    """Why it is being rolled back, once that began: it never runs forward again."""
+
+    @property
+    def claim(self) -> Claim:
+        return Claim(self.key, self.epoch)
 
     @property
     def is_resumable(self) -> bool:
@@ -179,12 +176,12 @@ class RunRecord(NamedTuple):
 
 
 class RunResult(NamedTuple):
-    """What a run came to."""
+    """The outcome of a run."""
 
     run: RunRecord
     steps: Sequence[StepRecord]
     outputs: Mapping[str, Any]
-    """What steps were told to remember, by name."""
+    """The `outputs` of steps, by name."""
 
     @property
     def run_id(self) -> str:
@@ -208,7 +205,7 @@ class RunResult(NamedTuple):
 
     @property
     def errors(self) -> list[Failure]:
-        """Every failure of a step, in the order in which they came, each once."""
+        """Every failure of a step in the order in which steps ended, each once."""
         failures = [one.failure for one in self.steps if one.failure is not None]
         return list(dict.fromkeys(failures))
 
@@ -222,15 +219,19 @@ class RunResult(NamedTuple):
 
 
 class Event(NamedTuple):
-    """One thing that happened in a run, for whoever looks on."""
+    """One thing that happened in a run."""
 
     kind: str
-    """`run.started`, `step.finished`, `model.answered`, `tool.called`, …"""
+    """`run.started`, `step.succeeded`, `model.answered`, `tool.called`, …"""
     run_id: str
     at: float
     step_id: str = ""
-    data: Mapping[str, Any] = {}  # nobody changes it
+    data: Mapping[str, Any] = {}  # never changed
 
     def to_json(self) -> dict[str, Any]:
-        said: dict[str, Any] = {"event": self.kind, "runId": self.run_id, "at": self.at}
-        return {**said, **({"stepId": self.step_id} if self.step_id else {}), **self.data}
+        head: dict[str, Any] = {"event": self.kind, "runId": self.run_id, "at": self.at}
+        return {**head, **({"stepId": self.step_id} if self.step_id else {}), **self.data}
+
+
+OnEvent = Callable[[Event], None]
+"""Called with every event."""

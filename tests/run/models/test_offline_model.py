@@ -17,7 +17,8 @@ from metier.core.frozen import freeze
 from metier.errors import ModelError
 from metier.run.models import OfflineModel
 from metier.run.models.smallest import MOST_PARTS, smallest_value
-from metier.values.models import Message, ModelReply, ModelRequest, ToolCall, ToolSpec, Usage
+from metier.values.models import Message, ModelReply, ModelRequest, ToolCall, ToolSpec
+from metier.values.runs import Usage
 
 ANY = {"type": "object", "properties": {}}
 TALK = [

@@ -16,7 +16,8 @@ from pydantic_ai.usage import RequestUsage
 from metier.core.frozen import freeze
 from metier.errors import ModelError
 from metier.run.models import ProviderModel
-from metier.values.models import Message, ModelReply, ModelRequest, ToolCall, ToolSpec, Usage
+from metier.values.models import Message, ModelReply, ModelRequest, ToolCall, ToolSpec
+from metier.values.runs import Usage
 
 LOOK = ToolSpec("look", "Looks at it.", {"type": "object", "properties": {"at": {}}})
 HELLO = ModelRequest("Be kind.", [Message("user", "Hello")])
@@ -79,7 +80,7 @@ def test_the_history_keeps_its_order_calls_and_results() -> None:
     there = Recorder(text("Hi"))
     calls = [ToolCall("1", "look", freeze({"at": ["a"]})), ToolCall("2", "look", "{at:")]
     talk = [
-        Message("user", "Look"),
+        Message("user", "OnEvent"),
         Message("assistant", "I look.", calls),
         Message("tool", "seen a", call_id="1", tool_name="look"),
         Message("tool", "no JSON", call_id="2", tool_name="look"),
@@ -88,7 +89,7 @@ def test_the_history_keeps_its_order_calls_and_results() -> None:
     ]
     there.asked(HELLO._replace(messages=talk))
     assert [shape(message) for message in there.messages] == [
-        [("user-prompt", "Look")],
+        [("user-prompt", "OnEvent")],
         [("text", "I look."), ("1", {"at": ["a"]}), ("2", "{at:")],
         [("look 1", "seen a"), ("look 2", "no JSON")],
         [("user-prompt", "And now?")],

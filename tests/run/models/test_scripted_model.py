@@ -7,8 +7,9 @@ import pytest
 
 from metier.errors import ModelError
 from metier.run.models import ScriptedModel
-from metier.run.models.scripted import Scripted
-from metier.values.models import Message, ModelReply, ModelRequest, ToolCall, Usage
+from metier.run.models.offline import Scripted
+from metier.values.models import Message, ModelReply, ModelRequest, ToolCall
+from metier.values.runs import Usage
 
 ASKED = ModelRequest("", [Message("user", "Hello")])
 

@@ -3,10 +3,8 @@
 Nothing here loads a provider's library before a model is asked.
 """
 
-from metier.run.models.choose import model_for
-from metier.run.models.offline import OfflineModel
-from metier.run.models.provider import ProviderModel
-from metier.run.models.scripted import ScriptedModel
-from metier.run.models.settings import ProviderSettings
+from metier.run.models.choose import ProviderModel, model_for
+from metier.run.models.offline import OfflineModel, ScriptedModel
+from metier.values.running import ProviderSettings
 
 __all__ = ["OfflineModel", "ProviderModel", "ProviderSettings", "ScriptedModel", "model_for"]

@@ -1,9 +1,13 @@
-"""Puts one request to a client. Loads pydantic_ai: import it inside functions only."""
+"""Asks a model through pydantic_ai, which it loads: import it inside functions only."""
 
-from collections.abc import AsyncGenerator, Callable
+import json
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, aclosing
 from functools import partial
+from itertools import groupby
+from typing import Any, NamedTuple
 
+from pydantic_ai import messages as theirs
 from pydantic_ai.direct import model_request, model_request_stream
 from pydantic_ai.exceptions import ContentFilterError
 from pydantic_ai.messages import (
@@ -14,11 +18,142 @@ from pydantic_ai.messages import (
     TextPart,
     TextPartDelta,
 )
+from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.output import OutputObjectDefinition
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.tools import ToolDefinition
 
-from metier.run.models.connect import Connection
-from metier.run.models.failures import failures_of
-from metier.run.models.translate import Translated, reply_of, translated
-from metier.values.models import ModelReply, ModelRequest
+from metier.core.frozen import thaw
+from metier.run.models.connect import Connection, failures_of
+from metier.run.models.offline import arguments_of, value_of
+from metier.values.models import Message, ModelReply, ModelRequest, ToolCall, ToolSpec
+from metier.values.runs import Usage
+
+_FORM = """Answer with JSON only, without any other text. It has to follow this JSON Schema:
+"""
+
+
+class Translated(NamedTuple):
+    """A request as pydantic_ai takes it."""
+
+    messages: list[theirs.ModelMessage]
+    settings: ModelSettings
+    parameters: ModelRequestParameters
+
+
+def translated(request: ModelRequest, client: Model) -> Translated:
+    """The request for this client; it is told of a schema that it does not enforce."""
+    enforced = _enforced(request, client)
+    system = request.system if enforced else _with_form(request.system, request.output_schema)
+    parameters = ModelRequestParameters(
+        function_tools=[_tool(tool) for tool in request.tools],
+        output_mode="native" if enforced else "text",
+        output_object=enforced,
+        instruction_parts=[theirs.InstructionPart(content=system)] if system else [],
+    )
+    return Translated(list(_messages(request.messages)), _settings(request), parameters)
+
+
+def _enforced(request: ModelRequest, client: Model) -> OutputObjectDefinition | None:
+    """The schema, when the provider can keep the answer to it.
+
+    Providers do so for objects only. With tools it is not asked for: some servers would keep the
+    model from calling any, others refuse both together.
+    """
+    schema = request.output_schema
+    if schema is None or schema.get("type") != "object" or request.tools:
+        return None
+    can = client.profile.get("supports_json_schema_output", False)
+    return OutputObjectDefinition(json_schema=_plain(schema)) if can else None
+
+
+def _with_form(system: str, schema: Mapping[str, Any] | None) -> str:
+    if schema is None:
+        return system
+    form = f"{_FORM}{json.dumps(_plain(schema), ensure_ascii=False)}"
+    return f"{system}\n\n{form}" if system else form
+
+
+def _tool(tool: ToolSpec) -> ToolDefinition:
+    return ToolDefinition(
+        name=tool.name, description=tool.description, parameters_json_schema=_plain(tool.parameters)
+    )
+
+
+def _settings(request: ModelRequest) -> ModelSettings:
+    settings = ModelSettings(max_retries=0)
+    if request.temperature is not None:
+        settings["temperature"] = request.temperature
+    if request.max_tokens is not None:
+        settings["max_tokens"] = request.max_tokens
+    return settings
+
+
+def _messages(messages: Sequence[Message]) -> Iterator[theirs.ModelMessage]:
+    """Turns: what was asked and what tools gave is theirs one request, up to the next answer."""
+    for is_answer, turn in groupby(messages, lambda one: one.role == "assistant"):
+        if is_answer:
+            answered = [part for message in turn for part in _answered(message)]
+            if answered:
+                yield theirs.ModelResponse(parts=answered)
+        else:
+            yield theirs.ModelRequest(parts=[_asked(message) for message in turn])
+
+
+def _asked(message: Message) -> theirs.ModelRequestPart:
+    if message.role == "tool":
+        return theirs.ToolReturnPart(
+            tool_name=message.tool_name, content=message.text, tool_call_id=message.call_id
+        )
+    return theirs.UserPromptPart(content=message.text)
+
+
+def _answered(message: Message) -> list[theirs.ModelResponsePart]:
+    parts: list[theirs.ModelResponsePart] = []
+    if message.text:
+        parts.append(theirs.TextPart(content=message.text))
+    parts += [
+        theirs.ToolCallPart(tool_name=call.name, args=_args(call), tool_call_id=call.id)
+        for call in message.tool_calls
+    ]
+    return parts
+
+
+def _args(call: ToolCall) -> str | dict[str, Any]:
+    return call.args if isinstance(call.args, str) else _plain(call.args)
+
+
+def _plain(mapping: Mapping[str, Any]) -> dict[str, Any]:
+    """Copy it, so that it may be changed."""
+    copied: dict[str, Any] = thaw(dict(mapping))
+    return copied
+
+
+def reply_of(response: theirs.ModelResponse, request: ModelRequest) -> ModelReply:
+    text = response.text or ""
+    return ModelReply(
+        text,
+        [
+            ToolCall(part.tool_call_id, part.tool_name, arguments_of(part.args))
+            for part in response.tool_calls
+        ],
+        _usage(response),
+        value_of(text) if request.output_schema is not None else None,
+    )
+
+
+def _usage(response: theirs.ModelResponse) -> Usage:
+    used = response.usage
+    return Usage(used.input_tokens, used.output_tokens, _cost(response), requests=1)
+
+
+def _cost(response: theirs.ModelResponse) -> float:
+    """The price in US dollars; 0.0 when nobody knows it."""
+    try:
+        return float(response.cost().total_price)
+    except (LookupError, ValueError, AssertionError):
+        return 0.0
+
 
 Guard = Callable[[], AbstractContextManager[None]]
 """Within it every error is a `ModelError`."""

@@ -1,19 +1,183 @@
-"""Makes the client of a provider. Loads pydantic_ai: import it inside functions only."""
+"""Connects to providers of models. Loads pydantic_ai: import it inside functions only."""
 
 import os
 import re
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
+from functools import partial
+from http import HTTPStatus
 from typing import Any, NamedTuple
 
-from pydantic_ai.exceptions import UserError
-from pydantic_ai.models import Model, infer_model
+from pydantic_ai.exceptions import (
+    ContentFilterError,
+    ModelAPIError,
+    ModelConnectionError,
+    ModelHTTPError,
+    ModelQuotaExceededError,
+    ModelRateLimitError,
+    ModelRequestRejectedError,
+    ModelRequestTimeout,
+    ModelTimeoutError,
+    UnexpectedModelBehavior,
+    UserError,
+)
+from pydantic_ai.models import (
+    Model,
+    create_async_http_client,
+    create_async_httpx2_client,
+    infer_model,
+)
 from pydantic_ai.providers import Provider, infer_provider_class
 
-from metier.errors import ModelError, UsageError
-from metier.run.models.failures import one_line
-from metier.run.models.guarded import LEGACY, NO_CLIENT, guarded_client, withhold_openai
-from metier.run.models.settings import ProviderSettings
-from metier.safety.addresses import check_address, host_of, is_at, shown_host
+from metier.core.text import printable
+from metier.errors import MetierError, ModelError, UsageError
+from metier.safety.addresses import check_address, host_of, is_at, redirected, shown_host
+from metier.values.running import ProviderSettings
+
+# Errors, in our words and without secrets
+
+
+_LONGEST = 200
+_SHORTEST_SECRET = 8
+_SECRET_NAMES = re.compile(r"KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)
+_LIKE_A_KEY = re.compile(r"\bsk-[\w*-]{4,}|\bBearer\s+\S+", re.IGNORECASE)
+_REFUSED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+
+
+@contextmanager
+def failures_of(name: str, hidden: str = "") -> Iterator[None]:
+    """Raise as `ModelError` whatever goes wrong inside, without the text to be hidden."""
+    try:
+        yield
+    except Exception as error:  # every provider's library has exceptions of its own
+        ours = _ours(error)
+        raise ours or ModelError(_message(name, error, hidden), kind=_kind(error)) from None
+
+
+def _ours(error: BaseException | None) -> MetierError | None:
+    """The error that we raised, also when a library has wrapped it in its own; None for others."""
+    while error is not None and not isinstance(error, MetierError):
+        error = error.__cause__
+    return error
+
+
+def _kind(error: Exception) -> str:
+    """Say why, as far as it helps to try again."""
+    if isinstance(error, ModelTimeoutError | ModelRequestTimeout | TimeoutError):
+        return "timeout"
+    if isinstance(error, ModelConnectionError | OSError):
+        return "networkError"
+    if isinstance(error, ModelQuotaExceededError):  # it comes as 429, but waiting is vain
+        return ""
+    if isinstance(error, ModelHTTPError):
+        return _kind_of_status(error.status_code)
+    if isinstance(error, ModelRequestRejectedError | ContentFilterError):
+        return ""
+    if isinstance(error, ModelRateLimitError):
+        return "rateLimit"
+    # Of theirs, an error in a stream is left, or an answer that cannot be read.
+    return "serverError" if isinstance(error, ModelAPIError | UnexpectedModelBehavior) else ""
+
+
+def _kind_of_status(status: int) -> str:
+    if status == HTTPStatus.REQUEST_TIMEOUT:
+        return "timeout"
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
+        return "rateLimit"
+    return "serverError" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else ""
+
+
+def _message(name: str, error: Exception, hidden: str) -> str:
+    if isinstance(error, ModelHTTPError):
+        status = f"HTTP {error.status_code}"
+        if error.status_code in _REFUSED:
+            # What a provider says about a key shows parts of it.
+            return f"{name} refuses the key, or what it is used for ({status})"
+        detail = one_line(_detail(error.body), hidden)
+        return f"{name} answered {status}: {detail}" if detail else f"{name} answered {status}"
+    if isinstance(error, ContentFilterError):
+        return f"{name} was stopped by its content filter"
+    return f"{name} did not answer: {one_line(str(error), hidden) or type(error).__name__}"
+
+
+def _detail(body: Any) -> str:
+    """What the body of an error says for people."""
+    if isinstance(body, Mapping):
+        inner = body.get("error", body)
+        message = inner.get("message", "") if isinstance(inner, Mapping) else inner
+        return str(message or "")
+    return str(body or "")
+
+
+def one_line(text: str, hidden: str = "") -> str:
+    """`text` in one line of bounded length, with nothing in it that looks like a key."""
+    for name, value in [("KEY", hidden), *os.environ.items()]:
+        if len(value) >= _SHORTEST_SECRET and _SECRET_NAMES.search(name):
+            text = text.replace(value, "***")
+    line = printable(" ".join(_LIKE_A_KEY.sub("***", text).split()))
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
+
+
+# HTTP clients
+
+
+NO_CLIENT = ("bedrock", "huggingface", "xai")
+"""Their classes take no HTTP client of ours, so how they treat a redirect is up to their packages.
+
+boto3 follows none, and gRPC (xai) has none. huggingface_hub follows them with httpx, which sends
+the key to no other host.
+"""
+LEGACY = ("cohere", "groq")
+"""Their packages take a client of httpx; all others that take one, a client of httpx2."""
+_PLUMBING = ("accept", "content-length", "content-type", "host", "user-agent")
+"""Headers that a request cannot do without."""
+
+
+def guarded_client(name: str, *, legacy: bool = False) -> Any:
+    """A client for the model `name` that follows no redirect: it raises `ModelError` instead."""
+    http: Any = create_async_http_client() if legacy else create_async_httpx2_client()
+    http.follow_redirects = False
+    http.event_hooks = {**http.event_hooks, "response": [partial(_refuse_redirect, name)]}
+    return http
+
+
+def withhold_openai(http: Any, key: str) -> None:
+    """Let the client send nothing that the environment holds for OpenAI alone.
+
+    The package of OpenAI adds OPENAI_CUSTOM_HEADERS, OPENAI_ORG_ID and OPENAI_PROJECT_ID to what
+    it sends to any server, and puts the first even in the place of the `key`.
+    """
+    hooks = [*http.event_hooks["request"], partial(_withhold, key)]
+    http.event_hooks = {**http.event_hooks, "request": hooks}
+
+
+async def _refuse_redirect(name: str, response: Any) -> None:
+    if response.has_redirect_location:
+        said = redirected(str(response.request.url), response.headers["location"])
+        raise ModelError(f"{name} did not answer: {said}")
+
+
+async def _withhold(key: str, request: Any) -> None:
+    headers = request.headers
+    headers.pop("openai-organization", None)
+    headers.pop("openai-project", None)
+    for name, text in _custom_headers():
+        if name in _PLUMBING or headers.get(name) != text:
+            continue
+        del headers[name]
+        if name == "authorization" and key:
+            headers["authorization"] = f"Bearer {key}"
+
+
+def _custom_headers() -> list[tuple[str, str]]:
+    """Names and values in OPENAI_CUSTOM_HEADERS, one in each line."""
+    lines = os.environ.get("OPENAI_CUSTOM_HEADERS", "").split("\n")
+    parts = [line.partition(":") for line in lines if ":" in line]
+    return [(name.strip().lower(), text.strip()) for name, _, text in parts]
+
+
+# Connections
+
 
 _EXTRA = re.compile(r"pydantic-ai-slim\[[\w,-]+\]")
 _OPENAI = ("azure", "azure-responses", "openai", "openai-chat", "openai-responses")

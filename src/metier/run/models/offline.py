@@ -1,10 +1,57 @@
-"""A model that needs no network: it answers by a template, and says so."""
+"""Models that need no network: one that answers by a template, and one for tests."""
 
 import json
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NoReturn
 
 from metier.core.budget import count_tokens
+from metier.errors import ModelError
 from metier.run.models.smallest import smallest_value
-from metier.values.models import ModelReply, ModelRequest, Usage
+from metier.values.models import ModelReply, ModelRequest
+from metier.values.runs import Usage
+
+_FENCE = "```"
+
+
+def value_of(text: str) -> Any:
+    """The JSON value that a text is, within a Markdown fence or without; None when it is none."""
+    try:
+        return _parse(_inside_fence(text))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _inside_fence(text: str) -> str:
+    """What stands within a Markdown fence; the text itself where it is in none."""
+    opening, _, rest = text.strip().partition("\n")
+    is_fenced = opening.rstrip().lower() in (_FENCE, f"{_FENCE}json") and rest.endswith(_FENCE)
+    return rest.removesuffix(_FENCE).strip() if is_fenced else text
+
+
+def arguments_of(args: str | Mapping[str, Any] | None) -> Mapping[str, Any] | str:
+    """The arguments of a tool call as a mapping; the text itself when it is no JSON object."""
+    if not isinstance(args, str):
+        return args or {}
+    if not args.strip():
+        return {}
+    try:
+        value = _parse(args)
+    except (ValueError, RecursionError):
+        return args
+    return value if isinstance(value, dict) else args
+
+
+def _parse(text: str) -> Any:
+    return json.loads(text, parse_constant=_refuse)
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+# Offline
+
 
 NAME = "offline:template"
 _LONGEST_LINE = 200
@@ -53,3 +100,47 @@ def _digest(request: ModelRequest) -> str:
 
 def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+# Scripted
+
+
+Scripted = ModelReply | str | ModelError | Callable[[ModelRequest], ModelReply | str]
+"""What to answer: a reply, a text, an error to raise, or what a function makes of the request."""
+
+
+class ScriptedModel:
+    """Gives each reply once; after the last one `respond` raises `MODEL_SCRIPT_ENDED`.
+
+    Many calls may come at the same time: each gets a reply of its own.
+    """
+
+    def __init__(self, replies: Iterable[Scripted], name: str = "scripted:test") -> None:
+        self.name = name
+        self.requests: list[ModelRequest] = []
+        self._replies = iter(list(replies))
+        self._lock = threading.Lock()
+
+    async def respond(self, request: ModelRequest) -> ModelReply:
+        scripted = self._next(request)
+        if isinstance(scripted, ModelError):
+            raise scripted
+        answer = scripted if isinstance(scripted, ModelReply | str) else scripted(request)
+        reply = _reply(request, answer) if isinstance(answer, str) else answer
+        if request.on_text and reply.text:
+            request.on_text(reply.text)
+        return reply
+
+    def _next(self, request: ModelRequest) -> Scripted:
+        with self._lock:
+            self.requests.append(request)
+            for scripted in self._replies:
+                return scripted
+            count = len(self.requests)
+        message = f"the script of {self.name} has no reply to request {count}"
+        raise ModelError(message, code="MODEL_SCRIPT_ENDED")
+
+
+def _reply(request: ModelRequest, text: str) -> ModelReply:
+    data = value_of(text) if request.output_schema is not None else None
+    return ModelReply(text, usage=estimated_usage(request, text), data=data)

@@ -1,3 +1,0 @@
-"""How providers of models are reached."""
-
-from metier.values.running import ProviderSettings as ProviderSettings

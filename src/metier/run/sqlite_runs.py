@@ -1,0 +1,419 @@
+"""Runs and steps in one SQLite file.
+
+Every statement about a step, a checkpoint or the end of a run names the claim of its writer, and
+changes nothing once the run was claimed again.
+"""
+
+import asyncio
+import contextlib
+import json
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+from metier.core.frozen import FrozenDict
+from metier.core.unread import why_not_json
+from metier.errors import NotFoundError, RunLostError, StoreError, UsageError
+from metier.run import tables
+from metier.run.store import LEASE_SECONDS, CheckpointMark, Renewed, is_gone
+from metier.storage.database import BUSY_SECONDS, IN_MEMORY, Database
+from metier.values.runs import NOTHING_USED, RESUMABLE, Claim, Failure, RunRecord, StepRecord, Usage
+
+LOG_COMMITS = 64
+RETRY_SECONDS = 1.0
+_RETRIES = 60
+"""After these the process was silent for so long that the run is free anyway."""
+_INTERRUPTED = Failure("RUN_INTERRUPTED", "its process ended before the run did")
+
+R = TypeVar("R")
+Write = tuple[str, tuple[Any, ...]]
+"""A statement and its values."""
+_Waiting = tuple[Sequence[Write], "asyncio.Future[None]"]
+
+
+class Blob(NamedTuple):
+    """A value that is stored once, under a hash of it."""
+
+    key: int
+    write: Write
+
+
+class SqliteRuns(Database):
+    """All runs of a workspace, with group commit. Any number of processes may have the file."""
+
+    called = "the record of runs"
+    rebuilt_by = if_damaged = "move the file away; the runs in it are lost"
+    migrations = (tables.TABLES, tables.EPOCHS)
+    pragmas: ClassVar[tuple[str, ...]] = (
+        "PRAGMA synchronous = FULL",
+        "PRAGMA temp_store = MEMORY",
+        "PRAGMA wal_autocheckpoint = 4000",
+        tables.VIEW,
+    )
+
+    def __init__(self, connection: sqlite3.Connection, path: str) -> None:
+        super().__init__(connection, path)
+        self.live = 0
+        self._lock = threading.RLock()
+        self._last_key = 0
+        self._saved_alone = 0
+        self._noted: dict[tuple[Claim, str], StepRecord] = {}
+        self._waiting: list[_Waiting] = []
+        self._profiles: dict[str, tuple[Mapping[str, Any], Blob]] = {}
+        """The latest profile of each agent, as it is stored."""
+
+    @classmethod
+    def _connected(cls, path: str, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
+        return sqlite3.connect(
+            path, timeout=busy_seconds, isolation_level=None, check_same_thread=False
+        )
+
+    # Executing a run
+
+    def new_key(self) -> int:
+        self._last_key = max(self._last_key + 1, time.time_ns())
+        return self._last_key
+
+    def add(self, run: RunRecord, steps: Sequence[StepRecord] = ()) -> None:
+        self._save_now([*self._added(run), *(_step_write(run.claim, one) for one in steps)])
+
+    async def begin(self, run: RunRecord, owner: str) -> None:
+        await self._save(self._added(run, owner))
+
+    def _added(self, run: RunRecord, owner: str | None = None) -> list[Write]:
+        known = self._profiles.get(run.agent_id)
+        if known is None or known[0] is not run.profile:
+            known = self._profiles[run.agent_id] = run.profile, blob(run.profile)
+        profile = known[1]
+        try:
+            request = blob(run.request)
+        except (ValueError, TypeError, RecursionError) as error:
+            raise UsageError(f"the input is not JSON: {why_not_json(error)}") from None
+        row = (
+            run.key, run.run_id, run.agent_id, run.task, "running" if owner else "pending",
+            run.created, request.key, profile.key, run.parent_run, run.parent_step,
+            run.forked_from, owner, run.created + LEASE_SECONDS if owner else None, run.epoch,
+        )  # fmt: skip
+        return [request.write, profile.write, NO_MEMORY.write, (tables.ADD_RUN, row)]
+
+    def note(self, claim: Claim, step: StepRecord) -> None:
+        self._noted[claim, step.id] = step
+
+    async def save_step(
+        self, claim: Claim, step: StepRecord, checkpoint: CheckpointMark | None = None
+    ) -> None:
+        self._noted.pop((claim, step.id), None)
+        if checkpoint is None:
+            await self._save([_step_write(claim, step)])
+            return
+        memory = _memory(checkpoint)
+        place = checkpoint.step_index, memory.key
+        await self._save([memory.write, _step_write(claim, step, place)])
+
+    async def begin_rollback(self, claim: Claim, failure: Failure) -> None:
+        await self._save([(tables.BEGIN_ROLLBACK, (dumped(failure.to_json()), *claim))])
+
+    async def end_run(self, run: RunRecord, checkpoint: CheckpointMark | None = None) -> None:
+        await self._save(_ended(run, checkpoint))
+
+    def end_run_now(self, run: RunRecord, checkpoint: CheckpointMark | None = None) -> None:
+        self._save_all()
+        self._save_now(_ended(run, checkpoint))
+
+    def release(self, claim: Claim, failure: Failure) -> None:
+        write = tables.RELEASE, (dumped(failure.to_json()), *claim)
+        try:
+            self._save_now([write])
+        except RunLostError:
+            return
+        except StoreError:
+            if self.path != IN_MEMORY:
+                threading.Thread(target=self._release_later, args=(write,), daemon=True).start()
+
+    def _release_later(self, write: Write) -> None:
+        """Try for a while, through a connection of its own: the event loop may be closed."""
+        for _ in range(_RETRIES):
+            time.sleep(RETRY_SECONDS)
+            try:
+                with contextlib.closing(
+                    type(self).open(self.path, busy_seconds=RETRY_SECONDS)
+                ) as store:
+                    store._save_now([write])
+                return
+            except RunLostError:
+                return
+            except StoreError:
+                continue
+
+    # Writing
+
+    async def _save(self, writes: Sequence[Write]) -> None:
+        """Return when these are on disk; the writes of several runs share one commit."""
+        if self.live < 2 and not self._waiting:
+            self._save_now(writes)
+            self._reuse_log()
+            return
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[None] = loop.create_future()
+        self._waiting.append((writes, future))
+        if len(self._waiting) == 1:
+            loop.call_soon(self._save_all)
+        await future
+
+    def _save_now(self, writes: Iterable[Write]) -> None:
+        """Write these, and what was noted, in one transaction."""
+        by_statement: dict[str, list[tuple[Any, ...]]] = {}
+        for statement, values in writes:
+            by_statement.setdefault(statement, []).append(values)
+        noted = self._noted
+        with self._lock, self.transaction() as connection:
+            rows = [_step_write(claim, step)[1] for (claim, _), step in noted.items()]
+            connection.executemany(tables.SAVE_STEP, rows)
+            for statement, group in by_statement.items():
+                changed = connection.executemany(statement, group)
+                if statement in tables.FENCED and changed.rowcount != len(group):
+                    raise RunLostError
+        self._noted = {}
+
+    def _reuse_log(self) -> None:
+        """Restart SQLite's log now and then: overwriting it costs less than growing it."""
+        self._saved_alone += 1
+        if self._saved_alone % LOG_COMMITS == 0:
+            with contextlib.suppress(StoreError):  # another process is doing it
+                self.rows("PRAGMA wal_checkpoint(PASSIVE)")
+
+    def _save_all(self) -> None:
+        """Write at once what waits to be written."""
+        waiting, self._waiting = self._waiting, []
+        if not waiting:
+            return
+        try:
+            self._save_now(write for writes, _ in waiting for write in writes)
+        except Exception:
+            for writes, future in waiting:  # what one run cannot save must not stop the others
+                self._save_for(writes, future)
+            return
+        for _, future in waiting:
+            if not future.done():
+                future.set_result(None)
+
+    def _save_for(self, writes: Sequence[Write], future: "asyncio.Future[None]") -> None:
+        try:
+            self._save_now(writes)
+        except Exception as error:
+            if not future.done():
+                future.set_exception(error)
+        else:
+            if not future.done():
+                future.set_result(None)
+
+    # Owning a run
+
+    def claim(self, run_id: str, owner: str, now: float) -> RunRecord:
+        with self._lock, self.transaction() as connection:
+            run = self.run(run_id)
+            if run.state != "running" and run.state not in RESUMABLE:
+                raise UsageError(f"run '{run_id}' is {run.state} now", code="RUN_NOT_RESUMABLE")
+            holder, lease = self._holder(run.key)
+            if holder and holder != owner and not is_gone(holder, lease, now):
+                message = f"run '{run_id}' is already running in another process"
+                raise UsageError(message, code="RUN_BUSY")
+            claimed = connection.execute(tables.CLAIM, (owner, now + LEASE_SECONDS, run.key))
+            epoch = int(claimed.fetchone()[0])
+        return run._replace(state="running", failure=None, finished=None, epoch=epoch)
+
+    def _holder(self, key: int) -> tuple[str | None, float | None]:
+        owner, lease = self.rows("SELECT owner, lease FROM run WHERE key = ?", (key,))[0]
+        return owner, lease
+
+    def renew(self, owner: str, claims: Iterable[Claim], now: float) -> Renewed:
+        renewed = Renewed([], [])
+        with self._lock, self.transaction() as connection:
+            for claim in claims:
+                connection.execute(tables.RENEW, (owner, now + LEASE_SECONDS, *claim))
+                select = "SELECT id, epoch, cancel FROM run WHERE key = ?"
+                run_id, epoch, cancel = self.rows(select, (claim.key,))[0]
+                if epoch != claim.epoch:
+                    renewed.lost.append(run_id)
+                elif cancel:
+                    renewed.cancelled.append(run_id)
+        return renewed
+
+    def check(self, claim: Claim) -> None:
+        if not self.rows("SELECT 1 FROM run WHERE key = ? AND epoch = ?", claim):
+            raise RunLostError
+
+    def recover(self, now: float) -> list[str]:
+        with self._lock, self.transaction() as connection:
+            running = self.rows("SELECT id, owner, lease FROM run WHERE state = 'running'")
+            free = [run_id for run_id, owner, lease in running if is_gone(owner, lease, now)]
+            why = dumped(_INTERRUPTED.to_json())
+            connection.executemany(tables.RECOVER, [(why, run_id) for run_id in free])
+        return free
+
+    def request_cancel(self, run_id: str, now: float, idle: str = "") -> bool:
+        with self._lock, self.transaction() as connection:
+            run = self.run(run_id)
+            holder, lease = self._holder(run.key)
+            is_owned = holder != idle and not is_gone(holder, lease, now)
+            if run.state == "running" and is_owned:
+                connection.execute("UPDATE run SET cancel = 1 WHERE key = ?", (run.key,))
+                return True
+            if run.state in ("running", "pending"):
+                connection.execute(tables.CANCEL, (run.key,))
+        return False
+
+    # Reading
+
+    def run(self, run_id: str) -> RunRecord:
+        found = self._found("WHERE id = ?", run_id)
+        if not found and run_id:
+            pattern = run_id.replace("*", "[*]").replace("?", "[?]") + "*"
+            found = self._found("WHERE id GLOB ? LIMIT 2", pattern)
+        if len(found) != 1:
+            raise NotFoundError(f"no run is called '{run_id}'", hint="metier runs list")
+        return found[0]
+
+    def runs(
+        self, *, state: str | None = None, limit: int = 50, delegated: bool = True
+    ) -> list[RunRecord]:
+        which = (
+            "WHERE ifnull(?, state) = state AND (? OR parent = '')"
+            " ORDER BY created DESC, id DESC LIMIT ?"
+        )
+        return self._found(which, state, delegated, limit)
+
+    def children(self, run_id: str, step: str | None = None) -> list[RunRecord]:
+        which = (
+            "WHERE parent = ? AND parent != '' AND ifnull(?, parent_step) = parent_step"
+            " ORDER BY created"
+        )
+        return self._found(which, run_id, step)
+
+    def _found(self, which: str, *values: Any) -> list[RunRecord]:
+        found = self.rows(f"SELECT {tables.RUN_COLUMNS} FROM run {which}", values)
+        return [self._read(_run_of, row) for row in found]
+
+    def steps(self, key: int) -> list[StepRecord]:
+        found = self.rows(
+            "SELECT id, state, seq, attempts, input, output, failure, usage, started, finished,"
+            " generation FROM step WHERE run = ? ORDER BY seq = 0, seq, started, id",
+            (key,),
+        )
+        return [self._read(_step_of, row) for row in found]
+
+    def last_numbers(self, key: int) -> tuple[int, int]:
+        last, by_steps = self.rows(
+            "SELECT ifnull(max(seq), 0), ifnull(max(seq) FILTER (WHERE name = ''), 0)"
+            " FROM any_checkpoint WHERE run = ?",
+            (key,),
+        )[0]
+        return last, by_steps
+
+    def _read(self, read: Callable[[tuple[Any, ...]], R], row: tuple[Any, ...]) -> R:
+        """The record in a row. Raises `StoreError` for a row that makes no sense."""
+        with self.checked():
+            return read(row)
+
+
+# Rows
+
+
+def _ended(run: RunRecord, checkpoint: CheckpointMark | None) -> list[Write]:
+    failure = dumped(run.failure.to_json()) if run.failure else None
+    usage, output = _usage_text(run.usage), dumped(run.output)
+    end = tables.END, (run.state, run.finished, failure, usage, output, *run.claim)
+    if checkpoint is None:
+        return [end]
+    memory = _memory(checkpoint)
+    row = (
+        checkpoint.seq, checkpoint.step_index, checkpoint.after, memory.key, run.finished,
+        checkpoint.expires, *run.claim,
+    )  # fmt: skip
+    return [end, memory.write, (tables.SAVE_LAST_CHECKPOINT, row)]
+
+
+def _step_write(
+    claim: Claim, step: StepRecord, place: tuple[int | None, int | None] = (None, None)
+) -> Write:
+    """`place` is the step index and the memory's key of a checkpoint."""
+    return tables.SAVE_STEP, (
+        claim.key,
+        step.id,
+        step.seq,
+        step.state,
+        step.attempts,
+        None if step.input is None else dumped(step.input),
+        None if step.output is None else dumped(step.output),
+        None if step.failure is None else dumped(step.failure.to_json()),
+        _usage_text(step.usage) if step.usage is not NOTHING_USED else None,
+        step.started,
+        step.finished,
+        *place,
+        step.generation,
+        *claim,
+    )
+
+
+def _run_of(row: tuple[Any, ...]) -> RunRecord:
+    (run_id, agent, task, state, created, request, profile, finished, parent, step, forked,
+     failure, usage, output, key, epoch, rollback) = row  # fmt: skip
+    return RunRecord(
+        run_id, agent, task, state, created, json.loads(request), json.loads(profile), finished,
+        parent, step, forked, _failure_of(failure), _usage_of(usage), _loaded(output), key, epoch,
+        _failure_of(rollback),
+    )  # fmt: skip
+
+
+def _step_of(row: tuple[Any, ...]) -> StepRecord:
+    key, state, seq, attempts, given, output, failure, usage, *times = row
+    return StepRecord(
+        key, state, seq, attempts, _loaded(given), _loaded(output), _failure_of(failure),
+        _usage_of(usage), *times,
+    )  # fmt: skip
+
+
+def _failure_of(text: str | None) -> Failure | None:
+    return Failure.of(json.loads(text)) if text else None
+
+
+def _usage_of(text: str | None) -> Usage:
+    return Usage(*_loaded(text) or ())
+
+
+def _loaded(text: str | None) -> Any:
+    return None if text is None else json.loads(text)
+
+
+def _memory(checkpoint: CheckpointMark) -> Blob:
+    if not checkpoint.memory:
+        return NO_MEMORY
+    return blob([{"key": key, "value": value} for key, value in checkpoint.memory.items()])
+
+
+def blob(value: Any) -> Blob:
+    data = dumped(value)
+    key = key_of(data)
+    return Blob(key, ("INSERT OR IGNORE INTO blob VALUES (?, ?)", (key, data)))
+
+
+def key_of(data: str) -> int:
+    return int.from_bytes(blake2b(data.encode(), digest_size=8).digest(), signed=True)
+
+
+def _usage_text(usage: Usage) -> str:
+    """As JSON, built by hand because every step has one."""
+    tokens_in, tokens_out, cost, requests, calls = usage
+    return f"[{tokens_in},{tokens_out},{cost!r},{requests},{calls}]"
+
+
+def dumped(value: Any) -> str:
+    return "{}" if type(value) in _MAPPINGS and not value else _encoder.encode(value)
+
+
+_MAPPINGS = (dict, FrozenDict)
+_encoder = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
+NO_MEMORY = blob([])

@@ -1,0 +1,130 @@
+"""The store of runs in SQLite: runs, steps and checkpoints."""
+
+import json
+from typing import Any
+
+from metier.core.moments import iso_moment, seconds_of
+from metier.run.sqlite_runs import SqliteRuns, blob
+from metier.values.agents import Checkpoint
+from metier.values.runs import RunRecord
+
+_SAVE = "INSERT OR REPLACE INTO checkpoint VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_SELECT = (
+    "SELECT checkpoint.run, seq, name, step_index, completed,"
+    " (SELECT data FROM blob WHERE blob.key = context),"
+    " (SELECT data FROM blob WHERE blob.key = memory), checkpoint.created, expires, id, agent,"
+    " (SELECT data FROM blob WHERE blob.key = outputs),"
+    " ifnull((SELECT json_extract(data, '$.checkpoint.maximum') FROM blob"
+    " WHERE blob.key = profile), 10)"
+    " FROM any_checkpoint AS checkpoint JOIN run ON run.key = checkpoint.run"
+)
+_DIGITS = 18
+"""SQLite takes no integer with more."""
+_NEWER = "SELECT count(*) FROM any_checkpoint WHERE run = ? AND seq > ? AND name = ''"
+_FORGET = (
+    "DELETE FROM checkpoint WHERE (run, seq) IN ({which})",
+    "UPDATE step SET step_index = NULL, memory = NULL"
+    " WHERE step_index IS NOT NULL AND (run, seq) IN ({which})",
+)
+_UNTIL = "SELECT run, seq FROM any_checkpoint WHERE run = ? AND seq <= ?"
+_EXPIRED = "SELECT run, seq FROM any_checkpoint WHERE expires <= ?"
+_NEWEST = "SELECT seq FROM any_checkpoint WHERE run = ? ORDER BY seq DESC LIMIT 1 OFFSET ?"
+_LAST = (
+    "SELECT max(seq) FROM (SELECT seq FROM checkpoint WHERE run = ?"
+    " UNION ALL SELECT seq FROM step WHERE run = ?)"
+)
+
+
+class SqliteRunStore(SqliteRuns):
+    """A `RunStore` in one SQLite file."""
+
+    def save_checkpoint(self, checkpoint: Checkpoint) -> None:
+        key = self._key(checkpoint.run_id) or self._add_run_of(checkpoint)
+        seq = 1 + (self.rows(_LAST, (key, key))[0][0] or 0)
+        context = blob(dict(checkpoint.context))
+        memory = blob([dict(one) for one in checkpoint.memory_snapshot])
+        done, skipped = dict(checkpoint.step_outputs), list(checkpoint.skipped_step_ids)
+        outputs = blob({"done": done, "skipped": skipped})
+        expires = seconds_of(checkpoint.expires_at) if checkpoint.expires_at else None
+        row = (
+            key, seq, checkpoint.checkpoint_id, checkpoint.step_index,
+            checkpoint.completed_step_id, context.key, memory.key,
+            seconds_of(checkpoint.created_at), expires, outputs.key,
+        )  # fmt: skip
+        self._save_now([context.write, memory.write, outputs.write, (_SAVE, row)])
+
+    def _add_run_of(self, checkpoint: Checkpoint) -> int:
+        """The key of a new run for a checkpoint of a run that is not stored here."""
+        key = self.new_key()
+        created = seconds_of(checkpoint.created_at)
+        run_id, agent, context = checkpoint.run_id, checkpoint.agent_id, checkpoint.context
+        self.add(RunRecord(run_id, agent, "", "pending", created, dict(context), {}, key=key))
+        return key
+
+    def checkpoint(self, checkpoint_id: str) -> Checkpoint | None:
+        named = self.rows("SELECT run, seq FROM checkpoint WHERE name = ?", (checkpoint_id,))
+        if checkpoint_id and named:
+            place = (*named[0], checkpoint_id)
+        else:
+            run_id, _, seq = checkpoint_id.rpartition(":")
+            number = int(seq) if seq.isdecimal() and len(seq) < _DIGITS else 0
+            place = self._key(run_id), number, ""
+        found = self._current("WHERE checkpoint.run = ? AND seq = ? AND name = ?", *place)
+        return self._checkpoint_of(found[0]) if found else None
+
+    def checkpoints(
+        self, run_id: str, now: float, *, only_latest: bool = False
+    ) -> list[Checkpoint]:
+        which = "WHERE checkpoint.run = ? AND (expires IS NULL OR expires > ?) ORDER BY seq"
+        found = self._current(which, self._key(run_id), now)
+        return [self._checkpoint_of(row) for row in (found[-1:] if only_latest else found)]
+
+    def prune_checkpoints(self, run_id: str | None, maximum: int | None, now: float) -> int:
+        removed = 0
+        with self.transaction() as connection:
+            for forget in _FORGET:
+                removed += connection.execute(forget.format(which=_EXPIRED), (now,)).rowcount
+            if run_id is not None and maximum is not None:
+                key = self.run(run_id).key
+                for (seq,) in self.rows(_NEWEST, (key, maximum)):
+                    for forget in _FORGET:
+                        which = forget.format(which=_UNTIL)
+                        removed += connection.execute(which, (key, seq)).rowcount
+        return removed
+
+    def _key(self, run_id: str) -> int:
+        """The key of a run; 0 for an unknown one."""
+        found = self.rows("SELECT key FROM run WHERE id = ?", (run_id,))
+        return int(found[0][0]) if found else 0
+
+    def _current(self, which: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Rows of checkpoints, without those beyond the profile's maximum."""
+        return [row for row in self.rows(f"{_SELECT} {which}", values) if self._is_current(row)]
+
+    def _is_current(self, row: tuple[Any, ...]) -> bool:
+        key, seq, name, *_, maximum = row
+        return bool(name) or int(self.rows(_NEWER, (key, seq))[0][0]) < maximum
+
+    def _checkpoint_of(self, row: tuple[Any, ...]) -> Checkpoint:
+        key, seq, name, index, completed, context, memory, created, expires = row[:9]
+        run_id, agent, own = row[9:12]
+        outputs = json.loads(own) if own else self._outputs_until(key, seq)
+        return Checkpoint(
+            checkpoint_id=name or f"{run_id}:{seq}",
+            run_id=run_id,
+            agent_id=agent,
+            step_index=index,
+            completed_step_id=completed,
+            step_outputs=outputs["done"],
+            skipped_step_ids=tuple(outputs["skipped"]),
+            context=json.loads(context),
+            memory_snapshot=json.loads(memory),
+            created_at=iso_moment(created),
+            expires_at=iso_moment(expires) if expires is not None else None,
+        )
+
+    def _outputs_until(self, key: int, seq: int) -> dict[str, Any]:
+        """The outputs of the steps that had ended when the `seq`-th did."""
+        steps = [one for one in self.steps(key) if 0 < one.seq <= seq]
+        done = {one.id: one.output for one in steps if one.state in ("succeeded", "compensated")}
+        return {"done": done, "skipped": [one.id for one in steps if one.state == "skipped"]}

@@ -1,0 +1,360 @@
+"""One step: its attempts, and the work of each kind of step."""
+
+import asyncio
+import itertools
+import json
+from collections.abc import Awaitable, Callable, Collection
+from contextlib import suppress
+from hashlib import blake2b
+from typing import Any
+
+from metier.core.templates import OverdueError, TemplateError
+from metier.errors import MetierError, StoreError
+from metier.run.ledger import is_inside
+from metier.run.live import LiveRun, Names, time_limit
+from metier.run.plan import DEFAULT_ITERATIONS, Group, ReadyStep
+from metier.run.prompt import ask_model
+from metier.run.services import Prepared, RunStoppedError, StepFailedError
+from metier.run.tool import ToolContext
+from metier.values.agents import ToolResult
+from metier.values.runs import Failure, StepRecord, Usage
+
+Work = Callable[[LiveRun, ReadyStep, Names, str, int], Awaitable[Any]]
+"""Does the work of one kind of step in one attempt; raises `StepFailedError`."""
+_GRACE_SECONDS = 1.0
+_LONGEST_TEXT = 300
+_ONE_TOOL_CALL = Usage(tool_calls=1)
+
+
+class StepRunner:
+    """Executes steps of all kinds, with their conditions, attempts and time limits."""
+
+    def __init__(self, delegate: Work) -> None:
+        """Delegating takes a runner."""
+        self._kinds: dict[str, Work] = {
+            "prompt": _prompt,
+            "tool": _tool,
+            "conditional": _conditional,
+            "loop": _loop,
+            "parallel": _parallel,
+            "delegate": delegate,
+        }
+
+    async def __call__(
+        self, live: LiveRun, one: ReadyStep, names: Names, suffix: str
+    ) -> Failure | None:
+        """Run a step with all its attempts; why it failed, or None."""
+        key = one.id + suffix
+        ledger = live.ledger
+        if suffix:
+            live.scopes[key] = names
+        if ledger.done(key) is not None:
+            live.restore_step(one, names, suffix)
+            return None
+        try:
+            ledger.count()
+        except RunStoppedError:
+            live.mark(key, "cancelled")
+            raise
+        fresh = ledger.fresh(key, "running")
+        try:
+            if one.condition is not None and not one.condition(names):
+                await _end(live, one, fresh, state="skipped")
+                return None
+        except OverdueError:
+            return await _wait_for_timeout()  # type: ignore[no-any-return]
+        except TemplateError as error:
+            failure = Failure("EXPRESSION_FAILED", f"condition of '{key}': {error}", step=key)
+            await _end(live, one, fresh, state="failed", failure=failure)
+            return failure
+        ledger.note(fresh)
+        live.emit("step.started", key, type=one.kind)
+        result = await self._attempts(live, one, names, suffix)
+        if one.kind == "prompt" or one.step.requires:
+            _record_outcome(live, key, success=not result)
+        return result
+
+    async def _attempts(
+        self, live: LiveRun, one: ReadyStep, names: Names, suffix: str
+    ) -> Failure | None:
+        key, policy = one.id + suffix, one.step.retry
+        attempt = 1
+        while (failure := await self._attempt(live, one, names, suffix, attempt)) is not None:
+            if attempt >= policy.max_attempts or not failure.may_retry(policy.retry_on):
+                break
+            wait = policy.backoff_ms / 1e3 * policy.backoff_multiplier ** (attempt - 1)
+            live.emit("step.retried", key, attempt=attempt, wait=wait, error=failure.to_json())
+            await _interruptible(live, key, asyncio.sleep(wait))
+            attempt += 1
+        if failure is None:
+            return None
+        failure = failure._replace(step=failure.step or key)
+        record = live.ledger.records[key]
+        await _end(
+            live, one, record, state="failed", attempts=attempt, output=None, failure=failure
+        )
+        return failure
+
+    async def _attempt(
+        self, live: LiveRun, one: ReadyStep, names: Names, suffix: str, attempt: int
+    ) -> Failure | None:
+        key = one.id + suffix
+        live.ledger.check_claim()
+        try:
+            work = self._kinds[one.kind](live, one, names, suffix, attempt)
+            if one.timeout is None:
+                output = await _interruptible(live, key, work)
+            else:
+                async with time_limit(one.timeout):
+                    output = await _interruptible(live, key, work)
+            live.ledger.remember(one, output)
+        except RunStoppedError as error:
+            record = live.ledger.records[key]
+            ended = live.ledger.timed(
+                record, state="failed", attempts=attempt, output=None, failure=error.failure
+            )
+            live.ledger.note(ended)
+            live.emit("step.failed", key, durationMs=None, error=error.failure.to_json())
+            raise
+        except StoreError:
+            raise
+        except Exception as error:
+            return _failure_of(error, key, one.timeout)
+        record = live.ledger.records[key]
+        await _end(
+            live, one, record, state="succeeded", attempts=attempt, output=output, failure=None
+        )
+        return None
+
+
+async def _interruptible(live: LiveRun, key: str, work: Awaitable[Any]) -> Any:
+    try:
+        try:
+            return await work
+        except OverdueError:
+            return await _wait_for_timeout()
+    except asyncio.CancelledError:
+        live.ledger.note(live.ledger.timed(live.ledger.records[key], state="cancelled"))
+        live.emit("step.cancelled", key)
+        raise
+
+
+async def _wait_for_timeout() -> Any:
+    """Wait for the time limit that a template has exceeded, of the step or of one around it.
+
+    A template is rendered in one go, so that its limit can stop it only here.
+    """
+    await asyncio.sleep(_GRACE_SECONDS)
+    raise TimeoutError
+
+
+async def _end(live: LiveRun, one: ReadyStep, record: StepRecord, **changes: Any) -> None:
+    record, is_checkpoint = await live.ledger.end(one, record, **changes)
+    if live.on_event is not None:
+        error, took = record.failure and record.failure.to_json(), record.duration_ms
+        live.emit(f"step.{record.state}", record.id, durationMs=took, error=error)
+        if is_checkpoint:
+            checkpoint = f"{live.run.run_id}:{record.seq}"
+            live.emit("checkpoint.saved", record.id, checkpointId=checkpoint)
+
+
+def _failure_of(error: Exception, step: str, timeout: float | None) -> Failure:
+    """Whatever a step, a model or a service raises is a failure of the step."""
+    if isinstance(error, StepFailedError):
+        return error.failure
+    if isinstance(error, MetierError):
+        return Failure(error.code, error.message)
+    if isinstance(error, TemplateError):
+        return Failure("EXPRESSION_FAILED", f"'{step}': {error}")
+    if isinstance(error, TimeoutError):
+        message = f"'{step}' took over {timeout or 0:g} seconds"
+        return Failure("STEP_TIMEOUT", message, kind="timeout", retryable=True)
+    text = " ".join(str(error).split())[:_LONGEST_TEXT]
+    return Failure("STEP_FAILED", f"'{step}': {type(error).__name__}: {text}")
+
+
+# What is injected
+
+
+async def prepared(live: LiveRun, one: ReadyStep, key: str, text: str) -> Prepared:
+    """What is injected into a step that asks `text`; on a resume, the same as before."""
+    stored = live.ledger.records[key].input
+    if isinstance(stored, dict) and "text" in stored and "refused" not in stored:
+        return Prepared(stored["text"], stored, tuple(stored.get("providers") or ()))
+    found = live.services.prepare(live.profile, one.step, text, live.run.task)
+    rejected = {"refused": found.failure.code} if found.failure is not None else {}
+    await live.ledger.keep_input(key, {**found.record, **rejected, "text": found.text})
+    live.emit("step.prepared", key, **found.record)
+    if found.failure is not None:
+        raise StepFailedError(found.failure)
+    return found
+
+
+def _record_outcome(live: LiveRun, key: str, *, success: bool) -> None:
+    """Add the outcome of a step to the history of the providers whose text was injected."""
+    stored = live.ledger.records[key].input
+    record = stored if isinstance(stored, dict) else {}
+    left_out = record.get("providersLeftOut") or ()
+    for one in record.get("providers") or ():
+        if one not in left_out:
+            with suppress(Exception):  # a history that cannot be written stops no run
+                live.services.record_outcome(one, success=success)
+
+
+# The kinds of steps
+
+
+async def _prompt(live: LiveRun, one: ReadyStep, names: Names, suffix: str, attempt: int) -> Any:
+    key = one.id + suffix
+    asked = one.body(names)
+    injected = await prepared(live, one, key, asked)
+    wanted = one.step.config.get("tools")
+    if wanted is None:
+        may_call = live.plan.offered
+    else:
+        may_call = [name for name in wanted if name in live.plan.tools]
+    offered = live.services.tools.specs(may_call)
+    allowed = [tool.name for tool in offered]
+    calls = itertools.count(1)
+    return await ask_model(
+        live.services.model(live.run.request.get("model") or live.profile.model),
+        live.profile,
+        one.step.config,
+        f"{injected.text}\n\n{live.profile.system_prompt}".strip(),
+        asked,
+        offered,
+        call=lambda name, args: _call(
+            live, key, name, args, attempt, allowed, _call_id(next(calls), name, args)
+        ),
+        used=lambda usage: live.ledger.add_usage(key, usage),
+        emit=lambda kind, **data: live.emit(kind, key, **data),
+    )
+
+
+async def _tool(live: LiveRun, one: ReadyStep, names: Names, suffix: str, attempt: int) -> Any:
+    key, name = one.id + suffix, one.step.config["tool"]
+    if live.requires or one.step.requires:
+        await prepared(live, one, key, live.run.task)
+    result = await _call(live, key, name, one.body(names), attempt, live.plan.tools)
+    if result.success:
+        return result.output
+    code, message = result.error_code or "TOOL_EXECUTION_ERROR", result.error or ""
+    kind = "timeout" if code == "TOOL_TIMEOUT" else ""
+    denied = name if code == "TOOL_PERMISSION_DENIED" else ""
+    raise StepFailedError(Failure(code, message, kind, result.retryable, tool=denied))
+
+
+async def _conditional(
+    live: LiveRun, one: ReadyStep, names: Names, suffix: str, _attempt: int
+) -> Any:
+    assert one.test is not None
+    if one.step.requires:
+        await prepared(live, one, one.id + suffix, live.run.task)
+    branch = one.groups["then" if one.test(names) else "else"]
+    return await _children(live, one, branch, names, suffix)
+
+
+async def _parallel(live: LiveRun, one: ReadyStep, names: Names, suffix: str, _attempt: int) -> Any:
+    if one.step.requires:
+        await prepared(live, one, one.id + suffix, live.run.task)
+    return await _children(live, one, one.groups["steps"], names, suffix)
+
+
+async def _loop(live: LiveRun, one: ReadyStep, names: Names, suffix: str, _attempt: int) -> Any:
+    """One iteration for each item, or while the condition holds; the output of each."""
+    if one.step.requires:
+        await prepared(live, one, one.id + suffix, live.run.task)
+    most = one.step.config.get("maxIterations", DEFAULT_ITERATIONS)
+    items = _items(live, one, names, suffix, most)
+    live.ledger.forget(one)
+    outputs: list[Any] = []
+    while items is None or len(outputs) < len(items):
+        number = len(outputs)
+        inner = live.names_of_iteration(one, names, number, items)
+        if one.test is not None and not one.test(inner):
+            break
+        if number >= most:
+            raise StepFailedError(Failure("LOOP_LIMIT_EXCEEDED", f"more than {most} iterations"))
+        live.ledger.forget(one)
+        group = one.groups["steps"]
+        outputs.append(await _children(live, one, group, inner, suffix, f"[{number}]"))
+    return outputs
+
+
+def _items(live: LiveRun, one: ReadyStep, names: Names, suffix: str, most: int) -> list[Any] | None:
+    """What a loop goes over, the same in every attempt; None for one with only a condition."""
+    key = one.id + suffix
+    if one.over is None or (known := live.ledger.items(key)) is not None:
+        return None if one.over is None else known
+    items = one.over(names)
+    if not isinstance(items, list | tuple):
+        message = f"'over' gives {type(items).__name__}, not a list"
+        raise StepFailedError(Failure("EXPRESSION_FAILED", message))
+    if len(items) > most:
+        message = f"{len(items)} items, at most {most} iterations"
+        raise StepFailedError(Failure("LOOP_LIMIT_EXCEEDED", message))
+    live.ledger.keep_items(key, items)
+    return list(items)
+
+
+async def _children(
+    live: LiveRun, one: ReadyStep, group: Group, names: Names, suffix: str, iteration: str = ""
+) -> Any:
+    """Run the steps inside a step; their outputs by id."""
+    key, inner, ledger = one.id + suffix, suffix + iteration, live.ledger
+    before = ledger.records[key].failure  # of an attempt that was rolling these steps back
+    failure = before if before and is_inside(before.step, _ids(group), inner) else None
+    failure = failure or await live.group(group, names, inner)
+    if failure is not None:
+        if group.strategy == "rollback":
+            if ledger.records[key].failure is None:
+                await ledger.begin_rollback(key, failure)
+            await live.roll_back(group, inner)
+            ledger.end_rollback(key, _ids(group), inner)
+        raise StepFailedError(failure)
+    records = {child.id: ledger.records.get(child.id + inner) for child in group.steps}
+    return {
+        step: record.output
+        for step, record in records.items()
+        if record is not None and record.state == "succeeded"
+    }
+
+
+def _ids(group: Group) -> set[str]:
+    return {step.id for child in group.steps for step in child.walk()}
+
+
+# Tool calls
+
+
+async def _call(
+    live: LiveRun,
+    key: str,
+    name: str,
+    args: Any,
+    attempt: int,
+    allow: Collection[str],
+    call_id: str = "",
+) -> ToolResult:
+    """Call a tool; `call_id` tells the calls of one step apart."""
+    live.ledger.check_claim()
+    run, generation = live.run, live.ledger.records[key].generation
+    again = f"/{generation}" if generation else ""
+    context = ToolContext(
+        run.run_id, key, run.agent_id, attempt, f"{run.run_id}/{key}{again}{call_id}"
+    )
+    if live.on_event is not None:
+        live.emit("tool.called", key, tool=name)
+    result = await live.services.tools.execute(name, args, context=context, allow=allow)
+    live.ledger.add_usage(key, _ONE_TOOL_CALL)
+    if live.on_event is not None:
+        error = {"error": result.error, "errorCode": result.error_code} if result.error else {}
+        took, success = result.duration_ms, result.success
+        live.emit("tool.returned", key, tool=name, success=success, durationMs=took, **error)
+    return result
+
+
+def _call_id(number: int, name: str, args: Any) -> str:
+    """The same for the same call in every attempt."""
+    text = json.dumps([name, args], sort_keys=True, default=repr)
+    return f"/{number}-{blake2b(text.encode(), digest_size=4).hexdigest()}"
