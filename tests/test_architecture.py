@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "install": (*GROUND, *ABOVE_THE_STAGES),
     "mcp": (*GROUND, *ABOVE_THE_STAGES),
     "cli": (*GROUND, *ABOVE_THE_STAGES, "hook", "install", "mcp"),
-    "metier": ABOVE_THE_STAGES,
+    "metier": (*GROUND, *STAGES, *ABOVE_THE_STAGES),
     "__main__": ("storage", "hosts", "hook", "cli"),
 }
 """What each folder may import besides itself: ground ← stages ← flow ← catalog ← surfaces."""

@@ -12,8 +12,8 @@ from conftest import Workspace
 from metier.catalog import Catalog
 from metier.errors import NotFoundError, UsageError
 from metier.flow.boundary import Boundary
-from metier.run.sqlite_store import FILE_NAME
 from metier.run.tool import schema_tool
+from metier.storage.workspace import RUNS_FILE
 from metier.values.runs import StepRecord
 from run.office import TASK, Office
 from run.world import Data, do
@@ -31,7 +31,7 @@ def test_a_run_by_name_is_kept_beside_the_catalogue(office: Office) -> None:
     result = office.run("hello", input={"x": 1})
     assert (result.state, result.output) == ("succeeded", "answer 0")
     folder = Path(office.catalog.store.path).parent
-    assert (folder / FILE_NAME).is_file()
+    assert (folder / RUNS_FILE).is_file()
     with Catalog.open(office.workspace.root) as other:
         kept: StepRecord = other.agency.store.steps(other.agency.store.run(result.run_id).key)[0]
         assert kept.output == "answer 0"
