@@ -1,0 +1,117 @@
+"""Questions about the documents in a catalog."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from metier.index import documents
+from metier.index.store import Store
+from metier.values.files import Kind
+from metier.values.outcomes import Exclusion, Issue
+from metier.values.rows import Page, Row, shadowed
+
+if TYPE_CHECKING:
+    from metier.values.agents import AgentProfile
+    from metier.values.documents import Card
+
+
+class Queries:
+    """Answers questions about documents."""
+
+    store: Store
+    workspace: str
+    source_issues: list[Issue]
+
+    def documents(
+        self, kind: Kind, *, search: str | None = None, shadowed: bool = False
+    ) -> list[Row]:
+        """Documents of any kind, by name."""
+        return documents.list_documents(self.store, kind, search=search, shadowed=shadowed)
+
+    def page(
+        self,
+        kind: Kind,
+        *,
+        limit: int,
+        after: str = "",
+        search: str | None = None,
+        capability: str | None = None,
+    ) -> Page:
+        """The first `limit` active documents after the handle `after`."""
+        return documents.page_of_documents(
+            self.store, kind, limit=limit, after=after, search=search, capability=capability
+        )
+
+    def skills_called(self, name: str) -> list[Row]:
+        """The active skills with that name, with or without the name of a plugin before it."""
+        return documents.skills_called(self.store, name)
+
+    def cards(self) -> "list[Card]":
+        """All cards, by id."""
+        from metier.index.cards import stored_cards  # a refresh with nothing to do needs none
+
+        return stored_cards(self.store)
+
+    def agents(self) -> "list[AgentProfile]":
+        """All agents, disabled ones included."""
+        from metier.index.agents import stored_agents  # a refresh with nothing to do needs none
+
+        return stored_agents(self.store)
+
+    def version(self) -> object:
+        """Changes whenever anyone writes to the catalogue."""
+        return self.store.version()
+
+    def providers(self, capability: str) -> list[str]:
+        """Names of the skills that declare `capability`; empty when nobody does."""
+        return documents.providers(self.store, capability)
+
+    def capabilities(self) -> list[str]:
+        """Every capability that an active skill declares, in ascending order."""
+        return documents.capabilities(self.store)
+
+    def find(self, kind: Kind, wanted: str) -> Sequence[Row]:
+        """The documents with that id, or else that name; the one in use first."""
+        return documents.find_documents(self.store, kind, wanted)
+
+    def row(self, kind: Kind, wanted: str) -> Row:
+        """The one document with that id or name. Raises `NotFoundError`."""
+        rows = self.find(kind, wanted)
+        if not rows:
+            raise documents.no_such_document(self.store, kind, wanted, self.workspace)
+        return rows[0]
+
+    def issues(self, shown: Callable[[str], str] = str) -> list[Issue]:
+        """Every finding of the last refresh, by path; `shown` writes paths in messages."""
+        issues = [*self.source_issues, *documents.stored_issues(self.store)]
+        issues += [shadowed(row, shown) for row in documents.shadowed_documents(self.store)]
+        return sorted(issues, key=lambda issue: (issue.path, issue.line, issue.column, issue.code))
+
+    def issues_of(self, row: Row, shown: Callable[[str], str] = str) -> list[Issue]:
+        """The findings of one document; `shown` writes paths in messages."""
+        own = documents.document_issues(self.store, row.kind, row.path)
+        return [*own, shadowed(row, shown)] if row.shadowed_by else own
+
+    def excluded(self, shown: Callable[[str], str] = str) -> list[Exclusion]:
+        """Every excluded file, with the reason; `shown` formats paths."""
+        return [
+            Exclusion.of(shown(row.path), row.reason, self.issues_of(row), shown(row.shadowed_by))
+            for row in documents.excluded_documents(self.store)
+        ]
+
+    def excluded_rows(self, kind: Kind) -> list[Row]:
+        """The excluded documents of a kind, by path."""
+        return [row for row in documents.excluded_documents(self.store) if row.kind == kind]
+
+    def files(self) -> dict[str, str]:
+        """The file of every path in documents and findings."""
+        return documents.files_by_path(self.store)
+
+    def left_out(self, kind: Kind, wanted: str) -> str:
+        """The path of the excluded document whose id or name is `wanted`; else empty."""
+        return documents.excluded_path(self.store, kind, wanted)
+
+    def names(self, kind: Kind, *, excluded: bool = False) -> list[str]:
+        """What `row` finds: names of skills, ids of the others; or also what was `excluded`."""
+        others = documents.excluded_documents(self.store) if excluded else ()
+        named = [row.handle for row in others if row.kind == kind]
+        return [*documents.names_of(self.store, kind), *named]
