@@ -4,15 +4,16 @@ import os
 
 import click
 
-from metier.cli.session import CommandGroup, Session, counted, metier_command
+from metier.cli.groups import CommandGroup
+from metier.cli.session import Session, counted, metier_command
 from metier.core.text import printable
 from metier.errors import UsageError
 from metier.flow.conformance import CaseResult, run_suite
 
-
-@click.group("dev", cls=CommandGroup)
-def command() -> None:
-    """Commands for those who work on metier or implement its specs."""
+command = CommandGroup(
+    "dev",
+    help="Commands for those who work on metier or implement its specs.",
+)
 
 
 @command.add

@@ -11,13 +11,40 @@ from metier.core.nearest import nearest
 
 
 class CommandGroup(click.Group):
-    """Commands in the order they were given in."""
+    """Commands about one thing. Shared options before a command count for it."""
 
-    on_unknown: Callable[[list[str]], Exception] | None = None
-    """The error for arguments that begin with an unknown word."""
+    def __init__(
+        self,
+        name: str | None,
+        *,
+        default: str = "",
+        on_unknown: Callable[[list[str]], Exception] | None = None,
+        **settings: Any,
+    ) -> None:
+        """`default` runs when no command is named; `on_unknown` makes the error for another."""
+        super().__init__(name, **{"params": shared_options(), "no_args_is_help": False, **settings})
+        self._default = default
+        self.on_unknown = on_unknown
+
+    def add(self, command: click.Command) -> click.Command:
+        """Decorate a command of this group."""
+        self.add_command(command)
+        return command
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # fixed signature
         return list(self.commands)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        named = {*self.commands, *ctx.help_option_names}
+        if self._default and (not args or (args[0][:1] == "-" and named.isdisjoint(args))):
+            args = [self._default, *args]
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        if self.callback is None:
+            given = {name: value for name, value in ctx.params.items() if value}
+            ctx.default_map = dict.fromkeys(self.commands, given)
+        return super().invoke(ctx)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

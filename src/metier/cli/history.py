@@ -2,14 +2,15 @@
 
 import click
 
-from metier.cli.session import CommandGroup, Session, complete_names, metier_command
+from metier.cli.groups import CommandGroup
+from metier.cli.session import Session, complete_names, metier_command
 from metier.errors import MetierError
 from metier.flow.boundary import untrusted_error
 
-
-@click.group("history", cls=CommandGroup)
-def command() -> None:
-    """The record of how providers did; it changes their scores."""
+command = CommandGroup(
+    "history",
+    help="The record of how providers did; it changes their scores.",
+)
 
 
 @command.add

@@ -6,12 +6,13 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from metier.cli.groups import CommandGroup
 from metier.cli.layout import one_line
 from metier.cli.report_explain import explain, lines_of
 from metier.cli.resolve import how_to_continue
 from metier.cli.resolve_hints import Known, notes
 from metier.cli.resolve_view import print_report, shown_outcome
-from metier.cli.session import CommandGroup, Session, metier_command, names_from_catalog
+from metier.cli.session import Session, metier_command, names_from_catalog
 from metier.errors import MetierError
 from metier.flow.reports import LAST
 from metier.safety.escapes import escaped_json
@@ -44,12 +45,14 @@ Changes = dict[str, dict[str, Any]]
 """By field: `old` and `new`, each only where the field exists."""
 
 
-@click.group("reports", cls=CommandGroup)
-def command() -> None:
-    """List, show, compare and explain the reports of resolutions.
+command = CommandGroup(
+    "reports",
+    default="list",
+    help="""List, show, compare and explain the reports of resolutions.
 
     REPORT is an id, the beginning of one, or 'last'. Without a command, reports are listed.
-    """
+    """,
+)
 
 
 def _complete(ctx: click.Context, _parameter: Any, incomplete: str) -> list[CompletionItem]:

@@ -10,7 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from metier.catalog import Catalog
-from metier.cli.options import shared_options
+from metier.cli.groups import CommandGroup
 from metier.cli.run_agent import (
     Attended,
     consent,
@@ -34,27 +34,9 @@ _PATIENCE = 10.0
 _EVERY = 0.1
 
 
-class _Group(click.Group):
-    """Without a subcommand it lists; its own options are the defaults of the subcommand."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # fixed signature
-        return list(self.commands)
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        named = {*self.commands, *ctx.help_option_names}
-        if not args or (args[0].startswith("-") and named.isdisjoint(args)):
-            args = ["list", *args]
-        return super().parse_args(ctx, args)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        given = {name: value for name, value in ctx.params.items() if value}
-        ctx.default_map = dict.fromkeys(self.commands, given)
-        return super().invoke(ctx)
-
-
-command = _Group(
+command = CommandGroup(
     "runs",
-    params=list(shared_options()),
+    default="list",
     help="""List the runs of agents, show one, resume, cancel or fork it.
 
     RUN is an id, the beginning of one, or 'last'. Without a command the runs are listed. Exit

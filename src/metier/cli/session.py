@@ -364,17 +364,3 @@ def _common_options(*, catalog: bool, for_host: bool) -> list[click.Parameter]:
         text = "Review what the workspace may do, and trust it for this command only."
         options.append(click.Option(["--trust-once"], is_flag=True, help=text))
     return [*options, *others]
-
-
-class CommandGroup(click.Group):
-    """Commands about one thing; `list` is run when none is named."""
-
-    def add(self, command: click.Command) -> click.Command:
-        self.add_command(command)
-        return command
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        names_none = not args or (args[0][:1] == "-" and args[0] not in ctx.help_option_names)
-        if names_none and "list" in self.commands:
-            args = ["list", *args]
-        return super().parse_args(ctx, args)
