@@ -12,7 +12,7 @@ import click
 from metier import __version__
 from metier.cli.options import shared_options
 from metier.cli.usage import usage_message
-from metier.core.collector import without_garbage_collection
+from metier.core.process import without_garbage_collection
 from metier.core.nearest import nearest
 from metier.core.paths import is_utf8
 from metier.core.text import printable

@@ -22,7 +22,7 @@ from metier.cli.resolve_view import (
     without,
 )
 from metier.cli.session import Session, complete_names, metier_command, run_called
-from metier.core.collector import without_garbage_collection
+from metier.core.process import without_garbage_collection
 from metier.errors import InvalidDocumentError, NotFoundError, UsageError
 from metier.flow.resolving import REPORTS
 from metier.resolve.engine import DEPTH

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple, get_args
 
 from metier.config import ALIAS_FILE, Config
-from metier.core.collector import without_garbage_collection
+from metier.core.process import without_garbage_collection
 from metier.core.names import canonical_id
 from metier.core.nearest import nearest, nearest_name
 from metier.errors import NotFoundError, UsageError

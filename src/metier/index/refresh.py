@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
-from metier.core.collector import without_garbage_collection
+from metier.core.process import without_garbage_collection
 from metier.core.text import routing_text
 from metier.errors import DamagedError
 from metier.index.cards import CardRows
