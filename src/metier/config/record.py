@@ -10,7 +10,7 @@ from metier.core.unread import why_not_json
 from metier.errors import ConfigError
 from metier.storage.places import config_folder
 from metier.storage.room import Room
-from metier.storage.stamps import moment_now
+from metier.core.timestamps import moment_now
 from metier.values.trust import NOTHING, Consent
 
 FILE = "trust.json"

@@ -29,7 +29,7 @@ from metier.resolve.results import Decide, MayProbe, Probe
 from metier.resolve.words import WordsOnDemand
 from metier.safety.escapes import escaped_json
 from metier.storage.room import Room
-from metier.storage.stamps import moment_now, new_id
+from metier.core.timestamps import moment_now, new_id
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
 from metier.values.outcomes import Issue

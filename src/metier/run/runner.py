@@ -28,7 +28,7 @@ from metier.run.writes import (
     kept_once,
     step_write,
 )
-from metier.storage.stamps import new_id
+from metier.core.timestamps import new_id
 from metier.values.agents import AgentProfile, Execution, Limits
 from metier.values.models import Usage
 from metier.values.runs import DONE, NOTHING_USED, Failure, RunRecord, RunResult, StepRecord
