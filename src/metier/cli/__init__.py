@@ -12,12 +12,11 @@ import click
 from metier import __version__
 from metier.cli.options import shared_options
 from metier.cli.usage import usage_message
-from metier.core.process import without_garbage_collection
 from metier.core.nearest import nearest
 from metier.core.paths import is_utf8
+from metier.core.process import discard_output, without_garbage_collection
 from metier.core.text import printable
 from metier.errors import MetierError, UsageError
-from metier.storage.streams import discard_output
 
 
 class _Command(NamedTuple):

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from metier.config.powers import Powers
+from metier.core.timestamps import now_iso
 from metier.core.unread import why_not_json
 from metier.errors import ConfigError
 from metier.storage.places import config_folder
 from metier.storage.room import Room
-from metier.core.timestamps import moment_now
 from metier.values.trust import NOTHING, Consent
 
 FILE = "trust.json"
@@ -33,7 +33,7 @@ class Entry(NamedTuple):
     def of(cls, powers: Powers, *, speak: bool) -> "Entry":
         """The entry that trusts a workspace with these powers."""
         return cls(
-            powers.digest, speak, powers.consents(), powers.keys(), powers.to_json(), moment_now()
+            powers.digest, speak, powers.consents(), powers.keys(), powers.to_json(), now_iso()
         )
 
     def to_json(self) -> dict[str, Any]:

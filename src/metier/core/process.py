@@ -1,13 +1,21 @@
-"""Python's garbage collector, out of the way."""
+"""The current process, and the environment of the programs it starts."""
 
 import gc
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+
+_INHERITED = ("PATH", "HOME", "LANG")
+
+
+def minimal_environment(more: Iterable[str] = ()) -> dict[str, str]:
+    """The few variables that every program inherits, and those in `more`; no secrets."""
+    return {name: os.environ[name] for name in (*_INHERITED, *more) if name in os.environ}
 
 
 @contextmanager
 def without_garbage_collection() -> Iterator[None]:
-    """For work that makes many objects and no cycles: the collector would only walk the living."""
+    """Pause the garbage collector, for work that creates many objects and no cycles."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -15,3 +23,10 @@ def without_garbage_collection() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
+
+
+def discard_output() -> None:
+    """Redirect standard output to the null device, so that flushing a closed pipe cannot fail."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.close(null)

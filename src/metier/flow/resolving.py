@@ -9,9 +9,10 @@ from functools import partial
 from typing import Any, NamedTuple, get_args
 
 from metier.config import ALIAS_FILE, Config
-from metier.core.process import without_garbage_collection
 from metier.core.names import canonical_id
 from metier.core.nearest import nearest, nearest_name
+from metier.core.process import without_garbage_collection
+from metier.core.timestamps import new_id, now_iso
 from metier.errors import NotFoundError, UsageError
 from metier.hosts.switches import honours_the_switch
 from metier.index.documents import find_documents, folder_of, manual_providers, names_of
@@ -29,7 +30,6 @@ from metier.resolve.results import Decide, MayProbe, Probe
 from metier.resolve.words import WordsOnDemand
 from metier.safety.escapes import escaped_json
 from metier.storage.room import Room
-from metier.core.timestamps import moment_now, new_id
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
 from metier.values.outcomes import Issue
@@ -153,7 +153,7 @@ class Resolver:
             return run()
 
     def _facts(self, history: History, issues: Sequence[Issue], is_whole: bool) -> RunFacts:
-        moment = moment_now()
+        moment = now_iso()
         if is_whole not in self._discovery:
             self._discovery[is_whole] = self._counts(self._rows_for(is_whole))
         sources, excluded = self._discovery[is_whole]

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from metier.core.moments import iso_moment, seconds_of
+from metier.core.timestamps import from_iso, to_iso
 from metier.core.unread import why_not_json
 from metier.errors import MetierError, NotFoundError, StoreError, UsageError
 from metier.run.store import RunStore
@@ -141,7 +141,7 @@ class CheckpointStore:
             run_id=checkpoint.run_id,
             agent_id=checkpoint.agent_id,
             task="",
-            created=seconds_of(checkpoint.created_at),
+            created=from_iso(checkpoint.created_at),
             request=kept_once(dict(checkpoint.context)),
             profile=kept_once({}),
         )
@@ -163,8 +163,8 @@ class CheckpointStore:
             checkpoint.completed_step_id,
             context.key,
             memory.key,
-            seconds_of(checkpoint.created_at),
-            seconds_of(expires) if expires else None,
+            from_iso(checkpoint.created_at),
+            from_iso(expires) if expires else None,
             outputs.key,
         )
         return context.write, memory.write, outputs.write, (_SAVE, row)
@@ -261,8 +261,8 @@ class CheckpointStore:
             skipped_step_ids=tuple(outputs["skipped"]),
             context=json.loads(context),
             memory_snapshot=json.loads(memory),
-            created_at=iso_moment(created),
-            expires_at=iso_moment(expires) if expires is not None else None,
+            created_at=to_iso(created),
+            expires_at=to_iso(expires) if expires is not None else None,
         )
 
     def _outputs_until(self, key: int, seq: int) -> dict[str, Any]:
@@ -278,7 +278,7 @@ def _now(given: float | None) -> float:
 
 def _is_moment(text: str) -> bool:
     try:
-        seconds_of(text)
+        from_iso(text)
     except (TypeError, ValueError):
         return False
     return True

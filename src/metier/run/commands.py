@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, NoReturn
 
-from metier.core.environment import small_environment
 from metier.core.paths import is_inside
+from metier.core.process import minimal_environment
 from metier.core.unread import why_not_json
 from metier.errors import UsageError
 from metier.run.processes import Ended, run_process
@@ -150,7 +150,7 @@ class _Command:
 
     def _environment(self, context: ToolContext) -> dict[str, str]:
         return {
-            **small_environment(self.environment),
+            **minimal_environment(self.environment),
             "METIER_RUN_ID": context.run_id,
             "METIER_STEP_ID": context.step_id,
             "METIER_IDEMPOTENCY_KEY": context.idempotency_key,

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from metier.core.timestamps import new_id
 from metier.core.unread import why_not_json
 from metier.errors import MetierError, NotFoundError, UsageError
 from metier.run.checkpoints import CheckpointStore
@@ -28,7 +29,6 @@ from metier.run.writes import (
     kept_once,
     step_write,
 )
-from metier.core.timestamps import new_id
 from metier.values.agents import AgentProfile, Execution, Limits
 from metier.values.models import Usage
 from metier.values.runs import DONE, NOTHING_USED, Failure, RunRecord, RunResult, StepRecord

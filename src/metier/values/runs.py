@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from metier.core.moments import iso_moment
+from metier.core.timestamps import to_iso
 from metier.values.models import Usage
 
 RunState = Literal[
@@ -167,8 +167,8 @@ class RunRecord(NamedTuple):
             "agentId": self.agent_id,
             "task": self.task,
             "state": self.state,
-            "createdAt": iso_moment(self.created),
-            "finishedAt": iso_moment(self.finished) if self.finished else None,
+            "createdAt": to_iso(self.created),
+            "finishedAt": to_iso(self.finished) if self.finished else None,
             "parentRunId": self.parent_run or None,
             "parentStepId": self.parent_step or None,
             "forkedFrom": self.forked_from or None,
