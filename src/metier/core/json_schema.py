@@ -1,4 +1,4 @@
-"""Arguments against a JSON Schema."""
+"""Check arguments against a JSON Schema."""
 
 from collections.abc import Iterable, Mapping
 from itertools import islice
@@ -9,13 +9,13 @@ from metier.errors import UsageError
 
 MOST_PROBLEMS = 20
 _BEGINNING, _END = 90, 60
-"""Characters of one problem: it begins with the value and ends with what is wrong."""
+"""Characters kept of a long message: it starts with the value and ends with the problem."""
 
 
 class Schema:
-    """A JSON Schema of type object, made ready once. Raises `UsageError` when it is none.
+    """A JSON Schema of type object; references outside it are not fetched.
 
-    What it refers to must be inside it: nothing is fetched.
+    Raises `UsageError` if it is not valid.
     """
 
     def __init__(self, data: Mapping[str, Any]) -> None:
@@ -25,38 +25,36 @@ class Schema:
 
         self.data = {"type": "object", **thaw(data)} if isinstance(data, dict) else {}
         if self.data.get("type") != "object":
-            raise UsageError("its schema is no JSON Schema of type object")
+            raise UsageError("its schema is not a JSON Schema of type object")
         kind = validator_for(self.data, default=Draft202012Validator)
         try:
             kind.check_schema(self.data)
         except Exception as error:  # a schema that refers to itself in odd ways raises anything
             raise UsageError(f"its schema is not valid: {_first_line(error)}") from None
         self._validator = kind(self.data, registry=Registry())
-        self._takes_nothing = not self._found({})
+        self._accepts_nothing = not self._errors({})
 
     def problems(self, args: Mapping[str, Any]) -> list[str]:
-        """Everything that does not fit, each with its place; of very many the first."""
-        if not args and self._takes_nothing:
-            return []
-        return self._found(args)
+        """What is invalid, with its path; at most `MOST_PROBLEMS`."""
+        return [] if not args and self._accepts_nothing else self._errors(args)
 
-    def _found(self, args: Mapping[str, Any]) -> list[str]:
+    def _errors(self, args: Mapping[str, Any]) -> list[str]:
         try:
             errors = list(islice(self._validator.iter_errors(args), MOST_PROBLEMS + 1))
-        except Exception as error:  # a reference that leads nowhere
+        except Exception as error:  # an unresolvable reference
             return [f"arguments: the tool's schema cannot be used: {_first_line(error)}"]
         return listed((error.absolute_path, error.message) for error in errors)
 
 
 def listed(problems: Iterable[tuple[Iterable[str | int], str]]) -> list[str]:
-    """Problems, each with the way to its place, as texts."""
-    texts = [f"{_place(way)}: {_short(what)}" for way, what in problems]
+    """A line for each (path, message)."""
+    texts = [f"{_dotted(path)}: {_short(message)}" for path, message in problems]
     return texts if len(texts) <= MOST_PROBLEMS else [*texts[:MOST_PROBLEMS], "and more"]
 
 
-def _place(way: Iterable[str | int]) -> str:
-    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in way)
-    return "arguments" + "".join(steps)
+def _dotted(path: Iterable[str | int]) -> str:
+    keys = (f"[{key}]" if isinstance(key, int) else f".{key}" for key in path)
+    return "arguments" + "".join(keys)
 
 
 def _short(text: str) -> str:
