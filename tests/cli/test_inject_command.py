@@ -232,7 +232,7 @@ def test_explain_names_the_cards_that_are_left_out_with_the_reason(
     assert [(row[0], row[3]) for row in made.rows] == [
         ("card", "note"),
         ("good", "handed over"),
-        ("evil", "left out, SZ801: the text holds 'new instructions:', plainly or in disguise"),
+        ("evil", "left out, SZ801: the text contains 'new instructions:', plainly or in disguise"),
         ("docs/capabilities/none.md", "left out, FM101: the card has no front matter"),
     ]
 
