@@ -19,7 +19,7 @@ from metier.cli.lint_settings import settings_findings
 from metier.cli.refresh import failed_sources
 from metier.cli.session import Session, counted, metier_command
 from metier.cli.shown import ShownPaths
-from metier.config.git import is_tracked
+from metier.config.owners import is_tracked
 from metier.config.tokens import token_counter
 from metier.errors import MetierError
 from metier.flow.boundary import Boundary
