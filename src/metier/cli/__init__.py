@@ -171,9 +171,12 @@ def _prepare_streams() -> None:
 
 
 def _colour() -> bool | None:
-    """False where colour is unwanted; None lets the stream decide."""
-    unwanted = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return False if unwanted else None
+    """What NO_COLOR, FORCE_COLOR and TERM say, in this order; None lets the stream decide."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return False if os.environ.get("TERM") == "dumb" else None
 
 
 def _is_verbose(arguments: Sequence[str]) -> bool:

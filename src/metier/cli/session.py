@@ -3,6 +3,7 @@
 import functools
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -259,7 +260,16 @@ def names_from_catalog(
     except MetierError:
         return []
     matching = (name for name in names if name.startswith(incomplete))
-    return [CompletionItem(name) for name in matching if name.isprintable()]
+    return [CompletionItem(_for_shell(name)) for name in matching if name.isprintable()]
+
+
+def _for_shell(name: str) -> str:
+    """A name as bash inserts it, escaped unless a quote is open; other shells quote themselves."""
+    word = os.environ.get("COMP_WORDS", "").rpartition("\n")[2]
+    is_quoted = word.startswith(("'", '"'))
+    if os.environ.get("_METIER_COMPLETE") != "bash_complete" or is_quoted:
+        return name
+    return re.sub(r"([^\w@%+=:,./-])", r"\\\1", name)
 
 
 def complete_names(kind: Kind) -> Callable[..., list[CompletionItem]]:
