@@ -8,8 +8,8 @@ import pytest
 
 from conftest import Workspace
 from metier.cli import COMMANDS, group, run
-from metier.cli.options import shared_options
 from metier.cli.session import names_from_catalog
+from metier.cli.usage import shared_options
 
 WITHOUT = {"demo", "completion"}
 """Commands that have no workspace."""

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import click
 
 from metier import __version__
-from metier.cli.options import shared_options
-from metier.cli.usage import usage_message
+from metier.cli.usage import shared_options, usage_message
 from metier.core.nearest import nearest
 from metier.core.paths import is_utf8
 from metier.core.process import discard_output, without_garbage_collection

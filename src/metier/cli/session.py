@@ -16,9 +16,9 @@ import click
 from click.shell_completion import CompletionItem
 
 from metier.catalog import Catalog, Refreshed, workspace_of
-from metier.cli.layout import one_line, wrapped
-from metier.cli.options import shared_options
+from metier.cli.layout import one_line, print_table, wrapped
 from metier.cli.shown import shown_file
+from metier.cli.usage import shared_options
 from metier.config import Config, Settings, read_settings
 from metier.core.nearest import nearest
 from metier.core.text import printable
@@ -225,8 +225,6 @@ class Session:
             for row in [columns, *rows] if heading else rows:
                 click.echo("\t".join(one_line(cell) for cell in row))
             return
-        from metier.cli.terminal import print_table  # rich costs more than most commands
-
         print_table(columns, [[one_line(cell) for cell in row] for row in rows])
 
 
