@@ -1,25 +1,25 @@
-"""What metier raises.
+"""Exceptions.
 
-    MetierError                   catch this one to catch them all
-    ├── UsageError                a wrong argument; nothing was done           exit 2
-    ├── ConfigError               a setting is wrong; nothing was done         exit 2
-    ├── TrustError                the workspace may not do that yet            exit 3
+    MetierError                   base class of all others
+    ├── UsageError                invalid argument; nothing was done           exit 2
+    ├── ConfigError               invalid setting; nothing was done            exit 2
+    ├── TrustError                the workspace is not trusted for this        exit 3
     ├── NotFoundError             no document has that id or name              exit 1
-    ├── InvalidDocumentError      a strict load met a document with errors     exit 1
-    ├── ContractError             a DCI contract that cannot be used           exit 1
+    ├── InvalidDocumentError      a strict load found errors in a document     exit 1
+    ├── ContractError             unusable DCI contract                        exit 1
     ├── SourceError               a source of cards cannot be read             exit 1
     ├── ModelError                a model did not answer                       exit 1
-    └── StoreError                a file of state cannot be used               exit 1
+    └── StoreError                a state file cannot be used                  exit 1
         ├── DamagedError          it is damaged                                exit 1
-        └── RunLostError          another process has taken the run over       exit 1
+        └── RunLostError          another process has claimed the run          exit 1
 
-Problems in *data* are not raised: they travel as `Issue` values. Every error has a stable
+Problems in *data* are not raised but returned as `Issue` values. Every error has a stable
 `code`; `metier explain CODE` prints its page.
 """
 
 
 class MetierError(Exception):
-    """One line for people (`message`), a stable `code`, and what to do next (`hint`)."""
+    """A one-line `message`, a stable `code`, and what to do next (`hint`)."""
 
     exit_code = 1
     default_code = "METIER_ERROR"
@@ -45,8 +45,6 @@ class ConfigError(MetierError):
 
 
 class TrustError(MetierError):
-    """Something needs the user's trust in the workspace; nothing was done."""
-
     exit_code = 3
     default_code = "WORKSPACE_UNTRUSTED"
 
@@ -68,27 +66,18 @@ class StoreError(MetierError):
 
 
 class RunLostError(StoreError):
-    """Another process has claimed the run; this one has stopped and writes nothing more."""
-
     default_code = "RUN_LOST"
 
     def __init__(self) -> None:
-        super().__init__(
-            "another process has taken the run over", hint="metier runs list shows how it goes on"
-        )
+        super().__init__("another process has claimed the run", hint="metier runs list")
 
 
 class DamagedError(StoreError):
-    """A database is not what metier wrote. A catalogue is then built again."""
-
     default_code = "STORE_CORRUPT"
 
 
 class ModelError(MetierError):
-    """A model did not answer; `kind` says why: timeout, rateLimit, serverError, networkError.
-
-    Without a kind it is vain to try again.
-    """
+    """`kind` is timeout, rateLimit, serverError or networkError; do not retry without a kind."""
 
     default_code = "MODEL_ERROR"
 
@@ -98,7 +87,7 @@ class ModelError(MetierError):
 
 
 class ContractError(MetierError):
-    """A contract that cannot be used; `position` is the offset of the character at fault."""
+    """`position` is the offset of the invalid character."""
 
     default_code = "CONTRACT_INVALID"
 

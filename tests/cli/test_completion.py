@@ -1,8 +1,10 @@
 """Completion in a shell: the scripts, and what they are answered."""
 
 import os
+import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -159,3 +161,72 @@ def test_codes_capabilities_and_paths_are_offered(
     known: Workspace, complete: Complete, words: tuple[str, ...], offered: list[str]
 ) -> None:
     assert complete(*words) == offered
+
+
+ODD_NAMES = {
+    "two words": r"two\ words",
+    "it's $HOME": r"it\'s\ \$HOME",
+    "a;b&c": r"a\;b\&c",
+    "star*": r"star\*",
+    "comma,colon:dot.": "comma,colon:dot.",
+    "größe": "größe",
+}
+"""Names that a shell would split or expand, as bash inserts them."""
+
+
+@pytest.fixture
+def odd(workspace: Workspace) -> Workspace:
+    """A workspace with skills of odd names."""
+    for number, name in enumerate(ODD_NAMES):
+        text = f'---\nname: "{name}"\ndescription: Does things.\n---\nText.\n'
+        workspace.write(f"skills/s{number}/SKILL.md", text)
+    metier(workspace, "refresh", "--quiet")
+    return workspace
+
+
+def answers(workspace: Workspace, shell: str, words: str, current: str) -> list[str]:
+    made = metier(
+        workspace, _METIER_COMPLETE=f"{shell}_complete", COMP_WORDS=words, COMP_CWORD=current
+    )
+    return made.splitlines()
+
+
+def test_names_are_escaped_for_bash(odd: Workspace) -> None:
+    offered = answers(odd, "bash", "metier\nshow\nskill\n", "3")
+    assert sorted(offered) == sorted(plain(*ODD_NAMES.values()))
+    assert answers(odd, "bash", "metier\nshow\nskill\ntwo\\ w", "3") == plain(r"two\ words")
+
+
+def test_names_are_not_escaped_for_bash_inside_quotes(odd: Workspace) -> None:
+    assert answers(odd, "bash", 'metier\nshow\nskill\n"two w', "3") == plain("two words")
+
+
+def test_names_are_whole_lines_for_zsh_and_fish_which_quote_them(odd: Workspace) -> None:
+    zsh = answers(odd, "zsh", "metier show skill ", "3")
+    assert sorted(zsh[1::3]) == sorted(ODD_NAMES)
+    fish = answers(odd, "fish", "metier show skill ", "")
+    assert sorted(fish) == sorted(plain(*ODD_NAMES))
+
+
+def test_the_script_of_fish_keeps_commas_in_names(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["completion", "fish"]) == 0
+    assert 'string split --max 1 ","' in capsys.readouterr().out
+
+
+def test_bash_completes_an_odd_name_to_one_word(odd: Workspace) -> None:
+    program = shutil.which("bash")
+    if program is None:
+        pytest.skip("no bash here")
+    odd.write("completion.bash", metier(odd, "completion", "bash"))
+    asked = (
+        "source completion.bash; COMP_WORDS=(metier show skill ''); COMP_CWORD=3;"
+        " _metier_completion ./metier.sh; printf '%s\\n' \"${COMPREPLY[@]}\""
+    )
+    script = odd.write(
+        "metier.sh", f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m metier "$@"\n'
+    )
+    script.chmod(0o755)
+    done = subprocess.run(
+        [program, "-c", asked], cwd=odd.root, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert sorted(done.stdout.splitlines()) == sorted(ODD_NAMES.values())

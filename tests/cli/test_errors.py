@@ -498,3 +498,21 @@ def test_an_empty_list_says_how_many_documents_are_excluded(
     for kind, expected in (("abilities", True), ("agents", False)):
         told = metier(workspace.root, "list", kind, *more).stderr.splitlines()
         assert ("1 excluded: metier lint" in told) == expected
+
+
+@pytest.mark.parametrize(
+    ("environment", "is_coloured"),
+    [
+        ({}, False),
+        ({"FORCE_COLOR": "1"}, True),
+        ({"FORCE_COLOR": "1", "TERM": "dumb"}, True),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
+        ({"FORCE_COLOR": ""}, False),
+    ],
+)
+def test_force_color_colours_a_pipe_unless_no_color_is_set(
+    workspace: Workspace, environment: dict[str, str], is_coloured: bool
+) -> None:
+    failed = run_here(workspace.root, "show", "skill", "missing", **environment)
+    assert failed.returncode == 1
+    assert ("\x1b[" in failed.stderr) is is_coloured

@@ -9,8 +9,8 @@ import pytest
 
 from conftest import Workspace
 from metier.cli import MOVED, group, run
-from metier.cli.options import shared_options
 from metier.cli.session import names_from_catalog
+from metier.cli.usage import shared_options
 from reference import all_commands
 
 WITHOUT = {"demo", "completion"}

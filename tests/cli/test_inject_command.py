@@ -231,7 +231,7 @@ def test_explain_names_the_cards_that_are_left_out_with_the_reason(
     assert [(row[0], row[3]) for row in made.rows] == [
         ("card", "note"),
         ("good", "injected"),
-        ("evil", "excluded: SZ801: the text holds 'new instructions:', plainly or in disguise"),
+        ("evil", "excluded: SZ801: the text contains 'new instructions:', plainly or in disguise"),
         ("docs/capabilities/none.md", "excluded: FM101: the card has no front matter"),
     ]
 

@@ -601,8 +601,8 @@ def test_words_in_the_environment(
 
 # Init
 
-HARMLESS = "it is trusted: there is nothing in it yet that needs a review"
-TO_REVIEW = "it is not trusted: to review what it may do, metier trust"
+HARMLESS = "it is trusted: nothing in it needs a review yet"
+TO_REVIEW = "it is not trusted; to review what it may do: metier trust"
 
 
 def test_a_fresh_workspace_is_trusted_and_does_not_speak(

@@ -381,7 +381,7 @@ def was_contacted(listener: socket.socket) -> bool:
 @pytest.mark.parametrize("who", ["user:secret@", "user@", "@", ":secret@"])
 def test_an_address_with_a_password_is_refused_and_not_repeated(who: str, server: Server) -> None:
     address = server.url("card/a.md?key=secret").replace("//", f"//{who}")
-    with pytest.raises(SourceError, match="must not hold a name or password") as caught:
+    with pytest.raises(SourceError, match="must not contain a name or password") as caught:
         RemoteSource(address, pin(CARD)).load()
     assert caught.value.where == server.url("card/a.md")
     assert "password" in failure(source(server, f"to/{address}"))

@@ -169,7 +169,7 @@ def test_a_refresh_that_was_overtaken_lists_the_disk_again(workspace: Workspace)
         assert [row.name for row in repository.list_skills()] == ["kept", "new", "newer"]
 
 
-def seconds_of(child: "subprocess.Popen[str]") -> float:
+def from_iso(child: "subprocess.Popen[str]") -> float:
     """How long a child takes that is left to its end."""
     began = time.monotonic()
     assert finish(child) == (0, "")
@@ -192,7 +192,7 @@ def test_a_killed_refresh_leaves_the_old_or_the_new_catalogue(workspace: Workspa
     for word in ("new", "former"):
         write_skills(workspace, word)
         known[word] = cold(workspace.root)
-    longest = seconds_of(start(REFRESH, workspace.root))
+    longest = from_iso(start(REFRESH, workspace.root))
     in_time = 0
     for number in range(KILLS):
         before, wanted = ("new", "former") if number % 2 else ("former", "new")
@@ -211,7 +211,7 @@ def test_a_killed_first_refresh_leaves_nothing_or_all(workspace: Workspace) -> N
     rng = random.Random(21)
     write_skills(workspace, "some")
     whole = cold(workspace.root)
-    longest = seconds_of(start(REFRESH, workspace.root))
+    longest = from_iso(start(REFRESH, workspace.root))
     for _ in range(KILLS // 2):
         for file in workspace.state.iterdir():
             file.unlink()

@@ -132,7 +132,7 @@ def test_plain_http_is_for_hosts_that_the_user_named(address: str) -> None:
 
 @pytest.mark.parametrize("who", ["user:secret@", "user@", "@", ":secret@"])
 def test_a_name_or_password_is_refused_and_not_repeated(who: str) -> None:
-    with pytest.raises(UsageError, match="must not hold a name or password") as caught:
+    with pytest.raises(UsageError, match="must not contain a name or password") as caught:
         check_address(f"https://{who}example.org/v1")
     assert "secret" not in caught.value.message
 
@@ -144,8 +144,8 @@ def test_a_name_or_password_is_refused_and_not_repeated(who: str) -> None:
         ("//other.example:1/a", "other.example:1"),
         ("/elsewhere", "h:8080"),
         ("https://user:secret@other.example", "other.example"),
-        ("ftp://other.example", "what is no address"),
-        ("http://[", "what is no address"),
+        ("ftp://other.example", "an invalid address"),
+        ("http://[", "an invalid address"),
     ],
 )
 def test_a_redirect_is_told_by_its_host(location: str, place: str) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from metier.safety.disguise import MOST_NAMED, examine, find_overrides
-from metier.safety.lookalikes import length_read, readings, twins
+from metier.safety.lookalikes import as_ascii, length_read, readings
 from metier.safety.markers import MOST_ROUNDS, defused
 from metier.safety.phrases import find_phrases
 
@@ -108,8 +108,8 @@ def test_a_text_is_read_as_people_read_it(text: str, read: str) -> None:
 
 def test_twins_keep_the_length_and_what_has_no_twin() -> None:
     text = "Ѕ ｓ：＜［ᐸ\u2028\u00a0中😀ﬆe\u0301‹"
-    assert twins(text) == "s s:<[<\n 中😀ﬆe\u0300‹"
-    assert twins("Plain\r\n") == "Plain\r\n"
+    assert as_ascii(text) == "s s:<[<\n 中😀ﬆe\u0300‹"
+    assert as_ascii("Plain\r\n") == "Plain\r\n"
 
 
 def test_more_characters_than_are_remembered_are_read_the_same() -> None:

@@ -282,11 +282,11 @@ def test_plain_http_does_not_leave_the_machine_unless_the_user_named_the_host(
 @pytest.mark.parametrize("address", ["https://user:secret@h/v1", "http://user@127.0.0.1/v1"])
 def test_an_address_with_a_password_is_refused_and_not_repeated(address: str) -> None:
     settings = ProviderSettings(address, "MY_KEY", plain_http=True)
-    with pytest.raises(UsageError, match="must not hold a name or password"):
+    with pytest.raises(UsageError, match="must not contain a name or password"):
         model_for("local:m", settings={"local": settings})
     error = refused(settings)
     assert (error.code, "secret" in error.message) == ("MODEL_NOT_SET_UP", False)
-    assert "must not hold a name or password" in error.message
+    assert "must not contain a name or password" in error.message
 
 
 # MCP servers
@@ -357,7 +357,7 @@ def test_the_settings_say_whether_the_user_named_an_mcp_server(
 
 
 def test_an_mcp_server_with_a_password_in_its_url_is_refused() -> None:
-    with pytest.raises(UsageError, match="must not hold a name or password") as caught:
+    with pytest.raises(UsageError, match="must not contain a name or password") as caught:
         tools_of(ServerSetting("things", url="https://user:secret@127.0.0.1/mcp"))
     assert "secret" not in caught.value.message
 

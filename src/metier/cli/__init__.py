@@ -9,15 +9,13 @@ from typing import Any, NamedTuple
 import click
 
 from metier import __version__
-from metier.cli.options import shared_options
-from metier.cli.usage import usage_message
-from metier.core.collector import without_garbage_collection
+from metier.cli.usage import shared_options, usage_message
 from metier.core.nearest import nearest
 from metier.core.paths import is_utf8
+from metier.core.process import discard_output, without_garbage_collection
 from metier.core.text import printable
 from metier.core.threads import loading_numpy, one_thread_is_enough
 from metier.errors import MetierError, UsageError
-from metier.storage.streams import discard_output
 
 
 class _Command(NamedTuple):
@@ -173,9 +171,12 @@ def _prepare_streams() -> None:
 
 
 def _colour() -> bool | None:
-    """False where colour is unwanted; None lets the stream decide."""
-    unwanted = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return False if unwanted else None
+    """What NO_COLOR, FORCE_COLOR and TERM say, in this order; None lets the stream decide."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return False if os.environ.get("TERM") == "dumb" else None
 
 
 def _is_verbose(arguments: Sequence[str]) -> bool:

@@ -5,6 +5,13 @@ from click.shell_completion import get_completion_class
 
 from metier.errors import UsageError
 
+_QUOTING = {
+    "read type value": "read -r type value",
+    "COMPREPLY+=($value)": 'COMPREPLY+=("$value")',
+    'string split ","': 'string split --max 1 ","',
+}
+"""Changes to click's scripts for bash and fish, so that any name is one word; zsh needs none."""
+
 
 @click.command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
@@ -18,4 +25,7 @@ def command(shell: str) -> None:
     complete = get_completion_class(shell)
     if complete is None:
         raise UsageError(f"no completion for {shell}")
-    click.echo(complete(group, {}, "metier", "_METIER_COMPLETE").source())
+    script = complete(group, {}, "metier", "_METIER_COMPLETE").source()
+    for theirs, ours in _QUOTING.items():
+        script = script.replace(theirs, ours)
+    click.echo(script)

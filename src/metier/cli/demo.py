@@ -24,20 +24,20 @@ _KILLED = ("run", "release-manager", _RELEASE, "--input", '{"version": "4.12.0"}
 _SHOWN, _ACCEPTED = ("trust", "--show"), ("trust", "--accept", "DIGEST")
 _FAILING = '{"version": "4.12.1", "folder": "nowhere"}'
 _KILLED_AFTER = "announcement"
-"""The step of the release after which its process is killed."""
+"""The process is killed after this step."""
 _PAUSE = 1.5
-"""Seconds before each step on a terminal: time to read."""
+"""Seconds before each step on a terminal."""
 _STEPS: tuple[tuple[str, Sequence[str]], ...] = (
-    ("Find everything: one command, no set-up.", ("refresh",)),
+    ("Find everything: one command, no setup.", ("refresh",)),
     ("Its settings do not count until you trust it. This is what it asks for.", _SHOWN),
-    ("You looked at it, and agree to exactly that.", _ACCEPTED),
+    ("You reviewed it, and agree to exactly that.", _ACCEPTED),
     ("These are the skills of a small team.", ("list", "skills")),
     ("Who provides what?", ("list", "--capability", "web-search")),
     ("Which one, and why? By written rules.", ("resolve", "-r", "web-search")),
     ("What is wrong with them? Every finding says where, and what to change.", ("lint",)),
     ("Why does that matter?", ("explain", "FM104")),
-    ("What is mechanical is repaired.", ("lint", "--fix")),
-    ("Abilities, cards and agents are known by the same rules.", ("list", "abilities")),
+    ("Mechanical problems are fixed automatically.", ("lint", "--fix")),
+    ("Abilities, cards and agents follow the same rules.", ("list", "abilities")),
     (
         "A task gets the text of the abilities that fit it, within a budget.",
         ("inject", "--task", "Write the commit message", "--min-signal", "10"),
@@ -47,28 +47,31 @@ _STEPS: tuple[tuple[str, Sequence[str]], ...] = (
         ("inject", "--task", _TASK, "--agent", "reviewer", "--min-signal", "5", "--explain"),
     ),
     (
-        "A capability card comes when its keywords do; the scores of the others are shown.",
+        "A card is triggered by its keywords; the scores of the others are shown.",
         ("inject", "--task", _QUESTION, "--min-signal", "60", "--explain"),
     ),
-    ("Which agent is this task for?", ("select", _RELEASE, "--explain")),
+    ("Which agent fits this task?", ("select", _RELEASE, "--explain")),
     (
-        "It runs: steps in parallel, skills by rule, delegates. Then its process is killed.",
+        "It runs: parallel steps, skills by rule, delegation. Then its process is killed.",
         _KILLED,
     ),
-    ("Nothing that was acknowledged is lost.", ("runs", "list")),
-    ("It goes on where it was.", ("runs", "resume", "last")),
-    ("And it can be proved: what each step had, and by which report.", ("runs", "show", "last")),
+    ("No acknowledged step is lost.", ("runs", "list")),
+    ("It resumes where it stopped.", ("runs", "resume", "last")),
     (
-        "Here a step fails: the tag is taken back, and the steps without a way back are named.",
+        "Every decision can be proved: what each step had, and by which report.",
+        ("runs", "show", "last"),
+    ),
+    (
+        "Here a step fails: the tag is undone, and the steps that cannot be undone are listed.",
         ("run", "release-manager", "prepare release 4.12.1", "--input", _FAILING),
     ),
     (
-        "In the host that you have, with every prompt: this is what would change.",
+        "In your host, with every prompt: this is what would change.",
         ("hook", "install", "claude-code", "--dry-run"),
     ),
 )
 _ASK = "ask.py"
-"""The client in the example that asks over MCP."""
+"""The MCP client of the example."""
 
 
 @click.command("demo")
@@ -80,7 +83,7 @@ def command(fast: bool) -> int:
     with tempfile.TemporaryDirectory(prefix="metier-demo-") as folder:
         workspace = os.path.join(folder, "workspace")
         shutil.copytree(_example(), workspace)
-        with chdir(workspace), _folders_of_its_own(folder):
+        with chdir(workspace), _isolated_folders(folder):
             pause = 0.0 if fast or not sys.stdout.isatty() else _PAUSE
             for title, arguments in _STEPS:
                 if arguments == _ACCEPTED:
@@ -91,8 +94,8 @@ def command(fast: bool) -> int:
                 elif run(arguments) > 1:
                     return 1
                 if not sys.stdout.isatty() and arguments[0] == "inject":
-                    click.echo()  # its text ends where it ends
-            _announce("Any MCP client may ask the same, as this one does.", f"python {_ASK}", pause)
+                    click.echo()  # its text may lack a final newline
+            _announce("Any MCP client can ask the same.", f"python {_ASK}", pause)
             if _ask() != 0:
                 return 1
     click.echo(click.style("\nNow yours: cd into a folder with skills, then", fg="cyan", bold=True))
@@ -101,11 +104,8 @@ def command(fast: bool) -> int:
 
 
 @contextmanager
-def _folders_of_its_own(folder: str) -> Iterator[None]:
-    """State and trust that go with the demo, and leave the user's own alone.
-
-    A home folder of its own: an MCP client hands no other variable on to the server it starts.
-    """
+def _isolated_folders(folder: str) -> Iterator[None]:
+    """A temporary home folder: MCP clients pass no other variable to their servers."""
     home = os.path.join(folder, "home")
     os.mkdir(home, 0o700)
     before = dict(os.environ)
@@ -126,16 +126,16 @@ def _announce(title: str, shown: str, pause: float) -> None:
 
 
 def _ask() -> int:
-    """Have a client ask a server over MCP, where the extra for it is installed."""
+    """Run the MCP client, if the extra is installed."""
     if find_spec("mcp") is None:
-        click.echo("(left out: it needs pip install 'metier[mcp]')")
+        click.echo("(skipped: it needs pip install 'metier[mcp]')")
         return 0
     sys.stdout.flush()
     return subprocess.run([sys.executable, _ASK], check=False).returncode
 
 
 def _run_and_kill(arguments: Sequence[str]) -> None:
-    """Run a command in a process of its own, and kill that in the middle of its work."""
+    """Run a command in another process, and kill it midway."""
     process = subprocess.Popen(
         [sys.executable, "-m", "metier", *arguments],
         stderr=subprocess.PIPE,
@@ -154,7 +154,7 @@ def _run_and_kill(arguments: Sequence[str]) -> None:
 
 
 def _example() -> str:
-    """The example inside the installed package, or in the checkout it was installed from."""
+    """The example in the installed package or in the checkout."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     for candidate in (
         os.path.join(package, "examples", "workspace"),

@@ -18,7 +18,7 @@ from metier.cli.layout import flowed, words
 from metier.cli.refresh import failed_sources
 from metier.cli.session import Session, counted, metier_command
 from metier.cli.shown import ShownPaths
-from metier.config.git import is_tracked
+from metier.config.owners import is_tracked
 from metier.config.tokens import token_counter
 from metier.errors import MetierError
 from metier.flow.boundary import Boundary

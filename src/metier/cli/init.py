@@ -21,7 +21,7 @@ _TEMPLATE = """\
 # agents = ["agents", ".claude/agents"]
 
 [lint]
-# select = []                            # codes or beginnings of codes: ["FM", "SK304"]
+# select = []                            # codes or prefixes of codes: ["FM", "SK304"]
 # ignore = []
 
 [lint.per-file-ignores]
@@ -31,10 +31,10 @@ _TEMPLATE = """\
 
 @metier_command("init", catalog=False)
 def command(session: Session) -> None:
-    """Set up this folder as a workspace: metier.toml and a first catalogue.
+    """Set up this folder as a workspace: metier.toml and a first catalog.
 
-    A workspace that has no commands, servers, agents and the like yet is yours to fill: it is
-    trusted from now on. One that has some is not, until you have looked at them: metier trust.
+    A workspace without commands, servers and agents is trusted from now on. One that has some is
+    not trusted until you have reviewed them: metier trust.
     """
     session.workspace()
     root = os.path.realpath(session.root or os.getcwd())
@@ -46,14 +46,14 @@ def command(session: Session) -> None:
         if session.as_json:
             session.print_json({"root": root, "made": made, **refreshed.changes.to_json()})
             return
-        session.note(f"workspace {root}: " + (f"wrote {', '.join(made)}" if made else "as it was"))
+        session.note(f"workspace {root}: " + (f"wrote {', '.join(made)}" if made else "unchanged"))
         for line in summary(refreshed):
             session.tell(line)
         session.note("next: metier list, metier lint")
 
 
 def _write_new(path: str, text: str) -> bool:
-    """Write a file that does not exist yet; never overwrite one."""
+    """Write a file, unless it exists."""
     try:
         with open(path, "x", encoding="utf-8") as file:
             file.write(text)
@@ -63,12 +63,12 @@ def _write_new(path: str, text: str) -> bool:
 
 
 def _trust_if_harmless(session: Session) -> None:
-    """Record that the workspace is trusted if there is nothing in it that needs a review."""
+    """Trust the workspace if nothing in it needs a review."""
     review = Review(session)
     if review.foreign or review.state == "trusted":
         return
     if review.entry is None and review.powers.is_empty:
         review.record(speak=False)
-        session.note("it is trusted: there is nothing in it yet that needs a review")
+        session.note("it is trusted: nothing in it needs a review yet")
     else:
-        session.note("it is not trusted: to review what it may do, metier trust")
+        session.note("it is not trusted; to review what it may do: metier trust")

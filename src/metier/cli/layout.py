@@ -1,14 +1,19 @@
-"""Text that fits: one line, lines broken between words, small bars."""
+"""Lay out text and tables for a terminal. Loads rich only on need."""
 
 from collections.abc import Sequence
 
-from click import unstyle
+import click
 
 from metier.core.text import printable
 
 _BAR = 3  # cells of a full one
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _INDENT = "   "
+_WIDEST_FIRST, _WIDEST = 64, 36
+"""The maximum width of a column; the last one has none."""
+_NARROWEST_FIRST, _NARROWEST = 20, 8
+"""The minimum width of a column."""
+_GAP = "  "
 
 
 def one_line(text: str) -> str:
@@ -22,7 +27,7 @@ def bar(value: float) -> str:
 
 
 def packed(parts: Sequence[str], width: int) -> list[str]:
-    """The parts on as few lines as they fit on."""
+    """The parts on as few lines as possible."""
     lines = [f"{_INDENT}{parts[0]}"]
     for part in parts[1:]:
         if len(lines[-1]) + len(part) + 2 <= width:
@@ -33,8 +38,8 @@ def packed(parts: Sequence[str], width: int) -> list[str]:
 
 
 def wrapped(text: str, width: int, indent: str = _INDENT) -> list[str]:
-    """The lines of `text`; a long word is left to the terminal, so that it can be copied."""
-    from textwrap import wrap  # for terminals alone
+    """The lines of `text`; a long word is not broken, so that it can be copied."""
+    from textwrap import wrap  # only terminals need it
 
     return wrap(
         one_line(text),
@@ -47,20 +52,20 @@ def wrapped(text: str, width: int, indent: str = _INDENT) -> list[str]:
 
 
 def words(text: str) -> list[str]:
-    """The words of a text for people; what is quoted as `': '` is none."""
+    """The words of a message; a quoted `': '` is not split."""
     return [word.replace("\0", " ") for word in one_line(text).replace("': '", "':\0'").split(" ")]
 
 
 def flowed(parts: Sequence[str], width: int, indent: int = 0, start: str = "") -> str:
-    """Words, which may be styled, on lines of that width; all but the first are indented.
+    """Words, which may be styled, after `start` on lines of that width; the rest is indented.
 
-    `start` stands before the words. A long word is left to the terminal, so that it can be copied.
+    A long word is not broken, so that it can be copied.
     """
     from rich.cells import cell_len  # only a terminal needs it
 
-    text, room = start, max(width, indent + 20) - cell_len(unstyle(start))
+    text, room = start, max(width, indent + 20) - cell_len(click.unstyle(start))
     for number, word in enumerate(parts):
-        size = cell_len(unstyle(word))
+        size = cell_len(click.unstyle(word))
         if number and size + 1 > room:
             text += "\n" + " " * indent
             room = max(width, indent + 20) - indent
@@ -70,3 +75,46 @@ def flowed(parts: Sequence[str], width: int, indent: int = 0, start: str = "") -
         text += word
         room -= size
     return text
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """One line a row, cut with `…` to the width of the terminal; a long table is paged."""
+    import shutil  # only terminals need it
+
+    size = shutil.get_terminal_size()
+    widths = _widths(columns, rows, size.columns)
+    lines = [click.style(_line(columns, widths, size.columns), bold=True)]
+    lines += [_line(row, widths, size.columns) for row in rows]
+    show = click.echo if len(lines) < size.lines else click.echo_via_pager
+    show("\n".join(lines))
+
+
+def _widths(columns: Sequence[str], rows: Sequence[Sequence[str]], room: int) -> list[int]:
+    """The last column takes the rest, at least a third of a narrow terminal."""
+    from rich.cells import cell_len  # only a terminal needs it
+
+    widths = []
+    for number, column in enumerate(columns[:-1]):
+        widest = max(cell_len(cell) for cell in (column, *(row[number] for row in rows)))
+        widths.append(min(widest, _WIDEST if number else _WIDEST_FIRST))
+    room -= len(_GAP) * len(widths)
+    too_wide = sum(widths) - room * 2 // 3
+    for number in reversed(range(len(widths))):
+        narrowest = _NARROWEST if number else _NARROWEST_FIRST
+        cut = min(max(0, too_wide), max(0, widths[number] - narrowest))
+        widths[number] -= cut
+        too_wide -= cut
+    return [*widths, max(1, room - sum(widths))]
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], room: int) -> str:
+    return _cut(_GAP.join(map(_cut, cells, widths)).rstrip(), room).rstrip()
+
+
+def _cut(text: str, width: int) -> str:
+    """`text` in exactly `width` cells; wide characters take two."""
+    from rich.cells import cell_len, set_cell_size  # only a terminal needs it
+
+    if cell_len(text) <= width:
+        return set_cell_size(text, width)
+    return set_cell_size(text, width - 1) + "…"

@@ -11,7 +11,7 @@ from metier.cli.layout import one_line
 from metier.cli.resolve_hints import Known, notes
 from metier.cli.resolve_view import print_report, shown_outcome, without
 from metier.cli.session import Session, complete_names, metier_command
-from metier.core.collector import without_garbage_collection
+from metier.core.process import without_garbage_collection
 from metier.errors import UsageError
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode

@@ -18,11 +18,11 @@ from metier.cli.run_live import TURNS, Progress, progress
 from metier.cli.run_view import not_taken_back, print_output, state_in_words, summary
 from metier.cli.session import Session, complete_names, metier_command
 from metier.core.nearest import nearest
+from metier.core.process import discard_output
 from metier.core.unread import why_not_json
 from metier.errors import MetierError, UsageError
 from metier.flow.boundary import untrusted_error
 from metier.safety.escapes import escaped_json
-from metier.storage.streams import discard_output
 from metier.values.agents import AgentProfile, Execution
 from metier.values.runs import Event, OnEvent, RunResult
 

@@ -1,27 +1,27 @@
-"""What every command shares: options, streams, the catalogue."""
+"""Shared by all commands: options, output and the catalog."""
 
 import functools
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from copy import copy
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from metier.catalog import Catalog, Refreshed, workspace_of
-from metier.cli.layout import wrapped
-from metier.cli.options import shared_options
+from metier.cli.layout import one_line, print_table, wrapped
 from metier.cli.shown import shown_file
+from metier.cli.usage import shared_options
 from metier.config import Config, Settings, read_settings
 from metier.core.nearest import nearest
 from metier.core.text import printable
 from metier.errors import DamagedError, MetierError, StoreError, UsageError
 from metier.flow.boundary import NONE, RECORD, VARIABLE, Boundary, check_digest, read_boundary
-from metier.index.refresh import OnProgress
 from metier.safety.escapes import escaped_json
 from metier.storage.database import MEANINGLESS
 from metier.storage.places import ignored_folders, state_room
@@ -32,53 +32,40 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 LAST = "last"
-"""What the latest run may be called."""
+"""Another name for the latest run or report."""
 OUTSIDE = "this is no workspace: only skill folders are read, and nothing is kept"
 _BAR_FROM = 500
-"""Files to read from which on a progress bar is worth drawing."""
+"""Show a progress bar for at least this many files."""
 
 
+@dataclass
 class Session:
-    """One command's options, and the workspace that it works on."""
+    """The options of a command, and the workspace that it works on."""
 
-    def __init__(
-        self,
-        *,
-        root: str | None = None,
-        config_file: str | None = None,
-        as_json: bool = False,
-        no_refresh: bool = False,
-        quiet: bool = False,
-        verbose: bool = False,
-        trust_once: bool = False,
-        for_host: bool = False,
-    ) -> None:
-        """`for_host`: a host started the command, so no flag and no variable gives it power."""
-        self.root = root
-        self.config_file = config_file
-        self.as_json = as_json
-        self.no_refresh = no_refresh
-        self.quiet = quiet
-        self.verbose = verbose
-        self.trust_once = trust_once
-        self.for_host = for_host
+    root: str | None = None
+    config_file: str | None = None
+    as_json: bool = False
+    no_refresh: bool = False
+    quiet: bool = False
+    verbose: bool = False
+    trust_once: bool = False
+    for_host: bool = False
+    """Whether a host started the command: then no flag or variable gives it power."""
 
     def anew(self) -> "Session":
-        """The same options, with settings and trust that are read again."""
-        made = copy(self)
-        made.__dict__.pop("boundary", None)
-        return made
+        """The same options; settings and trust are read again."""
+        return replace(self)
 
     def workspace(self) -> str:
-        """The workspace; where there is none, the current folder."""
+        """The workspace, or the current folder if there is none."""
         return workspace_of(self.root)
 
     def is_outside(self) -> bool:
-        """Whether there is no workspace: none was named, and no folder above is one."""
+        """Whether there is no workspace."""
         return not is_workspace(self.root)
 
     def require_workspace(self) -> str:
-        """The workspace. Raises `UsageError` where there is none."""
+        """The workspace. Raises `UsageError` if there is none."""
         if self.is_outside():
             raise UsageError(
                 "there is no workspace here",
@@ -88,7 +75,6 @@ class Session:
         return self.workspace()
 
     def ignored_folders(self) -> list[str]:
-        """A line for each variable that names a folder of the user's and is not used."""
         return ignored_folders(workspace="" if self.is_outside() else self.workspace())
 
     def config(self) -> Config:
@@ -97,7 +83,7 @@ class Session:
 
     @cached_property
     def boundary(self) -> Boundary:
-        """The workspace, and what the user lets it do; says what of its settings is ignored."""
+        """The workspace and its trust; notes which of its settings are ignored."""
         workspace = self.workspace()
         is_outside = self.is_outside()
         for line in self.ignored_folders():
@@ -117,13 +103,12 @@ class Session:
         return boundary
 
     def settings(self) -> Settings:
-        """The settings of the workspace as they were read. Raises `UsageError` without one."""
-        return read_settings(
-            self.require_workspace(), file=self.config_file, for_host=self.for_host
-        )
+        """The settings of the workspace by layer. Raises `UsageError` if there is none."""
+        workspace = self.require_workspace()
+        return read_settings(workspace, file=self.config_file, for_host=self.for_host)
 
     def _trust(self, workspace: str) -> str:
-        """Where trust comes from: this very command, the environment, or the user's record."""
+        """What decides on trust: this command, the environment, or the user's record."""
         if self.for_host:
             return RECORD
         if self.trust_once:
@@ -136,45 +121,41 @@ class Session:
         return given or RECORD
 
     def _note_ignored(self, boundary: Boundary) -> None:
-        """One line about settings that do not count, and how to let them."""
+        """Note that the workspace is not trusted, and what of it is ignored."""
         trust, ignored = boundary.trust, boundary.config.ignored
         if trust.is_trusted or not (ignored or trust.state == "changed" or trust.detail):
             return
-        why = {"changed": "it changed since you trusted it"}
-        told = trust.detail or why.get(trust.state)
-        about = f" ({told})" if told else ""
-        left = f"; ignored: {shortened(ignored)}" if ignored else ""
-        how = "" if self.for_host else "; to review it: metier trust"
-        self.note_wrapped(f"note: this workspace is not trusted{about}{left}{how}")
+        changed = "it changed since you trusted it" if trust.state == "changed" else ""
+        why = trust.detail or changed
+        parts = [f"note: this workspace is not trusted{f' ({why})' if why else ''}"]
+        parts += [f"ignored: {shortened(ignored)}"] if ignored else []
+        parts += [] if self.for_host else ["to review it: metier trust"]
+        self.note_wrapped("; ".join(parts))
 
     @contextmanager
     def catalog(self) -> Iterator[Catalog]:
-        """The workspace's catalogue, brought up to date unless `--no-refresh`.
-
-        Where nothing can be written it lives in memory, for this one command.
-        """
+        """The catalog, refreshed unless `--no-refresh`; in memory if nothing can be written."""
         try:
             catalog = self._current(self.open_catalog())
         except StoreError as error:
             if error.code != "STORE_READ_ONLY":
                 raise
-            self.note(f"warning: {error.message}; reading everything anew, keeping nothing")
+            self.note(f"warning: {error.message}; reading everything again, storing nothing")
             catalog = self._current(Catalog.in_memory(self.boundary))
         with catalog, _damage_named(catalog):
             yield catalog
 
     def open_catalog(self) -> Catalog:
-        """The workspace's catalogue as it is; made when there is none."""
+        """The catalog without a refresh; created if there is none."""
         return Catalog.within(self.boundary)
 
     def _current(self, catalog: Catalog) -> Catalog:
-        """`catalog` when it may be asked; closed again when it cannot be brought up to date."""
+        """The same catalog, refreshed; closed if that fails."""
         try:
-            if not catalog.is_built():
-                if catalog.is_kept:
-                    self.note(f"building the catalogue of {catalog.workspace} for the first time")
-                self.refresh(catalog)
-            elif not self.no_refresh:
+            is_built = catalog.is_built()
+            if not is_built and catalog.is_kept:
+                self.note(f"building the catalogue of {catalog.workspace} for the first time")
+            if not is_built or not self.no_refresh:
                 self.refresh(catalog)
         except BaseException:
             catalog.close()
@@ -186,8 +167,8 @@ class Session:
             return catalog.refresh(on_progress)
 
     @contextmanager
-    def progress(self, verb: str) -> Iterator[OnProgress | None]:
-        """A bar on a terminal, once there is enough to read; nothing anywhere else."""
+    def progress(self, verb: str) -> Iterator[Callable[[int, int], None] | None]:
+        """A progress bar, on a terminal and if there is enough to do."""
         if self.quiet or not sys.stderr.isatty():
             yield None
             return
@@ -205,16 +186,16 @@ class Session:
             yield advance
 
     def shown(self, file: str) -> str:
-        """A file as it can be opened from the current folder."""
+        """A path that can be opened from the current folder."""
         return shown_file(file, self.workspace())
 
     def note(self, text: str) -> None:
-        """A line for people, on standard error."""
+        """Print a line to standard error."""
         if not self.quiet:
             click.echo(printable(text), err=True)
 
     def note_wrapped(self, text: str) -> None:
-        """The same, broken between words on a terminal."""
+        """Print to standard error, wrapped on a terminal."""
         if sys.stderr.isatty():
             import shutil  # nothing else here needs what it loads
 
@@ -222,7 +203,7 @@ class Session:
         self.note(text)
 
     def note_unknown_agent(self, catalog: Catalog, agent: str | None) -> None:
-        """Say when an agent has no profile: it may be another host's, or a slip of the pen."""
+        """Warn about an agent without a profile: another host's, or a typo."""
         names = catalog.names("agent")
         if agent is not None and agent not in names and not catalog.left_out("agent", agent):
             near = nearest(agent, names)
@@ -230,7 +211,7 @@ class Session:
             self.note(f"warning: no agent here is called '{agent}'{meant}")
 
     def tell(self, text: str) -> None:
-        """A line of a summary, on standard output."""
+        """Print a line of a summary to standard output."""
         if not self.quiet:
             click.echo(printable(text))
 
@@ -240,24 +221,19 @@ class Session:
     def print_table(
         self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, heading: bool = False
     ) -> None:
-        """Columns that fit on a terminal; elsewhere one line a row, tabs between.
-
-        `heading` names the columns elsewhere, too.
-        """
+        """A table on a terminal, else tab-separated rows, with a header if `heading`."""
         if not rows:
             return
         if not sys.stdout.isatty():
             for row in [columns, *rows] if heading else rows:
-                click.echo("\t".join(_one_line(cell) for cell in row))
+                click.echo("\t".join(one_line(cell) for cell in row))
             return
-        from metier.cli.terminal import print_table  # rich costs more than most commands
-
-        print_table(columns, [[_one_line(cell) for cell in row] for row in rows])
+        print_table(columns, [[one_line(cell) for cell in row] for row in rows])
 
 
 @contextmanager
 def _damage_named(catalog: Catalog) -> Iterator[None]:
-    """Say that a catalogue turned out to be damaged: the next command builds it again."""
+    """Raise `DamagedError` for errors that a damaged catalog causes."""
     try:
         yield
     except (DamagedError, *MEANINGLESS) as error:
@@ -275,7 +251,7 @@ def _damage_named(catalog: Catalog) -> Iterator[None]:
 def names_from_catalog(
     context: click.Context, ask: Callable[[Catalog], list[str]], incomplete: str
 ) -> "list[CompletionItem]":
-    """Names that complete what was typed; nothing when there is no catalogue to ask."""
+    """Names that complete `incomplete`; none without a catalog."""
     root = context.params.get("root") or context.find_root().params.get("root")
     try:
         if not state_room(workspace_of(root)).exists():
@@ -284,14 +260,22 @@ def names_from_catalog(
             names = ask(catalog) if catalog.is_built() else []
     except MetierError:
         return []
-    fitting = (name for name in names if name.startswith(incomplete))
     from click.shell_completion import CompletionItem  # only a shell asks for it
 
-    return [CompletionItem(name) for name in fitting if name.isprintable()]
+    matching = (name for name in names if name.startswith(incomplete))
+    return [CompletionItem(_for_shell(name)) for name in matching if name.isprintable()]
+
+
+def _for_shell(name: str) -> str:
+    """A name as bash inserts it, escaped unless a quote is open; other shells quote themselves."""
+    word = os.environ.get("COMP_WORDS", "").rpartition("\n")[2]
+    is_quoted = word.startswith(("'", '"'))
+    if os.environ.get("_METIER_COMPLETE") != "bash_complete" or is_quoted:
+        return name
+    return re.sub(r"([^\w@%+=:,./-])", r"\\\1", name)
 
 
 def complete_names(kind: Kind) -> "Callable[..., list[CompletionItem]]":
-    """Completes the name of a document of `kind`."""
 
     def complete(ctx: click.Context, _parameter: Any, incomplete: str) -> "list[CompletionItem]":
         return names_from_catalog(ctx, lambda catalog: catalog.names(kind), incomplete)
@@ -302,65 +286,48 @@ def complete_names(kind: Kind) -> "Callable[..., list[CompletionItem]]":
 def shortened(names: Sequence[str], most: int = 3) -> str:
     """`a, b, c and 4 more`."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(map(_one_line, names[:most])) + more
+    return ", ".join(map(one_line, names[:most])) + more
 
 
-def counted(count: int, one: str, many: str = "") -> str:
+def counted(count: int, noun: str, plural: str = "") -> str:
     """`1 file`, `2 files`."""
-    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
-def _one_line(text: str) -> str:
-    return printable(" ".join(text.split()))
+_SHARED = [field.name for field in fields(Session) if field.name != "for_host"]
 
 
 def metier_command(
     name: str, *, catalog: bool = True, for_host: bool = False
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    """A command with the options that all of them have, after its own and in one order.
+    """A command with the shared options after its own.
 
-    `catalog` commands look for changes first; those `for_host` take no power from flags.
+    `catalog` adds `--no-refresh`; with `for_host` no flag gives power.
     """
 
     def decorate(function: Callable[..., Any]) -> click.Command:
         @functools.wraps(function)
-        def wrapped(
-            root: str | None,
-            config_file: str | None,
-            quiet: bool,
-            verbose: bool,
-            as_json: bool = False,
-            no_refresh: bool = False,
-            trust_once: bool = False,
-            **options: Any,
-        ) -> Any:
-            session = Session(
-                root=root,
-                config_file=config_file,
-                as_json=as_json,
-                no_refresh=no_refresh,
-                quiet=quiet,
-                verbose=verbose,
-                trust_once=trust_once,
-                for_host=for_host,
-            )
-            return function(session, **options)
+        def wrapper(**given: Any) -> Any:
+            shared = {name: given.pop(name) for name in _SHARED if name in given}
+            return function(Session(**shared, for_host=for_host), **given)
 
-        made = click.command(name)(wrapped)
-        made.params += _common_options(catalog=catalog, for_host=for_host)
-        return made
+        command = click.command(name)(wrapper)
+        command.params += _common_options(catalog=catalog, for_host=for_host)
+        return command
 
     return decorate
 
 
 def _common_options(*, catalog: bool, for_host: bool) -> list[click.Parameter]:
     as_json, *others = shared_options()
-    options: list[click.Parameter] = [as_json]
+    flags = {}
     if catalog:
-        options.append(
-            click.Option(["--no-refresh"], is_flag=True, help="Do not look for changes first.")
-        )
+        flags["--no-refresh"] = "Do not look for changes first."
     if not for_host:
         text = "Review what the workspace may do, and trust it for this command only."
-        options.append(click.Option(["--trust-once"], is_flag=True, help=text))
-    return [*options, *others]
+        flags["--trust-once"] = text
+    return [
+        as_json,
+        *(click.Option([name], is_flag=True, help=text) for name, text in flags.items()),
+        *others,
+    ]

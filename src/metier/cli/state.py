@@ -6,7 +6,7 @@ import click
 
 from metier.cli.review import offered
 from metier.cli.session import Session, counted, metier_command
-from metier.config.git import is_tracked
+from metier.config.owners import is_tracked
 from metier.errors import NotFoundError, UsageError
 from metier.flow.adopt import Adopted, OldState
 from metier.flow.boundary import untrusted_error

@@ -1,4 +1,4 @@
-"""What click says of a wrong command line, in our words."""
+"""Shared options, and messages for wrong usage."""
 
 import re
 
@@ -14,8 +14,29 @@ _WORDS = {
 }
 
 
+def shared_options() -> list[click.Option]:
+    """Options of all commands, valid before and after the command; the later one wins."""
+    return [
+        click.Option(["--json", "as_json"], is_flag=True, help="Print JSON."),
+        click.Option(
+            ["--root"],
+            metavar="DIR",
+            type=click.Path(file_okay=False),
+            help="The workspace (default: the one around this folder).",
+        ),
+        click.Option(
+            ["--config", "config_file"],
+            metavar="FILE",
+            type=click.Path(),
+            help="Settings to use.",
+        ),
+        click.Option(["-q", "--quiet"], is_flag=True, help="Print data only."),
+        click.Option(["-v", "--verbose"], is_flag=True, help="Show tracebacks."),
+    ]
+
+
 def usage_message(error: click.ClickException) -> str:
-    """One line without a capital and a full stop; arguments are named as the help names them."""
+    """One line in our style; arguments have the names of the help."""
     if isinstance(error, click.MissingParameter):
         return _missing(error)
     if isinstance(error, click.BadParameter) and error.param is not None:
@@ -36,7 +57,7 @@ def _missing(error: click.MissingParameter) -> str:
 
 
 def _called(parameter: click.Parameter) -> str:
-    """An option by its long name, an argument by its metavar; if that is no word, by its name."""
+    """The long name of an option; the metavar of an argument, or its name."""
     if isinstance(parameter, click.Option):
         return max(parameter.opts, key=len)
     word = (parameter.metavar or "").strip("[].…")

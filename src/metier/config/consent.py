@@ -1,4 +1,4 @@
-"""What the user agreed to: tools, agents, and the files that commands name."""
+"""Check tools, agents and files against what the user agreed to."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,18 +12,18 @@ from metier.values.trust import Trust
 
 def consented(tool: str, agent_id: str, config: Config, trust: Trust) -> bool:
     """Whether the user's settings, or the record of this workspace, let an agent call a tool."""
-    server = next((one for one in config.servers if tool.startswith(f"{one.name}__")), None)
-    command = next((one for one in config.tools.commands if one.name == tool), None)
+    servers = (server for server in config.servers if tool.startswith(f"{server.name}__"))
+    server = next(servers, None)
+    command = next((known for known in config.tools.commands if known.name == tool), None)
     is_meant = not (server.hides_users if server else command is not None and not command.is_users)
-    if server is not None and is_meant and f"{server.name}/*" in config.tools.allow:
+    allowed = {tool, f"{server.name}/*"} if server is not None else {tool}
+    if is_meant and not allowed.isdisjoint(config.tools.allow):
         return True
-    if tool in config.tools.allow and is_meant:
-        return True
-    return any(one.tool == tool and one.agent == agent_id for one in trust.consents)
+    return any(known.tool == tool and known.agent == agent_id for known in trust.consents)
 
 
 def check_agent(row: Row, powers: Mapping[str, Any], trust: Trust) -> None:
-    """Raise `TrustError` unless an agent is the user's own, or can do no more than was trusted."""
+    """Raise `TrustError` unless an agent is the user's own, or has its trusted powers."""
     if row.origin == "user" or trust.agents.get(row.path) == powers:
         return
     why = "it is not part of the workspace that you trusted"
@@ -34,7 +34,7 @@ def check_agent(row: Row, powers: Mapping[str, Any], trust: Trust) -> None:
 
 
 def check_files(argv: Sequence[str], folder: str, workspace: str, trust: Trust) -> None:
-    """Raise `TrustError` when a file that a command names is not the one that was trusted."""
+    """Raise `TrustError` if a file that a command names has changed since it was trusted."""
     for path in files_of(("tools.", {"argv": list(argv), "folder": folder}), workspace):
         now = file_digest(path, workspace)
         if trust.files.get(path) != now or now.startswith(UNREADABLE):

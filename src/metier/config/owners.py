@@ -1,13 +1,26 @@
-"""Who owns a workspace, and whether it is a worktree of a repository that is trusted."""
+"""The owner of a workspace, and its git repository."""
 
 import os
 from collections.abc import Iterable, Mapping
 
 from metier.core.paths import is_inside
+from metier.core.process import minimal_environment
 from metier.storage.room import read_regular
 from metier.storage.workspace import SETTINGS_FILE
 
 _LARGEST = 16 * 1024
+_GIT = (
+    "git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "diff.external=",
+    "-c", "core.attributesFile=/dev/null", "-c", "protocol.allow=never",
+)  # fmt: skip
+"""Runs nothing from the repository."""
+_GIT_ENVIRONMENT = {
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_CONFIG_NOSYSTEM": "1",
+}
+_GIT_SECONDS = 10
 
 
 def foreign_owner(
@@ -15,11 +28,11 @@ def foreign_owner(
     safe: Iterable[str] = (),
     environ: Mapping[str, str] = os.environ,
 ) -> str:
-    """The part of a workspace that belongs to another user of the system; empty if none does.
+    """The part of a workspace that another user owns; empty if none.
 
     Root may own it, and so may the user who became root with sudo. `safe` lists exceptions.
     """
-    if any(is_inside(workspace, os.path.realpath(os.path.expanduser(one))) for one in safe):
+    if any(is_inside(workspace, os.path.realpath(os.path.expanduser(path))) for path in safe):
         return ""
     known = {0, os.geteuid()}
     if os.geteuid() == 0 and environ.get("SUDO_UID", "").isdecimal():
@@ -35,16 +48,16 @@ def foreign_owner(
 
 
 def main_worktree(workspace: str) -> str:
-    """The workspace that this one is a git worktree of; empty when it is none.
+    """The main worktree of a linked git worktree; empty if it is not one.
 
-    Both sides must say so: `.git` names a folder of the repository, and that names `.git`.
+    Both sides must agree: `.git` names a folder of the repository, and that names `.git`.
     """
     link = os.path.join(workspace, ".git")
     if not os.path.isfile(link) or os.path.islink(link):
         return ""
     try:
-        told = _line(link).removeprefix("gitdir:").strip()
-        git_dir = os.path.realpath(os.path.join(workspace, told))
+        target = _line(link).removeprefix("gitdir:").strip()
+        git_dir = os.path.realpath(os.path.join(workspace, target))
         back = os.path.join(git_dir, _line(os.path.join(git_dir, "gitdir")))
         common = os.path.join(git_dir, _line(os.path.join(git_dir, "commondir")))
     except (OSError, ValueError):
@@ -55,6 +68,25 @@ def main_worktree(workspace: str) -> str:
     if is_mutual and is_of_repository and os.path.basename(common) == ".git":
         return os.path.dirname(common)
     return ""
+
+
+def is_tracked(workspace: str, path: str) -> bool:
+    """Whether git tracks a path or anything below it; False without git."""
+    import subprocess  # few commands ask
+
+    try:
+        listed = subprocess.run(
+            [*_GIT, "ls-files", "--cached", "-z", "--", path],
+            cwd=workspace,
+            env={**minimal_environment(), **_GIT_ENVIRONMENT},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_GIT_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return bool(listed.stdout)
 
 
 def _line(path: str) -> str:

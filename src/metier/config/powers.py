@@ -1,4 +1,4 @@
-"""The power set of a workspace: all that it could do once it is trusted, and its digest."""
+"""The power set of a workspace: what it can do once it is trusted, and its digest."""
 
 import hashlib
 import json
@@ -17,30 +17,28 @@ from metier.values.trust import NOTHING, Consent
 VERSION = 1
 UNREADABLE = "unreadable"
 LARGEST_FILE = 64 * 1024 * 1024
-"""Bytes of a file that a command names."""
+"""Bytes of a file named by a command."""
 
 
 class Powers(NamedTuple):
-    """What a workspace asks for. Equal sets have equal digests, wherever the workspace lies."""
+    """What a workspace asks for. The digest does not depend on its path."""
 
     settings: Mapping[str, Any] = NOTHING
-    """Every power setting, and those that are narrowed until the workspace is trusted."""
+    """Every power setting, and comfort settings that reach outside the workspace."""
     files: Mapping[str, str] = NOTHING
-    """Files of the workspace that a command names → sha256."""
+    """Workspace files named by commands → sha256."""
     agents: Mapping[str, Any] = NOTHING
-    """Each agent's file → its id, tools, models, delegates and tool steps."""
+    """Agent file → its id, tools, models, delegates and tool steps."""
     links: Mapping[str, str] = NOTHING
-    """Links in its skill folders that lead out of the workspace → where they lead."""
+    """Links in skill folders out of the workspace → target."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing that only a trusted workspace may do."""
         return not self.agents and not self.settings and not self.links
 
     @property
     def digest(self) -> str:
-        text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
-        return f"sha256:{hashlib.sha256(text.encode(errors='surrogatepass')).hexdigest()}"
+        return f"sha256:{_json_digest(self.to_json())}"
 
     def to_json(self) -> dict[str, Any]:
         powers = {
@@ -52,7 +50,7 @@ class Powers(NamedTuple):
         return {**powers, "links": dict(self.links)} if self.links else powers
 
     def consents(self) -> frozenset[Consent]:
-        """The tools that the settings ask consent for, for each agent that lists them."""
+        """Consent for each tool of `tools.allow`, for each agent that lists it."""
         return frozenset(
             Consent(tool, self.digest_of(tool), agent["id"])
             for tool in self.settings.get("tools.allow") or ()
@@ -61,13 +59,14 @@ class Powers(NamedTuple):
         )
 
     def digest_of(self, tool: str) -> str:
-        """The digest of the command behind a tool, or of the server that it belongs to."""
+        """The digest of the command or MCP server behind a tool."""
         server, _, _ = tool.partition("__")
-        entry = self.settings.get(f"tools.{tool}") or self.settings.get(f"mcp.{server}")
-        return entry_digest(entry)
+        return _json_digest(
+            _plain(self.settings.get(f"tools.{tool}") or self.settings.get(f"mcp.{server}"))
+        )
 
     def keys(self) -> dict[str, list[str]]:
-        """The hosts that each variable's value would be sent to."""
+        """The hosts that would receive the value of each variable."""
         found: dict[str, list[str]] = {}
         for key, entry in self.settings.items():
             if key.startswith("models.") and isinstance(entry, dict):
@@ -78,23 +77,23 @@ class Powers(NamedTuple):
 
 
 def key_host(provider: str, entry: Mapping[str, Any]) -> str:
-    """The host that a provider's key is sent to; the provider's own where no address is set."""
-    from urllib.parse import urlsplit  # few workspaces name a model, and it is not small
+    """The host that receives a provider's key."""
+    from urllib.parse import urlsplit  # few workspaces name a model
 
     address = str(entry.get("base-url") or "")
     try:
         return urlsplit(address).netloc or f"{provider} (its own address)"
     except ValueError:
-        return f"nowhere: {address} is no address"
+        return f"nowhere: {address} is not an address"
 
 
-def entry_digest(entry: Any) -> str:
-    text = json.dumps(_plain(entry), sort_keys=True, separators=(",", ":"))
+def _json_digest(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def power_settings(layers: Sequence[Layer], workspace: str) -> dict[str, Any]:
-    """What the workspace sets beyond comfort, each entry from the strongest place that has it."""
+    """What the workspace sets beyond comfort, each entry from the strongest layer."""
     found: dict[str, Any] = {}
     for layer in layers:
         for key, value in entries(layer.values):
@@ -107,18 +106,18 @@ def power_settings(layers: Sequence[Layer], workspace: str) -> dict[str, Any]:
 
 
 def _outside(key: str, value: Any, workspace: str) -> list[str]:
-    """The folders of a setting that are not inside the workspace."""
+    """The folders of a setting outside the workspace."""
     if not key.startswith("folders.") or not isinstance(value, list):
         return []
-    return [one for one in value if isinstance(one, str) and not is_inside_text(one, workspace)]
+    return [path for path in value if isinstance(path, str) and not is_inside_text(path, workspace)]
 
 
 def _plain(value: Any) -> Any:
-    """A value of TOML as JSON has it: dates as text."""
+    """A TOML value as JSON: dates as text."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
+        return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     return value if isinstance(value, str | int | float | bool) or value is None else str(value)
 
 
@@ -127,18 +126,14 @@ def _plain(value: Any) -> Any:
 
 def named_files(settings: Mapping[str, Any], workspace: str) -> dict[str, str]:
     """The sha256 of every workspace file that a tool, server or probe names, by its path."""
-    return {
-        path: file_digest(path, workspace)
-        for path in sorted({path for one in settings.items() for path in files_of(one, workspace)})
-    }
+    paths = {path for setting in settings.items() for path in files_of(setting, workspace)}
+    return {path: file_digest(path, workspace) for path in sorted(paths)}
 
 
 def files_of(setting: tuple[str, Any], workspace: str) -> list[str]:
-    """The workspace files that one setting's command names."""
+    """The workspace files that the command of a setting names."""
     key, entry = setting
-    if not isinstance(entry, Mapping):
-        return []
-    if not key.startswith(("mcp.", "tools.", "probes.")):
+    if not isinstance(entry, Mapping) or not key.startswith(("mcp.", "tools.", "probes.")):
         return []
     env = entry.get("env")
     argv = [entry.get("command"), *_list(entry.get("args")), *_list(entry.get("argv"))]
@@ -146,15 +141,15 @@ def files_of(setting: tuple[str, Any], workspace: str) -> list[str]:
     words = [word for word in argv if isinstance(word, str) and word]
     folder = entry.get("folder")
     folders = {workspace, os.path.join(workspace, folder if isinstance(folder, str) else "")}
-    found = {_inside(name, one, workspace) for name in set(_names(words)) for one in folders}
+    found = {_inside(name, base, workspace) for name in set(_names(words)) for base in folders}
     parts = {part for word in words for part in _PARTS.findall(word)}
-    inside = {_inside(part, one, workspace) for part in parts for one in folders}
+    inside = {_inside(part, base, workspace) for part in parts for base in folders}
     found |= {path for path in inside if path and _is_program(os.path.join(workspace, path))}
     return sorted(path for path in found if path)
 
 
 def _is_program(path: str) -> bool:
-    """Whether a file looks like something that runs, and not like what a command writes."""
+    """Whether a file looks like a program, not like output of a command."""
     return path.endswith(_SCRIPTS) or os.access(path, os.X_OK)
 
 
@@ -166,26 +161,27 @@ def _list(value: Any) -> list[Any]:
 
 
 def _names(argv: Sequence[str]) -> Iterator[str]:
-    """What may be the name of a file: words, what follows a `=`, modules after `-m`, programs."""
-    for place, word in enumerate(argv):
-        if place > 0 or "/" in word:
+    """Possible file names: words, values after `=`, modules after `-m`, programs."""
+    for index, word in enumerate(argv):
+        if index > 0 or "/" in word:
             yield word
             yield word.partition("=")[2]
             yield from (f"{word}/{name}" for name in ("__main__.py", "index.js", "package.json"))
-        module = word if place and argv[place - 1] == "-m" else word.removeprefix("-m")
-        if place and (module != word or argv[place - 1] == "-m"):
+        after_m = index > 0 and argv[index - 1] == "-m"
+        module = word if after_m else word.removeprefix("-m")
+        if after_m or (index and module != word):
             parts = module.replace(".", "/")
             yield from (f"{parts}.py", f"{parts}/__main__.py", f"{parts}/__init__.py")
 
 
 _PARTS = re.compile(r"[\w./+@-]+")
-"""What a file's name could be inside a word such as `. ./x; y`."""
+"""Possible file names inside a word such as `. ./x; y`."""
 
 
 def _inside(name: str, folder: str, workspace: str) -> str:
-    """The path in the workspace of the file that a word names; empty when it names none.
+    """The workspace path of the file that a word names; empty if there is none.
 
-    A link counts by itself when it leads out of the workspace.
+    A link out of the workspace counts itself.
     """
     if "\0" in name:
         return ""
@@ -198,10 +194,7 @@ def _inside(name: str, folder: str, workspace: str) -> str:
 
 
 def file_digest(path: str, workspace: str) -> str:
-    """The sha256 of a file of the workspace, or what is there instead.
-
-    What a link leads to outside is not read.
-    """
+    """The sha256 of a workspace file, or why it was not read, such as a link out."""
     real = os.path.realpath(os.path.join(workspace, path))
     if not is_inside(real, workspace):
         return f"link to {real}"

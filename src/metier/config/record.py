@@ -1,4 +1,4 @@
-"""The trust record: which workspaces the user trusts, and with what. The user's own file."""
+"""The trust record: the workspaces that the user trusts, and with which powers."""
 
 import json
 import os
@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from metier.config.powers import Powers
+from metier.core.timestamps import now_iso
 from metier.core.unread import why_not_json
 from metier.errors import ConfigError
 from metier.storage.places import config_folder
 from metier.storage.room import Room
-from metier.storage.stamps import moment_now
 from metier.values.trust import NOTHING, Consent
 
 FILE = "trust.json"
@@ -19,21 +19,20 @@ LARGEST = 16 * 1024 * 1024
 
 
 class Entry(NamedTuple):
-    """What the record says of one workspace."""
+    """The record of a workspace."""
 
     digest: str
     speak: bool = False
     consents: frozenset[Consent] = frozenset()
     keys: Mapping[str, list[str]] = NOTHING
     powers: Mapping[str, Any] = NOTHING
-    """The power set that was trusted, to show what has changed since."""
+    """The trusted power set, to show what has changed since."""
     trusted_at: str = ""
 
     @classmethod
     def of(cls, powers: Powers, *, speak: bool) -> "Entry":
-        """The entry that trusts a workspace with these powers."""
         return cls(
-            powers.digest, speak, powers.consents(), powers.keys(), powers.to_json(), moment_now()
+            powers.digest, speak, powers.consents(), powers.keys(), powers.to_json(), now_iso()
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -41,36 +40,36 @@ class Entry(NamedTuple):
             "digest": self.digest,
             "trustedAt": self.trusted_at,
             "speak": self.speak,
-            "consents": [one._asdict() for one in sorted(self.consents)],
+            "consents": [consent._asdict() for consent in sorted(self.consents)],
             "keys": dict(self.keys),
             "powers": dict(self.powers),
         }
 
 
 class TrustRecord:
-    """The file in the user's configuration folder. One process writes at a time."""
+    """The file in the user's settings folder."""
 
     def __init__(self, environ: Mapping[str, str] | None = None, workspace: str = "") -> None:
         self._room = Room(config_folder(environ, workspace))
         self.path = self._room.file(FILE)
 
     def entry(self, workspace: str) -> Entry | None:
-        """What is recorded of a workspace. Raises `ConfigError` when the file makes no sense."""
+        """The entry of a workspace. Raises `ConfigError` if the file is invalid."""
         return _entry(self._workspaces().get(workspace))
 
     def put(self, workspace: str, entry: Entry) -> None:
-        """Record a workspace. Raises `ConfigError` and `OSError`; then nothing has changed."""
+        """Record a workspace. Raises `ConfigError` or `OSError`, and then changes nothing."""
         self._change(lambda known: known.update({workspace: entry.to_json()}))
 
     def drop(self, workspace: str) -> bool:
-        """Forget a workspace; whether it was known."""
+        """Remove a workspace; whether it was recorded."""
         if workspace not in self._workspaces():
             return False
         self._change(lambda known: known.pop(workspace, None))
         return True
 
     def stamp(self) -> os.stat_result | None:
-        """What the system knows of the file: it changes with the record."""
+        """The status of the file, which changes with the record."""
         return self._room.info(FILE)
 
     def _change(self, change: Any) -> None:
@@ -109,13 +108,13 @@ class TrustRecord:
 
 
 def _entry(data: Any) -> Entry | None:
-    """An entry, if it is whole: anything else trusts nothing."""
+    """An entry if it is complete, else None."""
     try:
         consents = frozenset(
-            Consent(_text(one["tool"]), _text(one["digest"]), _text(one["agent"]))
-            for one in data["consents"]
+            Consent(_text(item["tool"]), _text(item["digest"]), _text(item["agent"]))
+            for item in data["consents"]
         )
-        keys = {_text(name): [_text(one) for one in hosts] for name, hosts in data["keys"].items()}
+        keys = {_text(name): list(map(_text, hosts)) for name, hosts in data["keys"].items()}
         if not isinstance(data["powers"], dict) or type(data["speak"]) is not bool:
             return None
         return Entry(

@@ -1,60 +1,49 @@
-"""Token counters by name: four characters a token, or a tokenizer whose ranks are on disk."""
+"""Token counters by name: four characters a token, or tiktoken with ranks on disk."""
 
 import hashlib
 import os
 import tempfile
 from functools import cache
 from types import ModuleType
-from typing import NamedTuple
 
 from metier.core.budget import CountTokens, count_tokens
 from metier.core.nearest import nearest
 from metier.errors import ConfigError
 
 DEFAULT_TOKENIZER = "chars/4"
-_INSTEAD = 'set tokenizer = "chars/4"'
+_USE_DEFAULT = 'set tokenizer = "chars/4"'
 _FOLDER_VARIABLES = ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR")
 
 
-class _Ranks(NamedTuple):
-    """The file that tiktoken keeps an encoding in."""
-
-    name: str
-    sha256: str
-
-
-_O200K = _Ranks(
+_O200K = (
     "fb374d419588a4632f3f557e76b4b70aebbca790",
     "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
 )
-_RANKS = {
-    "o200k_base": _O200K,
-    "o200k_harmony": _O200K,
-    "cl100k_base": _Ranks(
-        "9b5ad71b2ce5302211f9c61530b329a4922fc6a4",
-        "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
-    ),
-}
+_CL100K = (
+    "9b5ad71b2ce5302211f9c61530b329a4922fc6a4",
+    "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
+)
+_RANKS = {"o200k_base": _O200K, "o200k_harmony": _O200K, "cl100k_base": _CL100K}
+"""File name in tiktoken's cache, and sha256."""
 
 
 @cache
 def token_counter(name: str) -> CountTokens:
-    """The counter called `name`. metier downloads nothing.
+    """The counter called `name`; nothing is downloaded.
 
-    Raises `ConfigError` for an unknown name, when tiktoken is not installed, and when the ranks
-    of the encoding are not on disk.
+    Raises `ConfigError` if it is unknown, or if tiktoken or its ranks are not installed.
     """
     if name == DEFAULT_TOKENIZER:
         return count_tokens
     tiktoken = _tiktoken(name)
     if name in _RANKS:
-        _check_ranks(name, _RANKS[name])
+        _check_ranks(name, *_RANKS[name])
     try:
         return _encoding(name, tiktoken)
     except ConfigError:
         raise
     except Exception as error:  # a plugin of tiktoken may raise anything
-        raise _error(f"tokenizer '{name}' cannot be loaded: {error}", _INSTEAD) from error
+        raise _error(f"tokenizer '{name}' cannot be loaded: {error}", _USE_DEFAULT) from error
 
 
 def _encoding(name: str, tiktoken: ModuleType) -> CountTokens:
@@ -72,35 +61,37 @@ def _tiktoken(name: str) -> ModuleType:
         import tiktoken  # an extra
     except ImportError:
         near = nearest(name, [DEFAULT_TOKENIZER, *_RANKS]) if name not in _RANKS else None
-        hint = f"did you mean '{near}'?" if near else f"pip install 'metier[tokens]', or {_INSTEAD}"
+        hint = (
+            f"did you mean '{near}'?"
+            if near
+            else f"pip install 'metier[tokens]', or {_USE_DEFAULT}"
+        )
         raise _error(f"tokenizer '{name}' needs tiktoken, which is not installed", hint) from None
     module: ModuleType = tiktoken
     return module
 
 
 def _from_plugins(tiktoken: ModuleType) -> list[str]:
-    """Encodings that others have added; those of tiktoken itself would be fetched when missing."""
+    """Encodings of plugins; tiktoken would download its own."""
     names: list[str] = tiktoken.list_encoding_names()
     constructors = tiktoken.registry.ENCODING_CONSTRUCTORS
     own = "tiktoken_ext.openai_public"
     return [name for name in names if constructors[name].__module__ != own]
 
 
-def _check_ranks(name: str, ranks: _Ranks) -> None:
-    folder = next(
-        (os.environ[one] for one in _FOLDER_VARIABLES if one in os.environ),
-        os.path.join(tempfile.gettempdir(), "data-gym-cache"),
-    )
-    file = os.path.join(folder, ranks.name) if folder else ""
-    hint = f'put its ranks there and set {_FOLDER_VARIABLES[0]}, or set tokenizer = "chars/4"'
+def _check_ranks(name: str, file_name: str, sha256: str) -> None:
+    default = os.path.join(tempfile.gettempdir(), "data-gym-cache")
+    set_variables = (os.environ[key] for key in _FOLDER_VARIABLES if key in os.environ)
+    folder = next(set_variables, default)
+    file = os.path.join(folder, file_name) if folder else ""
+    hint = f"put its ranks there and set {_FOLDER_VARIABLES[0]}, or {_USE_DEFAULT}"
     try:
         with open(file, "rb") as stream:
             content = stream.read()
     except OSError as error:
-        raise _error(
-            f"the ranks of '{name}' are not on disk: {error.strerror}", hint, file
-        ) from None
-    if hashlib.sha256(content).hexdigest() != ranks.sha256:
+        message = f"the ranks of '{name}' are not on disk: {error.strerror}"
+        raise _error(message, hint, file) from None
+    if hashlib.sha256(content).hexdigest() != sha256:
         raise _error(f"the ranks of '{name}' are damaged", hint, file)
 
 

@@ -1,35 +1,35 @@
-"""JSON values that nobody can change any more."""
+"""Immutable JSON values."""
 
 from typing import Any, NoReturn
 
 
 def freeze(value: Any) -> Any:
-    """`value` with every list and mapping in it copied and closed, however deep."""
+    """An immutable deep copy of `value`."""
     if isinstance(value, dict):
-        return FrozenDict({key: freeze(one) for key, one in value.items()})
+        return FrozenDict({key: freeze(item) for key, item in value.items()})
     if isinstance(value, list | tuple):
-        return FrozenList(freeze(one) for one in value)
+        return FrozenList(freeze(item) for item in value)
     return value
 
 
 def thaw(value: Any) -> Any:
-    """A copy of `value` that can be changed."""
+    """A mutable deep copy of `value`."""
     if isinstance(value, dict):
-        return {key: thaw(one) for key, one in value.items()}
+        return {key: thaw(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [thaw(one) for one in value]
+        return [thaw(item) for item in value]
     return value
 
 
-def _refuse(self: Any, *_args: Any, **_kwargs: Any) -> NoReturn:
-    raise TypeError(f"a {type(self).__name__} cannot be changed; copy it first")
+def _reject(self: Any, *_args: Any, **_kwargs: Any) -> NoReturn:
+    raise TypeError(f"a {type(self).__name__} is immutable; copy it first")
 
 
 class FrozenDict(dict[str, Any]):
-    """A mapping that equals, and is written as, any other, and refuses every change."""
+    """Equal to, and serialized like, an ordinary dict."""
 
-    __setitem__ = __delitem__ = __ior__ = _refuse
-    clear = pop = popitem = setdefault = update = _refuse
+    __setitem__ = __delitem__ = __ior__ = _reject
+    clear = pop = popitem = setdefault = update = _reject
 
     def __deepcopy__(self, _memo: Any) -> Any:
         return thaw(self)
@@ -39,10 +39,10 @@ class FrozenDict(dict[str, Any]):
 
 
 class FrozenList(list[Any]):
-    """A list that equals, and is written as, any other, and refuses every change."""
+    """Equal to, and serialized like, an ordinary list."""
 
-    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
-    append = extend = insert = pop = remove = clear = sort = reverse = _refuse
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _reject
+    append = extend = insert = pop = remove = clear = sort = reverse = _reject
 
     def __deepcopy__(self, _memo: Any) -> Any:
         return thaw(self)

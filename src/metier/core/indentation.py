@@ -1,29 +1,27 @@
-"""Indentation with tabs, which YAML does not allow, turned into spaces."""
+"""Replace tabs in the indentation of YAML, where they are not allowed."""
 
 import re
 
 _WIDTHS = (2, 4, 8)
-"""How wide a tab may be meant; 2 is what is written."""
+"""Possible widths of a tab; the first is used for the result."""
 _BLANK = " \t\r"
 _MARK = re.compile("- +")
 
 
 def with_spaces(yaml: str) -> str | None:
-    """`yaml` with spaces for the tabs that its lines begin with.
+    """`yaml` indented with spaces.
 
-    None when no line begins with a tab, or when it depends on the width of a tab which line
-    stands below which.
+    None if no line begins with a tab, or if the nesting depends on the width of a tab.
     """
     lines = yaml.split("\n")
-    if not any(line.startswith("\t") for line in lines):
-        return None
-    if not all(map(_is_clear, _blocks(lines))):
+    has_tabs = any(line.startswith("\t") for line in lines)
+    if not has_tabs or not all(map(_is_unambiguous, _blocks(lines))):
         return None
     return "\n".join(map(_spaced, lines))
 
 
 def _blocks(lines: list[str]) -> list[list[str]]:
-    """Each line that is not indented, with the indented ones below it; no blank lines."""
+    """Each unindented line with the indented lines below it; no blank lines."""
     blocks: list[list[str]] = [[]]
     for line in lines:
         if line.strip(_BLANK):
@@ -33,21 +31,21 @@ def _blocks(lines: list[str]) -> list[list[str]]:
     return blocks
 
 
-def _is_clear(block: list[str]) -> bool:
-    """Whether the depths of the lines are in the same order however wide a tab is."""
+def _is_unambiguous(block: list[str]) -> bool:
+    """Whether the lines are nested the same way for every width of a tab."""
     first, *others = (_order([_columns(line, width) for line in block]) for width in _WIDTHS)
     return all(other == first for other in others)
 
 
 def _order(columns: list[list[int]]) -> list[int]:
-    """The place of each column among all that occur."""
+    """The rank of each column."""
     flat = [column for line in columns for column in line]
-    places = {column: place for place, column in enumerate(sorted(set(flat)))}
-    return [places[column] for column in flat]
+    ranks = {column: rank for rank, column in enumerate(sorted(set(flat)))}
+    return [ranks[column] for column in flat]
 
 
 def _columns(line: str, width: int) -> list[int]:
-    """Where a line's text starts, and where it does after each `- ` of a list."""
+    """The column where the text of a line starts, and after each `- ` of a list."""
     text = line.lstrip(" \t")
     columns = [len(line[: len(line) - len(text)].replace("\t", " " * width))]
     at = 0

@@ -1,9 +1,8 @@
-"""Which parts of a Markdown text are code, and which are HTML comments.
+"""Find code and HTML comments in Markdown, in linear time.
 
-Fenced blocks (also in lists and quotes, also unclosed ones) and inline code as CommonMark has
-them; of indented code what is certain: after an empty line, four columns into the innermost list
-item that may be open, in no quote and in no text with raw HTML blocks. Every character is looked
-at a fixed number of times, whatever the text.
+Fenced blocks and inline code follow CommonMark. Indented code counts only where all readers
+agree: after an empty line, four columns into the innermost list item that may be open, outside
+quotes and in a text without raw HTML blocks.
 """
 
 import re
@@ -13,7 +12,7 @@ from typing import Literal, NamedTuple
 _BLANK = re.compile(r"[ \t]*(?=\n|\Z)")
 _BLANK_LINES = re.compile(r"[ \t\n]*(?=\n|\Z)")
 _SPECIAL = re.compile(r"^(?=[ \t>#|`~+*0-9\n-])", re.MULTILINE)
-"""The start of a line that may be more than text of a paragraph."""
+"""The start of a line that may not be paragraph text."""
 _INDENT = re.compile(r"[ \t]*")
 _QUOTE = re.compile(r" {0,3}> ?")
 _COMMENT_LINE = re.compile(r"\n {0,3}<!--")
@@ -22,23 +21,21 @@ _MARK = re.compile(
     r"|(?P<fence>`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,})"
     r"|(?P<block>#{1,6}(?=[ \t\n]|\Z)|\|)"
 )
-"""What makes a line more than text: a list mark, a fence, a heading, a row of a table."""
+"""A list marker, a fence, a heading or a table row."""
 _MAY_HOLD_SPANS = re.compile(r"`|~~~|<!--|(?:^|[\r\n]) {0,3}[ \t]")
 _RAW_HTML = re.compile(
     r"^[ \t>*+.)0-9-]*<(?:pre|script|style|textarea|\?|![A-Z\[])"
     r"|^[ \t]*[>*+0-9-][ \t>*+.)0-9-]*<!--",
     re.IGNORECASE | re.MULTILINE,
 )
-"""The start of a block that goes on beyond empty lines, but for a comment that starts a line."""
+"""A block that empty lines do not end, except a comment at the start of a line."""
 _TOKEN = re.compile(r"`+|(?P<line>^[ \t]*)?<!--", re.MULTILINE)
-_WIDTH_OF_TAB = 4
+_TAB_WIDTH = 4
 _DEEPEST_FENCE = 3
-"""How many columns a fence may be indented inside of what it stands in."""
+"""Columns that a fence may be indented in its container."""
 
 
 class Span(NamedTuple):
-    """One part of a text that is no prose."""
-
     start: int
     end: int
     kind: Literal["code", "comment"]
@@ -49,30 +46,28 @@ class _Fence(NamedTuple):
     mark: str
     quotes: int
     inside: int
-    """The column at which the list item has its text that it ends with; 0 when with none.
+    """The text column of the list item that ends the block; 0 if none does.
 
-    A fence that hardly is indented goes on to its closing line, as most readers see it.
+    A barely indented fence continues to its closing line, as in most renderers.
     """
     deepest: int
-    """The column up to which its closing line may be indented."""
+    """The highest column of its closing line."""
 
 
 class _Line(NamedTuple):
-    """What one line starts with."""
-
     at: int
-    """Where its text starts, after quote and list marks."""
+    """Where its text starts, after quote and list markers."""
     quotes: int
     column: int
     starts_block: bool
     blank: bool
-    """Whether it and, outside of quotes, the lines up to `at` are empty."""
+    """Whether it and, outside quotes, the lines up to `at` are empty."""
     is_code: bool = False
-    """Whether it looks like code by its indentation."""
+    """Whether it looks like indented code."""
     certainly: bool = False
-    """Whether it is code by its indentation for every reader."""
+    """Whether every reader takes it as indented code."""
     fence: str = ""
-    """The mark of the fence that it opens."""
+    """The marker of the fence that it opens."""
 
     @property
     def plain(self) -> bool:
@@ -80,11 +75,11 @@ class _Line(NamedTuple):
 
     @property
     def ends_paragraphs(self) -> bool:
-        """Whether the next line goes on with no paragraph, whatever it starts with."""
+        """Whether the next line cannot continue a paragraph."""
         return self.certainly or (self.blank and not self.quotes)
 
     def parts_from(self, before: "_Line") -> bool:
-        """Whether it does not go on with the paragraph of the line before."""
+        """Whether it does not continue the paragraph of the line before."""
         if self.blank or self.starts_block or self.quotes != before.quotes:
             return True
         return (self.is_code, self.certainly) != (before.is_code, before.certainly)
@@ -94,16 +89,16 @@ _PLAIN = _Line(0, 0, 0, False, False)
 
 
 def code_and_comments(text: str) -> list[Span]:
-    """The spans of `text` that are code or comments, in order, none inside another."""
+    """The code and comments in `text`, in order and without overlap."""
     if _MAY_HOLD_SPANS.search(text) is None:
         return []
     return _Scanner(text.replace("\r\n", " \n").replace("\r", "\n")).scan()
 
 
-def _column_behind(blanks: str, column: int) -> int:
-    """The column behind blanks and tabs that start at `column`."""
-    offset = column % _WIDTH_OF_TAB
-    return column - offset + len((" " * offset + blanks).expandtabs(_WIDTH_OF_TAB))
+def _column_after(blanks: str, column: int) -> int:
+    """The column after blanks and tabs that start at `column`."""
+    offset = column % _TAB_WIDTH
+    return column - offset + len((" " * offset + blanks).expandtabs(_TAB_WIDTH))
 
 
 class _Scanner:
@@ -111,11 +106,11 @@ class _Scanner:
         self.text = text
         self.spans: list[Span] = []
         self.items: list[int] = []
-        """Columns at which the open list items have their text, outermost first."""
+        """Text columns of the open list items, outermost first."""
         self.maybe_items: set[int] = set()
-        """Columns at which all items have their text that may be open, also by lazy lines."""
+        """Text columns of all items that may be open, lazy continuation included."""
         self.is_doubtful = _RAW_HTML.search(text) is not None
-        """Whether readers may not agree on which lines from here on are paragraphs."""
+        """Whether readers may disagree on which of the next lines are paragraphs."""
 
     def scan(self) -> list[Span]:
         at = paragraph = 0
@@ -129,7 +124,7 @@ class _Scanner:
                 before, at = line, self._next(at)
                 continue
             end = self._block(paragraph, at, before)
-            if end > at:  # a comment goes on beyond the paragraph
+            if end > at:  # a comment continues after the paragraph
                 before, at, paragraph = _PLAIN, end, end
                 continue
             before = line
@@ -141,14 +136,14 @@ class _Scanner:
         return self.spans
 
     def _block(self, start: int, end: int, last: _Line) -> int:
-        """Note what is in one block of lines; its end, or that of a comment that goes beyond it."""
+        """Collect the spans of a block; its end, or that of a comment that continues after it."""
         if not last.certainly:
             return self._inline(start, end)
         self.spans.append(Span(start, end - (self.text[end - 1] == "\n"), "code"))
         return end
 
     def _past_plain_lines(self, at: int, before: _Line) -> int:
-        """Where the next line stands that may be more than text of a paragraph."""
+        """The start of the next line that may not be paragraph text."""
         special = _SPECIAL.search(self.text, at)
         end = special.start() if special is not None else len(self.text)
         if end > at:
@@ -158,12 +153,11 @@ class _Scanner:
         return end
 
     def _next(self, at: int) -> int:
-        """Where the next line starts."""
         end = self.text.find("\n", at)
         return end + 1 if end >= 0 else len(self.text)
 
     def _line(self, at: int, before: _Line) -> _Line:
-        """Take a line's quote and list marks apart; the open list items follow it."""
+        """Parse the quote and list markers of a line, and update the open list items."""
         at, quotes = self._unquoted(at, None)
         if (blank := (_BLANK if quotes else _BLANK_LINES).match(self.text, at)) is not None:
             return _Line(blank.end(), quotes, 0, False, True)
@@ -182,7 +176,7 @@ class _Scanner:
             starts_block = True
             sign = len(mark[0].rstrip())
             self.maybe_items.add(maybe + sign + 1)
-            maybe = _column_behind(mark[0][sign:], maybe + sign)
+            maybe = _column_after(mark[0][sign:], maybe + sign)
             self.maybe_items.add(maybe)
             column += mark.end() - at
             at = mark.end()
@@ -195,25 +189,22 @@ class _Scanner:
 
     @property
     def _inside(self) -> int:
-        """The column at which the innermost list item has its text; 0 outside of lists."""
+        """The text column of the innermost list item; 0 outside lists."""
         return self.items[-1] if self.items else 0
 
     def _unquoted(self, at: int, most: int | None) -> tuple[int, int]:
-        """Behind the quote marks of a line, and how many they are."""
+        """The position after the quote markers of a line, and their number."""
         quotes = 0
-        while most is None or quotes < most:
-            mark = _QUOTE.match(self.text, at)
-            if mark is None:
-                break
+        while quotes != most and (mark := _QUOTE.match(self.text, at)) is not None:
             at = mark.end()
             quotes += 1
         return at, quotes
 
     def _indented(self, at: int) -> tuple[int, int]:
-        """Behind the blanks that a line starts with, and how many columns they fill."""
+        """The position after the indentation of a line, and its columns."""
         indent = _INDENT.match(self.text, at)
         assert indent is not None  # it may be empty
-        return indent.end(), _column_behind(indent[0], 0)
+        return indent.end(), _column_after(indent[0], 0)
 
     def _fence(self, start: int, line: _Line) -> _Fence:
         opens_line = line.at - start == line.column <= _DEEPEST_FENCE
@@ -221,7 +212,7 @@ class _Scanner:
         return _Fence(start, line.fence, line.quotes, inside, self._inside + _DEEPEST_FENCE)
 
     def _fenced(self, fence: _Fence) -> int:
-        """Note the block of a fence; where the line after it starts."""
+        """Collect a fenced block; the start of the line after it."""
         at = self._next(fence.start)
         while at < len(self.text):
             inner, quotes = self._unquoted(at, fence.quotes)
@@ -244,7 +235,7 @@ class _Scanner:
         return _BLANK.match(self.text, at) is not None
 
     def _inline(self, start: int, end: int) -> int:
-        """Note what is in one paragraph; its end, or that of a comment that goes beyond it."""
+        """Like `_block`, for the code and comments in a paragraph."""
         tokens = list(_TOKEN.finditer(self.text, start, end))
         if not tokens:
             return end
@@ -267,7 +258,7 @@ class _Scanner:
         return max(at, end)
 
     def _inline_code(self, token: re.Match[str], runs: "_Runs") -> int:
-        """Note the code that a run of backticks opens; its end, or 0."""
+        """Collect the code that a run of backticks opens; its end, or 0."""
         start = token.start() + self._is_escaped(token.start())
         end = runs.closing(token.end(), token.end() - start)
         if end:
@@ -276,14 +267,14 @@ class _Scanner:
         return end
 
     def _is_escaped(self, at: int) -> bool:
-        backslashes = 0
-        while self.text[at - backslashes - 1 : at - backslashes] == "\\":
-            backslashes += 1
-        return backslashes % 2 == 1
+        start = at
+        while self.text[start - 1 : start] == "\\":
+            start -= 1
+        return (at - start) % 2 == 1
 
 
 class _Runs:
-    """The runs of backticks of a paragraph, by length."""
+    """The runs of backticks in a paragraph, by length."""
 
     def __init__(self, spans: list[tuple[int, int]]) -> None:
         self._ends: dict[int, list[int]] = {}
@@ -291,7 +282,7 @@ class _Runs:
             self._ends.setdefault(end - start, []).append(end)
 
     def closing(self, after: int, length: int) -> int:
-        """The end of the first run of this length behind `after`; 0 when there is none."""
+        """The end of the first run of this length after `after`; 0 if there is none."""
         ends = self._ends.get(length, [])
-        place = bisect_right(ends, after)
-        return ends[place] if place < len(ends) else 0
+        index = bisect_right(ends, after)
+        return ends[index] if index < len(ends) else 0

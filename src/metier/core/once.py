@@ -1,4 +1,4 @@
-"""Properties that are computed once."""
+"""`cached_property` without the lock that it has in Python 3.11."""
 
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
@@ -7,8 +7,6 @@ T = TypeVar("T")
 
 
 class once(Generic[T]):  # noqa: N801  # used as a decorator, like `property`
-    """A property computed when it is first read: `cached_property` without its lock in 3.11."""
-
     def __init__(self, compute: Callable[[Any], T]) -> None:
         self._compute = compute
         self._name = compute.__name__

@@ -5,33 +5,33 @@ from collections.abc import Iterator
 
 LONGEST_PARAGRAPH = 1024
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_NO_PROSE = re.compile(
+_NOT_PROSE = re.compile(
     r"[ \t]*(?:#{1,6}(?:\s|$)|[-*+][ \t]|[0-9]{1,9}[.)][ \t]|>|\||</?[A-Za-z!]|[*_][ \t*_]{2,}$)"
 )
-"""The start of a heading, a list, a quote, a table or HTML, or a line across the page."""
+"""The start of a heading, list, quote, table or HTML, or a thematic break."""
 _BELOW_HEADING = re.compile(r" {0,3}(?:=+|-+)[ \t]*$")
 _INDENTED = re.compile(r" {4}|\t")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 
 
 def first_paragraph(text: str) -> str:
-    """The first lines of prose as one line of at most 1,024 characters; empty without any.
+    """The first paragraph as one line of at most 1,024 characters; empty if there is none.
 
-    Headings, lists, quotes, tables, code and comments are no prose.
+    Headings, lists, quotes, tables, code and comments are skipped.
     """
     found: list[str] = []
-    for line in _outside_of_fences(_COMMENT.sub("", text)):
+    for line in _outside_fences(_COMMENT.sub("", text)):
         if _BELOW_HEADING.match(line):
             found.clear()
-        elif line.strip() and not _NO_PROSE.match(line) and (found or not _INDENTED.match(line)):
+        elif line.strip() and not _NOT_PROSE.match(line) and (found or not _INDENTED.match(line)):
             found.append(line)
         elif found:
             break
     return _cut(" ".join(" ".join(found).split()))
 
 
-def _outside_of_fences(text: str) -> Iterator[str]:
-    """The lines that are in no fenced code; a fence itself is an empty line."""
+def _outside_fences(text: str) -> Iterator[str]:
+    """The lines outside fenced code; an opening fence becomes an empty line."""
     closing = ""
     for line in text.splitlines():
         fence = _FENCE.match(line)

@@ -2,22 +2,20 @@
 
 
 def is_inside(path: str, folder: str) -> bool:
-    """Whether the resolved `path` is `folder` or below it; `/repo-evil` is not below `/repo`."""
+    """Whether the resolved `path` is `folder` or below it; `/repo-evil` is not in `/repo`."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def is_markdown(path: str) -> bool:
-    """Whether a file is called `.md`, in whichever case."""
     return path[-3:].lower() == ".md"
 
 
 def without_md(name: str) -> str:
-    """A file's name without its `.md`, where it has one."""
     return name[:-3] if is_markdown(name) else name
 
 
 def is_utf8(path: str) -> bool:
-    """Whether a path that the system gave is text; on some systems it may be any bytes."""
+    """Whether a path from the system is valid text; POSIX paths may be any bytes."""
     try:
         path.encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""TOML, with a bound on the work: `tomllib` takes quadratic time for long dotted keys."""
+"""TOML with limits: `tomllib` takes quadratic time for long dotted keys."""
 
 import re
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import Any
 MOST_PARTS = 50
 """Parts of one dotted key."""
 DEEPEST = 50
-"""Brackets inside each other."""
+"""Nested brackets."""
 _TOKEN = re.compile(
     r'#[^\n]*|"""(?:[^"\\]|\\.|"{1,2}(?!"))*+(?:"{3,5})?|"(?:[^"\\\n]|\\[^\n])*+"?'
     r"|'''(?:[^']|'{1,2}(?!'))*+(?:'{3,5})?|'[^'\n]*'?"
@@ -15,18 +15,16 @@ _TOKEN = re.compile(
     r"|(?P<dot>\.)|(?P<open>[\[{])|(?P<close>[\]}])|(?P<end>[\n=,])",
     re.DOTALL,
 )
-"""Comments and texts are passed over; one that does not end goes on to where it could not.
-
-Python refuses to write numbers of more than some thousand digits, so those are not read."""
+"""Comments and strings are skipped. Numbers that Python would not print are rejected."""
 
 
 class TomlError(ValueError):
-    """Why a text is no TOML that metier reads, with the line."""
+    """Why a text is not valid TOML, with the line."""
 
 
 def toml_of(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
-    """The tables of a text. Raises `TomlError`."""
-    import tomllib  # most workspaces have no settings to read
+    """Parse `text`. Raises `TomlError`."""
+    import tomllib  # most workspaces have no settings
 
     text = text.replace("\r\n", "\n")
     _check_bounds(text)
@@ -39,7 +37,6 @@ def toml_of(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, A
 
 
 def _check_bounds(text: str) -> None:
-    """Refuse what would take long to read or cannot be shown."""
     depth = dots = 0
     for token in _TOKEN.finditer(text):
         kind = token.lastgroup

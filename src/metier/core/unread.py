@@ -1,4 +1,4 @@
-"""Why a text is no JSON that metier reads, in words for people."""
+"""Readable reasons why JSON could not be read or written."""
 
 import re
 import sys
@@ -8,24 +8,24 @@ TOO_MANY_DIGITS = "a number with more digits than metier reads"
 
 
 def why_not_json(error: Exception, text: str | bytes = "") -> str:
-    """What `json` means by an error that it raised on reading `text` or on writing a value."""
+    """What an error of `json` means, raised by reading `text` or by writing a value."""
     if isinstance(error, RecursionError):
         return TOO_DEEP
     if isinstance(error, UnicodeDecodeError):
         return "it is not UTF-8"
     if not has_too_many_digits(error):
         return str(error)
-    line, column = place_of_digits(text)
+    line, column = locate_digits(text)
     return f"{TOO_MANY_DIGITS}: line {line} column {column}" if line else TOO_MANY_DIGITS
 
 
 def has_too_many_digits(error: Exception) -> bool:
-    """Whether Python refused to read or write a number for its length."""
+    """Whether Python rejected a number because of its length."""
     return isinstance(error, ValueError) and "set_int_max_str_digits" in str(error)
 
 
-def place_of_digits(text: str | bytes) -> tuple[int, int]:
-    """Line and column of the first number of JSON that is too long for Python; 0 when unknown."""
+def locate_digits(text: str | bytes) -> tuple[int, int]:
+    """Line and column of the first number that is too long for Python; 0 if unknown."""
     if isinstance(text, bytes):
         text = text.decode(errors="replace")
     digits = f"[0-9]{{{sys.get_int_max_str_digits() + 1},}}"

@@ -1,4 +1,4 @@
-"""What a workspace may do: settings → powers → the user's trust → the settings in force."""
+"""What a workspace may do: its settings, its powers, and the user's trust."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,14 +20,12 @@ from metier.values.running import ModelSettings, ProviderSettings
 from metier.values.trust import Trust
 
 RECORD, NONE = "record", "none"
-"""What `trust` may be, besides a digest: what the user recorded, or nothing at all."""
+"""Values of `trust` besides a digest: the user's record, or no trust."""
 VARIABLE = "METIER_TRUST"
 _DIGEST = "sha256:"
 
 
 class Boundary(NamedTuple):
-    """A workspace, and what the user lets it do."""
-
     workspace: str
     trust: Trust
     config: Config
@@ -43,53 +41,40 @@ def read_boundary(
     for_host: bool = False,
     is_outside: bool = False,
 ) -> Boundary:
-    """Read the settings of a workspace and decide what of them counts. Raises `ConfigError`.
+    """Read the settings of a workspace and decide which count. Raises `ConfigError`.
 
-    With `is_outside` there is no workspace: only the user's own settings are read.
-    `trust` is what the user recorded (`record`), nothing (`none`), or the digest of a power set.
-    `for_host` is for processes that a host starts: no variable and no flag gives them power.
+    With `is_outside` there is no workspace: only the user's settings are read.
+    `trust` is `record`, `none`, or the digest of a power set.
+    With `for_host` no variable or flag gives power.
     """
+    folder = "" if is_outside else workspace
+    settings = read_settings(folder, file=file, environ=environ, for_host=for_host)
     if is_outside:
-        return _outside(workspace, file=file, environ=environ, for_host=for_host)
-    settings = read_settings(workspace, file=file, environ=environ, for_host=for_host)
+        config = settings.config(is_trusted=False)._replace(is_workspace=False)
+        return Boundary(workspace, Trust(), config)
     own = settings if settings.own or file is None else read_settings(workspace, environ=environ)
     decided = decide(own, trust, environ)
     config = settings.config(is_trusted=decided.is_trusted)._replace(links=decided.links)
     return Boundary(workspace, decided, _with_bound_keys(config, decided))
 
 
-def _outside(
-    folder: str, *, file: str | None, environ: Mapping[str, str], for_host: bool
-) -> Boundary:
-    """A folder that is no workspace: the user's settings count, and none of its own."""
-    settings = read_settings("", file=file, environ=environ, for_host=for_host)
-    config = settings.config(is_trusted=False)
-    return Boundary(folder, Trust(), config._replace(is_workspace=False))
-
-
 def open_boundary(
     root: str | os.PathLike[str] | None, config: Config | None, trust: str
 ) -> Boundary:
-    """What a program may open: a workspace that it names, or where it is.
-
-    Settings given as `config` are the program's own and count whole.
-    """
+    """The boundary around `root` or the current folder; a given `config` counts as it is."""
     workspace = workspace_of(root)
-    is_one = root is not None or is_workspace()
+    is_inside = root is not None or is_workspace()
     if config is None:
-        return read_boundary(workspace, trust=trust, is_outside=not is_one)
-    decided = trust_beside(workspace, trust) if is_one else Trust()
+        return read_boundary(workspace, trust=trust, is_outside=not is_inside)
+    decided = _trust_beside(workspace, trust) if is_inside else Trust()
     config = config._replace(
-        is_trusted=decided.is_trusted, is_workspace=is_one, links=decided.links
+        is_trusted=decided.is_trusted, is_workspace=is_inside, links=decided.links
     )
     return Boundary(workspace, decided, config)
 
 
 def workspace_of(root: str | os.PathLike[str] | None) -> str:
-    """The workspace around `root`, or the current folder. Raises `UsageError` if it cannot be one.
-
-    Without a root there may be no workspace: see `metier.storage.workspace.is_workspace`.
-    """
+    """The workspace around `root` or the current folder. Raises `UsageError` if it is invalid."""
     start = os.fspath(root) if root is not None else None
     if start is not None and not os.path.isdir(start):
         raise UsageError(
@@ -103,21 +88,19 @@ def workspace_of(root: str | os.PathLike[str] | None) -> str:
     return workspace
 
 
-def trust_beside(workspace: str, trust: str) -> Trust:
-    """How far a workspace is trusted when a program brings its own settings.
-
-    If its own settings cannot be read, it is not trusted.
-    """
+def _trust_beside(workspace: str, trust: str) -> Trust:
+    """The trust in a workspace whose settings do not count; none if they cannot be read."""
     try:
         settings = read_settings(workspace)
     except ConfigError:
-        return decide(Settings(workspace, ()), "none", os.environ)
+        return decide(Settings(workspace, ()), NONE, os.environ)
     return decide(settings, trust, os.environ)
 
 
 def decide(settings: Settings, trust: str, environ: Mapping[str, str]) -> Trust:
-    """How far the user trusts a workspace with these settings."""
-    check_wanted(trust)
+    """The user's trust in a workspace with these settings."""
+    if trust not in (RECORD, NONE):
+        check_digest(trust, "trust is 'record', 'none' or a digest such as sha256:…")
     workspace = settings.workspace
     foreign = foreign_owner(workspace, safe_directories(settings), environ)
     if foreign:
@@ -127,7 +110,7 @@ def decide(settings: Settings, trust: str, environ: Mapping[str, str]) -> Trust:
     if trust.startswith(_DIGEST):
         powers = power_set(settings, environ)
         if powers.digest != trust:
-            return Trust("changed", detail="its power set has another digest than the one given")
+            return Trust("changed", detail="its power set does not have the given digest")
         return trusted(powers, Entry.of(powers, speak=False))
     try:
         entry = recorded(workspace, environ)
@@ -139,14 +122,8 @@ def decide(settings: Settings, trust: str, environ: Mapping[str, str]) -> Trust:
     return trusted(powers, entry) if powers.digest == entry.digest else Trust("changed")
 
 
-def check_wanted(trust: str) -> None:
-    """Raise `UsageError` unless `trust` is a word or a digest that means something."""
-    if trust not in (RECORD, NONE):
-        check_digest(trust, "trust is 'record', 'none' or a digest such as sha256:…")
-
-
 def check_digest(text: str, message: str) -> None:
-    """Raise `UsageError` with that message unless `text` is the digest of a power set."""
+    """Raise `UsageError` unless `text` is the digest of a power set."""
     digits = text.removeprefix(_DIGEST)
     is_digest = text.startswith(_DIGEST) and len(digits) == 64
     if not (is_digest and set(digits) <= set("0123456789abcdef")):
@@ -154,7 +131,7 @@ def check_digest(text: str, message: str) -> None:
 
 
 def recorded(workspace: str, environ: Mapping[str, str] = os.environ) -> Entry | None:
-    """What the user recorded of a workspace, or of the one that it is a worktree of."""
+    """The record of a workspace, or of its main worktree."""
     record = TrustRecord(environ, workspace)
     entry = record.entry(workspace)
     if entry is not None:
@@ -166,13 +143,12 @@ def recorded(workspace: str, environ: Mapping[str, str] = os.environ) -> Entry |
 
 
 def trusted(powers: Powers, entry: Entry) -> Trust:
-    """The trust that an entry of the record gives to what a workspace asks for."""
+    """The trust that an entry of the record gives to these powers."""
+    valid = (known for known in entry.consents if known.digest == powers.digest_of(known.tool))
     return Trust(
         "trusted",
         speak=entry.speak,
-        consents=frozenset(
-            one for one in entry.consents if one.digest == powers.digest_of(one.tool)
-        ),
+        consents=frozenset(valid),
         keys=entry.keys,
         digest=entry.digest,
         files=powers.files,
@@ -182,15 +158,14 @@ def trusted(powers: Powers, entry: Entry) -> Trust:
 
 
 def safe_directories(settings: Settings) -> list[str]:
-    found: list[str] = []
-    for layer in settings.layers:
-        given = layer.values.get("safe-directories") if layer.owner == "user" else None
-        found += [one for one in given if isinstance(one, str)] if isinstance(given, list) else []
-    return found
+    users = (layer.values for layer in settings.layers if layer.owner == "user")
+    lists = [values.get("safe-directories") for values in users]
+    paths = [path for found in lists if isinstance(found, list) for path in found]
+    return [path for path in paths if isinstance(path, str)]
 
 
 def power_set(settings: Settings, environ: Mapping[str, str] = os.environ) -> Powers:
-    """The power set of a workspace, as its files are now. Raises `ConfigError`."""
+    """The current power set of a workspace. Raises `ConfigError`."""
     workspace = settings.workspace
     try:
         own = power_settings(settings.own, workspace)
@@ -202,11 +177,10 @@ def power_set(settings: Settings, environ: Mapping[str, str] = os.environ) -> Po
 
 
 def untrusted_error(workspace: str, trust: Trust, what: str) -> TrustError:
-    """What to raise when something needs trust that is not there."""
-    changed = "its settings, agents or commands have changed since you trusted it"
-    why = trust.detail or {"changed": changed}.get(
-        trust.state, "you have not trusted this workspace"
-    )
+    """The error for `what`, which needs trust."""
+    why = trust.detail or "you have not trusted this workspace"
+    if trust.state == "changed" and not trust.detail:
+        why = "its settings, agents or commands have changed since you trusted it"
     hint = "metier trust shows what it may do, and asks"
     if trust.state == "owner":
         hint = "list the workspace under safe-directories in your own settings"
@@ -217,10 +191,7 @@ def untrusted_error(workspace: str, trust: Trust, what: str) -> TrustError:
 
 
 def _agents(settings: Settings, environ: Mapping[str, str]) -> dict[str, Any]:
-    """What each agent of the workspace can do, by its file.
-
-    Folders outside the workspace are not looked into: it is not known yet whether it is trusted.
-    """
+    """What each agent can do, by its file; only folders in the workspace are read."""
     config = settings.config(is_trusted=True)
     roots = roots_for(settings.workspace, config, user_home(environ))
     own = [root for root in roots if root.kind == "agent" and root.label == "workspace"]
@@ -236,7 +207,7 @@ def _agents(settings: Settings, environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 def powers_of(document: Any) -> dict[str, Any]:
-    """What an agent can do, and none of its prose."""
+    """What an agent can do, without its prose."""
     steps = list(_steps(document.data.get("workflow") or ()))
     named = [tool for step, _ in steps for tool in (step.get("config") or {}).get("tools") or ()]
     delegation = document.data.get("delegation") or {}
@@ -254,7 +225,6 @@ def powers_of(document: Any) -> dict[str, Any]:
 
 
 def _acting(step: Mapping[str, Any], within: Sequence[str]) -> dict[str, Any]:
-    """What a step calls, with what, and when."""
     config = step["config"]
     return {
         "step": step["stepId"],
@@ -267,7 +237,7 @@ def _acting(step: Mapping[str, Any], within: Sequence[str]) -> dict[str, Any]:
 
 
 def _steps(steps: Any, within: tuple[str, ...] = ()) -> Iterator[tuple[dict[str, Any], Any]]:
-    """These steps and all inside them, each with what decides whether and how often it runs."""
+    """All steps, nested ones too, each with the conditions and loops around it."""
     for step in steps:
         yield step, within
         config = step.get("config") or {}
@@ -289,10 +259,10 @@ def _around(step: Mapping[str, Any], key: str) -> str:
 
 
 def _with_bound_keys(config: Config, trust: Trust) -> Config:
-    """Providers of the workspace whose keys go where the user agreed, and nowhere else."""
+    """Bind the keys of workspace providers to the hosts that the user agreed to."""
     providers = {
-        name: one if one.is_users else _bound(name, one, trust)
-        for name, one in config.models.providers.items()
+        name: provider if provider.is_users else _bound(name, provider, trust)
+        for name, provider in config.models.providers.items()
     }
     return config._replace(models=ModelSettings(config.models.default, providers))
 

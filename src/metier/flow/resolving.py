@@ -7,8 +7,9 @@ from functools import partial
 
 from metier.config import ALIAS_FILE, Config
 from metier.core.arrays import Arrays, arrays_for, numpy_arrays, plain_arrays
-from metier.core.collector import without_garbage_collection
 from metier.core.nearest import nearest_name
+from metier.core.process import without_garbage_collection
+from metier.core.timestamps import new_id, now_iso
 from metier.errors import NotFoundError, UsageError
 from metier.hosts.switches import honours_the_switch
 from metier.index.columns import NO_SKILLS, Skills, read_skills
@@ -23,7 +24,6 @@ from metier.resolve.pool import Candidates, PoolWords
 from metier.resolve.reliability import History, Reliability
 from metier.resolve.report import RunFacts, SourceCount
 from metier.resolve.scoring import Words, places_by_key
-from metier.storage.stamps import moment_now, new_id
 from metier.values.candidates import Candidate
 from metier.values.outcomes import Issue
 from metier.values.resolution import Probe, ResolveRequest
@@ -94,7 +94,7 @@ class Resolver:
             return current()
 
     def _facts(self, history: History, issues: Sequence[Issue], with_manual: bool) -> RunFacts:
-        moment = moment_now()
+        moment = now_iso()
         if with_manual not in self._discovery:
             self._discovery[with_manual] = self._counts(self._skills_for(with_manual))
         sources, excluded = self._discovery[with_manual]

@@ -71,7 +71,7 @@ def _forget_output() -> None:
         if sys.stdout is not None:
             sys.stdout.flush()
     except (OSError, ValueError):
-        from metier.storage.streams import discard_output  # only what fails pays for it
+        from metier.core.process import discard_output  # only what fails pays for it
 
         discard_output()
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from metier.core.collector import without_garbage_collection
+from metier.core.process import without_garbage_collection
 from metier.errors import DamagedError
 from metier.index.abilities import AbilityRows
 from metier.index.cards import CardRows

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from metier.core.budget import CountTokens, count_tokens, fit
 from metier.core.render import BETWEEN_REFERENCES, REFERENCE_PREAMBLE, as_reference
 from metier.inject.sanitize import sanitize_capability_content
-from metier.storage.secret import passing_secret
+from metier.storage.secret import temporary_secret
 from metier.values.capabilities import BootstrapFile, CapabilitiesConfig
 from metier.values.documents import Card
 from metier.values.outcomes import Issue
@@ -83,7 +83,7 @@ def inject_capabilities(
         files = list(bootstrap_files)
         if not config.enabled or config.mode == "off":
             return CapabilityInjection(files, NO_CARDS)
-        parts, issues = card_parts(selected, passing_secret() if secret is None else secret)
+        parts, issues = card_parts(selected, temporary_secret() if secret is None else secret)
         limit = config.max_tokens if budget is None else budget
         result = fit_cards(parts, max(0, limit), config, count)
         rejected = [Skipped(one.path, "card", "rejected", detail=one.message) for one in issues]

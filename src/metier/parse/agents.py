@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from metier.core.coerce import text_of
 from metier.core.paths import is_markdown
-from metier.core.unread import TOO_MANY_DIGITS, has_too_many_digits, place_of_digits
+from metier.core.unread import TOO_MANY_DIGITS, has_too_many_digits, locate_digits
 from metier.parse.frontmatter import HINTS, SplitText, no_front_matter, read_matter, read_yaml
 from metier.parse.keys import Respelling
 from metier.parse.yaml import DEEPEST
@@ -120,7 +120,7 @@ def _not_json(error: ValueError, raw: bytes, path: str) -> Issue:
     elif isinstance(error, UnicodeError):
         said = "the text is not Unicode"
     elif has_too_many_digits(error):
-        (line, column), said = place_of_digits(raw), TOO_MANY_DIGITS
+        (line, column), said = locate_digits(raw), TOO_MANY_DIGITS
     else:
         said = str(error)
     hint = "check commas, quotes and brackets at this place"

@@ -10,7 +10,7 @@ from typing import Any
 
 from metier.core.names import is_capability_name
 from metier.core.paths import is_inside
-from metier.core.unread import has_too_many_digits, place_of_digits, why_not_json
+from metier.core.unread import has_too_many_digits, locate_digits, why_not_json
 from metier.storage.room import LARGEST, read_regular
 from metier.values.outcomes import Issue
 
@@ -94,7 +94,7 @@ def parse_alias_table(text: str, source: str, path: str) -> tuple[AliasTable | N
         if isinstance(error, json.JSONDecodeError):
             line, column, what = error.lineno, error.colno, error.msg
         elif has_too_many_digits(error):
-            line, column = place_of_digits(text)
+            line, column = locate_digits(text)
         return None, [_issue(f"not valid JSON: {what}", path, line, column)]
     problems = list(_problems(data))
     if problems:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from metier.core.environment import small_environment
+from metier.core.process import minimal_environment
 from metier.errors import MetierError
 from metier.values.candidates import Candidate
 from metier.values.resolution import ProbeResult
@@ -36,7 +36,7 @@ class CommandProbe:
         variables that say what it is asked about.
         """
         environment = {
-            **small_environment(),
+            **minimal_environment(),
             "METIER_CANDIDATE": candidate.id,
             "METIER_CANDIDATE_FOLDER": candidate.folder,
             "METIER_CAPABILITY": capability,

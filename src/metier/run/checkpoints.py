@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from metier.core.moments import seconds_of
+from metier.core.timestamps import from_iso
 from metier.core.unread import why_not_json
 from metier.errors import MetierError, NotFoundError, StoreError, UsageError
 from metier.run.sqlite_store import SqliteRunStore
@@ -89,7 +89,7 @@ def _memory_problems(snapshot: Any) -> list[str]:
 
 def _is_moment(text: str) -> bool:
     try:
-        seconds_of(text)
+        from_iso(text)
     except (TypeError, ValueError):
         return False
     return True
@@ -121,7 +121,7 @@ class CheckpointStore:
             raise NotFoundError(
                 f"no checkpoint is called '{checkpoint_id}'", code="CHECKPOINT_NOT_FOUND"
             )
-        if found.expires_at is not None and seconds_of(found.expires_at) <= _now(now):
+        if found.expires_at is not None and from_iso(found.expires_at) <= _now(now):
             raise MetierError(
                 f"checkpoint '{checkpoint_id}' has expired",
                 code="CHECKPOINT_EXPIRED",

@@ -9,8 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, NoReturn
 
-from metier.core.environment import small_environment
 from metier.core.paths import is_inside
+from metier.core.process import minimal_environment
 from metier.core.unread import why_not_json
 from metier.errors import UsageError
 from metier.run.tool import MOST_OUTPUT, Tool, ToolContext, ToolError, invalid
@@ -263,7 +263,7 @@ class _Command(NamedTuple):
 
     def _environment(self, context: ToolContext) -> dict[str, str]:
         return {
-            **small_environment(self.setting.environment),
+            **minimal_environment(self.setting.environment),
             "METIER_RUN_ID": context.run_id,
             "METIER_STEP_ID": context.step_id,
             "METIER_IDEMPOTENCY_KEY": context.idempotency_key,

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from metier.core.timestamps import new_id
 from metier.errors import MetierError, NotFoundError, UsageError
 from metier.run.checkpoints import CheckpointStore, resume_context
 from metier.run.delegation import DelegationChain, DelegationResult, refused, within
@@ -14,7 +15,6 @@ from metier.run.plan import ReadyStep, Workflow, ready
 from metier.run.services import Services, StepFailedError
 from metier.run.steps import StepRunner, prepared
 from metier.run.store import LEASE_SECONDS, RunStore, this_process
-from metier.storage.stamps import new_id
 from metier.values.agents import AgentProfile, Execution, Limits
 from metier.values.runs import (
     DONE,

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from metier.core.moments import iso_moment, seconds_of
+from metier.core.timestamps import from_iso, to_iso
 from metier.run.sqlite_runs import SqliteRuns, blob
 from metier.values.agents import Checkpoint
 from metier.values.runs import RunRecord
@@ -45,18 +45,18 @@ class SqliteRunStore(SqliteRuns):
         memory = blob([dict(one) for one in checkpoint.memory_snapshot])
         done, skipped = dict(checkpoint.step_outputs), list(checkpoint.skipped_step_ids)
         outputs = blob({"done": done, "skipped": skipped})
-        expires = seconds_of(checkpoint.expires_at) if checkpoint.expires_at else None
+        expires = from_iso(checkpoint.expires_at) if checkpoint.expires_at else None
         row = (
             key, seq, checkpoint.checkpoint_id, checkpoint.step_index,
             checkpoint.completed_step_id, context.key, memory.key,
-            seconds_of(checkpoint.created_at), expires, outputs.key,
+            from_iso(checkpoint.created_at), expires, outputs.key,
         )  # fmt: skip
         self._save_now([context.write, memory.write, outputs.write, (_SAVE, row)])
 
     def _add_run_of(self, checkpoint: Checkpoint) -> int:
         """The key of a new run for a checkpoint of a run that is not stored here."""
         key = self.new_key()
-        created = seconds_of(checkpoint.created_at)
+        created = from_iso(checkpoint.created_at)
         run_id, agent, context = checkpoint.run_id, checkpoint.agent_id, checkpoint.context
         self.add(RunRecord(run_id, agent, "", "pending", created, dict(context), {}, key=key))
         return key
@@ -119,8 +119,8 @@ class SqliteRunStore(SqliteRuns):
             skipped_step_ids=tuple(outputs["skipped"]),
             context=json.loads(context),
             memory_snapshot=json.loads(memory),
-            created_at=iso_moment(created),
-            expires_at=iso_moment(expires) if expires is not None else None,
+            created_at=to_iso(created),
+            expires_at=to_iso(expires) if expires is not None else None,
         )
 
     def _outputs_until(self, key: int, seq: int) -> dict[str, Any]:

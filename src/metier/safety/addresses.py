@@ -1,4 +1,4 @@
-"""Which addresses may be asked, and which host an address names."""
+"""Check the addresses that secrets are sent to."""
 
 import re
 from typing import TYPE_CHECKING
@@ -6,21 +6,20 @@ from typing import TYPE_CHECKING
 from metier.core.text import printable
 from metier.errors import UsageError
 
-if TYPE_CHECKING:  # few commands need an address
+if TYPE_CHECKING:  # few commands need them
     from ipaddress import IPv4Address, IPv6Address
     from urllib.parse import SplitResult
 
 _PORTS = {"http": 80, "https": 443}
 _ODD = re.compile(r"[\s\\\x00-\x1f\x7f]")
-"""Characters that two readers of an address may understand in two ways."""
+"""Characters that URL parsers disagree on."""
 _LONGEST = 200
 
 
 def host_of(url: str) -> str:
-    """The `host[:port]` of an http or https address in lower case; empty when it has none.
+    """The normalized `host[:port]` of an http or https address; empty if it has none.
 
-    The usual port of the scheme and the dot at the end of a name are left out, so that two texts
-    are equal when they name the same place.
+    Lower case, without the default port and the trailing dot.
     """
     parts = _parts(url)
     if parts is None:
@@ -31,20 +30,20 @@ def host_of(url: str) -> str:
 
 
 def is_at(url: str, host: str) -> bool:
-    """Whether the address is one of `host`, given as `host[:port]`."""
+    """Whether the address is on `host`, given as `host[:port]`."""
     scheme = url.partition(":")[0]
     wanted = host_of(f"{scheme}://{host}")
     return bool(wanted) and host_of(url) == wanted
 
 
 def is_loopback_host(host: str) -> bool:
-    """Whether a host is this machine: localhost, 127.0.0.0/8 or ::1, with a port or without."""
+    """Whether a host, with or without a port, is localhost, 127.0.0.0/8 or ::1."""
     address = _ip(host)
     return address.is_loopback if address else _name(host) == "localhost"
 
 
 def is_inner_host(host: str) -> bool:
-    """Whether a host is this machine, or an IP address that the public network does not have."""
+    """Whether a host is this machine or an IP address that is not public."""
     address = _ip(host)
     return not address.is_global if address else is_loopback_host(host)
 
@@ -52,42 +51,41 @@ def is_inner_host(host: str) -> bool:
 def check_address(url: str, *, plain_http: bool = False, what: str = "the address") -> None:
     """Raise `UsageError` unless secrets may be sent to this address.
 
-    It starts with https://; http:// is for this machine, and for a host that the user named
-    (`plain_http`). A name or password in it is refused. The message begins with `what`.
+    It must be https, or http to this machine or with `plain_http`, and contain no credentials.
     """
     parts = _parts(url)
     if parts is None:
         hint = "such as http://localhost:8080/v1"
         raise UsageError(f"{what} is not an http or https address", hint=hint)
     if "@" in parts.netloc:
-        raise UsageError(f"{what} must not hold a name or password")
+        raise UsageError(f"{what} must not contain a name or password")
     host = host_of(url)
     if parts.scheme == "http" and not plain_http and not is_loopback_host(host):
         raise UsageError(
-            f"{what} is plain http, which anybody on the way to {shown_host(host)} can read",
+            f"{what} is plain http, which anyone between here and {shown_host(host)} can read",
             hint="use https, or name this address in your own settings",
         )
 
 
 def redirected(url: str, location: str) -> str:
-    """Say which host an answer from `url` wanted to lead to."""
+    """The message for a redirect from `url`."""
     from urllib.parse import urljoin
 
     try:
         host = host_of(urljoin(url, location))
     except ValueError:
         host = ""
-    place = shown_host(host) if host else "what is no address"
-    return f"the server redirected to {place}; redirects are not followed"
+    target = shown_host(host) if host else "an invalid address"
+    return f"the server redirected to {target}; redirects are not followed"
 
 
 def shown_host(host: str) -> str:
-    """A host as a terminal may show it."""
+    """A host, safe to print."""
     return printable(host)[:_LONGEST]
 
 
 def _parts(url: str) -> "SplitResult | None":
-    """The parts of an http or https address with a host; None for any other text."""
+    """The parts of an http or https address with a host; None for anything else."""
     from urllib.parse import urlsplit
 
     if _ODD.search(url):
@@ -97,12 +95,12 @@ def _parts(url: str) -> "SplitResult | None":
         has_port = parts.port is None or parts.port > 0  # reading it checks it
     except ValueError:
         return None
-    is_one = parts.scheme in _PORTS and has_port and _without_dot(parts.hostname or "")
-    return parts if is_one else None
+    has_host = parts.scheme in _PORTS and has_port and _without_dot(parts.hostname or "")
+    return parts if has_host else None
 
 
 def _name(host: str) -> str:
-    """The host in lower case, without brackets, port and the dot at its end."""
+    """The host in lower case, without brackets, port and trailing dot."""
     bracketed = re.match(r"\[([^\]]*)\]", host)
     if bracketed:
         return bracketed[1].lower()

@@ -1,8 +1,8 @@
-"""What a text does to the agent that reads it: phrases, hidden characters, roles, comments."""
+"""Find and remove prompt injection: phrases, hidden characters, roles, comments."""
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from metier.safety.markers import Edit, defused
 from metier.safety.phrases import find_phrases
 
 MOST_NAMED = 20
-"""So many findings of one kind are told one by one."""
+"""Findings of one kind that are listed one by one."""
 _LONGEST_SHOWN = 40
 
 _INVISIBLE = re.compile(
@@ -19,25 +19,28 @@ _INVISIBLE = re.compile(
     "\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
     "|(?<=[\ufe00-\ufe0f])[\ufe0e\ufe0f]"
 )
-"""Controls, and characters that show nothing; one of the two emoji styles is fine."""
+"""Control and invisible characters; a single emoji variation selector is allowed."""
 _JOINER = "\u200d"
 _HINTS = {
-    "SZ801": "say it in other words: a card tells what exists, it gives no orders",
-    "SZ802": "delete it, and write the word anew",
-    "SZ803": "name the role without a colon or brackets, or put the text into code",
-    "SZ804": "what the agent should know belongs into the text",
+    "SZ801": "reword it: a card says what exists, and gives no orders",
+    "SZ802": "delete it, and type the word again",
+    "SZ803": "name the role without a colon or brackets, or put the text in code",
+    "SZ804": "put what the agent should know in the text",
 }
 _DEFUSED = {
-    "role": "'{}:' looks like the start of another speaker's turn and is handed over as '[{}]:'",
-    "tag": "'{}' looks like the tag of a role and is not handed over",
-    "mark": "'{}' looks like a mark around what is handed over and is left out",
-    "token": "'{}' is a token of chat templates and is defused",
+    "role": "'{}:' looks like the start of another turn and is injected as '[{}]:'",
+    "tag": "'{}' looks like the tag of a role and is removed",
+    "mark": "'{}' looks like a marker around injected text and is removed",
+    "token": "'{}' is a chat template token and is defused",
+    "comment": "an HTML comment is removed",
+}
+_MORE = {
+    "SZ803": "role markers and chat tokens are defused",
+    "SZ804": "HTML comments are removed",
 }
 
 
 class Finding(NamedTuple):
-    """One thing in a text, and where it stands."""
-
     code: str
     message: str
     line: int
@@ -46,41 +49,38 @@ class Finding(NamedTuple):
 
 
 class Examined(NamedTuple):
-    """A text as it may be handed over, and what was found in it."""
-
     text: str
+    """What may be injected; empty if the text is rejected."""
     findings: Sequence[Finding]
     rejected: bool
-    """Whether it must not be handed over at all; then the text is empty."""
 
 
 def examine(text: str, start: int = 0) -> Examined:
-    """The text from `start` on without what poses as a turn, a token or a comment.
+    """The text from `start` on without role markers, chat tokens and comments.
 
-    All of `text` is looked through for phrases and invisible characters: one of them rejects it.
-    To examine the result again changes nothing.
+    A phrase or an invisible character anywhere in `text` rejects it. Idempotent.
     """
     clean, edits = defused(text[start:])
     edits = [edit._replace(start=edit.start + start, end=edit.end + start) for edit in edits]
     grave = find_overrides(text)
     if not grave and clean != text:
-        line, column = _place(text, edits[0].start if edits else start)
-        grave = [one._replace(line=line, column=column) for one in find_overrides(clean)]
+        line, column = _location(text, edits[0].start if edits else start)
+        grave = [found._replace(line=line, column=column) for found in find_overrides(clean)]
     findings = sorted(
-        [*grave, *_defusals(text, edits), *_comments(text, edits)],
-        key=lambda one: (one.line, one.column, one.code),
+        [*grave, *_edit_findings(text, edits)],
+        key=lambda found: (found.line, found.column, found.code),
     )
     return Examined("" if grave else clean, findings, bool(grave))
 
 
 def find_overrides(text: str) -> list[Finding]:
-    """What rejects `text`: phrases that override instructions, and invisible characters."""
+    """Phrases that override instructions, and invisible characters."""
     return [*_phrases(text), *_hidden(text)]
 
 
 def _phrases(text: str) -> Iterator[Finding]:
     for phrase in find_phrases(text):
-        message = f"the text holds '{phrase.name}', plainly or in disguise"
+        message = f"the text contains '{phrase.name}', plainly or in disguise"
         yield _finding("SZ801", message, text, phrase.at)
 
 
@@ -88,12 +88,12 @@ def _hidden(text: str) -> Iterator[Finding]:
     for character, (count, at) in islice(_invisible(text).items(), MOST_NAMED):
         name = unicodedata.name(character, "control character").lower()
         more = f", {count} times" if count > 1 else ""
-        message = f"the text holds the invisible U+{ord(character):04X} ({name}){more}"
+        message = f"the text contains the invisible U+{ord(character):04X} ({name}){more}"
         yield _finding("SZ802", message, text, at)
 
 
 def _invisible(text: str) -> dict[str, tuple[int, int]]:
-    """Each invisible character: how often it occurs, and where first."""
+    """Each invisible character with its count and first position."""
     found: dict[str, tuple[int, int]] = {}
     for match in _INVISIBLE.finditer(text):
         if match[0] == _JOINER and _joins_emoji(text, match.start()):
@@ -110,30 +110,22 @@ def _joins_emoji(text: str, at: int) -> bool:
     return before == "\ufe0f" or unicodedata.category(before) in ("So", "Sk")
 
 
-def _defusals(text: str, edits: Iterable[Edit]) -> Iterator[Finding]:
-    told = [edit for edit in edits if edit.kind != "comment"]
-    for edit in told[:MOST_NAMED]:
-        shown = text[edit.start : edit.end][:_LONGEST_SHOWN]
-        yield _finding("SZ803", _DEFUSED[edit.kind].format(shown, shown), text, edit.start)
-    if len(told) > MOST_NAMED:
-        message = f"{len(told) - MOST_NAMED} more role markers and chat tokens are defused"
-        yield _finding("SZ803", message, text, told[MOST_NAMED].start)
-
-
-def _comments(text: str, edits: Iterable[Edit]) -> Iterator[Finding]:
-    comments = [edit for edit in edits if edit.kind == "comment"]
-    for edit in comments[:MOST_NAMED]:
-        yield _finding("SZ804", "an HTML comment is not handed over", text, edit.start)
-    if len(comments) > MOST_NAMED:
-        message = f"{len(comments) - MOST_NAMED} more HTML comments are not handed over"
-        yield _finding("SZ804", message, text, comments[MOST_NAMED].start)
+def _edit_findings(text: str, edits: Sequence[Edit]) -> Iterator[Finding]:
+    for code, more in _MORE.items():
+        found = [edit for edit in edits if (edit.kind == "comment") == (code == "SZ804")]
+        for edit in found[:MOST_NAMED]:
+            shown = text[edit.start : edit.end][:_LONGEST_SHOWN]
+            yield _finding(code, _DEFUSED[edit.kind].format(shown, shown), text, edit.start)
+        if len(found) > MOST_NAMED:
+            message = f"{len(found) - MOST_NAMED} more {more}"
+            yield _finding(code, message, text, found[MOST_NAMED].start)
 
 
 def _finding(code: str, message: str, text: str, at: int) -> Finding:
-    return Finding(code, message, *_place(text, at), _HINTS[code])
+    return Finding(code, message, *_location(text, at), _HINTS[code])
 
 
-def _place(text: str, at: int) -> tuple[int, int]:
+def _location(text: str, at: int) -> tuple[int, int]:
     """Line and column, both counted from 1."""
     line_start = text.rfind("\n", 0, at) + 1
     return text.count("\n", 0, line_start) + 1, at - line_start + 1

@@ -1,6 +1,6 @@
-"""Characters that a reader does not see, written out where data is shown or stored.
+"""Escape characters that a reader does not see.
 
-Not in `text`: hooks import that, and the regular expressions would cost them milliseconds.
+Not in `core.text`, which hooks import: regular expressions would cost them milliseconds.
 """
 
 import re
@@ -9,18 +9,11 @@ _HIDDEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
     "\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
-"""Controls but tab, line feed and carriage return; bidi, zero-width and tag characters.
-
-U+FE0F stays: it only gives an emoji its colours.
-"""
+"""Controls except tab, LF and CR; bidi, zero-width and tag characters. U+FE0F stays."""
 
 
 def escaped_json(text: str) -> str:
-    r"""JSON in which every control, bidi and invisible character is a `\uXXXX` escape.
-
-    `text` is JSON already, and the result parses to the same value. Characters beyond U+FFFF
-    become two escapes, a pair of surrogates.
-    """
+    r"""The same JSON with control, bidi and invisible characters as `\uXXXX` escapes."""
     return _HIDDEN.sub(_json_escape, text)
 
 
@@ -30,8 +23,5 @@ def _json_escape(found: re.Match[str]) -> str:
 
 
 def visible(text: str) -> str:
-    r"""`text` with every control, bidi and invisible character written out, like `\u202e`.
-
-    Tabs and ends of lines stay. A joiner between emoji is written out like any other.
-    """
+    r"""`text` with control, bidi and invisible characters escaped, like `\u202e`."""
     return _HIDDEN.sub(lambda found: ascii(found[0])[1:-1], text)

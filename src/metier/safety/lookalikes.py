@@ -1,26 +1,25 @@
-"""What a character may be taken for: look-alike letters, and text as a reader sees it."""
+"""Look-alike characters: text as a reader sees it."""
 
+import os
 import unicodedata
 from collections.abc import Callable
 
-from metier.safety.confusables import CONFUSABLES
-
 MARK = "\u0300"
-"""Stands for every combining mark in `twins`."""
+"""Replaces every combining mark in `as_ascii`."""
 OTHER = "\x1f"
-"""Stands in a reading for letters and digits that look like no Latin letter."""
+"""Replaces letters and digits that look like no Latin letter in a reading."""
 PARAGRAPH, BLOCK = "\x1d", "\x1e"
-"""Stand in a reading for the ends of paragraphs, and of sentences and blocks of lines."""
+"""The end of a paragraph, and of a sentence or block of lines, in a reading."""
 _RESEMBLED = {
     **{"0": "o", "1": "i", "3": "e", "4": "a", "5": "s", "6": "bg", "7": "t", "8": "b", "9": "g"},
     **{"@": "a", "$": "s", "!": "i", "|": "i", "+": "t"},
 }
-"""Digit or sign → the letter, or the letters, that it resembles."""
+"""Digit or sign → the letters that it resembles."""
 DIGITS = "".join(_RESEMBLED)
-"""Kept in a reading, because they are used in place of letters."""
+"""Kept in a reading, because they can replace letters."""
 _GLUE = frozenset("*_~`\\-")
-"""What Markdown and hyphenation put inside words."""
-_MOST_KEPT = 20_000
+"""Inside words in Markdown and by hyphenation."""
+_LARGEST_CACHE = 20_000
 
 _OTHERS = {
     "b": "вьβϐƅ",
@@ -46,16 +45,27 @@ _OTHERS = {
     "bg": "б",
     "nv": "ν",
 }
-"""What people take for Latin letters though Unicode does not say so."""
+"""Taken for Latin letters by people, but not by Unicode."""
+
+
+def _confusables() -> dict[str, str]:
+    package = os.path.dirname(os.path.dirname(__file__))
+    with open(os.path.join(package, "schemas", "confusables.v1.txt"), encoding="utf-8") as file:
+        parts = [line.strip().partition(" ") for line in file if not line.startswith("#")]
+    return {key: codes for key, _, codes in parts}
+
+
+CONFUSABLES = _confusables()
+"""ASCII characters → code points, in hexadecimal."""
 _ALIKE = [
     *((key, [chr(int(code, 16)) for code in codes.split()]) for key, codes in CONFUSABLES.items()),
     *_OTHERS.items(),
 ]
 _SEVERAL = sorted({key for key, _ in _ALIKE if len(key) > 1})
 _SPARE = [*map(chr, range(0x01, 0x09)), *map(chr, range(0x0E, 0x1C))]
-"""Control characters that no text holds which is handed over."""
+"""Control characters, which no injected text contains."""
 EITHER = dict(zip(_SPARE, _SEVERAL, strict=False))
-"""Stands in a reading for what may be one of several letters → these letters."""
+"""Sign for an ambiguous character in a reading → the letters that may be meant."""
 _SIGN = {letters: sign for sign, letters in EITHER.items()}
 _LOOKS_LIKE = {ord(other): _SIGN.get(key, key) for key, others in _ALIKE for other in others}
 _AS_LETTERS = {ord(one): _SIGN.get(key, key) for one, key in {**_RESEMBLED, "l": "i"}.items()}
@@ -63,46 +73,43 @@ _KEPT = frozenset([*DIGITS, *EITHER, PARAGRAPH, BLOCK, OTHER, ":"])
 
 
 class _Table(dict[int, str]):
-    """What each character becomes, worked out when the character is first met."""
+    """A translation table, computed on demand."""
 
     def __init__(self, compute: Callable[[str], str]) -> None:
         self._compute = compute
 
     def __missing__(self, code: int) -> str:
-        if len(self) > _MOST_KEPT:
+        if len(self) > _LARGEST_CACHE:
             self.clear()
         value = self[code] = self._compute(chr(code))
         return value
 
 
-def twins(text: str) -> str:
-    """`text` with each character as the ASCII one that it looks like, where there is one.
-
-    The length stays, so a place in the result is a place in `text`.
-    """
-    return text if text.isascii() else text.translate(_TWINS)
+def as_ascii(text: str) -> str:
+    """`text` with look-alikes replaced by the ASCII characters that they resemble; same length."""
+    return text if text.isascii() else text.translate(_ASCII)
 
 
 def readings(text: str) -> str:
-    """`text` as it is read: small Latin letters, blanks for what parts words, `:` and `DIGITS`.
+    """`text` as it is read: lower-case Latin letters, blanks between words, `:` and `DIGITS`.
 
-    Where several letters may be meant, a sign of `EITHER` stands for them. What nobody sees or
-    what only decorates is gone: marks, invisible characters, emphasis, hyphens.
+    An ambiguous character becomes a sign of `EITHER`. Marks, invisible characters, emphasis and
+    hyphens are removed.
     """
     return text.translate(_READINGS)
 
 
 def as_letters(reading: str) -> str:
-    """A reading with digits and signs as the letters they resemble; an l as the I it may be."""
+    """A reading with digits and signs as the letters they resemble, and l as i."""
     return reading.translate(_AS_LETTERS)
 
 
 def length_read(character: str) -> int:
-    """How many characters `readings` makes of one."""
+    """The length of a character in `readings`."""
     return len(_READINGS[ord(character)])
 
 
-def _twin(character: str) -> str:
+def _as_ascii(character: str) -> str:
     if character.isascii():
         return character
     if ord(character) in _LOOKS_LIKE:
@@ -114,16 +121,13 @@ def _twin(character: str) -> str:
         return " " if category == "Zs" else "\n"
     if category[0] == "C":
         return character
-    plain = [one for one in unicodedata.normalize("NFKD", character) if not _is_mark(one)]
-    return _ascii_of(plain[0]) or character if len(plain) == 1 else character
+    parts = unicodedata.normalize("NFKD", character)
+    plain = [part for part in parts if unicodedata.category(part)[0] != "M"]
+    return _ascii_base(plain[0]) or character if len(plain) == 1 else character
 
 
-def _is_mark(character: str) -> bool:
-    return unicodedata.category(character)[0] == "M"
-
-
-def _ascii_of(character: str) -> str:
-    """The ASCII character that one without marks looks like; nothing where there is none."""
+def _ascii_base(character: str) -> str:
+    """The ASCII character that one without marks looks like; empty if there is none."""
     if character.isascii():
         return character
     letter = _LOOKS_LIKE.get(ord(character)) or _LOOKS_LIKE.get(ord(character.casefold()[0]))
@@ -134,7 +138,7 @@ def _ascii_of(character: str) -> str:
 
 
 def _named_letter(character: str) -> str:
-    """The letter that the name of a Latin letter or of a flag's half gives: `ø` is an o."""
+    """The letter in the name of a Latin letter or regional indicator: `ø` is an o."""
     name = unicodedata.name(character, "").split()
     if "LATIN" not in name and "REGIONAL" not in name:
         return ""
@@ -148,21 +152,21 @@ def _reading(character: str) -> str:
         return _read(_LOOKS_LIKE[ord(character)])
     if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Cn"):
         return " " if character in "\t\n\r" else ""
-    if (twin := _twin(character)).isascii():
-        return _read(twin)
-    return "".join(_read(_twin(one)) for one in unicodedata.normalize("NFKD", character))
+    if (shown := _as_ascii(character)).isascii():
+        return _read(shown)
+    return "".join(_read(_as_ascii(part)) for part in unicodedata.normalize("NFKD", character))
 
 
-def _read(twin: str) -> str:
-    if "a" <= (small := twin.lower()) <= "z":
+def _read(shown: str) -> str:
+    if "a" <= (small := shown.lower()) <= "z":
         return small
-    if twin in _KEPT:
-        return twin
-    category = unicodedata.category(twin)
-    if twin in _GLUE or category == "Pd" or category[0] == "M":
+    if shown in _KEPT:
+        return shown
+    category = unicodedata.category(shown)
+    if shown in _GLUE or category == "Pd" or category[0] == "M":
         return ""
-    return OTHER if category[0] in "LN" and not twin.isascii() else " "
+    return OTHER if category[0] in "LN" and not shown.isascii() else " "
 
 
-_TWINS = _Table(_twin)
+_ASCII = _Table(_as_ascii)
 _READINGS = _Table(_reading)

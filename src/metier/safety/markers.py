@@ -1,7 +1,7 @@
-"""Role markers, tags, chat tokens and HTML comments: found in prose, and taken out of it.
+"""Remove role markers, tags, chat tokens and HTML comments from prose.
 
-Code keeps every character. One round may uncover what another has to take out, as in
-`<sys<system>tem>`, so `defused` goes on until nothing is left.
+Code is not changed. A removal may uncover another marker, as in `<sys<system>tem>`, so `defused`
+repeats until nothing is left.
 """
 
 import html
@@ -11,25 +11,25 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from metier.core.markdown import Span, code_and_comments
-from metier.safety.lookalikes import EITHER, MARK, twins
+from metier.safety.lookalikes import EITHER, MARK, as_ascii
 
 ROLES = ("user", "assistant", "system", "human", "developer", "tool")
 MOST_ROUNDS = 4
-"""After so many rounds nobody wrote the text by accident: code is not spared any longer."""
+"""A text that needs more is hostile: code is changed as well."""
 _ABOUT_ROLES = (
     "reminder|prompt|message|instructions?|turn|input|output|query|calls?|results?|response|use"
     "|note|context"
 )
-"""What follows a role's name in tags such as `<system-reminder>`."""
+"""Follow a role in tags such as `<system-reminder>`."""
 _LEAD = rf"(?:[ \t>#*_~+|.)0-9{MARK}-]|\[[ xX]?\])*+"
-"""What may stand before a role at the start of a line: quote, heading and list marks, emphasis."""
+"""May precede a role at the start of a line: quote, heading and list markers, emphasis."""
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _HIDDEN = "\0"
-"""Stands for each character of code and comments."""
+"""Replaces each character of code and comments."""
 
 
 def _any(*words: str) -> str:
-    """A pattern for one of the words, with marks on any letter."""
+    """A pattern for any of the words, with combining marks on any letter."""
     return "|".join("".join(f"{_letter(letter)}{MARK}*" for letter in word) for word in words)
 
 
@@ -57,7 +57,7 @@ _BLUNT = re.compile(
 
 
 class Edit(NamedTuple):
-    """One place of a text, and what stands there afterwards."""
+    """A replacement in a text."""
 
     start: int
     end: int
@@ -67,9 +67,9 @@ class Edit(NamedTuple):
 
 
 def defused(text: str) -> tuple[str, list[Edit]]:
-    """`text` without markers, tags, tokens and comments outside of code, and the first round.
+    """`text` without markers, tags, tokens and comments outside code, and the first edits.
 
-    To defuse the result again changes nothing.
+    Idempotent.
     """
     first = edits(text)
     found = first
@@ -82,34 +82,28 @@ def defused(text: str) -> tuple[str, list[Edit]]:
 
 
 def edits(text: str) -> list[Edit]:
-    """What one round changes in `text`, in order."""
+    """The edits of one round, in order."""
     spans = code_and_comments(text)
-    comments = [Edit(one.start, one.end, "", "comment") for one in spans if one.kind == "comment"]
+    comments = [Edit(at, end, "", "comment") for at, end, kind in spans if kind == "comment"]
     return sorted([*comments, *_marker_edits(text, _prose(text, spans))])
 
 
 def _prose(text: str, spans: list[Span]) -> str:
-    """`text` as it is read, of the same length, with all but prose hidden."""
-    parts = []
-    at = 0
-    for span in spans:
-        parts.append(text[at : span.start])
-        parts.append(_HIDDEN * (span.end - span.start))
-        at = span.end
-    parts.append(text[at:])
-    return _seen("".join(parts))
+    """`text` as it is read, of the same length, with code and comments hidden."""
+    hidden = [Edit(at, end, _HIDDEN * (end - at), kind) for at, end, kind in spans]
+    return _seen(_edited(text, hidden))
 
 
 def _seen(text: str) -> str:
-    """`text` as it is read, of the same length: with look-alikes and entities as what they show."""
+    """`text` with look-alikes and entities replaced by what they show; same length."""
     lines = text.replace("\r\n", " \n").replace("\r", "\n")
-    return twins(_ENTITY.sub(_decoded, lines) if "&" in lines else lines)
+    return as_ascii(_ENTITY.sub(_decoded, lines) if "&" in lines else lines)
 
 
 def _decoded(entity: re.Match[str]) -> str:
-    """What an entity shows, if that is a letter, a blank, a colon or nothing, and then marks.
+    """An entity for a letter, digit, blank, colon or mark, decoded and padded with marks.
 
-    Other signs stay entities: with `&lt;` a text says that it means no tag.
+    Others stay: `&lt;` is an explicit way to write no tag.
     """
     shown = html.unescape(entity[0])
     if len(shown) == 1 and unicodedata.category(shown) in ("Cf", "Mn"):
@@ -137,14 +131,14 @@ def _marker_edits(text: str, prose: str) -> Iterator[Edit]:
 
 
 def _is_type_argument(match: re.Match[str], closed: set[str]) -> bool:
-    """Whether a tag is the `<User>` of `Promise<User>`: glued, capitalised and never closed."""
+    """Whether a tag is the `<User>` of `Promise<User>`: attached, capitalised, never closed."""
     name, text = match["name"] or match["mark"], match.string
     if not name or match["close"] or match["ends"] or name.lower() in closed:
         return False
     before = text[match.start() - 1] if match.start() else " "
     after = text[match.end() : match.end() + 1]
-    glued = before.isalnum() or before == "_"
-    return glued and not after.isalnum() and name[0].isupper() and name[1:].islower()
+    attached = before.isalnum() or before == "_"
+    return attached and not after.isalnum() and name[0].isupper() and name[1:].islower()
 
 
 def _edited(text: str, found: list[Edit]) -> str:
@@ -158,7 +152,7 @@ def _edited(text: str, found: list[Edit]) -> str:
 
 
 def _bluntly(text: str) -> str:
-    """`text` with all that could open a tag, a token or a role broken, in code too."""
+    """`text` with every tag, token and role broken, in code too."""
     found = []
     for match in _BLUNT.finditer(_seen(text)):
         start, end = match.span("role") if match["role"] else match.span()

@@ -1,13 +1,13 @@
-"""The three phrases with which a text takes over an agent (spec 5), in any disguise.
+"""Find the three injection phrases of spec 5, in any disguise, in linear time.
 
-A text is read as it stands, without its tags, and without all markup that a page does not show.
-Each reading is reduced to letters, once as they are and once with digits and signs taken for the
-letters that they resemble. Every step takes linear time.
+A text is read as it is, without tags, and without all markup. Each reading is reduced to letters,
+once as they are and once with digits and signs as the letters that they resemble.
 """
 
 import html
 import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import NamedTuple
 
 from metier.safety.lookalikes import (
@@ -22,15 +22,13 @@ from metier.safety.lookalikes import (
 )
 
 FILLERS = ("all", "any", "the", "these", "those", "my", "your", "of")
-"""Words that may stand inside a phrase without changing what it says."""
-IGNORE, DISREGARD, NEW = (
-    "ignore previous instructions",
-    "disregard ... above",
-    "new instructions:",
-)
+"""Words that may occur inside a phrase."""
+IGNORE = "ignore previous instructions"
+DISREGARD = "disregard ... above"
+NEW = "new instructions:"
 
 _AMPERSAND = r"&(?:(?:amp|#0*38|#[xX]0*26);)*"
-"""Also one that is written as an entity itself, once or more often."""
+"""May itself be written as an entity, repeatedly."""
 _ENTITY = (
     rf"{_AMPERSAND}(?:#0*(?P<decimal>[0-9]{{1,7}})(?![0-9])"
     r"|#[xX]0*(?P<hexadecimal>[0-9A-Fa-f]{1,6})(?![0-9A-Fa-f])"
@@ -41,7 +39,7 @@ _COMMENT = r"<!--[^<]*?-->"
 
 
 def _nested(depth: int) -> str:
-    """A pattern for what stands in parentheses, with parentheses up to so deep inside."""
+    """A pattern for text in parentheses, nested up to `depth`."""
     inner = rf"|\({_nested(depth - 1)}\)" if depth else ""
     return rf"(?:[^()\s]++{inner})*+"
 
@@ -51,16 +49,13 @@ _LINK = (
     rf"|\]\((?:[^()\n]*|{_nested(3)})\)"
     r"|\]\[[^\[\]\n]*\]"
 )
-"""All of a link but its text: the bracket before it, and where it leads to or its label."""
-_MARKUP = tuple(
-    re.compile(pattern)
-    for pattern in (
-        _ENTITY,
-        f"{_TAG}|{_ENTITY}",
-        f"{_COMMENT}|{_TAG}|{_LINK}|{_ENTITY}",
-    )
+"""A link without its text: the opening bracket, and the target or label."""
+_MARKUP = (
+    re.compile(_ENTITY),
+    re.compile(f"{_TAG}|{_ENTITY}"),
+    re.compile(f"{_COMMENT}|{_TAG}|{_LINK}|{_ENTITY}"),
 )
-"""What is decoded or left out in each reading: nothing, tags, all that a page does not show."""
+"""Removed or decoded in each reading: entities only, tags too, all markup."""
 
 _END_OF_PARAGRAPH = re.compile(r"\n(?=[ \t]*\n)")
 _END_OF_BLOCK = re.compile(
@@ -69,11 +64,11 @@ _END_OF_BLOCK = re.compile(
 
 _BETWEEN_LETTERS = dict.fromkeys(map(ord, f" {DIGITS}{PARAGRAPH}"))
 _ENDS_IN_NEW = re.compile(r"\b(?:a|forek|k|re|si)new\b", re.IGNORECASE)
-"""Words of which "new" is only the end; in "thenew" it is not."""
+"""Words that end in "new"; "thenew" is not one."""
 
 
 def _letters(word: str) -> list[str]:
-    """A pattern for each letter of a word, with what may stand for several letters."""
+    """A pattern for each letter of a word, ambiguous characters included."""
     patterns = []
     for letter in word:
         either = "".join(sign for sign, letters in EITHER.items() if letter in letters)
@@ -87,7 +82,7 @@ def _word(*words: str) -> str:
 
 
 def _spaced(word: str) -> str:
-    """A pattern for a word, also with all its letters apart."""
+    """A pattern for a word, also with its letters apart."""
     return f"{_word(word)}|(?<![a-z]){f'[ {DIGITS}]+'.join(_letters(word))}(?![a-z])"
 
 
@@ -104,7 +99,7 @@ _PATTERNS = (
     ),
     ({NEW: re.compile(f"{_word('newinstructions')}:")}, _BETWEEN_LETTERS),
 )
-"""Phrases by name, and what is dropped from a reading before they are looked for."""
+"""Phrases by name, and the characters that are removed before they are searched."""
 _DISREGARD = re.compile(_word("disregard"))
 _DISREGARD_FAR = re.compile(
     f"(?P<first>{_spaced('disregard')})|(?P<last>{_spaced('above')})|[{PARAGRAPH}{BLOCK}]"
@@ -112,14 +107,12 @@ _DISREGARD_FAR = re.compile(
 
 
 class Phrase(NamedTuple):
-    """One of the three phrases, and where it starts."""
-
     name: str
     at: int
 
 
 def find_phrases(text: str) -> list[Phrase]:
-    """The first of each of the three phrases in `text`, in order."""
+    """The first occurrence of each phrase in `text`, in order."""
     marked = _marked(text)
     found: dict[str, int] = {}
     seen: set[str] = set()
@@ -127,16 +120,16 @@ def find_phrases(text: str) -> list[Phrase]:
         reading = _Reading.of(marked, markup)
         for letters in {reading.text, as_letters(reading.text)} - seen:
             seen.add(letters)
-            for name, place in _in_letters(letters):
-                at = reading.origin(place)
+            for name, index in _in_letters(letters):
+                at = reading.origin(index)
                 found[name] = min(at, found.get(name, at))
-    return sorted((Phrase(name, at) for name, at in found.items()), key=lambda one: one.at)
+    return sorted((Phrase(name, at) for name, at in found.items()), key=lambda phrase: phrase.at)
 
 
 def _marked(text: str) -> str:
-    """`text` with a mark in place of each line end that ends a paragraph, or a sentence.
+    """`text` with the ends of paragraphs and sentences marked, and words in "new" masked.
 
-    Words that only end like the start of a phrase are blotted out. The length stays.
+    The length stays the same.
     """
     lines = text.replace("\r\n", " \n").replace("\r", "\n")
     marked = _END_OF_BLOCK.sub(BLOCK, _END_OF_PARAGRAPH.sub(PARAGRAPH, lines))
@@ -144,11 +137,9 @@ def _marked(text: str) -> str:
 
 
 class _Reading(NamedTuple):
-    """A text as it is read, and the pieces that it was read from."""
-
     text: str
     pieces: list[tuple[int, str]]
-    """Where a piece starts, and its characters; an entity is one piece, decoded."""
+    """Position and characters of each piece; a decoded entity is a piece."""
 
     @classmethod
     def of(cls, text: str, markup: re.Pattern[str]) -> "_Reading":
@@ -161,22 +152,22 @@ class _Reading(NamedTuple):
         pieces.append((at, text[at:]))
         return cls("".join(readings(piece) for _, piece in pieces), pieces)
 
-    def origin(self, place: int) -> int:
-        """Where in the text the character stands that was read at `place`."""
+    def origin(self, index: int) -> int:
+        """The position in the text of a character of the reading."""
         for start, piece in self.pieces:
             length = len(readings(piece))
-            if place >= length:
-                place -= length
+            if index >= length:
+                index -= length
                 continue
             for offset, character in enumerate(piece):
-                place -= length_read(character)
-                if place < 0:
+                index -= length_read(character)
+                if index < 0:
                     return start + offset
         return 0
 
 
 def _decoded(match: re.Match[str]) -> str:
-    """What an entity stands for; nothing for markup."""
+    """The character of an entity; empty for markup."""
     if match["decimal"]:
         return html.unescape(f"&#{match['decimal']};")
     if match["hexadecimal"]:
@@ -185,7 +176,7 @@ def _decoded(match: re.Match[str]) -> str:
 
 
 def _in_letters(read: str) -> Iterator[tuple[str, int]]:
-    """Each phrase in a reading, and where it starts there."""
+    """Each phrase in a reading, with its index."""
     reduced = [(read.translate(dropped), dropped, patterns) for patterns, dropped in _PATTERNS]
     for kept, dropped, patterns in reduced:
         for name, pattern in patterns.items():
@@ -193,18 +184,18 @@ def _in_letters(read: str) -> Iterator[tuple[str, int]]:
             if match is not None:
                 yield name, _nth_kept(read, dropped, match.start())
     if any(_DISREGARD.search(kept) for kept, *_ in reduced):
-        place = _disregard_far(read)
-        if place is not None:
-            yield DISREGARD, place
+        index = _disregard_far(read)
+        if index is not None:
+            yield DISREGARD, index
 
 
 def _nth_kept(read: str, dropped: Mapping[int, None], number: int) -> int:
-    kept = (place for place, character in enumerate(read) if ord(character) not in dropped)
-    return next(place for count, place in enumerate(kept) if count == number)
+    kept = (index for index, character in enumerate(read) if ord(character) not in dropped)
+    return next(islice(kept, number, None))
 
 
 def _disregard_far(read: str) -> int | None:
-    """Where `disregard` stands with `above` after it, on its line or in its sentence."""
+    """The index of a `disregard` with an `above` after it, on its line or in its sentence."""
     start: int | None = None
     for match in _DISREGARD_FAR.finditer(read):
         if match.lastgroup == "first":

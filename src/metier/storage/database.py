@@ -1,4 +1,4 @@
-"""A SQLite file: opening, migrating, transactions, and errors that people can act on."""
+"""A SQLite file: opening, migrating, transactions and readable errors."""
 
 import os
 import sqlite3
@@ -17,34 +17,34 @@ D = TypeVar("D", bound="Database")
 MEANINGLESS = (
     ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError
 )  # fmt: skip
-"""What is raised by code that reads a value which metier did not write so."""
-_SIGNS_OF_DAMAGE = (
+"""Raised by code that reads a value which metier did not write."""
+_DAMAGE_MESSAGES = (
     "malformed", "Could not decode", "no such table", "no such column", "no such index",
     "has no column", "already exists", "duplicate column",
 )  # fmt: skip
-"""Parts of what SQLite says when tables, or what is in them, are not ours."""
-_DAMAGE = (
+"""Parts of SQLite's messages about tables or values that are not ours."""
+_DAMAGE_CODES = (
     sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_CONSTRAINT,
     sqlite3.SQLITE_MISMATCH,
 )  # fmt: skip
-"""Codes of SQLite that only a damaged file can cause: our statements respect every constraint."""
+"""Only a damaged file causes these: our statements respect every constraint."""
 
 
 class Migration(NamedTuple):
-    """One named step of a schema. A step that has shipped never changes."""
+    """A step of a schema. It never changes once released."""
 
     name: str
     statements: tuple[str, ...]
 
 
 class Database:
-    """One open file with a schema. Any number of processes may have it."""
+    """An open file with a schema. Any number of processes may open it."""
 
     called: ClassVar[str] = "the database"
     rebuilt_by: ClassVar[str] = "remove the file"
-    """How to be rid of a file that cannot be used."""
+    """The hint for a file of a newer version."""
     if_damaged: ClassVar[str] = "remove the file"
-    """What to do about a damaged file."""
+    """The hint for a damaged file."""
     migrations: ClassVar[Sequence[Migration]] = ()
     pragmas: ClassVar[Sequence[str]] = ()
 
@@ -52,13 +52,12 @@ class Database:
         self.connection = connection
         self.path = path
         self.is_damaged = False
-        """Whether anything was read here that metier did not write."""
 
     @classmethod
     def open(cls: type[D], path: str, *, busy_seconds: float = BUSY_SECONDS) -> D:
-        """Open the file at `path`, making or migrating it. Raises `StoreError`."""
+        """Open the file at `path`, which is created or migrated. Raises `StoreError`."""
         with cls._named_errors(path):
-            _make_way(path)
+            _create_safely(path)
             connection = cls._connected(path, busy_seconds)
         database = cls(connection, path)
         try:
@@ -71,7 +70,6 @@ class Database:
 
     @classmethod
     def in_memory(cls: type[D]) -> D:
-        """A database that lives as long as the object."""
         connection = cls._connected(IN_MEMORY, 0)
         database = cls(connection, IN_MEMORY)
         weakref.finalize(database, connection.close)
@@ -80,12 +78,10 @@ class Database:
 
     @classmethod
     def _connected(cls, path: str, busy_seconds: float) -> sqlite3.Connection:
-        """Connect. The finalizer of a database in memory may run in any thread."""
+        # The finalizer of a database in memory may run in any thread.
+        check = path != IN_MEMORY
         return sqlite3.connect(
-            path,
-            timeout=busy_seconds,
-            isolation_level=None,
-            check_same_thread=path != IN_MEMORY,
+            path, timeout=busy_seconds, isolation_level=None, check_same_thread=check
         )
 
     def close(self) -> None:
@@ -97,7 +93,7 @@ class Database:
 
     @contextmanager
     def checked(self) -> Iterator[None]:
-        """Raise `DamagedError` if what was read from the file makes no sense to the block."""
+        """Raise `DamagedError` if the block cannot interpret what it reads from the file."""
         with self._watched():
             try:
                 yield
@@ -106,7 +102,7 @@ class Database:
 
     @contextmanager
     def _watched(self, *, of_system: bool = False) -> Iterator[None]:
-        """Name what SQLite says, and remember that the file is damaged."""
+        """Translate errors, and remember whether the file is damaged."""
         try:
             with self._named_errors(self.path, of_system=of_system):
                 yield
@@ -115,7 +111,7 @@ class Database:
             raise
 
     def damage(self) -> str:
-        """What SQLite finds wrong with the file; empty when it is sound."""
+        """What SQLite finds wrong with the file; empty if nothing."""
         try:
             verdict = str(self.rows("PRAGMA quick_check(1)")[0][0])
         except DamagedError as error:
@@ -125,7 +121,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """All of the block, or nothing of it; waits for other writers."""
+        """Commit the whole block or nothing; waits for other writers."""
         with self._watched():
             self.connection.execute("BEGIN IMMEDIATE")
             try:
@@ -138,7 +134,7 @@ class Database:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """One state of the file for all questions of the block, whoever writes meanwhile."""
+        """All queries of the block see the same state of the file."""
         with self._watched():
             self.connection.execute("BEGIN")
             try:
@@ -156,23 +152,22 @@ class Database:
         version = int(self.connection.execute("PRAGMA user_version").fetchone()[0])
         if version > len(self.migrations):
             raise StoreError(
-                f"{self.called} has version {version}, this program knows {len(self.migrations)}",
+                f"{self.called} has version {version}, this program reads {len(self.migrations)}",
                 code="STORE_NEWER",
                 where=self.path,
                 hint=f"upgrade metier, or {self.rebuilt_by}",
             )
         if version == 0:
-            self._refuse_strangers()
+            self._reject_foreign()
         self._use_wal(busy_seconds)
         for pragma in self.pragmas:
             self.connection.execute(pragma)
         if version < len(self.migrations):
             self._migrate()
 
-    def _refuse_strangers(self) -> None:
-        """Leave the database of another program alone."""
+    def _reject_foreign(self) -> None:
         tables = "SELECT name FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%' LIMIT 1"
-        if self.connection.execute(tables).fetchone() is not None and not self._is_begun():
+        if self.connection.execute(tables).fetchone() is not None and not self._is_being_created():
             raise StoreError(
                 f"{self.called} is a database of another program",
                 code="STORE_CORRUPT",
@@ -180,12 +175,12 @@ class Database:
                 hint="move the file away",
             )
 
-    def _is_begun(self) -> bool:
-        """Whether another process of ours is making the schema right now."""
+    def _is_being_created(self) -> bool:
+        """Whether another process of ours is creating the schema right now."""
         return bool(self.connection.execute("PRAGMA table_info(migration)").fetchall())
 
     def _use_wal(self, busy_seconds: float) -> None:
-        """Switch to WAL; SQLite does not wait for others here, so this does."""
+        """Switch to WAL, and wait for other processes, which SQLite does not do here."""
         deadline = time.monotonic() + busy_seconds
         while True:
             try:
@@ -210,12 +205,12 @@ class Database:
     @classmethod
     @contextmanager
     def _named_errors(cls, path: str, *, of_system: bool = True) -> Iterator[None]:
-        """Turn what SQLite, and where asked the system, says into one line, a code and a hint."""
+        """Translate errors of SQLite, and those of the system if `of_system`."""
         try:
             yield
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-            if code in _DAMAGE or any(part in str(error) for part in _SIGNS_OF_DAMAGE):
+            if code in _DAMAGE_CODES or any(part in str(error) for part in _DAMAGE_MESSAGES):
                 code = sqlite3.SQLITE_CORRUPT
             raise cls._named(code, path, error) from error
         except UnicodeDecodeError as error:
@@ -227,29 +222,25 @@ class Database:
                 f"{cls.called} cannot be written: {error.strerror}",
                 code="STORE_READ_ONLY",
                 where=path,
-                hint="check that you may write there",
+                hint=_CHECK_PERMISSION,
             ) from error
 
     @classmethod
     def _named(cls, code: int, path: str, error: Exception) -> StoreError:
-        named = _BY_SQLITE_CODE.get(code)
-        if named is None:
+        if code not in _BY_SQLITE_CODE:
             return StoreError(str(error), where=path, hint="see metier doctor")
-        name, message, hint = named
+        name, message, hint = _BY_SQLITE_CODE[code]
         kind = DamagedError if name == DamagedError.default_code else StoreError
         return kind(
-            message.format(it=cls.called),
-            code=name,
-            where=path,
-            hint=hint.format(if_damaged=cls.if_damaged),
+            message.format(it=cls.called), code=name, where=path, hint=hint or cls.if_damaged
         )
 
 
-def _make_way(path: str) -> None:
-    """Make the folder and the file, so that SQLite opens nothing but a file of this user.
+def _create_safely(path: str) -> None:
+    """Create the folder and the file, so that SQLite opens only a file of this user.
 
-    A file that is there is not opened: closing it again would end the locks that SQLite holds on
-    it for another connection of this process.
+    An existing file is not opened: closing it would release the locks that SQLite holds on it
+    for another connection of this process.
     """
     folder, name = os.path.split(os.path.abspath(path))
     room = Room(folder)
@@ -264,28 +255,18 @@ def _is_busy(error: sqlite3.Error) -> bool:
     return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
-_BY_SQLITE_CODE: dict[int, tuple[str, str, str]] = {
+_CHECK_PERMISSION = "check that you may write there"
+_CHECK_FOLDER = "check that the folder exists and that you may write there"
+_CHECK_DISK = "check the disk: it may be full or failing"
+_BY_SQLITE_CODE = {
     sqlite3.SQLITE_BUSY: (
-        "STORE_LOCKED",
-        "another process holds {it}",
-        "try again when it has finished",
+        "STORE_LOCKED", "another process holds {it}", "try again when it has finished",
     ),
     sqlite3.SQLITE_FULL: ("STORE_FULL", "the disk is full", "free some space and try again"),
-    sqlite3.SQLITE_READONLY: (
-        "STORE_READ_ONLY",
-        "{it} cannot be written",
-        "check that you may write there",
-    ),
-    sqlite3.SQLITE_CANTOPEN: (
-        "STORE_READ_ONLY",
-        "{it} cannot be opened",
-        "check that the folder exists and that you may write there",
-    ),
-    sqlite3.SQLITE_NOTADB: ("STORE_CORRUPT", "{it} is not a database", "{if_damaged}"),
-    sqlite3.SQLITE_CORRUPT: ("STORE_CORRUPT", "{it} is damaged", "{if_damaged}"),
-    sqlite3.SQLITE_IOERR: (
-        "STORE_FULL",
-        "{it} cannot be written",
-        "check the disk: it may be full or failing",
-    ),
-}
+    sqlite3.SQLITE_READONLY: ("STORE_READ_ONLY", "{it} cannot be written", _CHECK_PERMISSION),
+    sqlite3.SQLITE_CANTOPEN: ("STORE_READ_ONLY", "{it} cannot be opened", _CHECK_FOLDER),
+    sqlite3.SQLITE_NOTADB: ("STORE_CORRUPT", "{it} is not a database", ""),
+    sqlite3.SQLITE_CORRUPT: ("STORE_CORRUPT", "{it} is damaged", ""),
+    sqlite3.SQLITE_IOERR: ("STORE_FULL", "{it} cannot be written", _CHECK_DISK),
+}  # fmt: skip
+"""Code, message and hint; without a hint, `if_damaged` is used."""

@@ -1,4 +1,4 @@
-"""Files of the user's that are replaced in one step: documents and settings of hosts."""
+"""Atomic writes of files outside the state folder: documents and host settings."""
 
 import os
 import re
@@ -8,11 +8,8 @@ from contextlib import suppress
 
 
 def write_atomically(path: str, content: bytes) -> None:
-    """Write the file at `path` in one step; a crash leaves the old or the new content.
-
-    What a process that was killed has left beside it is removed.
-    """
-    _remove_left_over(path)
+    """Replace a file atomically, and remove temporary files that a killed process left."""
+    _remove_leftovers(path)
     temporary = f"{path}.metier-{os.getpid()}-{secrets.token_hex(8)}"
     try:
         with open(temporary, "xb") as file:
@@ -28,15 +25,14 @@ def write_atomically(path: str, content: bytes) -> None:
         raise
 
 
-def _remove_left_over(path: str) -> None:
-    """Remove temporary files for `path` whose process has ended."""
+def _remove_leftovers(path: str) -> None:
     folder, name = os.path.split(os.path.abspath(path))
     ours = re.compile(re.escape(name) + r"\.metier-([0-9]{1,10})-[0-9a-f]{16}")
     with suppress(OSError):
-        for one in os.listdir(folder):
-            match = ours.fullmatch(one)
+        for leftover in os.listdir(folder):
+            match = ours.fullmatch(leftover)
             if match and not _is_running(int(match[1])):
-                os.unlink(os.path.join(folder, one))
+                os.unlink(os.path.join(folder, leftover))
 
 
 def _is_running(process: int) -> bool:

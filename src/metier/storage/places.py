@@ -1,8 +1,8 @@
-"""Where the user's own folders are: settings, the trust record, state. Light: hooks load it.
+"""The user's folders: settings, the trust record, state. Light: hooks load it.
 
-A variable that names such a folder may have been set by a repository, through the settings of a
-host. So a folder counts only if it is absolute, outside every workspace and the user's own;
-otherwise the usual place is used, and `ignored_folders` says so.
+A repository can set environment variables through the settings of a host. So a folder from a
+variable counts only if it is absolute, outside every workspace and owned by the user; otherwise
+the default is used, and `ignored_folders` reports it.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ try:
 except ImportError:
     from hashlib import blake2b
 
+from metier.core.paths import is_inside
 from metier.storage.room import Room, read_regular
-from metier.storage.workspace import MARKS, SETTINGS_FILE
+from metier.storage.workspace import SETTINGS_FILE, is_root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _LARGEST_SETTINGS = 1 << 20
 
 
 def config_folder(environ: Mapping[str, str] | None = None, workspace: str = "") -> str:
-    """Where the user's settings and the trust record are."""
+    """The folder of the user's settings and the trust record."""
     environ = os.environ if environ is None else environ
     home = user_home(environ, workspace)
     given = _accepted(environ, _CONFIG, workspace, home)
@@ -36,57 +37,57 @@ def config_folder(environ: Mapping[str, str] | None = None, workspace: str = "")
 
 
 def state_home(environ: Mapping[str, str] | None = None, workspace: str = "") -> str:
-    """The folder of all state: by the environment, the user's settings, or the XDG default."""
+    """The state folder: from the environment, the user's settings, or the XDG default."""
     environ = os.environ if environ is None else environ
     home = user_home(environ, workspace)
     if given := _accepted(environ, STATE_VARIABLE, workspace, home):
         return given
-    if chosen := _chosen_by_settings(environ, workspace, home):
+    if chosen := _folder_in_settings(environ, workspace, home):
         return chosen
     given = _accepted(environ, "XDG_STATE_HOME", workspace, home)
     return os.path.join(given or os.path.join(home, ".local", "state"), "metier")
 
 
 def state_room(workspace: str, environ: Mapping[str, str] | None = None) -> Room:
-    """The state of one workspace; its folder need not exist yet."""
     real = os.path.realpath(workspace)
     return Room(state_home(environ, real), "workspaces", room_name(real))
 
 
 def user_room(environ: Mapping[str, str] | None = None, workspace: str = "") -> Room:
-    """The state that belongs to no workspace: the catalogue of the user's own documents.
+    """The state outside workspaces: the catalog of the user's own documents.
 
-    Each folder of settings has its own: a process that was made to read other settings must not
-    change what all others see.
+    Each settings folder has its own, so that a process with other settings cannot change it.
     """
-    settings = config_folder(environ, workspace).encode(errors="surrogateescape")
-    digest = blake2b(settings, digest_size=_DIGEST_BYTES).hexdigest()
+    digest = _digest(config_folder(environ, workspace))
     return Room(state_home(environ, workspace), f"user-{digest}")
 
 
 def room_name(workspace: str) -> str:
-    """`shop-3f9a0c…`: what people recognise, and what no other path has."""
+    """A readable and unique name such as `shop-3f9a0c…`."""
     name = "".join(
         char if char.isascii() and char.isalnum() else "-" for char in os.path.basename(workspace)
     )
-    path = workspace.encode(errors="surrogateescape")
-    digest = blake2b(path, digest_size=_DIGEST_BYTES).hexdigest()
-    return f"{name.strip('-')[:_NAME_LENGTH] or 'workspace'}-{digest}"
+    return f"{name.strip('-')[:_NAME_LENGTH] or 'workspace'}-{_digest(workspace)}"
+
+
+def _digest(path: str) -> str:
+    raw = path.encode(errors="surrogateescape")
+    return blake2b(raw, digest_size=_DIGEST_BYTES).hexdigest()
 
 
 def user_home(environ: Mapping[str, str], workspace: str = "") -> str:
-    """The user's home folder; the system's own record where HOME is not to be believed."""
+    """The user's home folder; from the system's user database if HOME is not acceptable."""
     given = environ.get("HOME", "")
     if given and os.path.isdir(given) and not _objection(given, workspace, ""):
         return given
     recorded = _recorded_home()
     if given and os.path.realpath(given) == os.path.realpath(recorded):
-        return given  # a home folder may be a repository of the user's own
+        return given  # a home folder may be a repository
     return recorded
 
 
 def ignored_folders(environ: Mapping[str, str] | None = None, workspace: str = "") -> list[str]:
-    """A line for each variable whose folder is not used."""
+    """A message for each variable whose folder is ignored."""
     environ = os.environ if environ is None else environ
     home = user_home(environ, workspace)
     lines = []
@@ -95,25 +96,25 @@ def ignored_folders(environ: Mapping[str, str] | None = None, workspace: str = "
         lines.append(f"HOME is ignored: {given} {why}")
     for name in (STATE_VARIABLE, "XDG_STATE_HOME", _CONFIG):
         given = environ.get(name, "")
-        if given and (why := _refusal(name, given, workspace, home)):
+        if given and (why := _variable_objection(name, given, workspace, home)):
             lines.append(f"{name} is ignored: {given} {why}")
     return lines
 
 
 def _accepted(environ: Mapping[str, str], name: str, workspace: str, home: str) -> str:
     given = environ.get(name, "")
-    return given if given and not _refusal(name, given, workspace, home) else ""
+    return given if given and not _variable_objection(name, given, workspace, home) else ""
 
 
-def _refusal(name: str, folder: str, workspace: str, home: str) -> str:
-    """Why the folder of a variable is not used: settings that are not there would be lost."""
+def _variable_objection(name: str, folder: str, workspace: str, home: str) -> str:
+    """Why the folder of a variable is ignored; one for settings must exist."""
     if name == _CONFIG and not os.path.isdir(folder):
         return "is relative" if not os.path.isabs(folder) else "does not exist"
     return _objection(folder, workspace, home)
 
 
 def _objection(folder: str, workspace: str, home: str) -> str:
-    """Why a folder is not used; empty when it is."""
+    """Why a folder is ignored; empty if it is not."""
     if not os.path.isabs(folder):
         return "is relative"
     real = os.path.realpath(folder)
@@ -122,28 +123,24 @@ def _objection(folder: str, workspace: str, home: str) -> str:
     try:
         owner = os.stat(real).st_uid
     except OSError:
-        return ""  # it will be made
+        return ""  # it will be created
     return "" if owner == os.geteuid() else "belongs to another user"
 
 
 def _is_inside_workspace(folder: str, workspace: str, home: str) -> bool:
-    """Whether a folder is in `workspace`, or below any root of one; a home folder is no root."""
-    is_home = not home and folder == workspace  # a home folder that a command is typed in
-    may_be_below = bool(workspace) and not is_home and not _is_below(home, workspace)
-    if may_be_below and _is_below(folder, workspace):
+    """Whether a folder is in `workspace` or any other workspace; a home folder is no root."""
+    is_home = not home and folder == workspace  # a command started in the home folder
+    may_be_inside = workspace and not is_home and not is_inside(home, workspace)
+    if may_be_inside and is_inside(folder, workspace):
         return True
     while folder != home:
-        if any(os.path.lexists(os.path.join(folder, mark)) for mark in MARKS):
+        if is_root(folder):
             return True
         parent = os.path.dirname(folder)
         if parent == folder:
             break
         folder = parent
     return False
-
-
-def _is_below(path: str, folder: str) -> bool:
-    return bool(path) and (path == folder or path.startswith(folder.rstrip("/") + "/"))
 
 
 def _recorded_home() -> str:
@@ -155,8 +152,8 @@ def _recorded_home() -> str:
         return "/"
 
 
-def _chosen_by_settings(environ: Mapping[str, str], workspace: str, home: str) -> str:
-    """`[state] folder` of the user's own settings."""
+def _folder_in_settings(environ: Mapping[str, str], workspace: str, home: str) -> str:
+    """`[state] folder` in the user's settings."""
     path = os.path.join(config_folder(environ, workspace), SETTINGS_FILE)
     try:
         raw = read_regular(path, _LARGEST_SETTINGS)
@@ -164,12 +161,12 @@ def _chosen_by_settings(environ: Mapping[str, str], workspace: str, home: str) -
         return ""
     if not any(line.lstrip(b"[ \t\"'").startswith(b"state") for line in raw.split(b"\n")):
         return ""
-    from metier.core.toml import toml_of  # few users move their state
+    from metier.core.toml import toml_of  # few users set it
 
     try:
         table = toml_of(raw.decode()).get("state")
     except ValueError:
-        return ""  # whoever reads the settings reports it
+        return ""  # reported where the settings are read
     folder = table.get("folder") if isinstance(table, dict) else None
     if not isinstance(folder, str) or not folder:
         return ""

@@ -1,7 +1,7 @@
-"""A folder of state, and the only way to its files. Light: hooks load it for every prompt.
+"""A folder of state files. Light: hooks load it for every prompt.
 
-No link is followed, nothing but regular files of this user is opened, no more is read than was
-asked for, and only names that metier gives are deleted.
+Links are not followed, only regular files of this user are opened, reads are bounded, and only
+files with a name of metier's are deleted.
 """
 
 from __future__ import annotations
@@ -14,18 +14,31 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 LARGEST = 16 * 1024 * 1024
-"""Bytes of a state file that is read whole."""
+"""Bytes of a state file."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _OURS = (
     ".db", ".db-wal", ".db-shm", ".db-journal", ".json", ".jsonl", ".log", ".state", ".lock",
     ".flag", ".resumed", ".md", ".trust", ".told", ".new",
 )  # fmt: skip
-"""The endings of the names that metier gives to files of state."""
+"""Suffixes of the state files of metier."""
+
+
+class _Descriptor:
+    """Closes a file descriptor after a block; `contextlib` is too much for a hook."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def __enter__(self) -> int:
+        return self._descriptor
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._descriptor)
 
 
 class Room:
-    """One folder below the home of all state. It need not exist until something is written."""
+    """A folder below the state folder, created by the first write."""
 
     def __init__(self, home: str, *parts: str) -> None:
         self._home = home
@@ -33,11 +46,10 @@ class Room:
         self.path = os.path.join(home, *parts)
 
     def below(self, name: str) -> Room:
-        """A folder inside this one."""
         return Room(self._home, *self._parts, name)
 
     def file(self, name: str) -> str:
-        """The path of a file, for messages and for SQLite, which opens by path."""
+        """The path of a file, for messages and for SQLite."""
         return os.path.join(self.path, name)
 
     def exists(self) -> bool:
@@ -48,187 +60,158 @@ class Room:
         return True
 
     def make(self) -> None:
-        """Make the folder, and those above it, for this user alone."""
+        """Create the folder and its parents, for this user only."""
         try:
             os.makedirs(self._home, mode=0o700, exist_ok=True)
-            folder = _own_folder(os.open(self._home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
-            for part in self._parts:
-                _make_folder(part, folder)
-                folder = _stepped(folder, part)
-            os.close(folder)
+            os.close(self._walk(create=True))
         except OSError as error:
             raise _named(error, self.path) from None
 
     # Reading
 
     def names(self) -> list[str]:
-        """What is in the folder; nothing when it does not exist."""
+        """The files in the folder; empty if it does not exist."""
         try:
-            folder = self._opened()
+            with _Descriptor(self._opened()) as folder:
+                return os.listdir(folder)
         except FileNotFoundError:
             return []
-        try:
-            return os.listdir(folder)
-        finally:
-            os.close(folder)
 
     def has(self, name: str) -> bool:
-        """Whether anything has that name, be it a link or a folder."""
+        """Whether the name exists, be it a link or a folder."""
         try:
-            folder = self._opened()
+            self._stat(name)
         except OSError:
             return False
-        try:
-            os.stat(name, dir_fd=folder, follow_symlinks=False)
-        except OSError:
-            return False
-        finally:
-            os.close(folder)
         return True
 
     def info(self, name: str) -> os.stat_result | None:
-        """What the system knows of a regular file of this user; None for anything else."""
+        """The status of a regular file of this user; None for anything else."""
         try:
             return self._checked(name)
         except OSError:
             return None
 
     def read(self, name: str, largest: int = LARGEST) -> bytes:
-        """All of a file. Raises `OSError`, also when it is larger than `largest`."""
+        """A whole file. Raises `OSError`, also if it is larger than `largest`."""
         return _content(self.open(name, os.O_RDONLY), largest, self.file(name))
 
     def tail(self, name: str, most: int) -> tuple[bytes, bool]:
         """The end of a file, and whether that is all of it. Raises `OSError`."""
-        descriptor = self.open(name, os.O_RDONLY)
-        try:
-            start = max(0, os.fstat(descriptor).st_size - most)
-            return os.pread(descriptor, most, start), start == 0
-        finally:
-            os.close(descriptor)
+        with _Descriptor(self.open(name, os.O_RDONLY)) as file:
+            start = max(0, os.fstat(file).st_size - most)
+            return os.pread(file, most, start), start == 0
 
-    def open(self, name: str, how: int) -> int:
+    def open(self, name: str, flags: int) -> int:
         """A descriptor of a regular file of this user. Raises `OSError` for anything else."""
-        folder = self._opened()
+        with _Descriptor(self._opened()) as folder:
+            try:
+                file = os.open(name, flags | _FILE, 0o600, dir_fd=folder)
+            except OSError as error:
+                raise _named(error, self.file(name)) from None
         try:
-            descriptor = os.open(name, how | _FILE, 0o600, dir_fd=folder)
-        except OSError as error:
-            raise _named(error, self.file(name)) from None
-        finally:
-            os.close(folder)
-        return _own_file(descriptor, self.file(name))
+            _check_own_file(os.fstat(file), self.file(name))
+        except OSError:
+            os.close(file)
+            raise
+        return file
 
     # Writing
 
     def write(self, name: str, content: bytes) -> None:
-        """Replace a file in one step; a crash leaves the old or the new content."""
-        folder = self._made()
+        """Replace a file atomically."""
         temporary = f"{name}.{os.getpid()}.{os.urandom(4).hex()}.new"
-        try:
-            how = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE
-            descriptor = os.open(temporary, how, 0o600, dir_fd=folder)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE
+        with _Descriptor(self._made()) as folder:
             try:
-                _write_all(descriptor, content)
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
-            os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-            os.fsync(folder)
-        except BaseException:
-            _unlink(temporary, folder)
-            raise
-        finally:
-            os.close(folder)
+                with _Descriptor(os.open(temporary, flags, 0o600, dir_fd=folder)) as file:
+                    _write_all(file, content)
+                    os.fsync(file)
+                os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+                os.fsync(folder)
+            except BaseException:
+                _unlink(temporary, folder)
+                raise
 
     def append(
         self, name: str, line: bytes, largest: int, older: str = "", *, mend: bool = False
     ) -> None:
-        """Add a line in one write. A file that is too large becomes `older`, or is emptied.
+        """Append a line in one write. A file that is too large becomes `older`, or is emptied.
 
-        With `mend` a last line without its end is ended first; not for several writers at once.
+        `mend` first ends an unfinished last line; not for concurrent writers.
         """
         os.close(self._made())
-        descriptor = self.open(name, os.O_RDWR | os.O_CREAT | os.O_APPEND)
-        try:
-            if os.fstat(descriptor).st_size > largest:
-                self._make_room(name, older, largest)
-                os.close(descriptor)
-                descriptor = self.open(name, os.O_RDWR | os.O_CREAT | os.O_APPEND)
-            size = os.fstat(descriptor).st_size
-            if mend and size and os.pread(descriptor, 1, size - 1) != b"\n":
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
+        file = self.open(name, flags)
+        if os.fstat(file).st_size > largest:
+            os.close(file)
+            self._rotate(name, older, largest)
+            file = self.open(name, flags)
+        with _Descriptor(file):
+            size = os.fstat(file).st_size
+            if mend and size and os.pread(file, 1, size - 1) != b"\n":
                 line = b"\n" + line
-            if os.write(descriptor, line) < len(line):
+            if os.write(file, line) < len(line):
                 raise OSError(28, os.strerror(28), self.file(name))  # ENOSPC
-        finally:
-            os.close(descriptor)
 
-    def _make_room(self, name: str, older: str, largest: int) -> None:
-        """Put a file aside, or empty it; of several processes at once only one does."""
-        lock = self.lock(f"{name}.lock")
-        folder = self._opened()
-        try:
+    def _rotate(self, name: str, older: str, largest: int) -> None:
+        """Rename or empty a file that is too large; concurrent processes do it once."""
+        with _Descriptor(self.lock(f"{name}.lock")), _Descriptor(self._opened()) as folder:
             try:
-                descriptor = self.open(name, os.O_RDWR)
+                file = self.open(name, os.O_RDWR)
             except FileNotFoundError:
                 return  # another process was faster
-            try:
-                if os.fstat(descriptor).st_size <= largest:
+            with _Descriptor(file):
+                if os.fstat(file).st_size <= largest:
                     return
                 if older:
                     os.replace(name, older, src_dir_fd=folder, dst_dir_fd=folder)
                 else:
-                    os.ftruncate(descriptor, 0)
-            finally:
-                os.close(descriptor)
-        finally:
-            os.close(folder)
-            os.close(lock)
+                    os.ftruncate(file, 0)
 
     def remove(self, name: str) -> None:
-        """Delete a file that metier made. Raises `OSError` for a name that it does not give."""
+        """Delete a state file. Raises `OSError`, also for a name that is not metier's."""
         if not name.endswith(_OURS) or "/" in name:
-            raise OSError(None, "metier gives no file such a name", self.file(name))
-        folder = self._opened()
-        try:
+            raise OSError(None, "not a file name of metier", self.file(name))
+        with _Descriptor(self._opened()) as folder:
             os.unlink(name, dir_fd=folder)
-        finally:
-            os.close(folder)
 
     def lock(self, name: str, *, wait: bool = True) -> int:
         """A descriptor that holds a lock until it is closed. Raises `BlockingIOError`."""
         import fcntl
 
         os.close(self._made())
-        descriptor = self.open(name, os.O_RDWR | os.O_CREAT)
+        file = self.open(name, os.O_RDWR | os.O_CREAT)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BaseException:
-            os.close(descriptor)
+            os.close(file)
             raise
-        return descriptor
+        return file
 
     def vet(self, names: Iterable[str]) -> None:
-        """Raise `OSError` when one of these files is there and is not this user's regular file."""
+        """Raise `OSError` if one of these files exists and is not a regular file of this user."""
         for name in names:
             try:
                 self._checked(name)
             except FileNotFoundError:
                 continue
 
-    def _checked(self, name: str) -> os.stat_result:
-        """What the system knows of a regular file of this user, which is not opened for that.
+    def _stat(self, name: str) -> os.stat_result:
+        with _Descriptor(self._opened()) as folder:
+            return os.stat(name, dir_fd=folder, follow_symlinks=False)
 
-        Closing a database again would end the locks that SQLite holds on it in this process.
+    def _checked(self, name: str) -> os.stat_result:
+        """The status of a regular file of this user, which is not opened.
+
+        Closing a database would release the locks that SQLite holds on it in this process.
         """
-        folder = self._opened()
-        try:
-            info = os.stat(name, dir_fd=folder, follow_symlinks=False)
-        finally:
-            os.close(folder)
+        info = self._stat(name)
         _check_own_file(info, self.file(name))
         return info
 
     def _made(self) -> int:
-        """A descriptor of the folder, which is made if it does not exist."""
+        """A descriptor of the folder, which is created if missing."""
         try:
             return self._opened()
         except FileNotFoundError:
@@ -238,67 +221,50 @@ class Room:
     def _opened(self) -> int:
         """A descriptor of the folder. Raises `OSError`."""
         try:
-            folder = _own_folder(os.open(self._home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
-            for part in self._parts:
-                folder = _stepped(folder, part)
+            return self._walk(create=False)
         except OSError as error:
             raise _named(error, self.path) from None
+
+    def _walk(self, *, create: bool) -> int:
+        """A descriptor of the folder, opened part by part."""
+        folder = _own_folder(os.open(self._home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+        for part in self._parts:
+            with _Descriptor(folder):
+                if create:
+                    _make_folder(part, folder)
+                folder = _own_folder(os.open(part, _FOLDER, dir_fd=folder))
         return folder
 
 
 def read_regular(path: str, largest: int, *, links: bool = True) -> bytes:
-    """All of a regular file of at most `largest` bytes. Raises `OSError` for anything else."""
-    how = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if links else os.O_NOFOLLOW)
-    return _content(os.open(path, how), largest, path)
+    """A regular file of at most `largest` bytes. Raises `OSError` for anything else."""
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if links else os.O_NOFOLLOW)
+    return _content(os.open(path, flags), largest, path)
 
 
-def _content(descriptor: int, largest: int, path: str) -> bytes:
-    try:
-        info = os.fstat(descriptor)
-        if not stat.S_ISREG(info.st_mode):
+def _content(file: int, largest: int, path: str) -> bytes:
+    with _Descriptor(file):
+        if not stat.S_ISREG(os.fstat(file).st_mode):
             raise OSError(None, "it is not a regular file", path)
         content = b""
-        while len(content) <= largest and (more := os.read(descriptor, largest + 1 - len(content))):
+        while len(content) <= largest and (more := os.read(file, largest + 1 - len(content))):
             content += more
-    finally:
-        os.close(descriptor)
     if len(content) > largest:
         raise OSError(None, f"it has more than {largest} bytes", path)
     return content
 
 
-def _make_folder(name: str, folder: int) -> None:
-    """Make a folder inside another, unless it exists; that one is closed when it fails."""
-    try:
-        os.mkdir(name, 0o700, dir_fd=folder)
+def _make_folder(name: str, parent: int) -> None:
+    try:  # noqa: SIM105  # a hook does not load contextlib
+        os.mkdir(name, 0o700, dir_fd=parent)
     except FileExistsError:
-        return
-    except OSError:
-        os.close(folder)
-        raise
-
-
-def _stepped(folder: int, part: str) -> int:
-    """A descriptor of `part` in `folder`, which is closed."""
-    try:
-        return _own_folder(os.open(part, _FOLDER, dir_fd=folder))
-    finally:
-        os.close(folder)
+        pass
 
 
 def _own_folder(descriptor: int) -> int:
     if os.fstat(descriptor).st_uid != os.geteuid():
         os.close(descriptor)
         raise OSError(None, "it belongs to another user")
-    return descriptor
-
-
-def _own_file(descriptor: int, path: str) -> int:
-    try:
-        _check_own_file(os.fstat(descriptor), path)
-    except OSError:
-        os.close(descriptor)
-        raise
     return descriptor
 
 
@@ -312,7 +278,7 @@ def _check_own_file(info: os.stat_result, path: str) -> None:
 
 
 def _named(error: OSError, path: str) -> OSError:
-    """The same error, with the path and words that people understand."""
+    """The same error with the path and a readable message."""
     import errno
 
     if error.errno in (errno.ELOOP, errno.ENOTDIR):

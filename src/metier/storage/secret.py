@@ -1,4 +1,4 @@
-"""The secret of a workspace: marks around injected text are made with it. Light."""
+"""The secret of a workspace, used for the markers around injected text. Light."""
 
 from __future__ import annotations
 
@@ -8,39 +8,39 @@ from metier.storage.room import Room
 
 FILE = "secret.state"
 _BYTES = 32
-_PASSING = os.urandom(_BYTES)
+_TEMPORARY = os.urandom(_BYTES)
 
 
 def workspace_secret(room: Room | None) -> bytes:
-    """The secret in a room, made when first asked for; one of this process where none is kept."""
+    """The secret in a room, created on first use; without a room, that of this process."""
     if room is None:
-        return _PASSING
+        return _TEMPORARY
     try:
-        secret = _read(room)
-        if len(secret) != _BYTES:
-            secret = _made(room)
+        secret = _read(room) or _created(room)
     except OSError:
-        return _PASSING
-    return secret if len(secret) == _BYTES else _PASSING
+        return _TEMPORARY
+    return secret or _TEMPORARY
 
 
-def passing_secret() -> bytes:
-    """A secret for as long as this process lives."""
-    return _PASSING
+def temporary_secret() -> bytes:
+    """A secret that lives as long as this process."""
+    return _TEMPORARY
 
 
 def _read(room: Room) -> bytes:
+    """The secret; empty if it is missing or damaged."""
     try:
-        return room.read(FILE, _BYTES)
+        secret = room.read(FILE, _BYTES)
     except OSError:
         return b""
+    return secret if len(secret) == _BYTES else b""
 
 
-def _made(room: Room) -> bytes:
-    """A new secret, or the one that another process has just made."""
+def _created(room: Room) -> bytes:
+    """A new secret, or the one that another process has just created."""
     lock = room.lock(f"{FILE}.lock")
     try:
-        if len(_read(room)) != _BYTES:
+        if not _read(room):
             room.write(FILE, os.urandom(_BYTES))
         return _read(room)
     finally:

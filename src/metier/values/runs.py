@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import add, sub
 from typing import Any, Literal, NamedTuple
 
-from metier.core.moments import iso_moment
+from metier.core.timestamps import to_iso
 
 RunState = Literal[
     "pending", "running", "succeeded", "failed", "cancelled", "rolled_back", "rollback_incomplete"
@@ -164,8 +164,8 @@ class RunRecord(NamedTuple):
             "agentId": self.agent_id,
             "task": self.task,
             "state": self.state,
-            "createdAt": iso_moment(self.created),
-            "finishedAt": iso_moment(self.finished) if self.finished else None,
+            "createdAt": to_iso(self.created),
+            "finishedAt": to_iso(self.finished) if self.finished else None,
             "parentRunId": self.parent_run or None,
             "parentStepId": self.parent_step or None,
             "forkedFrom": self.forked_from or None,

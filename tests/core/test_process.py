@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from metier.core.collector import without_garbage_collection
+from metier.core.process import without_garbage_collection
 
 
 @pytest.fixture(params=[True, False], ids=["on before", "off before"])
