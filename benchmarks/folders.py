@@ -1,4 +1,4 @@
-"""Folders for settings and state of the benchmarks' own: nobody's catalogues are touched."""
+"""Folders for settings and state of the benchmarks' own: nobody's catalogs are touched."""
 
 import os
 from collections.abc import Iterator

@@ -144,17 +144,16 @@ def _check_decisions(root: Path) -> None:
 
 def _bound(root: Path) -> Bar:
     """How often the bounds on terms and postings leave the first hit as it is."""
-    catalogue = ReadOnlyCatalog(state_room(workspace_of(root)))
+    catalog = ReadOnlyCatalog(state_room(workspace_of(root)))
     passages = [
         " ".join(file.read_text(errors="replace").split()[-_PASSAGE:])
         for file in sorted(root.rglob("SKILL.md"))[:: max(1, 10_000 // _PASSAGES)]
     ]
     same = sum(
-        _first(skills.suggest(catalogue, [one], 1, 0.0))
-        == _first(_without_bounds(catalogue, [one]))
+        _first(skills.suggest(catalog, [one], 1, 0.0)) == _first(_without_bounds(catalog, [one]))
         for one in passages
     )
-    catalogue.close()
+    catalog.close()
     return Bar(
         "hook, first skill the same as without bounds",
         same / len(passages),
@@ -170,11 +169,11 @@ def _first(suggestions: Sequence[skills.Suggestion]) -> str:
     return suggestions[0].path if suggestions else ""
 
 
-def _without_bounds(catalogue: ReadOnlyCatalog, messages: Sequence[str]) -> list[skills.Suggestion]:
+def _without_bounds(catalog: ReadOnlyCatalog, messages: Sequence[str]) -> list[skills.Suggestion]:
     terms, postings = skills.MOST_TERMS, skills.MOST_POSTINGS
     skills.MOST_TERMS, skills.MOST_POSTINGS = 10**9, 10**9
     try:
-        return skills.suggest(catalogue, messages, 1, 0.0)
+        return skills.suggest(catalog, messages, 1, 0.0)
     finally:
         skills.MOST_TERMS, skills.MOST_POSTINGS = terms, postings
 

@@ -103,7 +103,7 @@ def _cursor(last: int) -> str:
 
 
 def _skills(root: Path) -> None:
-    """A workspace with a catalogue of synthetic skills."""
+    """A workspace with a catalog of synthetic skills."""
     for index in range(SKILLS):
         folder = root / "skills" / f"{index % 100:02}" / f"skill-{index:05}"
         folder.mkdir(parents=True)

@@ -19,7 +19,7 @@ QUESTIONS = 400
 
 
 def bars(_scratch: Path) -> Iterator[Bar]:
-    stores = {size: _catalogue(size) for size in SIZES}
+    stores = {size: _catalog(size) for size in SIZES}
     for name, ask in (("providers", providers), ("list --capability", _list_by_capability)):
         rounds = alternate(15, *(_asking(store, size, ask) for size, store in stores.items()))
         costs = least(rounds)
@@ -52,8 +52,8 @@ def _asking(
     return lambda: cpu(ask_all) / QUESTIONS
 
 
-def _catalogue(size: int) -> Store:
-    """A catalogue of synthetic skills; every capability has the same number of providers."""
+def _catalog(size: int) -> Store:
+    """A catalog of synthetic skills; every capability has the same number of providers."""
     store = Store.in_memory()
     found = [
         Found("skill", f"skills/s{number}/SKILL.md", 0, 1, 1, "", "", "workspace", number)

@@ -52,7 +52,7 @@ def _cold(workspace: str, scratch: Path, what: str) -> Bar:
 
 
 def _forget(workspace: str) -> None:
-    """Remove the catalogue."""
+    """Remove the catalog."""
     shutil.rmtree(state_room(workspace).path, ignore_errors=True)
 
 

@@ -75,7 +75,7 @@ OF_CARDS = {
     "skillSuggestions": "how many skills a hook may name",
     "skillThreshold": "from which score on it names them",
     "maxInjectionShare": "above this share of requests that inject, hooks turn to `monitor`",
-    "refreshAfter": "seconds after which a hook has the catalogue refreshed",
+    "refreshAfter": "seconds after which a hook has the catalog refreshed",
     "compare": "two scorers, each for half of the conversations",
     "userTier": "what cards may ask for",
     "environmentType": "what cards may ask for",

@@ -38,7 +38,7 @@ def test_state_lives_in_one_folder_and_nowhere_else(workspace: Workspace, empty_
     assert (workspace.state / "restricted.db").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_catalogue_in_memory_is_kept_nowhere(workspace: Workspace, empty_home: Path) -> None:
+def test_a_catalog_in_memory_is_kept_nowhere(workspace: Workspace, empty_home: Path) -> None:
     workspace.skill("a", extra="capabilities: [read]")
     before = files_below(workspace.root, empty_home)
     with Catalog.in_memory(boundary_of(workspace.root)) as catalog:
@@ -47,7 +47,7 @@ def test_a_catalogue_in_memory_is_kept_nowhere(workspace: Workspace, empty_home:
     assert files_below(workspace.root, empty_home) == before
 
 
-def test_the_catalogue_is_there_when_it_is_opened_again(workspace: Workspace) -> None:
+def test_the_catalog_is_there_when_it_is_opened_again(workspace: Workspace) -> None:
     file = workspace.skill("a")
     with Catalog.open(str(workspace.root)) as catalog:
         catalog.refresh()
@@ -77,7 +77,7 @@ def test_a_root_that_is_no_folder_is_refused(tmp_path: Path, name: str) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-def test_a_closed_catalogue_answers_no_more(workspace: Workspace) -> None:
+def test_a_closed_catalog_answers_no_more(workspace: Workspace) -> None:
     catalog = Catalog.open(workspace.root)
     catalog.close()
     catalog.close()

@@ -48,14 +48,14 @@ def card_text(
 
 
 class Desk(Workspace):
-    """A workspace whose cards are edited while its catalogue is open."""
+    """A workspace whose cards are edited while its catalog is open."""
 
     def __init__(self, root: Path, catalog: Catalog) -> None:
         super().__init__(root)
         self.catalog = catalog
         self.refresh, self.inject = catalog.refresh, catalog.inject
         self.others = ExitStack()
-        """Closes the catalogues that were opened beside."""
+        """Closes the catalogs that were opened beside."""
 
     def put(self, path: str, text: str | bytes) -> Path:
         """Write a file with a time long past that no file had before."""
@@ -84,7 +84,7 @@ class Desk(Workspace):
         return {os.path.basename(one.path): one.reason for one in self.catalog.excluded()}
 
     def configured(self, **settings: Any) -> "Desk":
-        """The same workspace through a second catalogue with these settings of cards."""
+        """The same workspace through a second catalog with these settings of cards."""
         config = Config(host_folders=False, capabilities=CapabilitiesConfig(**settings))
         return Desk(self.root, self.others.enter_context(Catalog.open(self.root, config=config)))
 
@@ -909,7 +909,7 @@ def told(catalog: Catalog) -> list[tuple[str, str]]:
 @pytest.mark.invariant(id="CARD-REG-009")
 @examples(40)
 @given(EDITS)
-def test_after_any_edits_a_refreshed_catalogue_is_like_a_new_one(
+def test_after_any_edits_a_refreshed_catalog_is_like_a_new_one(
     edits: list[tuple[str, str, str]],
 ) -> None:
     config = Config(host_folders=False)
@@ -930,7 +930,7 @@ def test_after_any_edits_a_refreshed_catalogue_is_like_a_new_one(
                     assert told(catalog) == told(fresh)
 
 
-def test_a_refresh_through_another_catalogue_is_noticed(desk: Desk) -> None:
+def test_a_refresh_through_another_catalog_is_noticed(desk: Desk) -> None:
     desk.fill("one")
     assert handed(desk.inject("deploy")) == ["one"]
     desk.card("two")

@@ -1,4 +1,4 @@
-"""`Catalog.inject` and `Catalog.abilities`: what the catalogue knows, what the files say."""
+"""`Catalog.inject` and `Catalog.abilities`: what the catalog knows, what the files say."""
 
 import os
 import shutil
@@ -29,7 +29,7 @@ _CLOCK = count(1)
 
 
 class Desk(Workspace):
-    """A workspace whose files are edited while its catalogue is open."""
+    """A workspace whose files are edited while its catalog is open."""
 
     def __init__(self, root: Path, catalog: Catalog) -> None:
         super().__init__(root)
@@ -50,7 +50,7 @@ class Desk(Workspace):
         return self.write(f"agents/{file or id}.yaml", text)
 
     def fill(self, *ids: str) -> list[Path]:
-        """Plain abilities with these ids, and a catalogue that knows them."""
+        """Plain abilities with these ids, and a catalog that knows them."""
         made = [self.ability(id) for id in ids]
         self.refresh()
         return made
@@ -318,7 +318,7 @@ def test_the_next_refresh_sees_new_edited_and_deleted_files(desk: Desk) -> None:
     assert (made.text, made.issues) == ("First, edited.", [])
 
 
-def test_a_refresh_through_another_catalogue_is_noticed(desk: Desk) -> None:
+def test_a_refresh_through_another_catalog_is_noticed(desk: Desk) -> None:
     desk.ability("one", "", "priority: 10")
     desk.refresh()
     assert desk.catalog.abilities()[0] is desk.catalog.abilities()[0]  # read once, until then

@@ -292,7 +292,7 @@ def test_a_hook_asked_from_there_keeps_its_decisions_with_the_user(outside: Work
     journal.enter(str(outside.root))
     journal.note("test", "anything")
     assert not journal.may_speak
-    assert journal.catalogue.path == user_room().path
+    assert journal.catalog.path == user_room().path
     assert rooms() == []
 
 
@@ -326,8 +326,8 @@ def test_a_hook_asked_from_above_the_home_uses_that_home(
     journal = Journal()
     journal.enter(str(outside.root))
     assert journal.workspace == ""
-    assert journal.catalogue.path == user_room().path
-    assert journal.catalogue.path.startswith(str(home_below))
+    assert journal.catalog.path == user_room().path
+    assert journal.catalog.path.startswith(str(home_below))
 
 
 @pytest.mark.parametrize("mark", MARKS)
@@ -339,4 +339,4 @@ def test_a_workspace_brings_no_home_of_its_own(
     assert f"HOME is ignored: {home_below} is inside a workspace" in ignored
     journal = Journal()
     journal.enter(str(outside.root))
-    assert not journal.catalogue.path.startswith(str(home_below))
+    assert not journal.catalog.path.startswith(str(home_below))

@@ -85,7 +85,7 @@ class Catalog(Queries):
         home: str | None = None,
         trust: str = RECORD,
     ) -> Self:
-        """The catalogue of the workspace around `root`; made when it does not exist.
+        """The catalog of the workspace around `root`; made when it does not exist.
 
         Without a root and with no workspace around the current folder it lives in memory.
         `trust` is `record` (what the user recorded with `metier trust`), `none`, or the digest of
@@ -96,7 +96,7 @@ class Catalog(Queries):
 
     @classmethod
     def within(cls, boundary: Boundary, *, home: str = "") -> Self:
-        """The catalogue of a workspace whose trust is decided; outside one it is in memory."""
+        """The catalog of a workspace whose trust is decided; outside one it is in memory."""
         if not boundary.config.is_workspace:
             return cls.in_memory(boundary, home=home)
         room = state_room(boundary.workspace)
@@ -105,7 +105,7 @@ class Catalog(Queries):
 
     @classmethod
     def in_memory(cls, boundary: Boundary, *, home: str = "") -> Self:
-        """A catalogue that is kept nowhere."""
+        """A catalog that is kept nowhere."""
         return cls(boundary, Store.in_memory(), home)
 
     @classmethod
@@ -119,7 +119,7 @@ class Catalog(Queries):
 
     @classmethod
     def for_hooks(cls, boundary: Boundary, *, home: str = "") -> Self:
-        """The catalogue that hooks use in a workspace, refreshed and ready for them.
+        """The catalog that hooks use in a workspace, refreshed and ready for them.
 
         It is the workspace's own if the user lets it speak, else that of the user's documents.
         """
@@ -171,7 +171,7 @@ class Catalog(Queries):
         self.close()
 
     def refresh(self, on_progress: OnProgress | None = None) -> Refreshed:
-        """Discover → parse → lint → index: bring the catalogue up to what is on disk.
+        """Discover → parse → lint → index: bring the catalog up to what is on disk.
 
         One bad file never stops the rest. Nothing is written when nothing has changed.
         """

@@ -81,18 +81,18 @@ def filled(workspace: Workspace) -> Workspace:
         ("list", "--capability", "web-search"),
     ],
 )
-def test_a_reading_command_builds_a_missing_catalogue_and_says_so_once(
+def test_a_reading_command_builds_a_missing_catalog_and_says_so_once(
     filled: Workspace, metier: Metier, command: tuple[str, ...]
 ) -> None:
     first, second = metier(*command), metier(*command)
     root = os.path.realpath(filled.root)
-    assert first.err == f"building the catalogue of {root} for the first time\n"
+    assert first.err == f"building the catalog of {root} for the first time\n"
     assert second.err == ""
     assert first.out == second.out != ""
     assert first.code == second.code == 0
 
 
-def test_no_refresh_builds_a_missing_catalogue_but_leaves_one_as_it_is(
+def test_no_refresh_builds_a_missing_catalog_but_leaves_one_as_it_is(
     filled: Workspace, metier: Metier
 ) -> None:
     assert "for the first time" in metier("list", "--no-refresh").err
@@ -271,7 +271,7 @@ def test_doctor_finds_a_sound_workspace_sound(filled: Workspace, metier: Metier)
     assert checked.err == ""
     assert "3 skills, 2 abilities" in checked.out
     checks = metier("doctor", "--json").data
-    assert {check["name"] for check in checks} >= {"metier", "settings", "catalogue", "findings"}
+    assert {check["name"] for check in checks} >= {"metier", "settings", "catalog", "findings"}
     assert {check["verdict"] for check in checks} <= {"ok", "warning"}
 
 

@@ -46,7 +46,7 @@ def plain(*values: str) -> list[str]:
 
 @pytest.fixture
 def known(workspace: Workspace) -> Workspace:
-    """A workspace with a catalogue, which its user has looked at."""
+    """A workspace with a catalog, which its user has looked at."""
     for name in ("brave", "searx", "summarize"):
         workspace.skill(name, extra=f"capabilities: [{name}-search]")
     workspace.write("agents/writer.yaml", AGENT)

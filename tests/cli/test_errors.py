@@ -331,7 +331,7 @@ def test_a_code_that_does_not_exist(workspace: Workspace) -> None:
 
 
 @pytest.mark.parametrize("command", ["list", "refresh", "init"])
-def test_a_catalogue_that_is_no_database_is_built_again(one: Workspace, command: str) -> None:
+def test_a_catalog_that_is_no_database_is_built_again(one: Workspace, command: str) -> None:
     file = one.state / "metier.db"
     file.parent.mkdir(parents=True)
     file.write_text("garbage " * 1000)
@@ -339,7 +339,7 @@ def test_a_catalogue_that_is_no_database_is_built_again(one: Workspace, command:
     assert file.read_bytes().startswith(b"SQLite format 3")
 
 
-def test_a_damaged_catalogue_is_one_clear_line_and_then_right_again(one: Workspace) -> None:
+def test_a_damaged_catalog_is_one_clear_line_and_then_right_again(one: Workspace) -> None:
     metier(one.root, "refresh")
     file = one.state / "metier.db"
     with closing(sqlite3.connect(file)) as connection:
@@ -365,14 +365,14 @@ def test_damage_that_a_refresh_does_not_meet_is_told_and_gone_afterwards(one: Wo
     assert_refused(
         metier(one.root, "list"),
         1,
-        "error: the catalogue was damaged (STORE_CORRUPT)",
+        "error: the catalog was damaged (STORE_CORRUPT)",
         f"  {os.path.realpath(one.state / 'metier.db')}",
         "hint: the next command builds it again: try once more",
     )
     assert metier(one.root, "list").returncode == 0
 
 
-def test_a_catalogue_of_a_newer_program(one: Workspace) -> None:
+def test_a_catalog_of_a_newer_program(one: Workspace) -> None:
     metier(one.root, "refresh")
     database = sqlite3.connect(one.state / "metier.db")
     database.execute("PRAGMA user_version = 999")
@@ -443,14 +443,14 @@ def test_where_no_state_can_be_written_documents_are_read_but_not_refreshed(
     folder.chmod(0o555)
     listed = metier(one.root, "list", unprivileged=True)
     assert (listed.returncode, listed.stdout.split("\t")[0]) == (0, "one")
-    assert listed.stderr.startswith("warning: the catalogue cannot be written: Permission denied")
+    assert listed.stderr.startswith("warning: the catalog cannot be written: Permission denied")
     refreshed = metier(one.root, "refresh", unprivileged=True)
-    assert refreshed.stderr.startswith("error: the catalogue cannot be written: Permission denied")
+    assert refreshed.stderr.startswith("error: the catalog cannot be written: Permission denied")
     assert "hint: check that you may write there" in refreshed.stderr
     assert refreshed.returncode == 1
 
 
-def test_state_that_cannot_be_written_shows_its_catalogue_without_a_refresh(
+def test_state_that_cannot_be_written_shows_its_catalog_without_a_refresh(
     one: Workspace, file_modes: Path
 ) -> None:
     metier(one.root, "refresh")
@@ -460,7 +460,7 @@ def test_state_that_cannot_be_written_shows_its_catalogue_without_a_refresh(
     assert (listed.returncode, listed.stdout.split("\t")[0]) == (0, "one")
 
 
-def test_an_empty_catalogue_file_is_filled_even_without_a_refresh(one: Workspace) -> None:
+def test_an_empty_catalog_file_is_filled_even_without_a_refresh(one: Workspace) -> None:
     """Whoever stops the first build leaves one."""
     one.state.mkdir(parents=True)
     (one.state / "metier.db").touch()

@@ -260,7 +260,7 @@ def test_a_link_out_of_the_workspace_is_refused(
 
 
 @pytest.mark.parametrize("speaks", [True, False])
-def test_the_catalogue_that_the_hook_reads_is_there_after_installing(
+def test_the_catalog_that_the_hook_reads_is_there_after_installing(
     hook: Hook, workspace: Workspace, speaks: bool
 ) -> None:
     if speaks:

@@ -78,7 +78,7 @@ def files(workspace: Workspace) -> dict[str, bytes]:
     return {str(one): one.read_bytes() for one in found if one.is_file()}
 
 
-def build_catalogue(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+def build_catalog(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
     """Two cards and two skills, known, in a workspace that the user lets speak."""
     for name in ("billing", "returns"):
         workspace.write(f"docs/capabilities/{name}.md", CARD.format(id=name))
@@ -212,7 +212,7 @@ def test_json_follows_the_schema_and_holds_everything(
     built: bool,
 ) -> None:
     if built:
-        build_catalogue(workspace, capsys)
+        build_catalog(workspace, capsys)
     write_log(workspace.root, *lines)
     shown = stats("--json")
     jsonschema.validate(shown.data, SCHEMA)
@@ -241,7 +241,7 @@ def test_the_schema_refuses_what_is_not_said(workspace: Workspace, stats: Stats)
 def test_what_was_never_used_is_named(
     workspace: Workspace, stats: Stats, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    build_catalogue(workspace, capsys)
+    build_catalog(workspace, capsys)
     write_log(workspace.root, injecting(1))
     shown = stats()
     assert shown.rows["unused"] == ["count", "names"]
@@ -256,23 +256,23 @@ def test_of_many_that_were_never_used_ten_are_named(
 ) -> None:
     for number in range(12):
         workspace.skill(f"skill-{number:02}")
-    build_catalogue(workspace, capsys)
+    build_catalog(workspace, capsys)
     write_log(workspace.root, injecting(1))
     count, names = stats().rows["skills"]
     assert (count, names.count(", "), names[-3:]) == ("14 of 14", 10, ", …")
     assert len(stats("--json").data["skills"]["unused"]) == 14
 
 
-def test_the_catalogue_is_asked_as_it_is(
+def test_the_catalog_is_asked_as_it_is(
     workspace: Workspace, stats: Stats, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    build_catalogue(workspace, capsys)
+    build_catalog(workspace, capsys)
     write_log(workspace.root, injecting(1))
     workspace.write("docs/capabilities/new.md", CARD.format(id="new"))
     assert stats("--json").data["cards"]["unused"] == ["returns"]
 
 
-def test_no_catalogue_is_made(workspace: Workspace, stats: Stats) -> None:
+def test_no_catalog_is_made(workspace: Workspace, stats: Stats) -> None:
     workspace.skill("pdf")
     write_log(workspace.root, injecting(1))
     before = files(workspace)
@@ -282,7 +282,7 @@ def test_no_catalogue_is_made(workspace: Workspace, stats: Stats) -> None:
     assert files(workspace) == before
 
 
-def test_a_damaged_catalogue_does_not_keep_the_figures_back(
+def test_a_damaged_catalog_does_not_keep_the_figures_back(
     workspace: Workspace, stats: Stats, capsys: pytest.CaptureFixture[str]
 ) -> None:
     workspace.trust(speak=True)
@@ -311,7 +311,7 @@ def watched(number: int, *cards: str, mode: str = "monitor", tokens: int = 400) 
 def test_what_would_have_been_handed_over_is_shown(
     workspace: Workspace, stats: Stats, capsys: pytest.CaptureFixture[str], mode: str
 ) -> None:
-    build_catalogue(workspace, capsys)
+    build_catalog(workspace, capsys)
     write_log(
         workspace.root,
         watched(1, "billing", mode=mode, tokens=300),
@@ -559,7 +559,7 @@ def test_wrong_settings_are_one_line_beside_the_figures(
     built: bool,
 ) -> None:
     if built:
-        build_catalogue(workspace, capsys)
+        build_catalog(workspace, capsys)
     write_log(workspace.root, *lines)
     before = stats()
     workspace.write("metier.toml", TYPO)
@@ -583,7 +583,7 @@ def test_the_last_refresh_is_told_when_it_has_failed(
     workspace: Workspace, stats: Stats, capsys: pytest.CaptureFixture[str], speaks: bool
 ) -> None:
     if speaks:
-        build_catalogue(workspace, capsys)
+        build_catalog(workspace, capsys)
     write_log(workspace.root, decision(1))
     write_log(
         workspace.root,

@@ -62,7 +62,7 @@ def ability(workspace: Workspace, id: str, *extra: str, text: str = "", file: st
 
 @pytest.fixture
 def filled(workspace: Workspace, metier: Metier) -> Workspace:
-    """Four abilities, one of them disabled, and an agent; the catalogue is built."""
+    """Four abilities, one of them disabled, and an agent; the catalog is built."""
     front = ("category: database", "tags: [sql, speed]", "displayName: Fast SQL", "priority: 30")
     ability(workspace, "sql", *front, "requires: [style]")
     ability(workspace, "style", "tags: [python]", "priority: 60", "description: How code looks.")

@@ -190,5 +190,5 @@ def test_where_no_state_can_be_written_it_is_resolved_all_the_same(
     report = json.loads(finished.stdout)
     assert (finished.returncode, report["selected"]) == (0, ["alpha::skills/alpha"])
     assert report["history_state"] == "ephemeral"
-    assert "warning: the catalogue cannot be written" in finished.stderr
+    assert "warning: the catalog cannot be written" in finished.stderr
     assert not nowhere_to_write.state.exists()

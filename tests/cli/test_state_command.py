@@ -86,7 +86,7 @@ def old(agents: Agents, used: Before) -> Path:
     with closing(SqliteRunStore.open(str(folder / "runs.db"))) as store:
         store.rows("PRAGMA wal_checkpoint(TRUNCATE)")
     (folder / "secret").write_bytes(SECRET)
-    (folder / "metier.db").write_bytes(b"a catalogue")
+    (folder / "metier.db").write_bytes(b"a catalog")
     (folder / ".gitignore").write_text("*\n")
     assert not agents.state.exists()
     return folder

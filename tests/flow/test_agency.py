@@ -1,4 +1,4 @@
-"""Agents of a catalogue at work: abilities, cards and skills before the prompt, all in one run."""
+"""Agents of a catalog at work: abilities, cards and skills before the prompt, all in one run."""
 
 import asyncio
 import json

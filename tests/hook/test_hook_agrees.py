@@ -44,11 +44,11 @@ class CardFacts(NamedTuple):
 
 @contextmanager
 def read_only(hooks: Hooks) -> Iterator[ReadOnlyCatalog]:
-    catalogue = ReadOnlyCatalog(hooks.room)
+    catalog = ReadOnlyCatalog(hooks.room)
     try:
-        yield catalogue
+        yield catalog
     finally:
-        catalogue.close()
+        catalog.close()
 
 
 def prepared(folder: Path) -> Hooks:
@@ -151,9 +151,9 @@ def by_hook(
     hooks: Hooks, messages: Sequence[str], config: CapabilitiesConfig, session: str, moment: str
 ) -> list[ConsideredCard]:
     told: dict[str, Any] = to_json(config)
-    with read_only(hooks) as catalogue:
+    with read_only(hooks) as catalog:
         seen = recent(messages, config.recent_messages)
-        return choose_cards(catalogue, seen, told, config.scorer, session, moment)
+        return choose_cards(catalog, seen, told, config.scorer, session, moment)
 
 
 def by_selector(
@@ -330,8 +330,8 @@ def test_skills_are_ranked_as_a_plain_formula_over_all_of_them_does(tmp_path: Pa
             expected = plain_scores(skills, prompt)
             assume(len(expected) <= 4 * most or all_differ(expected))
             ranked = sorted(expected, key=lambda name: (-round(expected[name], 6), name))
-            with read_only(hooks) as catalogue:
-                found = suggest(catalogue, ["before", prompt], most, 0.0)
+            with read_only(hooks) as catalog:
+                found = suggest(catalog, ["before", prompt], most, 0.0)
             assert [one.name for one in found] == ranked[: most + 1]
             assert [one.score for one in found] == pytest.approx(
                 [expected[one] for one in ranked[: most + 1]], abs=2e-6
@@ -350,13 +350,13 @@ def test_a_threshold_and_a_count_say_what_is_named(tmp_path: Path) -> None:
     for number in range(6):
         hooks.skill(f"skill-{number}", "parse " + " ".join(WORDS[: number + 1]))
     hooks.prepare()
-    with read_only(hooks) as catalogue:
-        everything = suggest(catalogue, ["parse"], 10, 0.0)
+    with read_only(hooks) as catalog:
+        everything = suggest(catalog, ["parse"], 10, 0.0)
         scores = [one.score for one in everything]
         assert len(scores) == 6
         assert scores == sorted(scores, reverse=True)
         for most in (1, 3, 6):
-            found = suggest(catalogue, ["parse"], most, scores[3])
+            found = suggest(catalog, ["parse"], most, scores[3])
             named = [one.name for one in found if not one.outcome]
             assert named == [one.name for one in everything[: min(most, 4)]]
             outcomes = [one.outcome for one in found if one.outcome]
@@ -368,11 +368,11 @@ def test_only_the_prompt_counts_for_skills_and_not_what_was_said_before(tmp_path
     hooks.skill("invoice", "Reads an invoice.")
     hooks.skill("chart", "Draws a chart.")
     hooks.prepare()
-    with read_only(hooks) as catalogue:
-        found = suggest(catalogue, ["the invoice", "a chart"], 3, 0.0)
+    with read_only(hooks) as catalog:
+        found = suggest(catalog, ["the invoice", "a chart"], 3, 0.0)
         assert [one.name for one in found] == ["chart"]
-        assert suggest(catalogue, [], 3, 0.0) == []
-        assert suggest(catalogue, [""], 3, 0.0) == []
+        assert suggest(catalog, [], 3, 0.0) == []
+        assert suggest(catalog, [""], 3, 0.0) == []
 
 
 def test_of_equally_good_skills_the_first_by_path_are_named(tmp_path: Path) -> None:
@@ -381,8 +381,8 @@ def test_of_equally_good_skills_the_first_by_path_are_named(tmp_path: Path) -> N
         for number in range(start, start + 20):
             hooks.skill(f"skill{number:02}", "parse a table", folder=f"skills/{number:02}")
         hooks.prepare()
-    with read_only(hooks) as catalogue:
-        paths = [one.path for one in suggest(catalogue, ["parse"], 3, 0.0)]
+    with read_only(hooks) as catalog:
+        paths = [one.path for one in suggest(catalog, ["parse"], 3, 0.0)]
     assert paths == [f"skills/{number:02}/SKILL.md" for number in range(4)]
 
 
@@ -395,6 +395,6 @@ def test_skills_that_others_hide_leave_room_for_those_in_use(tmp_path: Path) -> 
         )
     hooks.skill("other", "This one can parse, among many other things that it does for you.")
     hooks.prepare()
-    with read_only(hooks) as catalogue:
-        names = [one.name for one in suggest(catalogue, ["parse a table"], 3, 0.0)]
+    with read_only(hooks) as catalog:
+        names = [one.name for one in suggest(catalog, ["parse a table"], 3, 0.0)]
     assert names == ["parser", "other"]

@@ -273,7 +273,7 @@ def test_the_command_itself_loads_nothing_else(shared: Hooks) -> None:
 
 
 @pytest.mark.parametrize("prompt", [PROMPT, NEUTRAL])
-def test_no_question_to_the_catalogue_goes_through_all_documents(
+def test_no_question_to_the_catalog_goes_through_all_documents(
     prompt: str, shared: Hooks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: dict[str, int] = {}

@@ -23,7 +23,7 @@ def filled(tmp_path: Path) -> Hooks:
 
 @pytest.fixture
 def without_spawning(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No hook has the catalogue refreshed in the background."""
+    """No hook has the catalog refreshed in the background."""
     monkeypatch.setattr(Journal, "_spawn", lambda _: None)
 
 
@@ -84,7 +84,7 @@ def refresh(hooks: Hooks, *options: str) -> int:
 @pytest.mark.usefixtures("without_spawning")
 @pytest.mark.parametrize("options", [(), ("--background",)])
 def test_a_changed_mode_counts_after_any_refresh(options: tuple[str, ...], filled: Hooks) -> None:
-    """A hook knows only what the catalogue holds, and hands nothing over until that is made."""
+    """A hook knows only what the catalog holds, and hands nothing over until that is made."""
     filled.settings('mode = "monitor"')
     trust(filled.root, speak=True, environ=filled.environ)
     assert ask(filled) == []

@@ -258,7 +258,7 @@ class Hooks:
         Workspace(self.home).skill(name, quoted, folder=f".claude/skills/{name}")
 
     def prepare_user(self) -> None:
-        """Bring the catalogue of the user's own documents up to date."""
+        """Bring the catalog of the user's own documents up to date."""
         with self.as_user(), Catalog.of_user() as catalog:
             catalog.prepare_for_hooks()
 

@@ -261,7 +261,7 @@ def test_a_process_that_is_asked_anything_ends_well(shared: Hooks) -> None:
     check()
 
 
-# The catalogue
+# The catalog
 
 
 def test_without_a_state_folder_one_is_made_for_what_was_decided(filled: Hooks) -> None:
@@ -280,7 +280,7 @@ def test_in_a_folder_that_is_no_workspace_the_user_is_told(tmp_path: Path) -> No
     (hooks.root / "metier.toml").unlink()
     with mock.patch.object(Journal, "_spawn"):
         assert hooks.served("codex", hooks.asked("codex")) == ""
-    assert ["no catalogue" in line for line in hooks.user_log()] == [True]
+    assert ["no catalog" in line for line in hooks.user_log()] == [True]
     assert not hooks.state.exists()
 
 
@@ -322,13 +322,13 @@ def test_a_workspace_may_have_any_name(tmp_path: Path) -> None:
 
 
 def database(hooks: Hooks) -> Path:
-    """The catalogue without its companions."""
+    """The catalog without its companions."""
     for name in ("metier.db-wal", "metier.db-shm"):
         (hooks.state / name).unlink(missing_ok=True)
     return hooks.state / "metier.db"
 
 
-def test_a_missing_catalogue_is_logged_in_the_workspace(filled: Hooks) -> None:
+def test_a_missing_catalog_is_logged_in_the_workspace(filled: Hooks) -> None:
     database(filled).unlink()
     assert_logged_here(filled)
     assert not database(filled).exists()
@@ -337,19 +337,19 @@ def test_a_missing_catalogue_is_logged_in_the_workspace(filled: Hooks) -> None:
 @pytest.mark.parametrize(
     "content", [b"", b"no database " * 1_000, b"SQLite format 3\0" + b"x" * 99]
 )
-def test_a_catalogue_that_is_no_database_is_logged(content: bytes, filled: Hooks) -> None:
+def test_a_catalog_that_is_no_database_is_logged(content: bytes, filled: Hooks) -> None:
     database(filled).write_bytes(content)
     assert_logged_here(filled)
     assert database(filled).read_bytes() == content
 
 
-def test_a_catalogue_that_is_a_folder_is_logged(filled: Hooks) -> None:
+def test_a_catalog_that_is_a_folder_is_logged(filled: Hooks) -> None:
     database(filled).unlink()
     (filled.state / "metier.db").mkdir()
     assert_logged_here(filled)
 
 
-def test_a_catalogue_that_was_cut_is_logged(filled: Hooks) -> None:
+def test_a_catalog_that_was_cut_is_logged(filled: Hooks) -> None:
     file = database(filled)
     file.write_bytes(file.read_bytes()[:5_000])
     assert_logged_here(filled)
@@ -365,7 +365,7 @@ def test_settings_that_make_no_sense_are_logged(filled: Hooks) -> None:
 
 
 @pytest.mark.parametrize("version", range(len(MIGRATIONS)))
-def test_an_older_catalogue_is_silent(version: int, filled: Hooks) -> None:
+def test_an_older_catalog_is_silent(version: int, filled: Hooks) -> None:
     database(filled).unlink()
     with closing(sqlite3.connect(filled.state / "metier.db")) as connection:
         for migration in MIGRATIONS[:version]:
@@ -378,13 +378,13 @@ def test_an_older_catalogue_is_silent(version: int, filled: Hooks) -> None:
     assert len(filled.rows()) == 1
 
 
-def test_a_newer_catalogue_that_looks_otherwise_is_logged(filled: Hooks) -> None:
+def test_a_newer_catalog_that_looks_otherwise_is_logged(filled: Hooks) -> None:
     with closing(sqlite3.connect(filled.state / "metier.db")) as connection:
         connection.execute("ALTER TABLE card RENAME COLUMN facts TO other_facts")
     assert_logged_here(filled)
 
 
-def test_a_newer_catalogue_is_not_read_by_an_older_program(filled: Hooks) -> None:
+def test_a_newer_catalog_is_not_read_by_an_older_program(filled: Hooks) -> None:
     with closing(sqlite3.connect(filled.state / "metier.db")) as connection:
         connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
     assert_logged_here(filled)
@@ -399,14 +399,14 @@ def test_a_writer_does_not_keep_hooks_from_reading(filled: Hooks) -> None:
     assert filled.log() == []
 
 
-def test_a_hook_cannot_write_into_the_catalogue(filled: Hooks) -> None:
-    catalogue = ReadOnlyCatalog(filled.room)
-    with closing(catalogue), pytest.raises(sqlite3.OperationalError, match="readonly"):
-        catalogue.rows("DELETE FROM card")
+def test_a_hook_cannot_write_into_the_catalog(filled: Hooks) -> None:
+    catalog = ReadOnlyCatalog(filled.room)
+    with closing(catalog), pytest.raises(sqlite3.OperationalError, match="readonly"):
+        catalog.rows("DELETE FROM card")
 
 
 @pytest.mark.parametrize("pragma", ["locking_mode = EXCLUSIVE", "journal_mode = DELETE"])
-def test_a_catalogue_that_nobody_else_may_read_is_logged(pragma: str, filled: Hooks) -> None:
+def test_a_catalog_that_nobody_else_may_read_is_logged(pragma: str, filled: Hooks) -> None:
     with closing(sqlite3.connect(filled.state / "metier.db", isolation_level=None)) as connection:
         connection.execute(f"PRAGMA {pragma}").fetchall()
         connection.execute("BEGIN EXCLUSIVE")

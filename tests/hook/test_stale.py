@@ -1,4 +1,4 @@
-"""A catalogue that may be stale is refreshed by one detached process, never by the hook itself."""
+"""A catalog that may be stale is refreshed by one detached process, never by the hook itself."""
 
 import contextlib
 import fcntl
@@ -144,7 +144,7 @@ CHANGES_OF_TRUST = (edit_settings, remove_settings, add_project_file, trust_anot
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_change_has_the_catalogue_refreshed_once_a_request(
+def test_a_change_has_the_catalog_refreshed_once_a_request(
     change: Callable[[Hooks], None], filled: Hooks, spawned: Spawned
 ) -> None:
     change(filled)
@@ -220,7 +220,7 @@ def test_a_last_look_in_the_future_is_not_believed(filled: Hooks, spawned: Spawn
     assert spawned.times == 1
 
 
-def test_a_catalogue_that_hooks_were_never_told_of_is_refreshed(
+def test_a_catalog_that_hooks_were_never_told_of_is_refreshed(
     tmp_path: Path, spawned: Spawned
 ) -> None:
     hooks = Hooks(tmp_path)
@@ -248,7 +248,7 @@ def test_a_state_that_is_not_utf8_is_made_anew(filled: Hooks, spawned: Spawned) 
     assert spawned.times == 1
 
 
-def test_a_catalogue_of_an_older_version_is_refreshed(filled: Hooks, spawned: Spawned) -> None:
+def test_a_catalog_of_an_older_version_is_refreshed(filled: Hooks, spawned: Spawned) -> None:
     """Else hooks fall silent for good when the program is upgraded."""
     with closing(sqlite3.connect(filled.state / "metier.db")) as connection:
         connection.execute("DROP TABLE card")
@@ -270,7 +270,7 @@ def test_settings_of_an_older_version_are_refreshed(filled: Hooks, spawned: Spaw
     assert spawned.times == 1
 
 
-def test_skills_are_named_after_any_other_command_has_refreshed_the_catalogue(
+def test_skills_are_named_after_any_other_command_has_refreshed_the_catalog(
     filled: Hooks, spawned: Spawned
 ) -> None:
     """Or else a refresh for hooks is asked for at once."""
@@ -365,7 +365,7 @@ RUN = (
 
 @pytest.fixture
 def blocked(filled: Hooks) -> Iterator[Blocked]:
-    """A catalogue that is stale, and a refresh that ends when it is told to."""
+    """A catalog that is stale, and a refresh that ends when it is told to."""
     made = Blocked(filled)
     add_skill(filled)
     yield made
@@ -403,7 +403,7 @@ def test_a_hook_does_not_wait_for_the_refresh_and_the_refresh_outlives_it(
     blocked.let_go()
 
 
-def test_of_many_hooks_at_once_one_has_the_catalogue_refreshed(
+def test_of_many_hooks_at_once_one_has_the_catalog_refreshed(
     blocked: Blocked, filled: Hooks
 ) -> None:
     command = [sys.executable, "-c", RUN.format(program=str(blocked.program))]

@@ -81,7 +81,7 @@ def test_state_that_a_workspace_brings_along_hands_nothing_over(
         journal = Journal()
         journal.enter(str(cloned.root))
     assert not journal.may_speak
-    assert not journal.catalogue.path.startswith(str(cloned.root))
+    assert not journal.catalog.path.startswith(str(cloned.root))
 
 
 def test_state_that_a_workspace_brings_along_stays_as_it_was(cloned: Hooks) -> None:
@@ -92,7 +92,7 @@ def test_state_that_a_workspace_brings_along_stays_as_it_was(cloned: Hooks) -> N
     assert {one: one.read_bytes() for one in cloned.root.rglob("*") if one.is_file()} == before
 
 
-def test_a_catalogue_is_made_from_what_is_on_disk_once_the_user_trusts_it(cloned: Hooks) -> None:
+def test_a_catalog_is_made_from_what_is_on_disk_once_the_user_trusts_it(cloned: Hooks) -> None:
     cloned.refresh()
     assert cloned.served("codex", cloned.asked("codex")) == ""
     cloned.prepare()
@@ -101,7 +101,7 @@ def test_a_catalogue_is_made_from_what_is_on_disk_once_the_user_trusts_it(cloned
     assert ORDER not in text
 
 
-def test_no_command_uses_a_catalogue_that_came_with_the_workspace(cloned: Hooks) -> None:
+def test_no_command_uses_a_catalog_that_came_with_the_workspace(cloned: Hooks) -> None:
     with cloned.as_user(), Catalog.open(cloned.root) as catalog:
         assert not catalog.is_built()
         assert not catalog.store.path.startswith(str(cloned.root))
@@ -117,13 +117,13 @@ def test_a_copy_of_a_workspace_is_not_trusted_with_it(filled: Hooks) -> None:
     assert card_ids(text) == ["billing"]
 
 
-def test_a_catalogue_stays_as_long_as_its_workspace_does(filled: Hooks) -> None:
+def test_a_catalog_stays_as_long_as_its_workspace_does(filled: Hooks) -> None:
     with closing(sqlite3.connect(filled.state / "metier.db")) as connection:
         before = connection.execute("SELECT count(*) FROM document").fetchone()
     filled.prepare()
-    catalogue = ReadOnlyCatalog(filled.room)
-    assert catalogue.rows("SELECT count(*) FROM document") == [before]
-    catalogue.close()
+    catalog = ReadOnlyCatalog(filled.room)
+    assert catalog.rows("SELECT count(*) FROM document") == [before]
+    catalog.close()
 
 
 def test_a_copy_of_a_workspace_has_other_marks(tmp_path: Path) -> None:
@@ -351,7 +351,7 @@ def test_a_profile_keeps_its_own_limit_whatever_the_budgets_say(hooks: Hooks) ->
 
 
 def is_stale(hooks: Hooks) -> bool:
-    """Whether a hook would have the catalogue refreshed now."""
+    """Whether a hook would have the catalog refreshed now."""
     with hooks.as_user():
         journal = Journal()
         journal.enter(str(hooks.root))

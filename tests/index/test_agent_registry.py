@@ -142,7 +142,7 @@ def test_the_bundled_standard_is_valid() -> None:
     assert STANDARD_PROFILE.system_prompt
 
 
-# Of a catalogue
+# Of a catalog
 
 
 def catalog_with(workspace: Workspace, **files: str) -> Catalog:
@@ -156,7 +156,7 @@ def catalog_with(workspace: Workspace, **files: str) -> Catalog:
 
 
 @pytest.mark.invariant(id="INV-AGT-SEL-004")
-def test_a_catalogue_always_has_standard_its_own_or_the_bundled_one(workspace: Workspace) -> None:
+def test_a_catalog_always_has_standard_its_own_or_the_bundled_one(workspace: Workspace) -> None:
     with catalog_with(workspace, other="agentId: other\ndescription: d\n") as catalog:
         agents = {one.agent_id: one for one in stored_agents(catalog.store)}
         assert set(agents) == {"other", STANDARD}

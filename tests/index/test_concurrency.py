@@ -1,4 +1,4 @@
-"""Several processes at one catalogue, and processes that die in the middle of a refresh."""
+"""Several processes at one catalog, and processes that die in the middle of a refresh."""
 
 import random
 import subprocess
@@ -68,7 +68,7 @@ def finish(child: "subprocess.Popen[str]", say: str | None = None) -> tuple[int,
 
 
 def contents(catalog: Catalog) -> list[tuple[Any, ...]]:
-    """All that the catalogue knows, apart from the numbers of its rows."""
+    """All that the catalog knows, apart from the numbers of its rows."""
     store = catalog.store
     columns = ", ".join(
         name for _, name, *_ in store.rows("PRAGMA table_info(document)") if name != "key"
@@ -82,7 +82,7 @@ def contents(catalog: Catalog) -> list[tuple[Any, ...]]:
 
 
 def cold(root: Path) -> list[tuple[Any, ...]]:
-    """What a catalogue that is built from nothing knows."""
+    """What a catalog that is built from nothing knows."""
     with Catalog.open(root) as opened:
         same = Boundary(opened.workspace, opened.trust, opened.config)
     with Catalog.in_memory(same) as catalog:
@@ -104,7 +104,7 @@ def write_skills(workspace: Workspace, word: str) -> None:
         )
 
 
-def test_processes_that_start_at_once_build_one_catalogue(workspace: Workspace) -> None:
+def test_processes_that_start_at_once_build_one_catalog(workspace: Workspace) -> None:
     write_skills(workspace, "some")
     children = [start(REFRESH_AND_READ, workspace.root, SKILLS) for _ in range(PROCESSES)]
     for child in children:
@@ -186,7 +186,7 @@ def kill_after(child: "subprocess.Popen[str]", seconds: float) -> bool:
 
 
 @pytest.mark.slow
-def test_a_killed_refresh_leaves_the_old_or_the_new_catalogue(workspace: Workspace) -> None:
+def test_a_killed_refresh_leaves_the_old_or_the_new_catalog(workspace: Workspace) -> None:
     rng = random.Random(20)
     known = {}
     for word in ("new", "former"):

@@ -63,7 +63,7 @@ def counted(catalog: Catalog, *wanted: str) -> dict[str, int]:
 
 
 def holders(catalog: Catalog) -> dict[str, list[str]]:
-    """Every word in the catalogue → the files that hold it, hidden ones included."""
+    """Every word in the catalog → the files that hold it, hidden ones included."""
     paths = dict(catalog.store.rows("SELECT key, path FROM document"))
     all_words = [
         word for (word,) in catalog.store.rows("SELECT term FROM posting WHERE field = 'content'")
@@ -72,7 +72,7 @@ def holders(catalog: Catalog) -> dict[str, list[str]]:
     return {word: sorted(paths[key] for key in keys) for word, keys in found.items()}
 
 
-def test_words_of_three_or_more_characters_are_in_the_catalogue(
+def test_words_of_three_or_more_characters_are_in_the_catalog(
     workspace: Workspace, catalog: Catalog
 ) -> None:
     write(workspace.root, "abilities/a.md", ability("Go to the Database, the DATABASE_v12!"))
@@ -245,7 +245,7 @@ def test_words_of_any_script_are_found(
 def test_keys_are_stored_as_little_endian_numbers_of_32_bits(
     workspace: Workspace, catalog: Catalog
 ) -> None:
-    """So that a catalogue can be carried to another machine."""
+    """So that a catalog can be carried to another machine."""
     for name in "abc":
         write(workspace.root, f"abilities/{name}.md", ability("word"))
     catalog.refresh()

@@ -43,7 +43,7 @@ def counts(changes: Changes) -> tuple[int, int, int, int]:
 
 
 def contents(catalog: Catalog) -> dict[str, list[tuple[Any, ...]]]:
-    """All that the catalogue knows, apart from the numbers of its rows."""
+    """All that the catalog knows, apart from the numbers of its rows."""
     columns = ", ".join(
         name for _, name, *_ in catalog.store.rows("PRAGMA table_info(document)") if name != "key"
     )
@@ -57,7 +57,7 @@ def contents(catalog: Catalog) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def cold(catalog: Catalog) -> dict[str, list[tuple[Any, ...]]]:
-    """What a catalogue that is built from nothing knows."""
+    """What a catalog that is built from nothing knows."""
     same = Boundary(catalog.workspace, catalog.trust, catalog.config)
     with Catalog.in_memory(same) as fresh:
         assert fresh.refresh().changes.added == len(contents(fresh)["documents"])
@@ -267,7 +267,7 @@ def test_many_names_are_settled_as_a_few_are(
     assert contents(catalog) == cold(catalog)
 
 
-def test_an_empty_workspace_has_an_empty_catalogue(catalog: Catalog) -> None:
+def test_an_empty_workspace_has_an_empty_catalog(catalog: Catalog) -> None:
     changes = catalog.refresh().changes
     assert counts(changes) == (0, 0, 0, 0)
     assert changes.discovered == 0

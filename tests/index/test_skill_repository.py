@@ -1,4 +1,4 @@
-"""Skills by name and by capability, over real files and a real catalogue (spec 3)."""
+"""Skills by name and by capability, over real files and a real catalog (spec 3)."""
 
 import ast
 import sqlite3

@@ -1,4 +1,4 @@
-"""The catalogue knows whether the stems of all skills are there: a resolve never misses words."""
+"""The catalog knows whether the stems of all skills are there: a resolve never misses words."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,7 +18,7 @@ WITH, WITHOUT = f"Draws a {WORD} and more.", "Draws charts and more."
 
 @pytest.fixture
 def catalog(workspace: Workspace) -> Iterator[Catalog]:
-    """The catalogue of one skill without the word, all of whose stems are known."""
+    """The catalog of one skill without the word, all of whose stems are known."""
     workspace.skill("first", WITHOUT)
     with open_catalog(workspace) as opened:
         opened.refresh()
@@ -166,7 +166,7 @@ def test_the_next_process_has_nothing_to_write_either(
     assert catalog.store.data_version() == before
 
 
-# A catalogue from before
+# A catalog from before
 
 
 def forget_the_mark(store: Store) -> None:
@@ -174,7 +174,7 @@ def forget_the_mark(store: Store) -> None:
         connection.execute("DELETE FROM setting WHERE name = 'stems'")
 
 
-def test_a_catalogue_from_before_with_all_stems_gets_the_mark_alone(catalog: Catalog) -> None:
+def test_a_catalog_from_before_with_all_stems_gets_the_mark_alone(catalog: Catalog) -> None:
     before = [catalog.store.rows(f"SELECT * FROM {name}") for name in ("posting", "skill_size")]
     forget_the_mark(catalog.store)
     assert catch_up(catalog.store) == 0
@@ -183,7 +183,7 @@ def test_a_catalogue_from_before_with_all_stems_gets_the_mark_alone(catalog: Cat
     assert after == before
 
 
-def test_a_catalogue_from_before_that_lacks_some_stems_is_caught_up(
+def test_a_catalog_from_before_that_lacks_some_stems_is_caught_up(
     workspace: Workspace, catalog: Catalog
 ) -> None:
     workspace.skill("second", WITH)
@@ -195,7 +195,7 @@ def test_a_catalogue_from_before_that_lacks_some_stems_is_caught_up(
         assert is_complete(later.store)
 
 
-def test_a_catalogue_from_before_that_has_no_stems_is_caught_up(
+def test_a_catalog_from_before_that_has_no_stems_is_caught_up(
     workspace: Workspace, catalog: Catalog
 ) -> None:
     forget_the_mark(catalog.store)

@@ -1,4 +1,4 @@
-"""The catalogue file: its migrations, and what people are told when it cannot be used."""
+"""The catalog file: its migrations, and what people are told when it cannot be used."""
 
 import gc
 import os
@@ -26,13 +26,13 @@ BRIEF = 0.05
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Where a catalogue may be made."""
+    """Where a catalog may be made."""
     return tmp_path / "state" / "metier.db"
 
 
 @pytest.fixture
 def filled(workspace: Workspace) -> Path:
-    """The catalogue file of a trusted workspace with forty skills, closed."""
+    """The catalog file of a trusted workspace with forty skills, closed."""
     for number in range(40):
         text = f"Does thing {number}. " * 20
         workspace.skill(f"s{number:02}", text, extra=f"capabilities: [c{number % 7}]")
@@ -43,7 +43,7 @@ def filled(workspace: Workspace) -> Path:
 
 
 def use(root: Path) -> list[str]:
-    """Everything that a person may ask of a catalogue."""
+    """Everything that a person may ask of a catalog."""
     with Catalog.open(root) as catalog:
         catalog.refresh()
         catalog.issues()
@@ -66,7 +66,7 @@ def migrate_with(monkeypatch: pytest.MonkeyPatch, *more: Migration) -> None:
     monkeypatch.setattr(Store, "migrations", (*MIGRATIONS, *more))
 
 
-def test_a_new_catalogue_remembers_its_migrations_by_name(file: Path) -> None:
+def test_a_new_catalog_remembers_its_migrations_by_name(file: Path) -> None:
     with closing(Store.open(str(file))) as store:
         rows = store.rows("SELECT number, name FROM migration ORDER BY number")
     assert rows == [(number, one.name) for number, one in enumerate(MIGRATIONS, start=1)]
@@ -110,7 +110,7 @@ def test_a_migration_that_fails_leaves_the_version_before_it(
     assert user_version(filled) == len(MIGRATIONS) + 2
 
 
-def test_a_catalogue_of_a_newer_program_is_refused_and_left_alone(filled: Path) -> None:
+def test_a_catalog_of_a_newer_program_is_refused_and_left_alone(filled: Path) -> None:
     with closing(sqlite3.connect(filled)) as connection:
         connection.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
     before = filled.read_bytes()
@@ -203,7 +203,7 @@ def test_a_table_that_is_missing_is_damage(filled: Path, workspace: Workspace, t
     assert len(use(workspace.root)) == 40
 
 
-def test_a_refresh_after_an_error_builds_a_damaged_catalogue_again(
+def test_a_refresh_after_an_error_builds_a_damaged_catalog_again(
     filled: Path, workspace: Workspace
 ) -> None:
     with Catalog.open(workspace.root) as catalog:
@@ -216,7 +216,7 @@ def test_a_refresh_after_an_error_builds_a_damaged_catalogue_again(
         assert len(catalog.skills()) == 40
 
 
-def test_a_damaged_catalogue_that_another_process_has_replaced_is_left_alone(
+def test_a_damaged_catalog_that_another_process_has_replaced_is_left_alone(
     filled: Path, workspace: Workspace
 ) -> None:
     damaged = Store.open(str(filled))
@@ -229,7 +229,7 @@ def test_a_damaged_catalogue_that_another_process_has_replaced_is_left_alone(
     damaged.close()
 
 
-def test_opening_a_catalogue_twice_keeps_the_locks_of_the_first(filled: Path) -> None:
+def test_opening_a_catalog_twice_keeps_the_locks_of_the_first(filled: Path) -> None:
     """POSIX ends all locks of a process on a file when it closes any descriptor of it."""
     write = f"""
 import sqlite3
@@ -296,7 +296,7 @@ def test_a_folder_in_the_place_of_the_file_cannot_be_opened(file: Path) -> None:
 
 @pytest.fixture
 def read_only(filled: Path) -> Iterator[Path]:
-    """The folder of the catalogue, closed for writing."""
+    """The folder of the catalog, closed for writing."""
     filled.chmod(0o400)
     filled.parent.chmod(0o500)
     if os.access(filled.parent, os.W_OK):
@@ -328,7 +328,7 @@ with Catalog.open(sys.argv[1]) as catalog:
 
 
 @pytest.mark.parametrize("limit", [0, 40_000, 100_000, 200_000])
-def test_a_full_disk_is_one_clean_error_and_keeps_the_old_catalogue(
+def test_a_full_disk_is_one_clean_error_and_keeps_the_old_catalog(
     filled: Path, workspace: Workspace, limit: int
 ) -> None:
     for number in range(300):
@@ -345,7 +345,7 @@ def test_a_full_disk_is_one_clean_error_and_keeps_the_old_catalogue(
         assert catalog.refresh().changes.added == 300
 
 
-def test_a_catalogue_in_memory_leaves_no_file(
+def test_a_catalog_in_memory_leaves_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -354,7 +354,7 @@ def test_a_catalogue_in_memory_leaves_no_file(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_error_of_the_caller_is_not_blamed_on_the_catalogue(file: Path) -> None:
+def test_an_error_of_the_caller_is_not_blamed_on_the_catalog(file: Path) -> None:
     def interrupted() -> None:
         with store.transaction():
             raise BrokenPipeError
@@ -372,7 +372,7 @@ def test_a_store_in_memory_is_closed_when_nobody_has_it_any_more() -> None:
         connection.execute("SELECT 1")
 
 
-def test_a_catalogue_in_memory_may_be_collected_by_another_thread() -> None:
+def test_a_catalog_in_memory_may_be_collected_by_another_thread() -> None:
     held = [Store.in_memory()]
     connection = held[0].connection
     collector = threading.Thread(target=held.clear)

@@ -1,4 +1,4 @@
-"""The stems of skills in the catalogue: what a refresh forgets, what is added when asked for."""
+"""The stems of skills in the catalog: what a refresh forgets, what is added when asked for."""
 
 from collections import Counter
 from typing import Any

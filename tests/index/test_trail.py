@@ -85,7 +85,7 @@ def documents(catalog: Catalog) -> list[tuple[Any, ...]]:
 
 
 def fresh(catalog: Catalog, workspace: Workspace) -> list[tuple[Any, ...]]:
-    """What a catalogue holds that is built from nothing."""
+    """What a catalog holds that is built from nothing."""
     with Catalog.in_memory(boundary_of(workspace.root, catalog.config)) as new:
         new.refresh()
         return documents(new)

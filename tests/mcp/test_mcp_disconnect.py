@@ -112,7 +112,7 @@ def keeper(workspace: Workspace) -> Iterator[CatalogThread]:
 
 @contextmanager
 def busy(keeper: CatalogThread) -> Iterator[None]:
-    """The catalogue answers somebody else all the while."""
+    """The catalog answers somebody else all the while."""
     free = threading.Event()
     held = keeper._thread.submit(free.wait, ENOUGH)
     try:
@@ -169,7 +169,7 @@ def test_a_question_of_a_client_that_has_left_is_never_asked(
                 given_up.set()
                 raise
 
-        keeper.ask = noted  # type: ignore[method-assign]  # to see what reaches the catalogue
+        keeper.ask = noted  # type: ignore[method-assign]  # to see what reaches the catalog
         async with connected(keeper, era, body) as writer:
             with busy(keeper):
                 writer.write(body)

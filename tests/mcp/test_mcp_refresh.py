@@ -99,7 +99,7 @@ def test_rows_and_total_of_a_page_are_of_one_state_whoever_writes_between(
             assert (len(page.rows), page.total) == (count, count)
 
 
-def test_a_catalogue_that_was_made_anew_is_the_one_that_answers(workspace: Workspace) -> None:
+def test_a_catalog_that_was_made_anew_is_the_one_that_answers(workspace: Workspace) -> None:
     workspace.skill("first")
     with server_over(workspace.root) as server:
         assert names(data_of(called(server, "skill_list"))) == ["first"]

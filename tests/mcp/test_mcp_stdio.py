@@ -78,7 +78,7 @@ def spoken(root: Path, *lines: str | bytes, options: tuple[str, ...] = ()) -> An
     )
 
 
-def test_nothing_but_protocol_is_on_standard_output_not_even_when_it_builds_the_catalogue(
+def test_nothing_but_protocol_is_on_standard_output_not_even_when_it_builds_the_catalog(
     workspace: Workspace,
 ) -> None:
     workspace.skill("one")
@@ -86,7 +86,7 @@ def test_nothing_but_protocol_is_on_standard_output_not_even_when_it_builds_the_
     assert done.returncode == 0
     (line,) = done.stdout.splitlines()
     assert json.loads(line)["result"]["serverInfo"]["name"] == "metier"
-    assert b"building the catalogue" in done.stderr
+    assert b"building the catalog" in done.stderr
 
 
 def test_the_end_of_the_input_is_the_end_of_the_server(workspace: Workspace) -> None:
@@ -291,7 +291,7 @@ def test_where_no_state_can_be_written_it_is_served_from_memory(workspace: Works
     assert {one.name for one in workspace.root.iterdir()} == {".git", "skills"}
 
 
-def test_what_a_workspace_calls_a_catalogue_is_not_opened(workspace: Workspace) -> None:
+def test_what_a_workspace_calls_a_catalog_is_not_opened(workspace: Workspace) -> None:
     workspace.skill("one")
     for name in ("metier.db", "restricted.db"):
         workspace.write(
@@ -300,7 +300,7 @@ def test_what_a_workspace_calls_a_catalogue_is_not_opened(workspace: Workspace) 
     assert data_of(called(over_stdio(workspace.root), "skill_list"))["total"] == 1
 
 
-def test_a_catalogue_that_cannot_be_used_is_one_line_and_no_traceback(
+def test_a_catalog_that_cannot_be_used_is_one_line_and_no_traceback(
     workspace: Workspace,
 ) -> None:
     (workspace.state / "restricted.db").mkdir(parents=True)
@@ -309,7 +309,7 @@ def test_a_catalogue_that_cannot_be_used_is_one_line_and_no_traceback(
     assert b"is not a regular file" in done.stderr
 
 
-def test_a_damaged_catalogue_is_built_again(workspace: Workspace) -> None:
+def test_a_damaged_catalog_is_built_again(workspace: Workspace) -> None:
     workspace.skill("one")
     workspace.state.mkdir(parents=True)
     (workspace.state / "restricted.db").write_text("no database, but as long as one " * 99)

@@ -120,7 +120,7 @@ def test_an_answer_is_structured_follows_its_schema_and_says_the_same_as_text(
     jsonschema.validate(data, tool.output_schema)
 
 
-def test_skills_are_those_of_the_catalogue_with_the_address_of_their_text(
+def test_skills_are_those_of_the_catalog_with_the_address_of_their_text(
     server: Server[Any], root: Path
 ) -> None:
     data = data_of(called(server, "skill_list", {"capability": "web-search"}))

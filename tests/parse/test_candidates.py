@@ -92,7 +92,7 @@ def test_a_contract_beside_metadata_is_not_read() -> None:
 
 @pytest.mark.parametrize("capabilities", [["a", "b"], ["b", {"id": "a"}], [], None])
 @pytest.mark.parametrize("contract", ["DCI/1 P(b,c)", "DCI/1 R(x)", None])
-def test_the_catalogue_and_the_resolver_see_the_same_capabilities(
+def test_the_catalog_and_the_resolver_see_the_same_capabilities(
     contract: str | None, capabilities: list[Any] | None
 ) -> None:
     lines = ["---", "name: one", "description: Text."]

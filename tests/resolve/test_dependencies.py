@@ -210,7 +210,7 @@ def test_explicit_requirements_follow_the_consumer_s_own() -> None:
 
 @pytest.mark.invariant(id="DCI-SEL-006")
 def test_a_consumer_is_neither_a_candidate_nor_counted() -> None:
-    """The same rows whether the consumer is in the catalogue or not."""
+    """The same rows whether the consumer is in the catalog or not."""
     asker = skill("asker", "DCI/1 P(web-search,b,c) R(web-search)", "Web search for the web.")
     pool = [
         skill("a", "DCI/1 P(web-search)", "Searches the web."),

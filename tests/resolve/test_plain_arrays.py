@@ -119,7 +119,7 @@ def test_what_is_loaded_anyway_is_used() -> None:
     assert arrays_for(1) is numpy_arrays()
 
 
-def test_a_catalogue_answers_the_same_before_and_after_numpy_has_loaded(
+def test_a_catalog_answers_the_same_before_and_after_numpy_has_loaded(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = random.Random(5)

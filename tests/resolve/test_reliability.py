@@ -168,7 +168,7 @@ def test_nothing_but_the_file_and_its_lock_is_left_and_git_sees_neither(tmp_path
 
 @pytest.mark.invariant(id="DCI-REL-004")
 @pytest.mark.invariant(id="DCI-REL-005")
-def test_a_catalogue_keeps_its_history_at_the_root_and_not_at_the_skill(
+def test_a_catalog_keeps_its_history_at_the_root_and_not_at_the_skill(
     workspace: Workspace,
 ) -> None:
     folder = workspace.skill("one").parent

@@ -125,7 +125,7 @@ def test_a_pool_that_has_answered_before_answers_the_same() -> None:
 
 
 @pytest.mark.invariant(id="DCI-CACHE-001")
-def test_a_kept_and_a_fresh_catalogue_give_the_same_report(workspace: Workspace) -> None:
+def test_a_kept_and_a_fresh_catalog_give_the_same_report(workspace: Workspace) -> None:
     for number in range(3):
         workspace.skill(f"s{number}", extra=f"capabilities: [one, x{number}]")
     reports = []
@@ -140,7 +140,7 @@ def test_a_kept_and_a_fresh_catalogue_give_the_same_report(workspace: Workspace)
 
 
 @pytest.mark.invariant(id="DCI-CACHE-001")
-def test_totals_follow_the_history_and_the_files_within_one_catalogue(
+def test_totals_follow_the_history_and_the_files_within_one_catalog(
     workspace: Workspace,
 ) -> None:
     workspace.skill("a", extra="capabilities: [one]")

@@ -51,7 +51,7 @@ class Office:
         return text
 
     def agent(self, *steps: Data, **data: Any) -> None:
-        """Write the agent; the next question opens the catalogue again, with trust in it."""
+        """Write the agent; the next question opens the catalog again, with trust in it."""
         profile = {"agentId": "worker", "description": "Works.", "systemPrompt": "BASE", **data}
         if steps:
             profile["workflow"] = list(steps)

@@ -1,4 +1,4 @@
-"""Runs by the name of an agent, kept beside the catalogue."""
+"""Runs by the name of an agent, kept beside the catalog."""
 
 import asyncio
 import contextlib
@@ -26,7 +26,7 @@ def office(workspace: Workspace) -> Iterator[Office]:
     made.close()
 
 
-def test_a_run_by_name_is_kept_beside_the_catalogue(office: Office) -> None:
+def test_a_run_by_name_is_kept_beside_the_catalog(office: Office) -> None:
     office.agent()
     result = office.run("hello", input={"x": 1})
     assert (result.state, result.output) == ("succeeded", "answer 0")
@@ -71,12 +71,12 @@ def test_select_then_run_then_fork(office: Office) -> None:
     assert forked.run.forked_from == first.checkpoint_id
 
 
-def test_standard_is_always_selectable_in_a_catalogue(office: Office) -> None:
+def test_standard_is_always_selectable_in_a_catalog(office: Office) -> None:
     found = office.catalog.select_agents("anything at all", exclude=["standard"], team="none")
     assert [(one.agent_id, one.confidence) for one in found] == [("standard", 0.5)]
 
 
-def test_a_catalogue_in_memory_keeps_runs_in_memory(office: Office) -> None:
+def test_a_catalog_in_memory_keeps_runs_in_memory(office: Office) -> None:
     office.agent()
     kept = office.catalog
     same = Boundary(kept.workspace, kept.trust, kept.config)

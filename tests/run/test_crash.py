@@ -121,7 +121,7 @@ def test_a_run_that_ended_with_an_error_of_the_store_can_be_resumed_in_the_same_
     assert world.resume(store.runs()[0].run_id).success
 
 
-def test_opening_a_catalogue_sets_the_runs_of_dead_processes_free(workspace: Workspace) -> None:
+def test_opening_a_catalog_sets_the_runs_of_dead_processes_free(workspace: Workspace) -> None:
     workspace.write("metier.toml", "")
     workspace.trust()
     host, pid, started, _ = this_process().rsplit("/", 3)

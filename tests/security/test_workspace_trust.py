@@ -226,7 +226,7 @@ def test_without_trust_nothing_runs(way: str, shop: Workspace) -> None:
                 asyncio.run(call("any"))
 
 
-def test_a_digest_trusts_for_one_catalogue_and_records_nothing(
+def test_a_digest_trusts_for_one_catalog_and_records_nothing(
     shop: Workspace, empty_home: Path
 ) -> None:
     digest = shop.trust()

@@ -119,11 +119,11 @@ DAMAGES: dict[str, Damage] = {
     "text": lambda _content, _dice: b"this is no database at all\n" * 400,
     "nothing": lambda _content, _dice: b"",
 }
-DATABASES = ("catalogue", "runs", "user's catalogue")
+DATABASES = ("catalog", "runs", "user's catalog")
 
 
 def database(used: Used, name: str) -> Path:
-    if name == "user's catalogue":
+    if name == "user's catalog":
         return Path(user_room().file("metier.db"))
     return state_of(used.root) / ("runs.db" if name == "runs" else "metier.db")
 
@@ -194,7 +194,7 @@ def standard_input(file: Path) -> Iterator[None]:
 
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("damage", list(DAMAGES))
-def test_a_hook_over_a_damaged_catalogue_ends_well_and_says_nothing_wrong(
+def test_a_hook_over_a_damaged_catalog_ends_well_and_says_nothing_wrong(
     used: Used,
     damage: str,
     seed: int,
@@ -202,7 +202,7 @@ def test_a_hook_over_a_damaged_catalogue_ends_well_and_says_nothing_wrong(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     dice = random.Random(f"{damage} {seed}")
-    file = database(used, "catalogue")
+    file = database(used, "catalog")
     file.write_bytes(DAMAGES[damage](file.read_bytes(), dice))
     asked = b'{"hook_event_name":"UserPromptSubmit","prompt":"search the web","cwd":%s}'
     given = used.home / "given.json"

@@ -119,7 +119,7 @@ def test_settings_in_a_folder_that_does_not_exist_are_not_believed_to_be_none(
     ]
 
 
-def test_other_settings_have_another_catalogue_of_the_users_documents(tmp_path: Path) -> None:
+def test_other_settings_have_another_catalog_of_the_users_documents(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     first = user_room({"HOME": str(tmp_path)})
     second = user_room({"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "other")})

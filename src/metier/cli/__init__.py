@@ -28,7 +28,7 @@ COMMANDS: dict[str, _Command] = {
     "init": _Command("init", "Set up this folder as a workspace."),
     "trust": _Command("trust", "Show what a workspace may do, and decide whether it may."),
     "state": _Command("state", "Take over the state of a workspace that has moved."),
-    "refresh": _Command("refresh", "Update the catalogue to what is on disk."),
+    "refresh": _Command("refresh", "Update the catalog to what is on disk."),
     "list": _Command("listing", "List skills, abilities, cards or agents."),
     "show": _Command("show", "Show one document, with its findings."),
     "resolve": _Command("resolve", "Choose the skills that provide capabilities, and say why."),
@@ -39,13 +39,11 @@ COMMANDS: dict[str, _Command] = {
     "runs": _Command("runs", "List runs, look into them, resume, cancel or fork them."),
     "inject": _Command("inject", "Print the text of the cards and abilities that a task needs."),
     "hook": _Command("hook", "Have an agent host inject what metier knows; show what it did."),
-    "mcp": _Command("mcp", "Serve the catalogue to agents over the Model Context Protocol."),
+    "mcp": _Command("mcp", "Serve the catalog to agents over the Model Context Protocol."),
     "lint": _Command("lint", "Check documents and say what to change."),
     "explain": _Command("explain", "Explain a finding or an error by its code."),
     "dev": _Command("dev", "Run the conformance suite of the resolver."),
-    "doctor": _Command(
-        "doctor", "Check the installation, the settings, the catalogue and the runs."
-    ),
+    "doctor": _Command("doctor", "Check the installation, the settings, the catalog and the runs."),
     "completion": _Command("completion", "Print a script that completes commands in a shell."),
 }
 MOVED = {

@@ -48,7 +48,7 @@ class Check(NamedTuple):
 
 @metier_command("doctor", catalog=False)
 def command(session: Session) -> int:
-    """Check the installation, the settings, the catalogue and the runs.
+    """Check the installation, the settings, the catalog and the runs.
 
     Exit code 1 when something does not work.
     """
@@ -92,7 +92,7 @@ def _checks(session: Session) -> Iterator[Check]:
         yield from _entries(session)
         yield _tokenizer(session.config().tokenizer)
         with session.open_catalog() as catalog:
-            yield from _catalogue(session, catalog)
+            yield from _catalog(session, catalog)
     except MetierError as error:
         where = f" ({error.where})" if error.where else ""
         yield Check(error.code, "error", f"{error.message}{where}", error.hint)
@@ -106,13 +106,13 @@ def _tokenizer(name: str) -> Check:
     return Check("tokenizer", "ok", name)
 
 
-def _catalogue(session: Session, catalog: Catalog) -> Iterator[Check]:
+def _catalog(session: Session, catalog: Catalog) -> Iterator[Check]:
     if damage := catalog.store.damage():
         hint = "the next refresh builds it again"
-        yield Check("catalogue", "error", f"{catalog.store.path}: {damage}", hint)
+        yield Check("catalog", "error", f"{catalog.store.path}: {damage}", hint)
         return
     changes = session.refresh(catalog).changes
-    yield Check("catalogue", "ok", _size(catalog))
+    yield Check("catalog", "ok", _size(catalog))
     known = ", ".join(counted(changes.included[kind], kind, PLURAL[kind]) for kind in KINDS)
     yield Check("documents", "ok", known)
     for issue in failed_sources(catalog):

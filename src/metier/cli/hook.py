@@ -117,7 +117,7 @@ def _shown(change: Change) -> str:
 def install(session: Session, host: str, for_user: bool, dry_run: bool) -> None:
     """Add the hook to a host's settings.
 
-    Also refreshes the catalogue. Everything else in the settings stays as it is, and so does an
+    Also refreshes the catalog. Everything else in the settings stays as it is, and so does an
     entry that you wrote. The diff is printed, and what was there before the first install is kept
     beside the file.
     """
@@ -179,7 +179,7 @@ def _hook(session: Session) -> int:  # noqa: ARG001  # fixed signature
     each of them does with a hook.
 
     A hook uses your own skills and cards; those of a workspace only if you allow it (metier trust,
-    or installing with --project on a terminal). If the catalogue is stale, it starts a refresh in
+    or installing with --project on a terminal). If the catalog is stale, it starts a refresh in
     the background.
 
     'metier hook HOST' is what the host runs: it reads the host's JSON on standard input, prints
@@ -215,7 +215,7 @@ command.on_unknown = _unknown
 
 
 def _note_workspace_above(session: Session) -> None:
-    """Warn when a folder above has a catalogue, and nothing marks it as the workspace."""
+    """Warn when a folder above has a catalog, and nothing marks it as the workspace."""
     workspace = session.workspace()
     if is_root(workspace) or state_room(workspace).exists():
         return

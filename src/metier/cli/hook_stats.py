@@ -195,15 +195,15 @@ def _clock(moment: float | None, form: str = "%Y-%m-%d %H:%M:%S") -> str:
 # Figures
 
 
-def _catalogue_room(session: Session, room: Room) -> Room:
-    """Where the catalogue is that hooks use here."""
+def _catalog_room(session: Session, room: Room) -> Room:
+    """Where the catalog is that hooks use here."""
     return room if may_speak(room, session.workspace()) else user_room()
 
 
 def _names(session: Session, room: Room) -> tuple[list[str] | None, list[str] | None]:
-    """The cards and skills in the catalogue that hooks use; None where not known."""
+    """The cards and skills in the catalog that hooks use; None where not known."""
     try:
-        return documents_known(_catalogue_room(session, room))
+        return documents_known(_catalog_room(session, room))
     except StoreError as error:
         session.note(f"warning: {error.message}; what was never used is not known")
         return None, None
@@ -342,7 +342,7 @@ def _problem(session: Session, room: Room) -> str:
         if session.config_file is not None:
             raise
         return f"hooks cannot read the settings: {error.message}"
-    failure = failed_refresh(room, _catalogue_room(session, room))
+    failure = failed_refresh(room, _catalog_room(session, room))
     if failure is None:
         return ""
     when = _clock(failure.at, "%Y-%m-%d %H:%M")

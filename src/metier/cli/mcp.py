@@ -102,7 +102,7 @@ def _serve(
     names: tuple[str, ...],
     allow_run: bool,
 ) -> int:
-    """Serve the catalogue to any MCP client, over standard input and output or over HTTP.
+    """Serve the catalog to any MCP client, over standard input and output or over HTTP.
 
     Tools list skills and cards, resolve capabilities and choose context; the texts of skills are
     resources, agents are prompts. No tool runs anything unless --allow-run is given.
@@ -146,7 +146,7 @@ def _check_stdio() -> None:
 
 @contextmanager
 def opened(session: Session, *, allow_run: bool) -> Iterator[Catalog]:
-    """The catalogue under the user's trust as it is now; without runs not even a probe starts."""
+    """The catalog under the user's trust as it is now; without runs not even a probe starts."""
     fresh = session.anew()
     if not allow_run:
         boundary = fresh.boundary

@@ -16,7 +16,7 @@ from metier.values.outcomes import Issue
 @metier_command("refresh", catalog=False)
 @click.option("--background", is_flag=True, hidden=True, help="Do what hooks need, as hooks may.")
 def command(session: Session, background: bool) -> None:
-    """Update the catalogue to what is on disk.
+    """Update the catalog to what is on disk.
 
     Reads only files that changed, and prepares what hooks read. One bad file never stops the
     rest: what is excluded is counted here, and `metier lint` says which and why.
@@ -65,7 +65,7 @@ def _failure_logged(session: Session) -> Iterator[None]:
 def prepare_hooks(
     session: Session, config_file: str | None = None, *, is_silent: bool = False
 ) -> None:
-    """Refresh the catalogue that hooks use, and note what they can inject."""
+    """Refresh the catalog that hooks use, and note what they can inject."""
     from metier.flow.hook_refresh import (  # few commands need it
         hook_boundary,
         hook_documents,

@@ -154,7 +154,7 @@ class Session:
         try:
             is_built = catalog.is_built()
             if not is_built and catalog.is_kept:
-                self.note(f"building the catalogue of {catalog.workspace} for the first time")
+                self.note(f"building the catalog of {catalog.workspace} for the first time")
             if not is_built or not self.no_refresh:
                 self.refresh(catalog)
         except BaseException:
@@ -242,7 +242,7 @@ def _damage_named(catalog: Catalog) -> Iterator[None]:
             raise
         catalog.store.is_damaged = True
         raise DamagedError(
-            "the catalogue was damaged",
+            "the catalog was damaged",
             where=catalog.store.path,
             hint="the next command builds it again: try once more",
         ) from error

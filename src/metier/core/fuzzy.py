@@ -21,7 +21,7 @@ _PLACES = {char: place for place, char in enumerate("abcdefghijklmnopqrstuvwxyz0
 
 def similarity(left: str, right: str) -> float:
     """Jaro-Winkler similarity, rounded to 10 decimals."""
-    from rapidfuzz.distance import JaroWinkler  # most catalogues of prose never need it
+    from rapidfuzz.distance import JaroWinkler  # most catalogs of prose never need it
 
     return round(float(JaroWinkler.similarity(left, right, prefix_weight=PREFIX_SCALE)), 10)
 

@@ -153,16 +153,16 @@ class Failure(NamedTuple):
     what: str
 
 
-def failed_refresh(room: Room, catalogue: Room | None = None) -> Failure | None:
+def failed_refresh(room: Room, catalog: Room | None = None) -> Failure | None:
     """The last refresh for hooks that failed; None when one has succeeded since.
 
-    `catalogue` is the room with the catalogue that hooks use, if that is another one.
+    `catalog` is the room with the catalog that hooks use, if that is another one.
     """
     try:
         lines = room.tail(LOG, _MOST_BYTES)[0].decode(errors="replace").splitlines()
     except OSError:
         return None
-    info = (catalogue or room).info(STATE)
+    info = (catalog or room).info(STATE)
     refreshed = int(info.st_mtime) if info is not None else 0  # the log has whole seconds
     for line in reversed(lines):
         when, _, what = line.partition(" ")

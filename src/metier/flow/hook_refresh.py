@@ -1,4 +1,4 @@
-"""What hooks read besides the catalogue, and whether a workspace may speak."""
+"""What hooks read besides the catalog, and whether a workspace may speak."""
 
 import json
 import os
@@ -90,7 +90,7 @@ def prepare(
 
 
 def hook_documents(store: Store) -> HookDocuments:
-    """What hooks can inject of a catalogue."""
+    """What hooks can inject of a catalog."""
     skills, unsafe = store.rows(
         "SELECT coalesce(sum(safe), 0), coalesce(sum(NOT safe), 0)"
         " FROM document JOIN skill_size USING (key) WHERE state = 'active'"

@@ -58,7 +58,7 @@ class Queries:
         return stored_agents(self.store)
 
     def version(self) -> object:
-        """Changes whenever anyone writes to the catalogue."""
+        """Changes whenever anyone writes to the catalog."""
         return self.store.version()
 
     def providers(self, capability: str) -> list[str]:

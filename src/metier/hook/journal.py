@@ -41,7 +41,7 @@ LARGEST_JOURNAL = 8_000_000
 _REFRESH = ("-P", "-m", "metier", "refresh", "--quiet", "--background", "--root")
 """-P: Python must not import from the current folder, which may be a stranger's."""
 _AFTER_A_FAILURE = 60
-"""Seconds after which a catalogue counts as stale when it could not be used."""
+"""Seconds after which a catalog counts as stale when it could not be used."""
 _WINDOW, _LEAST = 50, 20
 """The share of requests that inject is that of the last 50, once there are 20."""
 _WINDOW_BYTES = 1_048_576
@@ -55,8 +55,8 @@ class Journal:
         self._is_workspace = False
         """Whether it is one: it has a mark, or was named as one before."""
         self._room = user_room()
-        self.catalogue = self._room
-        """The room with the catalogue to use: the workspace's if it may speak, else the user's."""
+        self.catalog = self._room
+        """The room with the catalog to use: the workspace's if it may speak, else the user's."""
         self.may_speak = False
         self._has_lapsed = False
         """Whether the workspace could speak until something changed: then a refresh is due."""
@@ -71,7 +71,7 @@ class Journal:
         self._room = room if self._is_workspace else users
         self.may_speak = may_speak(room, workspace)
         self._has_lapsed = not self.may_speak and room.has(SPEAK)
-        self.catalogue = room if self.may_speak else users
+        self.catalog = room if self.may_speak else users
 
     @property
     def workspace(self) -> str:
@@ -146,14 +146,14 @@ class Journal:
         """The secret behind the marks around injected text."""
         return workspace_secret(self._room)
 
-    # A catalogue that may be stale
+    # A catalog that may be stale
 
     def refresh_if_stale(self, after: int) -> None:
         """Start a refresh in the background if one is due; one at a time."""
         if not self._is_stale(after):
             return
         try:
-            lock = self.catalogue.lock(LOCK, wait=False)
+            lock = self.catalog.lock(LOCK, wait=False)
         except BlockingIOError:
             return  # a refresh is running
         try:
@@ -180,10 +180,10 @@ class Journal:
         if self._has_lapsed:
             return True
         try:
-            watched = self.catalogue.read(STATE).decode(errors="surrogateescape").split("\n")
+            watched = self.catalog.read(STATE).decode(errors="surrogateescape").split("\n")
         except OSError:
             return True
-        refreshed = self.catalogue.info(STATE)
+        refreshed = self.catalog.info(STATE)
         if refreshed is None or not 0 <= time.time() - refreshed.st_mtime < after:
             return True
         return any(_has_changed(line) for line in watched if line)

@@ -50,7 +50,7 @@ def serve(host: str) -> None:
         journal.enter(workspace)
         _warn(journal, workspace)
         request.check(host)
-        with ReadOnlyCatalog(journal.catalogue) as catalog:
+        with ReadOnlyCatalog(journal.catalog) as catalog:
             answer = _Answer(host, request, workspace, journal, catalog)
             text = answer.text()
             if text:

@@ -24,16 +24,16 @@ _UNSAFE = "%?#"
 
 
 class ReadOnlyCatalog:
-    """One catalogue file."""
+    """One catalog file."""
 
     def __init__(self, room: Room) -> None:
         path = room.file(CATALOG_FILE)
         try:
             room.vet((CATALOG_FILE, f"{CATALOG_FILE}-wal", f"{CATALOG_FILE}-shm"))
         except OSError as error:
-            raise ValueError(f"the catalogue cannot be used: {error}") from None
+            raise ValueError(f"the catalog cannot be used: {error}") from None
         if not os.path.exists(path):
-            raise FileNotFoundError(f"no catalogue in {room.path}")
+            raise FileNotFoundError(f"no catalog in {room.path}")
         how = "mode=ro"
         if not os.access(room.path, os.W_OK) and not os.path.exists(f"{path}-wal"):
             how = "mode=ro&immutable=1"  # else SQLite wants to write a file beside it
@@ -50,7 +50,7 @@ class ReadOnlyCatalog:
         self._connection.execute("PRAGMA trusted_schema = OFF")
         version = self.rows("PRAGMA user_version")[0][0]
         if version != CATALOG_VERSION:
-            raise ValueError(f"the catalogue has version {version}, not {CATALOG_VERSION}")
+            raise ValueError(f"the catalog has version {version}, not {CATALOG_VERSION}")
 
     def __enter__(self) -> ReadOnlyCatalog:
         return self

@@ -1,4 +1,4 @@
-"""The skills of the catalogue, for those who have to look at all of them."""
+"""The skills of the catalog, for those who have to look at all of them."""
 
 from collections.abc import Mapping, Sequence
 from itertools import compress

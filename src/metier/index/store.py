@@ -21,7 +21,7 @@ class Store(Database):
     It is a cache of the documents: a damaged one is rebuilt.
     """
 
-    called = "the catalogue"
+    called = "the catalog"
     rebuilt_by = "remove the file: the next refresh builds it again"
     if_damaged = "the next refresh builds it again"
     migrations = MIGRATIONS

@@ -1,1 +1,1 @@
-"""The catalogue over the Model Context Protocol: a thin surface over `Catalog`."""
+"""The catalog over the Model Context Protocol: a thin surface over `Catalog`."""

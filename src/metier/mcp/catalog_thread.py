@@ -1,4 +1,4 @@
-"""The catalogue in a thread of its own."""
+"""The catalog in a thread of its own."""
 
 import asyncio
 import os
@@ -14,10 +14,10 @@ T = TypeVar("T")
 
 
 class CatalogThread:
-    """Opens the catalogue in one thread and answers questions there, one at a time.
+    """Opens the catalog in one thread and answers questions there, one at a time.
 
-    Each question sees the current catalogue: what other processes wrote, a file that replaced the
-    old one, and another catalogue when the user's trust in the workspace has changed.
+    Each question sees the current catalog: what other processes wrote, a file that replaced the
+    old one, and another catalog when the user's trust in the workspace has changed.
     """
 
     def __init__(
@@ -25,7 +25,7 @@ class CatalogThread:
         opened: Callable[[], AbstractContextManager[Catalog]],
         stamp: Callable[[Catalog], object] = lambda _: None,
     ) -> None:
-        """`opened` opens the catalogue; it is called in the thread.
+        """`opened` opens the catalog; it is called in the thread.
 
         `stamp` changes when the user's trust may have changed.
         """
@@ -33,21 +33,21 @@ class CatalogThread:
         self._stamp = stamp
         self._stamped: object = None
         self._holding = ExitStack()
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="catalogue")
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="catalog")
         self._catalog: Catalog | None = None
         self._opened_file = (0, 0)
 
     def start(self) -> None:
-        """Open the catalogue now, so that errors show now."""
+        """Open the catalog now, so that errors show now."""
         self._thread.submit(self._current).result()
 
     async def ask(self, question: Callable[[Catalog], T]) -> T:
-        """Call `question` with the catalogue."""
+        """Call `question` with the catalog."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, lambda: self._answer(question))
 
     def close(self) -> None:
-        """Answer what was asked, close the catalogue and end the thread."""
+        """Answer what was asked, close the catalog and end the thread."""
         self._thread.submit(self._close).result()
         self._thread.shutdown()
 

@@ -23,7 +23,7 @@ TASK = PromptArgument(name="task", description="What to do.", required=True)
 
 
 class Prompts:
-    """The prompts of one catalogue."""
+    """The prompts of one catalog."""
 
     def __init__(self, catalog: CatalogThread) -> None:
         self._catalog = catalog

@@ -38,7 +38,7 @@ _TEMPLATE = ResourceTemplate(
 
 
 class Resources:
-    """The resources of one catalogue."""
+    """The resources of one catalog."""
 
     def __init__(self, catalog: CatalogThread) -> None:
         self._catalog = catalog

@@ -32,7 +32,7 @@ def _no_stamp(_catalog: Catalog) -> object:
 def serving(
     opened: Opened, *, allow_run: bool = False, stamp: Stamp = _no_stamp
 ) -> Iterator[Server[Any]]:
-    """A server over the catalogue that `opened` opens, reopened when `stamp` changes."""
+    """A server over the catalog that `opened` opens, reopened when `stamp` changes."""
     catalog, runs = CatalogThread(opened, stamp), RunThread(opened, stamp)
     try:
         catalog.start()

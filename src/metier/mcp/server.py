@@ -1,4 +1,4 @@
-"""The server: tools, resources, prompts and skills of one catalogue."""
+"""The server: tools, resources, prompts and skills of one catalog."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -37,7 +37,7 @@ _CONSTANT = CacheHint(ttl_ms=3_600_000, scope="public")
 
 
 def make_server(catalog: CatalogThread, more: Sequence[ServedTool] = ()) -> Server[Any]:
-    """A server over a catalogue, with `more` tools after the read-only ones."""
+    """A server over a catalog, with `more` tools after the read-only ones."""
     calls, resources, prompts = (
         Calls(catalog, [*READING, *more]),
         Resources(catalog),

@@ -56,7 +56,7 @@ class OfFolder(PaginatedRequestParams):
 
 
 class Skills(Extension):
-    """The extension over one catalogue."""
+    """The extension over one catalog."""
 
     identifier = "io.modelcontextprotocol/skills"
 

@@ -97,7 +97,7 @@ class ServedTool:
 
 
 def from_catalog(question: Callable[[Catalog, Args], dict[str, Any]]) -> Answer:
-    """An answer computed from the catalogue."""
+    """An answer computed from the catalog."""
 
     async def answer(call: Call) -> CallToolResult:
         return result(await call.catalog.ask(lambda catalog: question(catalog, call.args)))
@@ -106,7 +106,7 @@ def from_catalog(question: Callable[[Catalog, Args], dict[str, Any]]) -> Answer:
 
 
 def cached(question: Callable[[Catalog, Args], dict[str, Any]]) -> Answer:
-    """An answer that depends on the catalogue alone: computed once until the catalogue changes."""
+    """An answer that depends on the catalog alone: computed once until the catalog changes."""
     caches: WeakKeyDictionary[Catalog, AnswerCache] = WeakKeyDictionary()
 
     def cached_answer(catalog: Catalog, args: Args) -> CallToolResult:
@@ -124,7 +124,7 @@ def cached(question: Callable[[Catalog, Args], dict[str, Any]]) -> Answer:
 
 
 class AnswerCache:
-    """Answers about one version of the catalogue, up to a total size."""
+    """Answers about one version of the catalog, up to a total size."""
 
     def __init__(self) -> None:
         self._version: object = None

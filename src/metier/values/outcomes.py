@@ -112,7 +112,7 @@ class LoadSummary(NamedTuple):
     """Counts of one load of skills: `total_on_disk == loaded + skipped`."""
 
     loaded: int
-    """Skills in the catalogue now, shadowed ones included."""
+    """Skills in the catalog now, shadowed ones included."""
     skipped: int
     """Files on disk that are not in it."""
     pruned: int
@@ -121,7 +121,7 @@ class LoadSummary(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """What one refresh did to the catalogue, and what is in it now."""
+    """What one refresh did to the catalog, and what is in it now."""
 
     included: Mapping[str, int]
     """Usable documents by kind, shadowed ones included."""
