@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 import metier
-from metier.cli import COMMANDS, group
+from metier.cli import group
 from metier.findings import CODES, errors
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -87,14 +87,9 @@ def check(path: Path, text: str) -> None:
 def all_commands() -> dict[str, click.Command]:
     """Every command by what is typed, those in groups too."""
     context = click.Context(group, info_name="metier")
-    found: dict[str, click.Command] = {}
-    for name in COMMANDS:
-        command = group.get_command(context, name)
-        assert command is not None
-        found[name] = command
-        for inner, one in getattr(command, "commands", {}).items():
-            found[f"{name} {inner}"] = one
-    return found
+    return {
+        inner.command_path.removeprefix("metier "): inner.command for inner in contexts(context)
+    }
 
 
 def cli_page() -> str:
@@ -139,11 +134,11 @@ def errors_page() -> str:
 
 
 def commands_with_json() -> set[str]:
-    """Every command that takes `--json`."""
+    """Every command that takes `--json` and does more than to hold others."""
     return {
         name
         for name, command in all_commands().items()
-        if any("--json" in one.opts for one in command.params)
+        if command.callback is not None and any("--json" in one.opts for one in command.params)
     }
 
 

@@ -280,9 +280,8 @@ def test_every_schema_has_a_place_in_the_reference() -> None:
 
 
 def test_every_command_that_prints_json_has_a_schema() -> None:
-    groups = {name.split()[0] for name in commands_with_json() if " " in name}
-    described = {name if name.split()[0] in groups else name.split()[0] for name in SCHEMA_OF}
-    assert described == commands_with_json()
+    typed = {" ".join(re.findall(r"\b(?<!-)[a-z]+(?= |$)", name)) for name in SCHEMA_OF}
+    assert typed == commands_with_json() - {"hook"}  # its JSON is the host's
 
 
 def test_lines_are_not_longer_than_a_screen() -> None:

@@ -4,6 +4,7 @@ import os
 
 import click
 
+from metier.cli.groups import CommandGroup
 from metier.cli.review import offered
 from metier.cli.session import Session, counted, metier_command
 from metier.config.owners import is_tracked
@@ -13,12 +14,14 @@ from metier.flow.boundary import untrusted_error
 from metier.storage.places import state_room
 from metier.storage.workspace import OLD_STATE_FOLDER
 
+command = CommandGroup("state", help="Take over the state of another workspace.")
 
-@metier_command("state", catalog=False)
-@click.argument("action", type=click.Choice(["adopt"]), metavar="adopt")
+
+@command.add
+@metier_command("adopt", catalog=False)
 @click.argument("old", metavar="[OLD]", required=False, type=click.Path(file_okay=False))
 @click.option("--dry-run", is_flag=True, help="Show what would be taken over, and take nothing.")
-def command(session: Session, action: str, old: str | None, dry_run: bool) -> int:  # noqa: ARG001  # there is one action
+def _adopt(session: Session, old: str | None, dry_run: bool) -> int:
     """Take over runs, reports and decisions of a workspace that has moved, or of version 0.1.
 
     OLD is the path that the workspace had before. Without it the folder .metier of the workspace
