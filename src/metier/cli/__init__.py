@@ -99,26 +99,23 @@ class _LazyGroup(click.Group):
 @click.version_option(__version__, prog_name="metier")
 @click.pass_context
 def group(context: click.Context, /, **given: Any) -> None:
-    """Know which skills, abilities, cards and agents exist in your folders, decide by written rules
-    which of them a task needs, hand over just that much text within a token budget, run the agents
-    so that a crash loses nothing, and prove every decision afterwards.
+    """Know which skills, abilities, cards and agents you have, decide by written rules which of
+    them a task needs, inject only the text it needs within a token budget, run agents so that a
+    crash loses nothing, and prove every decision afterwards.
 
     Data goes to standard output, everything else to standard error. Exit codes: 0 done;
     1 findings, unresolved, or a failed run; 2 wrong usage or configuration; 3 a decision is
     pending; 130 cancelled.
 
-    The options below stand before the command or after it; what stands after it wins.
+    The options below can be given before or after the command; after it, they win.
     """
     name = context.invoked_subcommand or ""
     command = group.get_command(context, name)
-    commands = getattr(command, "commands", {name: command})
-    known = {one.name for inner in commands.values() if inner is not None for one in inner.params}
+    known = {parameter.name for parameter in command.params} if command is not None else set()
     for option in shared_options():
         if given[option.name or ""] and option.name not in known:
             context.fail(f"'{name}' takes no {option.opts[-1]}")
-    defaults = {key: value for key, value in given.items() if value}
-    is_group = isinstance(command, click.Group)
-    context.default_map = {name: dict.fromkeys(commands, defaults) if is_group else defaults}
+    context.default_map = {name: {key: value for key, value in given.items() if value}}
 
 
 group.params += shared_options()
