@@ -5,12 +5,12 @@ import os
 import subprocess
 import sys
 import tracemalloc
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from flow.decisions import START, decision, injecting, room_of, text_of, verdict, write_log
 from metier.errors import NotFoundError
 from metier.flow.hook_figures import (
     MOST_USED,
@@ -34,59 +34,6 @@ from metier.flow.hook_log import (
 from metier.storage.hook_files import DECISIONS as FILE
 from metier.storage.hook_files import FLAG
 from metier.storage.hook_files import OLDER_DECISIONS as OLDER_FILE
-from metier.storage.room import Room
-
-START = 1_763_219_441.125
-
-
-def decision(number: int = 0, **changes: Any) -> dict[str, Any]:
-    """A line of the log as hooks write it; one that did nothing."""
-    return {
-        "id": f"19a2f3c4{number:04x}-3f2a",
-        "at": START + number,
-        "host": "claude-code",
-        "event": "UserPromptSubmit",
-        "session": "9f86d081884c",
-        "session_type": "main",
-        "mode": "on",
-        "scorer": "spec",
-        "arm": "",
-        "cards": [],
-        "skills": [],
-        "tokens": 0,
-        "characters": 0,
-        "injected": False,
-        "milliseconds": 7.1,
-        "error": "",
-        **changes,
-    }
-
-
-def injecting(number: int = 0, tokens: int = 400, **changes: Any) -> dict[str, Any]:
-    """A line of one that handed a card over."""
-    cards = [["billing", 0.5, 0.25, "injected", tokens]]
-    return decision(number, **{"tokens": tokens, "injected": True, "cards": cards, **changes})
-
-
-def verdict(number: int, right: bool) -> dict[str, Any]:
-    return {"label": decision(number)["id"], "right": right, "at": START}
-
-
-def text_of(lines: Sequence[Any]) -> bytes:
-    """Lines as bytes; what is not bytes already is written as JSON."""
-    parts = [one if isinstance(one, bytes) else json.dumps(one).encode() for one in lines]
-    return b"".join(part + b"\n" for part in parts)
-
-
-def room_of(root: Path) -> Room:
-    return Room(str(root / "state"))
-
-
-def write_log(root: Path, *lines: Any, name: str = FILE) -> Path:
-    file = root / "state" / name
-    file.parent.mkdir(exist_ok=True)
-    file.write_bytes(text_of(lines))
-    return file
 
 
 def ids(decisions: Decisions) -> list[str]:
