@@ -1,7 +1,5 @@
 """Templates and conditions: strict names, values as they are, no way out of the sandbox."""
 
-import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,10 +14,6 @@ from metier.core.templates import (
     compiled_text,
     compiled_value,
 )
-from metier.errors import UsageError
-from metier.lint import lint_document, validate_agent
-from metier.parse.kinds import parse_document
-from run.world import World, agent, choose, delegate, do, hurried, loop, parallel, prompt
 
 NAMES: dict[str, Any] = {"input": {"items": [1, 2], "none": None}, "task": "go", "steps": {}}
 
@@ -304,117 +298,7 @@ def test_what_is_not_there_can_be_asked_for_and_given_a_default() -> None:
     assert References("{% if a is defined %}{{ a }}{% endif %}").names == {"a"}
 
 
-# Found at load
-
-BAD_TEMPLATES = ["{{ input.", "{% if task %}", "{% for %}", "{{ 1 +* 2 }}", "{{ task }", "{% x %}"]
-BAD_EXPRESSIONS = ["input.", "1 +", "a b", "input == ", "}} {{", "task | nope"]
-
-
-def everywhere(template: str, condition: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """A step for each place in which a template or an expression may stand."""
-    yield "prompt", prompt("s", template)
-    yield "tool input", do("s", input={"a": [{"b": template}]})
-    yield "delegate task", delegate("s", "other", task=template)
-    yield "delegate input", delegate("s", "other", input=[template])
-    yield "compensate", do("s", compensate=do("u", input={"a": template}))
-    yield "nested", parallel("s", loop("l", "input", prompt("i", template)))
-    yield "condition", do("s", condition=condition)
-    yield "conditional", choose("s", condition, [do("i")])
-    yield "loop over", loop("s", condition, do("i"))
-    yield "loop while", loop("s", None, do("i"), while_=condition)
-
-
-def findings(step: dict[str, Any]) -> list[str]:
-    data = {"agentId": "a", "description": "d", "workflow": [step]}
-    return [issue.code for issue in validate_agent(data)]
-
-
-def test_a_bad_template_or_condition_is_an_error_of_the_profile_wherever_it_stands() -> None:
-    assert [findings(step) for _, step in everywhere("{{ task }}", "task")] == [[]] * 10
-    for bad_text, bad_expression in zip(BAD_TEMPLATES, BAD_EXPRESSIONS, strict=True):
-        for place, step in everywhere(bad_text, bad_expression):
-            assert findings(step) == ["AG707"], (place, bad_text, bad_expression)
-
-
-@pytest.mark.parametrize("template", ["{{ task | nope }}", "{{ task is nope }}"])
-def test_a_filter_or_test_that_nobody_has_is_an_error_of_the_profile(template: str) -> None:
-    assert findings(prompt("s", template)) == ["AG707"]
-
-
-def test_a_name_or_step_that_will_not_be_there_is_found_at_load() -> None:
-    for place, step in everywhere("{{ nothing }}", "nothing"):
-        assert findings(step) == ["AG707"], place
-    for place, step in everywhere("{{ steps.x.output }}", "steps['x'].output"):
-        assert findings(step) == ["AG707"], place
-
-
-@pytest.mark.parametrize(
-    "template",
-    [
-        "{{ steps.s.output }}",
-        "{{ steps.later.output }}",
-        "{{ steps.before.outptu }}",
-        "{{ memory.nobody }}",
-        "{% include 'x' %}",
-        "{% import 'x' as y %}",
-        "{{ ''.__class__ }}",
-    ],
-)
-def test_what_can_never_be_there_is_found_at_load(template: str) -> None:
-    steps = [do("before", outputs=["kept"]), prompt("s", template), do("later")]
-    data = {"agentId": "a", "description": "d", "workflow": steps}
-    assert [issue.code for issue in validate_agent(data)] == ["AG707"]
-
-
-@pytest.mark.parametrize(
-    "template",
-    [
-        "{{ steps.s.output | default('none') }}",
-        "{{ steps.before.output }}{{ steps.before.state }}",
-        "{{ memory.kept }}{{ memory.nobody | default(1) }}",
-        "{% if steps.later is defined %}x{% endif %}",
-        "{% for name, value in memory.items() %}{{ name }}{% endfor %}{{ memory.get('x') }}",
-        "{% for step in steps.keys() %}{{ step }}{% endfor %}",
-    ],
-)
-def test_what_may_be_there_is_no_error(template: str) -> None:
-    steps = [do("before", outputs=["kept"]), prompt("s", template), do("later")]
-    data = {"agentId": "a", "description": "d", "workflow": steps}
-    assert [issue.message for issue in validate_agent(data)] == []
-
-
-def test_a_step_of_a_parallel_workflow_may_speak_of_one_that_stands_later() -> None:
-    steps = [prompt("s", "{{ steps.later.output }}", dependencies=["later"]), do("later")]
-    data = {"agentId": "a", "description": "d", "workflow": steps, "execution": "parallel"}
-    assert validate_agent(data) == []
-
-
-def test_a_compensation_may_speak_of_the_step_that_it_undoes() -> None:
-    assert findings(do("s", compensate=do("u", input={"a": "{{ steps.s.output }}"}))) == []
-
-
-def test_names_of_a_loop_are_known_inside_it_only() -> None:
-    inside = prompt("i", "{{ item }} {{ index }} {{ row }}")
-    assert findings(loop("s", "input", inside, as_="row")) == []
-    assert findings(parallel("s", inside)) == ["AG707"] * 3
-    assert findings(loop("s", "item", do("i"))) == ["AG707"]
-
-
-def test_a_bad_expression_has_its_line_and_leaves_the_profile_out() -> None:
-    source = """\
-agentId: a
-description: d
-workflow:
-  - stepId: one
-    type: prompt
-    condition: "input."
-    config:
-      prompt: "{{ nothing }}"
-"""
-    parsed = parse_document("agent", source.encode(), "agents/a.yaml")
-    issues = lint_document(parsed)
-    assert [(one.code, one.line) for one in issues] == [("AG707", 6), ("AG707", 8)]
-    assert all(one.is_error for one in issues)
+# References
 
 
 def test_what_a_template_speaks_of_is_known() -> None:
@@ -424,63 +308,3 @@ def test_what_a_template_speaks_of_is_known() -> None:
     assert spoken_of.names == {"steps", "task"}
     own = References("{% set steps = 1 %}{% for item in input %}{{ item }}{% endfor %}")
     assert own.names == {"input"}
-
-
-# Time
-
-ENDLESS = "{% for i in range(9999) %}" * 4 + "{{ i }}" + "{% endfor %}" * 4
-
-
-@pytest.fixture
-def endless_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("metier.core.template_work.MOST_WORK", 10**15)
-
-
-def slow_steps() -> Iterator[dict[str, Any]]:
-    """A step for each place in which a template may take long."""
-    over = f"range(9999)|map('string')|list if ({ENDLESS_EXPRESSION}) else []"
-    yield prompt("s", ENDLESS, timeoutMs=1000)
-    yield do("s", input={"a": [ENDLESS]}, timeoutMs=1000)
-    yield choose("s", over, [do("i")], timeoutMs=1000)
-    yield loop("s", over, do("i"), timeoutMs=1000)
-    yield loop("s", None, do("i"), while_=over, timeoutMs=1000)
-    yield parallel("s", prompt("i", ENDLESS), timeoutMs=1000)
-    yield parallel("s", do("i", condition=over), timeoutMs=1000)
-
-
-ENDLESS_EXPRESSION = " + ".join(["range(99999)|map('string')|map('length')|sum"] * 8)
-
-
-@pytest.mark.usefixtures("endless_work")
-def test_a_step_whose_template_takes_too_long_is_over_its_time() -> None:
-    for step in slow_steps():
-        started = time.monotonic()
-        result = World().run(hurried(agent(step)))
-        assert result.run.failure is not None
-        failure = result.run.failure
-        assert (failure.code, failure.step, failure.kind) == ("STEP_TIMEOUT", "s", "timeout"), step
-        assert time.monotonic() - started < 1, step
-
-
-@pytest.mark.usefixtures("endless_work")
-def test_a_run_whose_template_takes_too_long_is_over_its_time() -> None:
-    for step in slow_steps():
-        del step["timeoutMs"]
-        profile = agent(do("a", compensate=do("u", input={"a": "{{ steps.a.state }}"})), step,
-                        limits={"seconds": 0.1}, failureStrategy="rollback")  # fmt: skip
-        world = World()
-        result = world.run(profile)
-        assert result.run.failure is not None
-        assert (result.state, result.run.failure.code) == ("rolled_back", "RUN_TIMEOUT"), step
-        assert world.kept(result.run).get("s", "cancelled") == "cancelled"
-
-
-def test_a_template_that_cannot_be_compiled_is_wrong_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    profile = agent(prompt("s", "{{ task }} is not compiled yet"))
-    monkeypatch.setattr("metier.core.templates.environment.from_string", _broken)
-    with pytest.raises(UsageError, match="a template cannot be read: invalid syntax"):
-        World().run(profile)
-
-
-def _broken(_tree: Any) -> Any:
-    raise SyntaxError("invalid syntax")

@@ -1,4 +1,4 @@
-"""What stays of `metier resolve`: reports that are kept, runs that wait for a decision."""
+"""What `metier resolve` stores: reports, and resolutions that wait for a decision."""
 
 import json
 from collections.abc import Callable, Iterator
