@@ -40,7 +40,7 @@ def test_the_collector_is_as_before_after_an_exception(
     assert gc.isenabled() is before
 
 
-def test_the_inner_of_two_does_not_switch_it_on(before: bool) -> None:
+def test_a_nested_pause_does_not_switch_the_collector_on(before: bool) -> None:
     with without_garbage_collection():
         with without_garbage_collection():
             pass

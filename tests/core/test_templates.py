@@ -34,7 +34,7 @@ def expression(template: str, **names: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", ["nothing", "input.nothing", "steps.a.output", "input.none.deep"])
-def test_a_name_that_is_not_there_is_an_error(name: str) -> None:
+def test_an_undefined_name_is_an_error(name: str) -> None:
     with pytest.raises(TemplateError):
         text(f"{{{{ {name} }}}}")
     with pytest.raises(TemplateError):
@@ -46,12 +46,12 @@ def test_a_name_that_is_not_there_is_an_error(name: str) -> None:
 
 
 @pytest.mark.parametrize("inside", ["[input.nothing]", "{'a': input.nothing}"])
-def test_a_name_that_is_not_there_is_an_error_also_inside_a_value(inside: str) -> None:
+def test_an_undefined_name_inside_a_value_is_an_error(inside: str) -> None:
     with pytest.raises(TemplateError):
         expression(inside)
 
 
-def test_mappings_and_lists_stand_in_a_text_as_json() -> None:
+def test_mappings_and_lists_are_rendered_as_json() -> None:
     data = {"a": [1, None, True, "ä<b>"], "b": {}}
     shown = '{"a": [1, null, true, "ä<b>"], "b": {}}'
     assert text("x {{ data }}", data=data) == f"x {shown}"
@@ -61,7 +61,7 @@ def test_mappings_and_lists_stand_in_a_text_as_json() -> None:
         text("x {{ [input.nothing] }}")
 
 
-def test_default_and_is_defined_work_on_names_that_are_not_there() -> None:
+def test_default_and_is_defined_accept_undefined_names() -> None:
     assert text("{{ input.nothing | default('-') }}") == "-"
     assert expression("input.nothing is defined") is False
     assert expression("input.items is defined") is True
@@ -85,13 +85,13 @@ def test_a_key_of_a_mapping_comes_before_its_methods() -> None:
         max_leaves=5,
     )
 )
-def test_a_text_that_is_one_place_becomes_the_value_itself(given: Any) -> None:
+def test_a_single_placeholder_keeps_the_type_of_its_value(given: Any) -> None:
     assert value("{{ input }}", input=given) == given
     assert value(" {{ input }}\n", input=given) == given
     assert value({"a": ["{{ input }}"]}, input=given) == {"a": [given]}
 
 
-def test_every_other_text_is_filled() -> None:
+def test_other_texts_are_rendered() -> None:
     assert value("{{ task }}!") == "go!"
     assert value("{{ task }}{{ task }}") == "gogo"
     assert value("{{ task }} {{ task }}") == "go go"
@@ -116,7 +116,7 @@ def test_every_other_text_is_filled() -> None:
         ("{{ + 5 }}", 5),
     ],
 )
-def test_an_expression_in_a_place_keeps_its_type(template: str, expected: Any) -> None:
+def test_a_single_expression_keeps_its_type(template: str, expected: Any) -> None:
     found = value(template)
     assert found == expected
     assert type(found) is type(expected)
@@ -141,7 +141,7 @@ ESCAPES = [
 
 
 @pytest.mark.parametrize("attempt", ESCAPES)
-def test_there_is_no_way_to_the_inside_of_objects(attempt: str) -> None:
+def test_the_internals_of_objects_are_out_of_reach(attempt: str) -> None:
     with pytest.raises(TemplateError):
         expression(attempt)
     with pytest.raises(TemplateError):
@@ -158,7 +158,7 @@ def test_there_is_no_way_to_the_inside_of_objects(attempt: str) -> None:
         "input.setdefault('x', 1)",
     ],
 )
-def test_what_a_template_sees_cannot_be_changed_by_it(attempt: str) -> None:
+def test_a_template_cannot_change_its_values(attempt: str) -> None:
     names = {"input": {"items": [1, 2]}}
     with pytest.raises(TemplateError):
         compiled_expression(attempt)(names)
@@ -174,7 +174,7 @@ def test_what_a_template_sees_cannot_be_changed_by_it(attempt: str) -> None:
         "{% from 'x' import y %}",
     ],
 )
-def test_a_template_reads_no_other_file(template: str) -> None:
+def test_a_template_cannot_read_files(template: str) -> None:
     with pytest.raises(TemplateError):
         text(template)
 
@@ -245,7 +245,7 @@ def test_a_rendered_text_has_a_bound() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["1 / 0", "'a' + 1", "input.items.deep", "task()", "1 | nope"])
-def test_whatever_goes_wrong_is_one_error_of_one_line(wrong: str) -> None:
+def test_every_failure_is_a_template_error_of_one_line(wrong: str) -> None:
     with pytest.raises(TemplateError) as raised:
         expression(wrong)
     assert str(raised.value)
@@ -279,17 +279,17 @@ def test_large_numbers_are_values_like_others(template: str, made: str) -> None:
         "{% for i in range(9999) if i is even %}{% for j in range(9999) %}{% endfor %}{% endfor %}",
     ],
 )
-def test_a_template_that_would_not_end_is_an_error(endless: str) -> None:
+def test_an_endless_template_is_an_error(endless: str) -> None:
     with pytest.raises(TemplateError, match="goes on for too long"):
         text(endless)
 
 
-def test_what_one_template_did_is_not_counted_for_the_next() -> None:
+def test_each_template_has_its_own_work_budget() -> None:
     for _ in range(30):
         assert len(text("{% for i in range(90000) %}x{% endfor %}")) == 90_000
 
 
-def test_what_is_not_there_can_be_asked_for_and_given_a_default() -> None:
+def test_undefined_values_can_be_tested_and_given_a_default() -> None:
     assert text("{{ nobody is defined }} {{ nobody | default('d') }}") == "False d"
     assert text("{{ input.a.b.c | default('d') }}") == "d"
     with pytest.raises(TemplateError):
@@ -301,7 +301,7 @@ def test_what_is_not_there_can_be_asked_for_and_given_a_default() -> None:
 # References
 
 
-def test_what_a_template_speaks_of_is_known() -> None:
+def test_references_lists_the_names_and_steps_of_a_template() -> None:
     spoken_of = References("{{ steps.a.output }} {{ steps['b'].state }} {{ task }}")
     assert spoken_of.of("steps") == {"a", "b"}
     assert spoken_of.parts_of_steps == {"output", "state"}

@@ -29,18 +29,18 @@ def figures_of(root: Path, *lines: Any, **asked: Any) -> Statistics:
 @pytest.mark.parametrize(
     ("percent", "value"), [(0, 15), (5, 15), (20, 15), (21, 20), (40, 20), (50, 35), (100, 50)]
 )
-def test_a_percentile_is_the_one_of_the_nearest_rank(percent: int, value: int) -> None:
+def test_percentile_uses_the_nearest_rank(percent: int, value: int) -> None:
     assert percentile([50, 15, 40, 20, 35], percent) == value
 
 
-def test_a_percentile_of_few_values_is_one_of_them() -> None:
+def test_percentile_of_few_values_is_one_of_them() -> None:
     assert percentile([4, 8], 50) == 4
     assert percentile([4, 8], 95) == 8
     assert percentile([3.5], 50) == percentile([3.5], 95) == 3.5
     assert percentile(list[int](), 50) is None
 
 
-def test_figures_of_nothing_are_none(tmp_path: Path) -> None:
+def test_an_empty_log_has_no_figures(tmp_path: Path) -> None:
     figures = figures_of(tmp_path)
     assert figures.overall == Group(
         requests=0,
@@ -98,7 +98,7 @@ def test_figures_of_a_small_log(tmp_path: Path) -> None:
     assert figures.hosts["codex"].tokens_mean == 100
 
 
-def test_what_was_only_weighed_costs_no_tokens(tmp_path: Path) -> None:
+def test_cards_that_were_not_injected_cost_no_tokens(tmp_path: Path) -> None:
     cards = [["billing", 0.5, 0.25, "monitor", 900]]
     figures = figures_of(
         tmp_path, decision(1, mode="monitor", tokens=900, cards=cards), injecting(2, tokens=100)
@@ -130,21 +130,21 @@ def test_arms_are_compared_with_their_counts(tmp_path: Path) -> None:
     assert figures.overall.right_share == 0.75
 
 
-def test_time_begins_with_since_and_ends_before_until(tmp_path: Path) -> None:
+def test_since_is_inclusive_and_until_is_exclusive(tmp_path: Path) -> None:
     lines = [decision(number) for number in range(5)]
     figures = figures_of(tmp_path, *lines, since=START + 1, until=START + 3)
     assert (figures.overall.requests, figures.first, figures.last) == (2, START + 1, START + 2)
     assert (figures.since, figures.until) == (START + 1, START + 3)
 
 
-def test_one_host_can_be_asked_for(tmp_path: Path) -> None:
+def test_figures_can_be_limited_to_one_host(tmp_path: Path) -> None:
     lines = [decision(1), injecting(2, host="codex"), decision(3, host="codex")]
     figures = figures_of(tmp_path, *lines, host="codex")
     assert (figures.overall.requests, list(figures.hosts)) == (2, ["codex"])
     assert figures_of(tmp_path, *lines, host="code").overall.requests == 0
 
 
-def test_the_last_label_counts_and_one_of_nothing_does_not(tmp_path: Path) -> None:
+def test_the_last_label_counts_and_labels_of_unknown_decisions_do_not(tmp_path: Path) -> None:
     write_log(tmp_path, decision(1), verdict(1, False), decision(2), name=OLDER_FILE)
     figures = figures_of(
         tmp_path, verdict(2, True), verdict(1, True), verdict(2, False), verdict(9, True)
@@ -152,7 +152,7 @@ def test_the_last_label_counts_and_one_of_nothing_does_not(tmp_path: Path) -> No
     assert (figures.overall.labelled, figures.overall.right) == (2, 1)
 
 
-def test_the_most_used_come_by_count_then_name(tmp_path: Path) -> None:
+def test_most_used_is_sorted_by_count_then_name(tmp_path: Path) -> None:
     uses = {f"card-{letter}": 1 + (letter in "xc") for letter in "xqwertyuiopc"}
     rows = [[name, 0.5, 0.2, "injected", 1] for name, times in uses.items() for _ in range(times)]
     left = [["card-q", 0.9, 0.2, "over-budget", 1]] * 5
@@ -163,7 +163,7 @@ def test_the_most_used_come_by_count_then_name(tmp_path: Path) -> None:
     assert [one.uses for one in figures.cards.most_used] == [2, 2, *[1] * 8]
 
 
-def test_a_mean_score_is_that_of_the_times_of_use(tmp_path: Path) -> None:
+def test_mean_score_counts_only_injections(tmp_path: Path) -> None:
     scored = [(0.25, "injected"), (0.75, "injected"), (0.1, "below-threshold"), (1, "rejected")]
     lines = [
         decision(number, skills=[["pdf", "skills/pdf", score, outcome]])
@@ -174,7 +174,7 @@ def test_a_mean_score_is_that_of_the_times_of_use(tmp_path: Path) -> None:
     assert figures.cards.most_used == ()
 
 
-def test_what_exists_and_was_not_used_is_named(tmp_path: Path) -> None:
+def test_unused_cards_and_skills_are_listed(tmp_path: Path) -> None:
     lines = [injecting(1), injecting(9, cards=[["late", 1, 0, "injected", 1]])]
     figures = figures_of(
         tmp_path, *lines, until=START + 5, cards=["late", "billing", "attic"], skills=[]
@@ -185,7 +185,7 @@ def test_what_exists_and_was_not_used_is_named(tmp_path: Path) -> None:
     assert (unknown.cards.existing, unknown.cards.unused) == (None, None)
 
 
-def test_what_only_the_mode_held_back_is_counted_apart(tmp_path: Path) -> None:
+def test_what_the_mode_held_back_is_counted_separately(tmp_path: Path) -> None:
     watched = [["attic", 0.5, 0.2, "monitor", 1], ["billing", 1, 0.2, "over-budget", 1]]
     elsewhere = [["pdf", "skills/pdf", 2.5, "soft"]]
     figures = figures_of(

@@ -32,7 +32,7 @@ def findings(step: dict[str, Any]) -> list[str]:
     return [issue.code for issue in validate_agent(data)]
 
 
-def test_a_bad_template_or_condition_is_an_error_of_the_profile_wherever_it_stands() -> None:
+def test_a_bad_template_or_condition_is_reported_in_every_field() -> None:
     assert [findings(step) for _, step in everywhere("{{ task }}", "task")] == [[]] * 10
     for bad_text, bad_expression in zip(BAD_TEMPLATES, BAD_EXPRESSIONS, strict=True):
         for place, step in everywhere(bad_text, bad_expression):
@@ -40,11 +40,11 @@ def test_a_bad_template_or_condition_is_an_error_of_the_profile_wherever_it_stan
 
 
 @pytest.mark.parametrize("template", ["{{ task | nope }}", "{{ task is nope }}"])
-def test_a_filter_or_test_that_nobody_has_is_an_error_of_the_profile(template: str) -> None:
+def test_an_unknown_filter_or_test_is_reported(template: str) -> None:
     assert findings(prompt("s", template)) == ["AG707"]
 
 
-def test_a_name_or_step_that_will_not_be_there_is_found_at_load() -> None:
+def test_an_unknown_name_or_step_is_reported_in_every_field() -> None:
     for place, step in everywhere("{{ nothing }}", "nothing"):
         assert findings(step) == ["AG707"], place
     for place, step in everywhere("{{ steps.x.output }}", "steps['x'].output"):
@@ -63,7 +63,7 @@ def test_a_name_or_step_that_will_not_be_there_is_found_at_load() -> None:
         "{{ ''.__class__ }}",
     ],
 )
-def test_what_can_never_be_there_is_found_at_load(template: str) -> None:
+def test_a_reference_that_can_never_resolve_is_reported(template: str) -> None:
     steps = [do("before", outputs=["kept"]), prompt("s", template), do("later")]
     data = {"agentId": "a", "description": "d", "workflow": steps}
     assert [issue.code for issue in validate_agent(data)] == ["AG707"]
@@ -80,30 +80,30 @@ def test_what_can_never_be_there_is_found_at_load(template: str) -> None:
         "{% for step in steps.keys() %}{{ step }}{% endfor %}",
     ],
 )
-def test_what_may_be_there_is_no_error(template: str) -> None:
+def test_a_reference_that_may_resolve_is_not_reported(template: str) -> None:
     steps = [do("before", outputs=["kept"]), prompt("s", template), do("later")]
     data = {"agentId": "a", "description": "d", "workflow": steps}
     assert [issue.message for issue in validate_agent(data)] == []
 
 
-def test_a_step_of_a_parallel_workflow_may_speak_of_one_that_stands_later() -> None:
+def test_a_parallel_step_may_refer_to_a_later_dependency() -> None:
     steps = [prompt("s", "{{ steps.later.output }}", dependencies=["later"]), do("later")]
     data = {"agentId": "a", "description": "d", "workflow": steps, "execution": "parallel"}
     assert validate_agent(data) == []
 
 
-def test_a_compensation_may_speak_of_the_step_that_it_undoes() -> None:
+def test_a_compensation_may_refer_to_the_step_it_undoes() -> None:
     assert findings(do("s", compensate=do("u", input={"a": "{{ steps.s.output }}"}))) == []
 
 
-def test_names_of_a_loop_are_known_inside_it_only() -> None:
+def test_loop_variables_are_known_only_inside_the_loop() -> None:
     inside = prompt("i", "{{ item }} {{ index }} {{ row }}")
     assert findings(loop("s", "input", inside, as_="row")) == []
     assert findings(parallel("s", inside)) == ["AG707"] * 3
     assert findings(loop("s", "item", do("i"))) == ["AG707"]
 
 
-def test_a_bad_expression_has_its_line_and_leaves_the_profile_out() -> None:
+def test_a_bad_expression_is_an_error_at_its_line() -> None:
     source = """\
 agentId: a
 description: d

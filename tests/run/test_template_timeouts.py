@@ -32,7 +32,7 @@ ENDLESS_EXPRESSION = " + ".join(["range(99999)|map('string')|map('length')|sum"]
 
 
 @pytest.mark.usefixtures("endless_work")
-def test_a_step_whose_template_takes_too_long_is_over_its_time() -> None:
+def test_a_step_times_out_when_its_template_takes_too_long() -> None:
     for step in slow_steps():
         result = World().run(hurried(agent(step)))
         assert result.run.failure is not None
@@ -41,7 +41,7 @@ def test_a_step_whose_template_takes_too_long_is_over_its_time() -> None:
 
 
 @pytest.mark.usefixtures("endless_work")
-def test_a_run_whose_template_takes_too_long_is_over_its_time() -> None:
+def test_a_run_times_out_when_a_template_takes_too_long() -> None:
     for step in slow_steps():
         del step["timeoutMs"]
         profile = agent(do("a", compensate=do("u", input={"a": "{{ steps.a.state }}"})), step,
@@ -53,7 +53,9 @@ def test_a_run_whose_template_takes_too_long_is_over_its_time() -> None:
         assert world.kept(result.run).get("s", "cancelled") == "cancelled"
 
 
-def test_a_template_that_cannot_be_compiled_is_wrong_use(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_template_that_cannot_be_compiled_raises_usage_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     profile = agent(prompt("s", "{{ task }} is not compiled yet"))
     monkeypatch.setattr("metier.core.templates.environment.from_string", _broken)
     with pytest.raises(UsageError, match="a template cannot be read: invalid syntax"):
