@@ -2,6 +2,8 @@
 
 import ast
 import subprocess
+import sys
+from collections import Counter
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 import metier
 
 PACKAGE = Path(metier.__file__).parent
+TESTS = Path(__file__).parent
 GROUND = ("errors", "core", "safety", "storage", "findings", "values", "config", "hosts")
 STAGES = ("discover", "parse", "lint", "index", "select", "resolve", "inject", "run")
 ABOVE_THE_STAGES = ("flow", "catalog", "load")
@@ -113,6 +116,21 @@ def test_no_module_is_longer_than_450_lines() -> None:
 def test_there_is_no_drawer_for_leftovers() -> None:
     stems = {file.stem for _, file in modules()}
     assert stems & {"utils", "util", "helpers", "common", "misc"} == set()
+
+
+def test_tests_import_modules_and_no_two_files_share_a_name() -> None:
+    files = [file for file in TESTS.rglob("*.py") if "node_modules" not in file.parts]
+    names = Counter(file.stem for file in files)
+    assert [name for name, times in names.items() if times > 1] == []
+    assert set(names) & sys.stdlib_module_names == set()
+    imported = {
+        str(file.relative_to(TESTS)): node.module
+        for file in files
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.ImportFrom)
+        and (node.module or "").rpartition(".")[2].startswith("test_")
+    }
+    assert imported == {}
 
 
 def test_nothing_that_is_ignored_is_kept_in_the_repository() -> None:

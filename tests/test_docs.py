@@ -16,6 +16,7 @@ import pytest
 from invariants import INVARIANTS
 from metier.hosts.folders import HOSTS as SKILL_FOLDERS
 from metier.hosts.settings import HOOKS, Host
+from proofs import PAGE, page
 from reference import (
     DOCS,
     NOTE,
@@ -30,7 +31,6 @@ from reference import (
     schemas_page,
 )
 from reference_settings import settings_page
-from test_invariants import PAGE, page
 
 REPOSITORY = Path(__file__).parents[1]
 README = REPOSITORY / "README.md"

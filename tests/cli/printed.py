@@ -14,7 +14,7 @@ from unittest import mock
 import pytest
 
 from conftest import Workspace, state_of, trust
-from flow.test_decisions import text_of
+from flow.decisions import text_of
 from metier.cli import run
 from metier.errors import ConfigError
 from metier.storage.hook_files import DECISIONS as FILE

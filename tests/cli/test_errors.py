@@ -1,11 +1,8 @@
 """What a user can do wrong: one clear line, a hint, the right exit code, no traceback."""
 
-import ctypes
 import os
 import re
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -14,20 +11,13 @@ import click
 import pytest
 
 from cli.printed import Finished, looked_at, run_here
+from cli.unprivileged import POSSIBLE, run_unprivileged
 from conftest import Workspace
 from metier.cli import COMMANDS, group
 from metier.cli.usage import usage_message
 from metier.discover import LARGEST
 
 BINARY = bytes(range(256)) * 8
-WITHOUT_PRIVILEGES = """
-import ctypes, os, sys
-for capability in (1, 2):
-    ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)
-os.execv(sys.executable, [sys.executable, "-m", "metier", *sys.argv[1:]])
-"""
-"""File modes bind root, too, once the right to override them is dropped."""
-
 INIT = pytest.param(("init",))
 
 
@@ -36,16 +26,7 @@ def metier(root: Path, *arguments: str, unprivileged: bool = False, **env: str) 
     looked_at(root)
     if not unprivileged or os.geteuid() != 0:
         return run_here(root, *arguments, **env)
-    return subprocess.run(
-        [sys.executable, "-c", WITHOUT_PRIVILEGES, *arguments],
-        cwd=root,
-        env={**os.environ, **env},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    return run_unprivileged(root, *arguments, **env)
 
 
 def assert_refused(finished: Finished, code: int, *lines: str) -> None:
@@ -63,7 +44,7 @@ def one(workspace: Workspace) -> Workspace:
 @pytest.fixture
 def file_modes(workspace: Workspace, empty_home: Path) -> Iterator[Path]:
     """The workspace's folder; whatever a test does to modes there or of state is undone."""
-    if os.geteuid() == 0 and not hasattr(ctypes.CDLL(None), "prctl"):
+    if not POSSIBLE:
         pytest.skip("root may do everything here")
     yield workspace.root
     for top in (workspace.root, empty_home):

@@ -1,4 +1,4 @@
-"""`metier record` says why an outcome is not kept."""
+"""`metier history record` says why an outcome is not kept."""
 
 from pathlib import Path
 

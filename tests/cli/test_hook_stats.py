@@ -13,7 +13,7 @@ import pytest
 import metier
 from cli.printed import Printed, write_log
 from conftest import Workspace
-from flow.test_decisions import START, decision, injecting, verdict
+from flow.decisions import START, decision, injecting, verdict
 from metier.cli import run
 from metier.storage.places import user_room
 

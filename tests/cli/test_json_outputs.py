@@ -17,7 +17,7 @@ import pytest
 import metier
 from cli.printed import looked_at, write_log
 from conftest import REPOSITORY, Workspace
-from flow.test_decisions import decision, injecting, verdict
+from flow.decisions import decision, injecting, verdict
 from metier.cli import run
 from metier.findings import CODES, errors
 from metier.hosts.settings import HOOKS, SERVERS

@@ -1,4 +1,4 @@
-"""`metier report explain`: each score computed again, in words."""
+"""`metier reports explain`: each score computed again, in words."""
 
 import json
 import math

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from cli.run_workspace import Agents, agents, delegate, eventually, follows, tool
-from cli.test_terminal import terminal
+from cli.terminals import terminal
 
 __all__ = ["agents"]
 

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from cli.run_workspace import Agents, agents, delegate, prompt, tool
-from cli.test_terminal import ESCAPE, STYLE, at_terminal
+from cli.terminals import ESCAPE, STYLE, at_terminal
 from metier.cli.run_live import Board, picture
 from metier.values.runs import Event
 

@@ -1,18 +1,16 @@
 """`metier runs`: lists, one run from all sides, resuming, forking, and what is refused."""
 
-import ctypes
 import json
 import os
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from cli.printed import Finished
 from cli.run_workspace import Agents, agents, delegate, follows, prompt, tool
-from cli.test_errors import WITHOUT_PRIVILEGES
+from cli.unprivileged import POSSIBLE, run_unprivileged
 from conftest import state_of
 
 __all__ = ["agents"]
@@ -300,7 +298,7 @@ def test_a_run_that_has_ended_cannot_be_cancelled(family: Agents) -> None:
 # Files
 
 
-@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "prctl"), reason="root may do everything here")
+@pytest.mark.skipif(not POSSIBLE, reason="root may do everything here")
 def test_where_nothing_can_be_written_a_run_is_not_kept_and_says_so(agents: Agents) -> None:
     agents.agent("fine", tool("a", "say", given={"text": "done"}))
     agents.trust()
@@ -308,14 +306,7 @@ def test_where_nothing_can_be_written_a_run_is_not_kept_and_says_so(agents: Agen
     above.mkdir(parents=True)
     above.chmod(0o555)
     try:
-        finished = subprocess.run(
-            [sys.executable, "-c", WITHOUT_PRIVILEGES, "run", "fine", "x"],
-            cwd=agents.root,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
+        finished = run_unprivileged(agents.root, "run", "fine", "x")
     finally:
         above.chmod(0o755)
     assert (finished.returncode, finished.stdout) == (0, "done\n")
@@ -323,21 +314,14 @@ def test_where_nothing_can_be_written_a_run_is_not_kept_and_says_so(agents: Agen
     assert "metier runs" not in finished.stderr
 
 
-@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "prctl"), reason="root may do everything here")
+@pytest.mark.skipif(not POSSIBLE, reason="root may do everything here")
 def test_a_record_that_cannot_be_written_can_be_read_and_nothing_more(family: Agents) -> None:
     run_id = run_id_of(family, "fine", "x")
     record = family.state / "runs.db"
     os.chmod(record, 0o444)
 
-    def unprivileged(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-c", WITHOUT_PRIVILEGES, *arguments],
-            cwd=family.root,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
+    def unprivileged(*arguments: str) -> Finished:
+        return run_unprivileged(family.root, *arguments)
 
     assert run_id in unprivileged("runs", "list").stdout
     refused = unprivileged("run", "fine", "x")

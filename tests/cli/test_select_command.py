@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from cli.run_workspace import follows
-from cli.test_terminal import at_terminal
+from cli.terminals import at_terminal
 from conftest import REPOSITORY, Workspace
 from metier.cli import run
 

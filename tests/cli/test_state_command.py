@@ -16,7 +16,7 @@ from cli.printed import Printed, looked_at, write_log
 from cli.run_workspace import Agents, agents, prompt, tool
 from cli.typed import answered
 from conftest import Workspace
-from flow.test_decisions import decision, injecting, text_of, verdict
+from flow.decisions import decision, injecting, text_of, verdict
 from metier.cli import run
 from metier.run.sqlite_store import SqliteRunStore
 from metier.storage.hook_files import OLDER_DECISIONS as OLDER_FILE

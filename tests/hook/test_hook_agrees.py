@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from hook.test_serve import Hooks
+from hook.hooks import Hooks
 from metier.catalog import Catalog
 from metier.config.capabilities import to_json
 from metier.core.relevance import recent

@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 
 from conftest import state_of
-from hook.test_serve import (
+from hook.hooks import (
     HOSTS,
     NEUTRAL,
     PROMPT,
@@ -24,8 +24,9 @@ from hook.test_serve import (
     card_ids,
     closed,
     context_in,
-    fill,
+    filled,
 )
+from hook.journal_rows import LEAST, decided, log_rows, row
 from metier.flow.hook_figures import statistics
 from metier.flow.hook_log import read_decisions, resume
 from metier.hook import journal
@@ -33,7 +34,8 @@ from metier.hook.journal import Journal
 from metier.storage.lightjson import scan
 from metier.storage.places import state_room
 
-LEAST = 20
+__all__ = ["filled"]
+
 NAME = {"type": "string", "minLength": 1}
 OUTCOMES = [
     "injected",
@@ -75,23 +77,12 @@ ROW = closed(
 )
 
 
-@pytest.fixture
-def filled(tmp_path: Path) -> Hooks:
-    hooks = Hooks(tmp_path)
-    fill(hooks)
-    return hooks
-
-
 def journal_of(folder: Path) -> Journal:
     """The journal of a workspace that has state already."""
     state_room(str(folder)).make()
     made = Journal()
     made.enter(str(folder))
     return made
-
-
-def row(number: int = 0, **changes: Any) -> dict[str, Any]:
-    return {"id": "", "at": 1_763_219_441.125, "number": number, "mode": "on", **changes}
 
 
 # Rows
@@ -436,15 +427,6 @@ def test_a_journal_that_another_puts_aside_at_that_moment_costs_no_row(
 
 
 # The kill switch
-
-
-def log_rows(hooks: Hooks, *rows: dict[str, Any]) -> None:
-    with (hooks.state / "decisions.jsonl").open("a") as stream:
-        stream.writelines(json.dumps(one) + "\n" for one in rows)
-
-
-def decided(injected: bool, mode: str = "on") -> dict[str, Any]:
-    return row(mode=mode, injected=injected)
 
 
 @pytest.fixture

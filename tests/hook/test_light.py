@@ -15,21 +15,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hook.test_serve import (
+from hook.hooks import (
     HOSTS,
     NEUTRAL,
     PROMPT,
     Hooks,
     as_bytes,
     card_ids,
-    claude_lines,
-    codex_lines,
     context_in,
     fill,
-    gemini_text,
     skill_lines,
-    transcript,
 )
+from hook.transcripts import claude_lines, codex_lines, gemini_text, transcript
 from metier.hook.store import ReadOnlyCatalog
 from metier.storage.lightjson import dump, parse, quoted_short
 from metier.storage.places import user_room

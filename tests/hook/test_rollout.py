@@ -1,24 +1,18 @@
 """Who is told when hooks hand over less than their settings say, and when new settings count."""
 
 import os
-from pathlib import Path
 
 import pytest
 
 from conftest import trust
-from hook.test_journal import LEAST, decided, log_rows
-from hook.test_serve import Hooks, card_ids, context_in, fill, skill_lines
+from hook.hooks import Hooks, card_ids, context_in, filled, skill_lines
+from hook.journal_rows import LEAST, decided, log_rows
 from metier.cli import run
 from metier.flow.hook_log import failed_refresh, killed_since, resume
 from metier.hook.journal import Journal
 from metier.storage.room import Room
 
-
-@pytest.fixture
-def filled(tmp_path: Path) -> Hooks:
-    hooks = Hooks(tmp_path)
-    fill(hooks)
-    return hooks
+__all__ = ["filled"]
 
 
 @pytest.fixture

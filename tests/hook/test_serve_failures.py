@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hook.test_serve import (
+from hook.hooks import (
     HOSTS,
     PROMPT,
     Hooks,
@@ -24,6 +24,7 @@ from hook.test_serve import (
     card_ids,
     context_in,
     fill,
+    filled,
     lines_of,
     references,
 )
@@ -32,16 +33,11 @@ from metier.hook.store import ReadOnlyCatalog
 from metier.index.migrations import MIGRATIONS
 from soak import examples
 
+__all__ = ["filled"]
+
 AS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 DROP_FROM_BOUNDS, MAY_WRITE_ANYWHERE, MAY_READ_ANYWHERE = 24, 1, 2
 """PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH"""
-
-
-@pytest.fixture
-def filled(tmp_path: Path) -> Hooks:
-    hooks = Hooks(tmp_path)
-    fill(hooks)
-    return hooks
 
 
 @pytest.fixture(scope="module")

@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 
 from conftest import trust
-from hook.test_serve import (
+from hook.hooks import (
     HOSTS,
     Hooks,
     as_bytes,
     card_ids,
     context_in,
-    fill,
+    filled,
     lines_of,
     name_in,
     skill_lines,
@@ -29,15 +29,10 @@ from hook.test_serve import (
 from metier.catalog import Catalog
 from metier.hook.journal import Journal
 
+__all__ = ["filled"]
+
 TRIES = 300
 """How often a hook is run until the refresh that it has asked for must have been made."""
-
-
-@pytest.fixture
-def filled(tmp_path: Path) -> Hooks:
-    hooks = Hooks(tmp_path)
-    fill(hooks)
-    return hooks
 
 
 class Spawned:

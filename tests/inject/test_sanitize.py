@@ -1,7 +1,6 @@
 """Card text before it is handed over: what is stripped, defused and refused (spec 5)."""
 
 import json
-import time
 from typing import Any
 
 import pytest
@@ -568,36 +567,6 @@ def test_a_flood_is_told_in_a_few_findings() -> None:
     assert len(issues("System: x\n" * 500)) == 21
     assert len(issues("<!-- x -->\n" * 500)) == 21
     assert issues("\u200b" * 500) == [("SZ802", 1, 1)]
-
-
-SIZE = 150_000
-FLOODS = {
-    "disregard": "disregard ",
-    "ignore": "ignore all ",
-    "marks": "a" + "\u0301" * 9,
-    "angles": "<",
-    "tags": "<system>",
-    "openers": "<sys",
-    "comments": "<!--",
-    "comments inside of lines": "x<!--",
-    "backticks": "` `` ",
-    "entities": "&#105;",
-    "lines": "- x\n",
-    "items": "- ",
-    "indented": "- x\n\n      y\n",
-    "ampersands": "&#38;#38;",
-    "addresses": "](a(",
-    "references": "<reference ",
-    "boxes": "- [ ] ",
-}
-
-
-@pytest.mark.parametrize("flood", FLOODS.values(), ids=FLOODS.keys())
-def test_no_flood_takes_long(flood: str) -> None:
-    """A check of quadratic time takes minutes for this."""
-    started = time.process_time()
-    sanitize_capability_content((flood * SIZE)[:SIZE])
-    assert time.process_time() - started < 5
 
 
 def test_every_latin_letter_is_read_in_the_other_alphabets_of_mathematics() -> None:

@@ -198,10 +198,6 @@ def test_unknown_keys_are_one_finding_that_names_five_of_them() -> None:
     assert "'key0', 'key1', 'key2', 'key3', 'key4' and 2 more" in issue.message
 
 
-def test_unknown_keys_are_kept() -> None:
-    assert skill_of("name: charts", ABOUT, "priority: 5").data["priority"] == 5
-
-
 def test_another_spelling_of_a_known_key_is_not_unknown() -> None:
     assert codes("Name: charts", ABOUT, "allowed_tools: Read") == []
 

@@ -6,19 +6,13 @@ from typing import Any
 import pytest
 
 from metier.errors import UsageError
-from metier.parse.contract import parse_contract
 from metier.resolve import Resolution, resolve
 from metier.resolve.choice import OptionalMatch
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
+from resolve.contracted import skill
 
 BOTH_MODES = pytest.mark.parametrize("mode", ["strict", "best-effort"])
-
-
-def skill(name: str, contract: str = "", description: str = "Plain.", **more: Any) -> Candidate:
-    read = parse_contract(contract, "best-effort") if contract else None
-    folder = f"skills/{name}"
-    return Candidate(name=name, description=description, folder=folder, contract=read, **more)
 
 
 def run(candidates: Sequence[Candidate], *requires: str, **options: Any) -> Resolution:

@@ -8,22 +8,16 @@ import jsonschema
 import pytest
 
 from conftest import REPOSITORY
-from metier.parse.contract import parse_contract
 from metier.resolve import Resolution, resolve
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
+from resolve.contracted import skill
 
 SCHEMA = json.loads(
     (REPOSITORY / "src/metier/schemas/capability-resolution-report.v1.schema.json").read_text()
 )
 BOTH_MODES = pytest.mark.parametrize("mode", ["strict", "best-effort"])
 REASON = "dependency-unresolved"
-
-
-def skill(name: str, contract: str, description: str = "Plain.", **more: Any) -> Candidate:
-    read = parse_contract(contract, "best-effort")
-    folder = f"skills/{name}"
-    return Candidate(name=name, description=description, folder=folder, contract=read, **more)
 
 
 def run(pool: Sequence[Candidate], *requires: str, **options: Any) -> Resolution:

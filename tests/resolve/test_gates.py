@@ -5,20 +5,14 @@ from typing import Any
 
 import pytest
 
-from metier.parse.contract import parse_contract
 from metier.resolve import AliasTable, AliasTables, Resolution, resolve
 from metier.values.candidates import Candidate
 from metier.values.resolution import REASONS
+from resolve.contracted import row, skill
 
 ALIASES = AliasTables([AliasTable.of("runtime", "1", {"web-search": ["net-lookup"]})])
 OPEN = {"min-total-score": "0", "min-contract-score": "0", "min-required-coverage": "0"}
 """A policy that lets everybody pass."""
-
-
-def skill(name: str, contract: str = "", description: str = "Plain.", **more: Any) -> Candidate:
-    read = parse_contract(contract, "best-effort") if contract else None
-    folder = f"skills/{name}"
-    return Candidate(name=name, description=description, folder=folder, contract=read, **more)
 
 
 def run(candidates: Sequence[Candidate], *requires: str, **options: Any) -> Resolution:
@@ -30,13 +24,6 @@ def run(candidates: Sequence[Candidate], *requires: str, **options: Any) -> Reso
 def rejected(made: Resolution, name: str) -> list[str]:
     reasons: list[str] = row(made, name)["rejected"]
     return reasons
-
-
-def row(made: Resolution, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = next(
-        one for one in made.full_report().data["candidates"] if one["name"] == name
-    )
-    return found
 
 
 def names(ids: Sequence[str]) -> list[str]:

@@ -15,7 +15,7 @@ from metier.resolve import resolve
 from metier.resolve.scoring import diverging, history_multiplier, overclaim_penalties
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
-from resolution_scores import aliases_of, candidate, provider, row_of
+from resolve.resolution_scores import aliases_of, candidate, provider, row_of
 
 MODES: list[Mode] = ["strict", "best-effort"]
 

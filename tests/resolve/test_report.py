@@ -9,10 +9,10 @@ import pytest
 
 from conftest import REPOSITORY, Workspace
 from metier import Catalog
-from metier.parse.contract import parse_contract
 from metier.resolve import Resolution, resolve
 from metier.resolve.report import MOST_ROWS
 from metier.values.candidates import Candidate
+from resolve.contracted import skill
 
 SCHEMA = REPOSITORY / "src/metier/schemas/capability-resolution-report.v1.schema.json"
 TOP_LEVEL = """schema_version run_id generated_at mode query host_runtime consumer
@@ -23,12 +23,6 @@ TOP_LEVEL = """schema_version run_id generated_at mode query host_runtime consum
 ROW = """id name source selected rank S_contract S_desc S_namepath S_runtime S_total penalties
     history_multiplier sample_size S_total_final required_coverage unresolved_required
     S_specificity S_skill matches contract_inflated limits rejected tie_break basis""".split()  # noqa: SIM905  # likewise
-
-
-def skill(name: str, contract: str = "", description: str = "Plain.", **more: Any) -> Candidate:
-    read = parse_contract(contract, "best-effort") if contract else None
-    folder = f"skills/{name}"
-    return Candidate(name=name, description=description, folder=folder, contract=read, **more)
 
 
 MIXED = [

@@ -14,16 +14,8 @@ import pytest
 from conftest import REPOSITORY, Workspace
 from metier import Catalog
 from metier.core.arrays import Arrays, numpy_arrays, plain_arrays
-from metier.parse.contract import parse_contract
 from metier.resolve import Pool, Resolution, resolve
-from metier.values.candidates import Candidate
-
-
-def skill(name: str, contract: str = "", description: str = "Plain.", **more: Any) -> Candidate:
-    read = parse_contract(contract, "best-effort") if contract else None
-    folder = f"skills/{name}"
-    return Candidate(name=name, description=description, folder=folder, contract=read, **more)
-
+from resolve.contracted import skill
 
 MIXED = [
     skill("searcher", "DCI/1 P(web-search,page-fetch) R(parsing)", "Searches the web."),

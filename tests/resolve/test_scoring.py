@@ -17,7 +17,7 @@ from metier.values import scoring
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
 from metier.values.scoring import MATCH_SCORES
-from resolution_scores import aliases_of, candidate, provider, row_of
+from resolve.resolution_scores import aliases_of, candidate, provider, row_of
 from soak import examples
 
 Row = dict[str, Any]

@@ -1,7 +1,10 @@
 """A workspace whose agents are run with a scripted model."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
+
+import pytest
 
 from conftest import Workspace
 from metier.catalog import Catalog
@@ -74,3 +77,10 @@ class Office:
         """The only thing that was sent."""
         (request,) = self.model.requests
         return request
+
+
+@pytest.fixture
+def office(workspace: Workspace) -> Iterator[Office]:
+    made = Office(workspace)
+    yield made
+    made.close()

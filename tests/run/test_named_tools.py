@@ -1,18 +1,18 @@
 """The tools that an agent names: who gets them, what nobody provides, what a model sees of them."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from conftest import Workspace
 from metier.run.models import ScriptedModel
 from metier.run.tool import schema_tool
 from metier.values.models import ModelReply, ToolCall
 from metier.values.runs import Event, RunResult
-from run.office import Office
+from run.office import Office, office
 from run.world import BROKEN, Data, World, agent, choose, delegate, do, loop, prompt, states
+
+__all__ = ["office"]
 
 
 def calls(name: str = "do", **args: Any) -> ModelReply:
@@ -67,13 +67,6 @@ def test_a_prompt_step_without_a_list_still_gets_what_tool_steps_name() -> None:
     world = World(model=model)
     world.run(agent(do("a"), prompt("p")))
     assert [one.name for one in model.requests[0].tools] == ["do"]
-
-
-@pytest.fixture
-def office(workspace: Workspace) -> Iterator[Office]:
-    made = Office(workspace)
-    yield made
-    made.close()
 
 
 def test_a_command_that_a_prompt_step_names_needs_consent_as_any_other(office: Office) -> None:

@@ -1,7 +1,6 @@
 """The executor: every outcome of a tool is a value that nobody can change."""
 
 import asyncio
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ from metier.errors import UsageError
 from metier.run.tool import Tool, ToolContext, ToolError, function_tool, schema_tool
 from metier.run.tools import ToolExecutor
 from metier.values.agents import ToolResult
+from run.sample_tools import Recorder, giving
 
 PERSON = {"properties": {"name": {"type": "string"}}, "required": ["name"]}
 
@@ -23,32 +23,11 @@ def run(
     return asyncio.run(executor.execute(name or added.name, args, allow=allow))
 
 
-def giving(output: Any) -> Tool:
-    """A tool that gives this output."""
-
-    async def give() -> Any:
-        return output
-
-    return function_tool(give)
-
-
 def raising(error: BaseException) -> Tool:
     async def fail() -> None:
         raise error
 
     return function_tool(fail)
-
-
-class Recorder:
-    """A tool that remembers what it was called with."""
-
-    def __init__(self, schema: Mapping[str, Any]) -> None:
-        self.calls: list[Any] = []
-        self.tool = schema_tool("person", schema, self.remember)
-
-    async def remember(self, args: dict[str, Any]) -> int:
-        self.calls.append(args)
-        return len(self.calls)
 
 
 def nothing(args: dict[str, Any]) -> None:

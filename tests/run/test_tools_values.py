@@ -6,7 +6,7 @@ import enum
 import json
 import threading
 import tracemalloc
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -16,9 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metier.core.json_values import DEEPEST
-from metier.run.tool import MOST_ARGUMENTS, MOST_OUTPUT, Tool, function_tool, schema_tool
+from metier.run.tool import MOST_ARGUMENTS, MOST_OUTPUT, Tool, schema_tool
 from metier.run.tools import ToolExecutor
 from metier.values.agents import ToolResult
+from run.sample_tools import Recorder, giving
 
 PERSON = {
     "type": "object",
@@ -36,27 +37,6 @@ def run(tool: Tool, args: Any) -> ToolResult:
     executor = ToolExecutor()
     executor.register(tool)
     return asyncio.run(executor.execute(tool.name, args))
-
-
-def giving(output: Any) -> Tool:
-    """A tool that gives this output."""
-
-    async def give() -> Any:
-        return output
-
-    return function_tool(give)
-
-
-class Recorder:
-    """A tool that remembers what it was called with."""
-
-    def __init__(self, schema: Mapping[str, Any]) -> None:
-        self.calls: list[Any] = []
-        self.tool = schema_tool("person", schema, self.remember)
-
-    async def remember(self, args: dict[str, Any]) -> int:
-        self.calls.append(args)
-        return len(self.calls)
 
 
 def kind(value: Any) -> str:

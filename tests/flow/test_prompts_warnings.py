@@ -1,22 +1,15 @@
 """What preparing a step has to say reaches its record and its events; what chooses abilities."""
 
 import asyncio
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from conftest import Workspace
 from metier.values.runs import Event
-from run.office import TASK, Office
+from run.office import TASK, Office, office
 from run.world import Data, prompt
 
-
-@pytest.fixture
-def office(workspace: Workspace) -> Iterator[Office]:
-    made = Office(workspace)
-    yield made
-    made.close()
+__all__ = ["office"]
 
 
 def prepared(office: Office, **more: Any) -> tuple[Data, Data]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Workspace, boundary_of
-from hook.test_serve import Hooks, name_in, skill_lines
+from hook.hooks import Hooks, name_in, skill_lines
 from metier.catalog import Catalog
 from metier.cli import run
 from metier.index.documents import page_of_documents

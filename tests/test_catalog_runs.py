@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +14,10 @@ from metier.flow.boundary import Boundary
 from metier.run.tool import schema_tool
 from metier.storage.workspace import RUNS_FILE
 from metier.values.runs import StepRecord
-from run.office import TASK, Office
+from run.office import TASK, Office, office
 from run.world import Data, do
 
-
-@pytest.fixture
-def office(workspace: Workspace) -> Iterator[Office]:
-    made = Office(workspace)
-    yield made
-    made.close()
+__all__ = ["office"]
 
 
 def test_a_run_by_name_is_kept_beside_the_catalog(office: Office) -> None:

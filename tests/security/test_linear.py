@@ -253,6 +253,32 @@ def test_a_long_card_is_looked_through(unit: str) -> None:
         check(Case(unit, sanitize_capability_content, make, 1_000))
 
 
+FLOODS = {
+    "disregard": "disregard ",
+    "ignore": "ignore all ",
+    "marks": "a" + "\u0301" * 9,
+    "angles": "<",
+    "tags": "<system>",
+    "openers": "<sys",
+    "comments": "<!--",
+    "comments inside of lines": "x<!--",
+    "backticks": "` `` ",
+    "entities": "&#105;",
+    "lines": "- x\n",
+    "items": "- ",
+    "indented": "- x\n\n      y\n",
+    "ampersands": "&#38;#38;",
+    "addresses": "](a(",
+    "references": "<reference ",
+    "boxes": "- [ ] ",
+}
+
+
+@pytest.mark.parametrize("flood", FLOODS.values(), ids=FLOODS.keys())
+def test_a_flood_of_160_000_characters_is_looked_through(flood: str) -> None:
+    check(Case(flood, sanitize_capability_content, lambda n: (flood * n)[:n], 20_000))
+
+
 @named([
     Case("markdown", code_and_comments, lambda n: "- " * n + "\n" + ">\n    x\n" * n, 1_000),
     Case("backticks", code_and_comments, lambda n: "".join("`" * one for one in range(n)), 50),

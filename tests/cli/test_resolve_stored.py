@@ -1,28 +1,17 @@
-"""What stays of `metier resolve`: reports that are kept, runs that wait for a decision."""
+"""What `metier resolve` stores: reports, and resolutions that wait for a decision."""
 
-import ctypes
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cli.printed import Printed, looked_at
+from cli.printed import Finished, Printed, looked_at
+from cli.unprivileged import POSSIBLE, run_unprivileged
 from conftest import Workspace, state_of
 from metier.cli import run
 from metier.flow.reports import MOST_REPORTS
-
-WITHOUT_PRIVILEGES = """
-import ctypes, os, sys
-for capability in (1, 2):
-    ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)
-os.execv(sys.executable, [sys.executable, "-m", "metier", *sys.argv[1:]])
-"""
-"""File modes bind root, too, once the right to override them is dropped."""
 
 
 class Result(Printed):
@@ -142,7 +131,7 @@ def test_a_report_that_cannot_be_kept_is_told(filled: Workspace, resolve: Resolv
 @pytest.fixture
 def closed(filled: Workspace) -> Iterator[Workspace]:
     """The workspace, closed for writing."""
-    if os.geteuid() == 0 and not hasattr(ctypes.CDLL(None), "prctl"):
+    if not POSSIBLE:
         pytest.skip("root may do everything here")
     filled.trust()
     filled.root.chmod(0o555)
@@ -160,18 +149,9 @@ def nowhere_to_write(closed: Workspace) -> Iterator[Workspace]:
     above.chmod(0o755)
 
 
-def resolved(workspace: Workspace) -> subprocess.CompletedProcess[str]:
+def resolved(workspace: Workspace) -> Finished:
     """What a process does that file modes bind."""
-    start = ["-c", WITHOUT_PRIVILEGES] if os.geteuid() == 0 else ["-m", "metier"]
-    return subprocess.run(
-        [sys.executable, *start, "resolve", "-r", "one", "--json"],
-        cwd=workspace.root,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    return run_unprivileged(workspace.root, "resolve", "-r", "one", "--json")
 
 
 def test_a_workspace_that_cannot_be_written_is_resolved_all_the_same(closed: Workspace) -> None:

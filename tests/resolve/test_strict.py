@@ -5,18 +5,12 @@ from typing import Any
 
 import pytest
 
-from metier.parse.contract import parse_contract
 from metier.resolve import Resolution, resolve
 from metier.values.candidates import Candidate
 from metier.values.resolution import ProbeResult
+from resolve.contracted import row, skill
 
 NEED = "web-search"
-
-
-def skill(name: str, contract: str, description: str = "Plain.", **more: Any) -> Candidate:
-    read = parse_contract(contract, "best-effort")
-    folder = f"skills/{name}"
-    return Candidate(name=name, description=description, folder=folder, contract=read, **more)
 
 
 class Probes:
@@ -33,13 +27,6 @@ class Probes:
     @property
     def looked_at(self) -> list[str]:
         return [name for name, _ in self.seen]
-
-
-def row(made: Resolution, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = next(
-        one for one in made.full_report().data["candidates"] if one["name"] == name
-    )
-    return found
 
 
 def names(ids: Sequence[str]) -> list[str]:

@@ -15,10 +15,10 @@ from metier.core.names import is_capability_name
 from metier.resolve import Policy, Resolution, resolve
 from metier.resolve.aliases import parse_alias_table
 from metier.values.resolution import DECISIONS
-from resolution_scores import MODES, Answers, Given, aliases_of, candidate, provider, row_of
+from resolve.resolution_scores import MODES, Answers, Given, aliases_of, candidate, provider, row_of
 
 SCHEMA = (
-    Path(__file__).parents[1] / "src/metier/schemas/capability-resolution-report.v1.schema.json"
+    Path(__file__).parents[2] / "src/metier/schemas/capability-resolution-report.v1.schema.json"
 )
 
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metier
-from flow.test_decisions import decision, room_of, text_of, write_log
+from flow.decisions import decision, room_of, text_of, write_log
 from metier.flow.hook_figures import statistics
 from metier.flow.hook_log import read_decisions
 from metier.storage.hook_files import DECISIONS as FILE

@@ -2,23 +2,16 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
 
 import pytest
 
-from conftest import Workspace
 from metier.core.budget import count_tokens
 from metier.errors import UsageError
 from metier.values.runs import RunResult
-from run.office import TASK, Office
+from run.office import TASK, Office, office
 from run.world import Data, prompt
 
-
-@pytest.fixture
-def office(workspace: Workspace) -> Iterator[Office]:
-    made = Office(workspace)
-    yield made
-    made.close()
+__all__ = ["office"]
 
 
 def handed(result: RunResult) -> Data:
