@@ -1,5 +1,5 @@
 #!/bin/sh
-# Create a tag: here a file, so that the example changes nothing else.
+# Create a tag. Here it is a file, so the example changes nothing else.
 set -eu
 mkdir -p releases
 sleep "${METIER_EXAMPLE_WAIT:-0}"

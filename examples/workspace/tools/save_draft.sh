@@ -1,5 +1,5 @@
 #!/bin/sh
-# Save the draft of an announcement. Refuses when there is no folder to save it in.
+# Save the draft of an announcement. Fails if its folder does not exist.
 set -eu
 if [ ! -d "$3" ]; then
     echo "there is no folder '$3'" >&2
