@@ -22,7 +22,7 @@ from metier.values.running import CommandSetting
 _MOST_ERRORS = 8_192
 """Bytes of the end of stderr that are kept."""
 _LINGER = 1.0
-"""Seconds to wait for pipes that somebody outside the group holds open."""
+"""Seconds to wait for pipes that a process outside the group holds open."""
 
 
 class Ended(NamedTuple):
@@ -32,7 +32,6 @@ class Ended(NamedTuple):
     """Its exit code; below 0 the signal that ended it."""
     output: bytes
     errors: bytes
-    """The end of stderr."""
     too_much: bool
     """Whether it was stopped for printing more than it may."""
 
@@ -214,16 +213,14 @@ class _Command(NamedTuple):
             raise UsageError(f"tool '{name}': {self._leaves()}")
 
     def prepared(self, args: dict[str, Any]) -> _Prepared:
-        """The command line for `args`. Raises `ToolError` with every value that it rejects."""
+        """The command line and stdin for `args`. Raises `ToolError` with all rejected values."""
         given = {**self.defaults, **args}
         problems: list[str] = []
         argv = [self._filled(element, given, problems) for element in self.setting.argv]
         if problems:
             raise invalid(problems)
-        stdin = (
-            json.dumps(args, ensure_ascii=False).encode() if self.setting.stdin == "json" else None
-        )
-        return _Prepared(tuple(argv), stdin)
+        stdin = json.dumps(args, ensure_ascii=False) if self.setting.stdin == "json" else None
+        return _Prepared(tuple(argv), None if stdin is None else stdin.encode())
 
     async def run(self, prepared: _Prepared, context: ToolContext) -> Any:
         """What the command prints. Raises `ToolError`."""
@@ -234,13 +231,23 @@ class _Command(NamedTuple):
             ended = await run_process(
                 prepared.argv,
                 folder=folder,
-                environment=self._environment(context),
+                environment={
+                    **minimal_environment(self.setting.environment),
+                    "METIER_RUN_ID": context.run_id,
+                    "METIER_STEP_ID": context.step_id,
+                    "METIER_IDEMPOTENCY_KEY": context.idempotency_key,
+                },
                 stdin=prepared.stdin,
                 most_output=MOST_OUTPUT,
             )
         except (OSError, ValueError) as error:
             raise ToolError(f"cannot be started: {error}") from None
-        return self._read(ended)
+        if ended.too_much:
+            raise ToolError(f"printed more than {MOST_OUTPUT:,} bytes and was stopped")
+        if ended.code:
+            raise ToolError(_reason(ended), retryable=True)
+        text = ended.output.decode("utf-8", errors="replace").rstrip("\r\n")
+        return _from_json(text) if self.setting.output == "json" else text
 
     def _filled(self, element: str, given: Mapping[str, Any], problems: list[str]) -> str:
         names = _PLACEHOLDER.findall(element)
@@ -260,22 +267,6 @@ class _Command(NamedTuple):
 
     def _leaves(self) -> str:
         return f"the folder '{self.setting.folder}' leaves the workspace"
-
-    def _environment(self, context: ToolContext) -> dict[str, str]:
-        return {
-            **minimal_environment(self.setting.environment),
-            "METIER_RUN_ID": context.run_id,
-            "METIER_STEP_ID": context.step_id,
-            "METIER_IDEMPOTENCY_KEY": context.idempotency_key,
-        }
-
-    def _read(self, ended: Ended) -> Any:
-        if ended.too_much:
-            raise ToolError(f"printed more than {MOST_OUTPUT:,} bytes and was stopped")
-        if ended.code:
-            raise ToolError(_reason(ended), retryable=True)
-        text = ended.output.decode("utf-8", errors="replace").rstrip("\r\n")
-        return _from_json(text) if self.setting.output == "json" else text
 
 
 def _required_strings(names: Sequence[str]) -> dict[str, Any]:

@@ -28,7 +28,6 @@ from metier.values.runs import (
 )
 
 Names = dict[str, Any]
-"""What templates see."""
 RunStep = Callable[["LiveRun", ReadyStep, Names, str], Awaitable[Failure | None]]
 """Executes one step; the suffix is its iteration in loops, as `[2]`. Returns why it failed."""
 _Tasks = dict["asyncio.Future[Failure | None]", ReadyStep]
@@ -63,7 +62,6 @@ class LiveRun:
         """Whether another process has claimed this run."""
         self.is_cancel_requested = False
         """Whether the run is to end as cancelled, and its caller waits for the result."""
-        self.requires = profile.requires
         self.scopes: dict[str, Names] = {}
         """The names that steps in loops see, by full id: compensation needs them."""
         self._run_step = run_step
@@ -194,7 +192,7 @@ class LiveRun:
     async def _in_sequence(self, group: Group, names: Names, suffix: str) -> list[Failure]:
         failures: list[Failure] = []
         bad: set[str] = set()
-        for place, one in enumerate(group.steps):
+        for number, one in enumerate(group.steps, start=1):
             if bad and not bad.isdisjoint(one.depends):
                 self.mark(one.id + suffix, "blocked")
                 bad.add(one.id)
@@ -202,14 +200,14 @@ class LiveRun:
             try:
                 failure = await self._run_step(self, one, names, suffix)
             except (RunStoppedError, asyncio.CancelledError) as error:
-                self._mark_unbegun(group.steps[place + 1 :], bad, suffix, error)
+                self._mark_unbegun(group.steps[number:], bad, suffix, error)
                 raise
             if failure is None:
                 continue
             failures.append(failure)
             bad.add(one.id)
             if group.strategy != "continueOnError":
-                self._mark_rest(group.steps[place + 1 :], bad, suffix)
+                self._mark_rest(group.steps[number:], bad, suffix)
                 break
         return failures
 
@@ -315,15 +313,15 @@ class LiveRun:
     def _mark_containers(self, inside: dict[str, ReadyStep], suffix: str) -> None:
         """A step whose steps were all compensated is compensated too; the innermost first."""
         parents = {child.id: one for one in inside.values() for child in one.children()}
-        standing: set[str] = set()
+        not_compensated: set[str] = set()
         for one, record in self._succeeded(inside, suffix):
-            if one.groups and one.compensate is None and record.id not in standing:
+            if one.groups and one.compensate is None and record.id not in not_compensated:
                 self.ledger.note(record._replace(state="compensated"))
                 self.emit("step.compensated", record.id)
             elif one.id in parents:
                 parent, iteration = parents[one.id], record.id.removeprefix(one.id)
                 outer = iteration.rpartition("[")[0] if parent.kind == "loop" else iteration
-                standing.add(parent.id + outer)
+                not_compensated.add(parent.id + outer)
 
     # Resuming
 

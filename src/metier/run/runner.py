@@ -266,7 +266,7 @@ class Runner:
     ) -> Any:
         key = one.id + suffix
         asked = one.body(names)
-        if live.requires or one.step.requires:
+        if live.profile.requires or one.step.requires:
             await prepared(live, one, key, str(asked["task"]))
         target = one.step.config["targetAgent"]
         live.emit("delegation.started", key, to=target)

@@ -42,7 +42,7 @@ class Blob(NamedTuple):
 
 
 class SqliteRuns(Database):
-    """All runs of a workspace, with group commit. Any number of processes may have the file."""
+    """The runs of a workspace, with group commit, for any number of processes."""
 
     called = "the record of runs"
     rebuilt_by = if_damaged = "move the file away; the runs in it are lost"
@@ -110,8 +110,8 @@ class SqliteRuns(Database):
             await self._save([_step_write(claim, step)])
             return
         memory = _memory(checkpoint)
-        place = checkpoint.step_index, memory.key
-        await self._save([memory.write, _step_write(claim, step, place)])
+        extra = checkpoint.step_index, memory.key
+        await self._save([memory.write, _step_write(claim, step, extra)])
 
     async def begin_rollback(self, claim: Claim, failure: Failure) -> None:
         await self._save([(tables.BEGIN_ROLLBACK, (dumped(failure.to_json()), *claim))])
@@ -294,16 +294,15 @@ class SqliteRuns(Database):
         return self._found(which, run_id, step)
 
     def _found(self, which: str, *values: Any) -> list[RunRecord]:
-        found = self.rows(f"SELECT {tables.RUN_COLUMNS} FROM run {which}", values)
-        return [self._read(_run_of, row) for row in found]
+        return self._read(_run_of, f"SELECT {tables.RUN_COLUMNS} FROM run {which}", values)
 
     def steps(self, key: int) -> list[StepRecord]:
-        found = self.rows(
+        return self._read(
+            _step_of,
             "SELECT id, state, seq, attempts, input, output, failure, usage, started, finished,"
             " generation FROM step WHERE run = ? ORDER BY seq = 0, seq, started, id",
             (key,),
         )
-        return [self._read(_step_of, row) for row in found]
 
     def last_numbers(self, key: int) -> tuple[int, int]:
         last, by_steps = self.rows(
@@ -313,10 +312,13 @@ class SqliteRuns(Database):
         )[0]
         return last, by_steps
 
-    def _read(self, read: Callable[[tuple[Any, ...]], R], row: tuple[Any, ...]) -> R:
-        """The record in a row. Raises `StoreError` for a row that makes no sense."""
+    def _read(
+        self, read: Callable[[tuple[Any, ...]], R], select: str, values: tuple[Any, ...]
+    ) -> list[R]:
+        """The records of rows. Raises `StoreError` for an invalid row."""
+        rows = self.rows(select, values)
         with self.checked():
-            return read(row)
+            return [read(row) for row in rows]
 
 
 # Rows
@@ -337,9 +339,9 @@ def _ended(run: RunRecord, checkpoint: CheckpointMark | None) -> list[Write]:
 
 
 def _step_write(
-    claim: Claim, step: StepRecord, place: tuple[int | None, int | None] = (None, None)
+    claim: Claim, step: StepRecord, checkpoint: tuple[int | None, int | None] = (None, None)
 ) -> Write:
-    """`place` is the step index and the memory's key of a checkpoint."""
+    """`checkpoint` is its step index and the key of its memory."""
     return tables.SAVE_STEP, (
         claim.key,
         step.id,
@@ -352,7 +354,7 @@ def _step_write(
         _usage_text(step.usage) if step.usage is not NOTHING_USED else None,
         step.started,
         step.finished,
-        *place,
+        *checkpoint,
         step.generation,
         *claim,
     )

@@ -30,7 +30,6 @@ class StepRunner:
     """Executes steps of all kinds, with their conditions, attempts and time limits."""
 
     def __init__(self, delegate: Work) -> None:
-        """Delegating takes a runner."""
         self._kinds: dict[str, Work] = {
             "prompt": _prompt,
             "tool": _tool,
@@ -209,11 +208,8 @@ async def _prompt(live: LiveRun, one: ReadyStep, names: Names, suffix: str, atte
     asked = one.body(names)
     injected = await prepared(live, one, key, asked)
     wanted = one.step.config.get("tools")
-    if wanted is None:
-        may_call = live.plan.offered
-    else:
-        may_call = [name for name in wanted if name in live.plan.tools]
-    offered = live.services.tools.specs(may_call)
+    named = live.plan.offered if wanted is None else wanted
+    offered = live.services.tools.specs(name for name in named if name in live.plan.tools)
     allowed = [tool.name for tool in offered]
     calls = itertools.count(1)
     return await ask_model(
@@ -233,7 +229,7 @@ async def _prompt(live: LiveRun, one: ReadyStep, names: Names, suffix: str, atte
 
 async def _tool(live: LiveRun, one: ReadyStep, names: Names, suffix: str, attempt: int) -> Any:
     key, name = one.id + suffix, one.step.config["tool"]
-    if live.requires or one.step.requires:
+    if live.profile.requires or one.step.requires:
         await prepared(live, one, key, live.run.task)
     result = await _call(live, key, name, one.body(names), attempt, live.plan.tools)
     if result.success:

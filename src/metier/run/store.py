@@ -28,12 +28,10 @@ class CheckpointMark(NamedTuple):
 
 
 class Renewed(NamedTuple):
-    """What a process learns when it renews its leases."""
+    """Runs to cancel, and runs that another process has claimed."""
 
     cancelled: list[str]
-    """Runs that are to be cancelled."""
     lost: list[str]
-    """Runs that another process has claimed."""
 
 
 class RunStore(Protocol):
@@ -53,84 +51,66 @@ class RunStore(Protocol):
 
     def new_key(self) -> int:
         """A key for a new run; keys grow with time."""
-        ...
 
     def add(self, run: RunRecord, steps: Sequence[StepRecord] = ()) -> None:
         """Store a pending run and the steps that it need not run again."""
-        ...
 
     async def begin(self, run: RunRecord, owner: str) -> None:
         """Store a new run that `owner` executes. Raises `UsageError` for a non-JSON request."""
-        ...
 
     def note(self, claim: Claim, step: StepRecord) -> None:
         """Store a step with the next write, unless it changes before."""
-        ...
 
     async def save_step(
         self, claim: Claim, step: StepRecord, checkpoint: CheckpointMark | None = None
     ) -> None:
         """Store a step, and in the same transaction the checkpoint that it causes."""
-        ...
 
     async def begin_rollback(self, claim: Claim, failure: Failure) -> None:
         """Store that the run is being rolled back, and why."""
-        ...
 
     async def end_run(self, run: RunRecord, checkpoint: CheckpointMark | None = None) -> None: ...
     def end_run_now(self, run: RunRecord, checkpoint: CheckpointMark | None = None) -> None:
         """The same without waiting, for a task that is being cancelled."""
-        ...
 
     def release(self, claim: Claim, failure: Failure) -> None:
         """Let other processes resume a run: now, or as soon as the store can be written."""
-        ...
 
     # Owning a run
 
     def claim(self, run_id: str, owner: str, now: float) -> RunRecord:
         """Make `owner` the owner of a run. Raises `UsageError` while another process owns it."""
-        ...
 
     def renew(self, owner: str, claims: Iterable[Claim], now: float) -> Renewed:
-        """Renew the leases of these runs. A released run that nobody claimed is taken back."""
-        ...
+        """Renew the leases of these runs. A released, unclaimed run is claimed again."""
 
     def check(self, claim: Claim) -> None:
         """Raise `RunLostError` when another process has claimed the run."""
-        ...
 
     def recover(self, now: float) -> list[str]:
         """Make runs pending whose process is gone; their ids."""
-        ...
 
     def request_cancel(self, run_id: str, now: float, idle: str = "") -> bool:
         """Ask the owner of a run to cancel it; whether it has one other than `idle`."""
-        ...
 
     # Reading
 
     def run(self, run_id: str) -> RunRecord:
         """A run by its id or by a unique prefix of it. Raises `NotFoundError`."""
-        ...
 
     def runs(
         self, *, state: str | None = None, limit: int = 50, delegated: bool = True
     ) -> list[RunRecord]:
         """The latest runs, newest first."""
-        ...
 
     def children(self, run_id: str, step: str | None = None) -> list[RunRecord]:
         """The runs that a run, or one of its steps, delegated to, oldest first."""
-        ...
 
     def steps(self, key: int) -> list[StepRecord]:
         """The steps of a run in the order in which they ended; then those that did not."""
-        ...
 
     def last_numbers(self, key: int) -> tuple[int, int]:
         """The highest `seq` of a run's checkpoints: of all, and of those not saved by hand."""
-        ...
 
     # Checkpoints
 
@@ -140,11 +120,9 @@ class RunStore(Protocol):
         self, run_id: str, now: float, *, only_latest: bool = False
     ) -> list[Checkpoint]:
         """The checkpoints of a run that have not expired, oldest first."""
-        ...
 
     def prune_checkpoints(self, run_id: str | None, maximum: int | None, now: float) -> int:
         """Delete expired checkpoints and, of one run, all but the newest; how many."""
-        ...
 
 
 # The process that owns a run

@@ -67,8 +67,6 @@ class Model(Protocol):
     @property
     def name(self) -> str:
         """`provider:model`."""
-        ...
 
     async def respond(self, request: ModelRequest) -> ModelReply:
         """Answer. Raises `ModelError`."""
-        ...
