@@ -96,7 +96,7 @@ class Catalog(Queries):
 
     @classmethod
     def within(cls, boundary: Boundary, *, home: str = "") -> Self:
-        """The catalog of a workspace whose trust is decided; outside one it is in memory."""
+        """The catalog of a workspace whose trust is decided; in memory outside a workspace."""
         if not boundary.config.is_workspace:
             return cls.in_memory(boundary, home=home)
         room = state_room(boundary.workspace)
@@ -119,10 +119,7 @@ class Catalog(Queries):
 
     @classmethod
     def for_hooks(cls, boundary: Boundary, *, home: str = "") -> Self:
-        """The catalog that hooks use in a workspace, refreshed and ready for them.
-
-        It is the workspace's own if the user lets it speak, else that of the user's documents.
-        """
+        """The refreshed catalog for hooks: the workspace's if it may speak, else the user's."""
         from metier.flow.hook_refresh import stamps_to_speak  # few commands need it
 
         room, stamps = state_room(boundary.workspace), stamps_to_speak(boundary)
@@ -156,7 +153,7 @@ class Catalog(Queries):
 
     @property
     def is_kept(self) -> bool:
-        """Whether it is a file; one in memory goes when it is closed."""
+        """Whether it is a file; a catalog in memory is lost when it is closed."""
         return self.store.path != IN_MEMORY
 
     def close(self) -> None:
@@ -171,10 +168,7 @@ class Catalog(Queries):
         self.close()
 
     def refresh(self, on_progress: OnProgress | None = None) -> Refreshed:
-        """Discover → parse → lint → index: bring the catalog up to what is on disk.
-
-        One bad file never stops the rest. Nothing is written when nothing has changed.
-        """
+        """Bring the catalog up to date with the disk; a bad file never stops the rest."""
         changes = refresh_documents(self.store, self._read, on_progress=on_progress)
         return Refreshed(changes, self.issues, self.excluded)
 
@@ -190,7 +184,7 @@ class Catalog(Queries):
         return workspace_roots(self.workspace, self.config, self._home, self.room)
 
     def folders(self) -> list[str]:
-        """Where documents are looked for, whether the folders are there or not."""
+        """Where documents are looked for, existing or not."""
         roots = roots_for(self.workspace, self.config, self._home)
         return [root.path for root in (self._roots()[0] if self._is_users else roots)]
 
@@ -315,7 +309,6 @@ class Catalog(Queries):
 
     @cached_property
     def reports(self) -> "Reports":
-        """The stored reports of resolutions."""
         from metier.flow.reports import Reports
 
         return Reports(self.room)
@@ -358,7 +351,7 @@ class Catalog(Queries):
         )
 
     async def resume(self, run_id: str, *, on_event: "OnEvent | None" = None) -> "RunResult":
-        """Go on with a run where it stopped."""
+        """Resume a run."""
         return await self.agency.resume(run_id, on_event=on_event)
 
     def run_sync(self, agent: str, task: str, **options: Any) -> "RunResult":
@@ -369,7 +362,6 @@ class Catalog(Queries):
 
     @cached_property
     def agency(self) -> "Agency":
-        """Everything about running agents: tools, runs, checkpoints."""
         from metier.flow.running import Agency  # only who runs agents needs it
 
         return Agency(self, lambda: workspace_secret(self.room))
@@ -385,7 +377,7 @@ class Catalog(Queries):
 
     @property
     def count_tokens(self) -> "CountTokens":
-        """The counter that the settings name. Raises `ConfigError` when it cannot be had."""
+        """The counter of the settings. Raises `ConfigError` when it is unavailable."""
         return self._preparer.count_tokens
 
     @cached_property

@@ -29,10 +29,7 @@ _RANKS = {"o200k_base": _O200K, "o200k_harmony": _O200K, "cl100k_base": _CL100K}
 
 @cache
 def token_counter(name: str) -> CountTokens:
-    """The counter called `name`; nothing is downloaded.
-
-    Raises `ConfigError` if it is unknown, or if tiktoken or its ranks are not installed.
-    """
+    """A counter by name, without downloads. Raises `ConfigError` if it is unavailable."""
     if name == DEFAULT_TOKENIZER:
         return count_tokens
     tiktoken = _tiktoken(name)

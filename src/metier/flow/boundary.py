@@ -29,7 +29,6 @@ class Boundary(NamedTuple):
     workspace: str
     trust: Trust
     config: Config
-    """The settings in force."""
 
 
 def read_boundary(
@@ -61,7 +60,7 @@ def read_boundary(
 def open_boundary(
     root: str | os.PathLike[str] | None, config: Config | None, trust: str
 ) -> Boundary:
-    """The boundary around `root` or the current folder; a given `config` counts as it is."""
+    """The boundary around `root` or the current folder, with the given `config` if any."""
     workspace = workspace_of(root)
     is_inside = root is not None or is_workspace()
     if config is None:

@@ -19,9 +19,8 @@ from metier.index.store import Store
 from metier.values.resolution import ResolveRequest
 
 CASES = "cases"
-"""The folder of the cases, one per file."""
 NEAR = 1e-9
-"""Numbers that differ by at most this much are equal."""
+"""The tolerance for numbers."""
 _KEYS = {"id": str, "title": str, "rules": list, "files": dict, "query": dict, "expect": dict}
 _QUERY = {
     "requires": list,
@@ -39,19 +38,14 @@ _ABSENT = object()
 
 
 class Difference(NamedTuple):
-    """A field of a report that is not as expected."""
+    """A field of a report that is not as expected; values as JSON."""
 
     path: str
-    """`candidates[ID].S_total`"""
     expected: str
-    """As JSON."""
     found: str
-    """As JSON, or `nothing`."""
 
 
 class CaseResult(NamedTuple):
-    """The result of one case."""
-
     id: str
     title: str
     passed: bool
@@ -62,10 +56,7 @@ class CaseResult(NamedTuple):
 
 
 def run_suite(folder: str | os.PathLike[str]) -> list[CaseResult]:
-    """Run every case below `folder`, by id, each in a temporary folder.
-
-    Raises `UsageError` for a suite that cannot be read, before any case is run.
-    """
+    """Run every case below `folder`. Raises `UsageError` for an unreadable suite."""
     return [_run(case) for case in read_suite(folder)]
 
 

@@ -40,7 +40,7 @@ class Choice(NamedTuple):
     notes: bool = False
     """Whether to include notes that are not selected by their code."""
     users: "Choice | None" = None
-    """The user's choice, where a workspace has no say; None: the same."""
+    """The user's choice, where the workspace has none."""
 
     def of_user(self) -> "Choice":
         """The choice for findings that no workspace may turn off."""
@@ -77,7 +77,7 @@ class Linted:
     files: int
     issues: list[Issue]
     excluded: list[Exclusion]
-    """The files that the catalog excludes, exact copies among them."""
+    """With exact copies."""
     causes: set[Issue]
     """The findings that exclude their file."""
     card_ids: set[str]
@@ -138,21 +138,17 @@ def _subject(entry: Entry, document: Document, shown: Callable[[str], str]) -> S
 
 
 class LintRequest(NamedTuple):
-    """What to lint."""
-
     workspace: str
     config: Config
     choice: Choice
     paths: tuple[str, ...] = ()
     """Files and folders; none: everything that the catalog would hold."""
     kind: Kind | None = None
-    """What the named files are."""
     strict: bool = False
-    """Whether to read without leniency."""
 
 
 class Linter:
-    """Lints what a request asks for, as often as it is told to."""
+    """Lints what a request asks for, repeatedly."""
 
     def __init__(self, request: LintRequest, show: Callable[[str, str], str]) -> None:
         """`show` writes a file, given with the workspace, for people."""
@@ -162,7 +158,6 @@ class Linter:
         self._files: dict[str, str] = {}
 
     def lint(self, on_progress: Callable[[int, int], None] | None = None) -> Linted:
-        """Read all files and lint them."""
         workspace, config, _, paths, kind, strict = self._request
         failed: list[Issue] = []
         if paths:
@@ -222,7 +217,7 @@ class Linter:
         return plan_repairs(self.reading._replace(found=own), linted.issues, self.wants)
 
     def shown(self, path: str) -> str:
-        """A path of a finding as it can be opened; what was named stays as it was written."""
+        """A path as it can be opened; a named path stays as it was written."""
         file = self._files.get(path) or os.path.join(self._request.workspace, path)
         if self._request.paths or not path or not os.path.lexists(file):
             return path
@@ -350,7 +345,7 @@ def _planned(found: Found, wants: Wants) -> Repair | None:
 
 
 def _repair(raw: bytes, found: Found, wants: Wants) -> bytes:
-    """The repaired bytes; one repair may uncover the next, so they go on while they help."""
+    """The repaired bytes; a repair may uncover the next."""
     best, before = raw, read_text(found, raw)
     for _ in range(_MOST_REPAIRS):
         issues = [issue for issue in before.issues if issue.fixable and wants(issue)]
@@ -370,10 +365,7 @@ def _body(raw: bytes) -> bytes:
 
 
 def write_repairs(repairs: Iterable[Repair]) -> None:
-    """Write each file atomically.
-
-    Raises `MetierError` at the first file that cannot be written or has changed meanwhile.
-    """
+    """Write each file atomically. Raises `MetierError` for a changed or unwritable file."""
     for repair in repairs:
         try:
             if read_bytes(repair.found) != repair.before:

@@ -34,7 +34,7 @@ from metier.values.selection import AbilitySelection, Injection, Scored
 
 
 class Preparer:
-    """Prepares prompts from one catalog. What it knows is cached until the catalog changes."""
+    """Prepares prompts from one catalog."""
 
     def __init__(
         self,
@@ -45,11 +45,7 @@ class Preparer:
         secret: Callable[[], bytes],
         own_capabilities: CapabilitiesConfig | None = None,
     ) -> None:
-        """`secret` gives the key of the fences around cards.
-
-        `read_row` reads the file of a row and raises `MetierError` if it is gone.
-        `own_capabilities` applies to the cards of an untrusted workspace.
-        """
+        """`own_capabilities` apply to the cards of an untrusted workspace."""
         self._store = store
         self._read_row = read_row
         self._tokenizer = tokenizer
@@ -71,10 +67,7 @@ class Preparer:
         return self._store.cached("abilities", lambda: StoredAbilities(self._store))
 
     def inject(self, request: InjectRequest) -> Injection:
-        """Select abilities and cards, read what was selected, and fit it into the budget.
-
-        An ability whose file has become unusable is skipped, with an issue.
-        """
+        """Select abilities and cards, read them, and fit them into the budget."""
         agent = request.agent
         with self._store.snapshot():
             known = self._abilities()

@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # slow to import, and most commands read no file
     from metier.values.documents import Document
 
 READER_VERSION = "12"
-"""Raised when the same bytes give another entry, or the same folders other files."""
+"""Raised when the same files give other entries."""
 DEEP_REFERENCE = "SYSTEM_ARCHITECTURE.md"
 LARGEST_REFERENCE = 1_048_576
 
@@ -79,11 +79,7 @@ def read_documents(
     ordered: bool = True,
     known: Trail | None = None,
 ) -> Reading:
-    """The files below `roots`, and how to read one.
-
-    `own_disabled` applies to documents of an untrusted workspace only. Nothing is listed while
-    `known`, the trail of an earlier reading, is unchanged.
-    """
+    """The files below `roots`; nothing is listed while the trail `known` is unchanged."""
     roots = list(roots)
     off = frozenset(disabled)
     own_off = off | frozenset(own_disabled)

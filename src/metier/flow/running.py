@@ -93,8 +93,6 @@ class RunCatalog(Protocol):
 
 
 class Bodies(NamedTuple):
-    """The fenced bodies of skills."""
-
     text: str = ""
     excluded: Sequence[str] = ()
     """Skills that are not in the text."""
@@ -315,10 +313,7 @@ class Agency:
             self._catalog.record_outcome(provider, success=success)
 
     def prepare(self, agent: AgentProfile, step: WorkflowStep, text: str, task: str) -> Prepared:
-        """Inject providers of what the step requires, then abilities, within the agent's budget.
-
-        `text` is what the step asks; abilities are chosen for it and the run's `task` together.
-        """
+        """Inject providers of what the step requires, then abilities for `text` and `task`."""
         requires = tuple(dict.fromkeys((*agent.requires, *step.requires)))
         record: dict[str, Any] = {}
         bodies = Bodies()

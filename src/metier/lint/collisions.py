@@ -14,25 +14,21 @@ from metier.values.files import Kind
 from metier.values.outcomes import Issue, exact_copy, same_id, same_name
 
 NEARLY_THE_SAME = 0.9
-"""Shared words over all words, from which on two descriptions are hard to tell apart."""
+"""The share of words from which on two descriptions are hard to tell apart."""
 FEWEST_WORDS = 5
 
 
 class Subject(NamedTuple):
-    """What the rules need of a document."""
-
     kind: Kind
     group: str
     """A skill's name, the id of any other document."""
     path: str
     sha256: str = ""
     description: str = ""
-    """With what else a skill is found by."""
     provides: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
-    """What its contract requires or expects."""
     shown: str = ""
-    """How findings of other documents write its path."""
+    """The path in findings of other documents."""
 
     @property
     def place(self) -> str:

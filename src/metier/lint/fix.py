@@ -15,10 +15,7 @@ _TOP_LEVEL = re.compile(r"([A-Za-z_][\w.-]*[ \t]*:[ \t]++)(.*\S)[ \t]*$")
 
 
 def fix(raw: bytes, issues: Iterable[Issue], folder: str) -> bytes:
-    """`raw` with every fixable finding of `issues` repaired; the body keeps its words.
-
-    `folder` is the name of the folder that the file is in.
-    """
+    """`raw` with every fixable finding repaired; `folder` is the name of its folder."""
     for issue in sorted(issues, key=lambda issue: (_ORDER.get(issue.code, 99), -issue.line)):
         repair = _REPAIRS.get(issue.code)
         if repair is not None:

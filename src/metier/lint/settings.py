@@ -13,8 +13,6 @@ _TABLE = "capabilities"
 
 
 class SettingsFile(NamedTuple):
-    """A file that settings came from."""
-
     path: str
     text: str
 
@@ -24,17 +22,12 @@ class _Problem(NamedTuple):
     message: str
     hint: str
     name: str
-    """The name as the file has it, in quotes."""
 
 
 def lint_capabilities(
     config: CapabilitiesConfig, cards: Collection[str], files: Sequence[SettingsFile]
 ) -> list[Issue]:
-    """Names in the settings that do not exist.
-
-    `cards` are the ids of all cards, excluded ones too: these have findings of their own.
-    `files` are where the settings came from, strongest first.
-    """
+    """Unknown names in the settings; `cards` are all ids, `files` strongest first."""
     near = Nearest(sorted(cards))
     problems = list(_problems("", config, cards, near))
     for name in config.profiles:
@@ -74,7 +67,7 @@ def _meant(name: str, known: Nearest) -> str:
 
 
 def _places(files: Sequence[SettingsFile]) -> dict[str, tuple[str, int]]:
-    """The file and the line that name each name: the first one behind the table's name."""
+    """The file and line of each quoted name, the first after the table's name."""
     places: dict[str, tuple[str, int]] = {}
     for path, text in files:
         lines = [line.partition("#")[0] for line in text.split("\n")]

@@ -20,20 +20,16 @@ from metier.values.running import CommandSetting
 
 
 _MOST_ERRORS = 8_192
-"""Bytes of the end of stderr that are kept."""
 _LINGER = 1.0
 """Seconds to wait for pipes that a process outside the group holds open."""
 
 
 class Ended(NamedTuple):
-    """How a command ended."""
-
     code: int
-    """Its exit code; below 0 the signal that ended it."""
+    """Below 0: the signal that ended it."""
     output: bytes
     errors: bytes
     too_much: bool
-    """Whether it was stopped for printing more than it may."""
 
 
 async def run_process(
@@ -44,11 +40,7 @@ async def run_process(
     stdin: bytes | None,
     most_output: int,
 ) -> Ended:
-    """Run `argv` without a shell. Raises `OSError` or `ValueError` when it cannot be started.
-
-    When it exits, prints too much or the caller is cancelled, all that it started in its session
-    is killed. What has left the session on its own lives on.
-    """
+    """Run `argv` without a shell, then kill its session. Raises `OSError` or `ValueError`."""
     starting = asyncio.ensure_future(
         asyncio.get_running_loop().subprocess_exec(
             lambda: _Watch(most_output),
@@ -77,7 +69,7 @@ async def run_process(
 
 
 class _Watch(asyncio.SubprocessProtocol):
-    """Keeps what a command prints, within bounds, and says when it is over."""
+    """Collects the output of a command, within bounds."""
 
     def __init__(self, most_output: int) -> None:
         loop = asyncio.get_running_loop()
@@ -123,17 +115,14 @@ def _feed(transport: asyncio.SubprocessTransport, stdin: bytes) -> None:
 
 
 async def _end_once_started(starting: "asyncio.Future[Started]") -> None:
-    """Let a command that is being started come up, and end it with all its children.
-
-    Half started it has no process group to kill yet.
-    """
+    """End a command that is still starting: it has no process group to kill yet."""
     await asyncio.wait((starting,))
     if not starting.cancelled() and starting.exception() is None:
         await _end(*starting.result())
 
 
 async def _end(transport: asyncio.SubprocessTransport, watch: _Watch) -> None:
-    """Kill the group, read what is left, let go of the pipes."""
+    """Kill the group, read what is left, close the pipes."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(transport.get_pid(), signal.SIGKILL)
     await asyncio.wait((watch.closed,), timeout=_LINGER)
@@ -194,10 +183,7 @@ class _Command(NamedTuple):
         return list(dict.fromkeys(found))
 
     def check(self, known: Collection[str] | None) -> None:
-        """Raise `UsageError` unless it can run with any valid arguments.
-
-        `known` are the arguments that are always given; None: all.
-        """
+        """Raise `UsageError` unless it can run; `known` are arguments that are always given."""
         name, argv = self.setting.name, self.setting.argv
         if not argv or not all(isinstance(one, str) and "\0" not in one for one in argv):
             raise UsageError(f"tool '{name}': 'argv' is a list of strings, the program first")

@@ -29,7 +29,7 @@ from metier.values.runs import (
 
 Names = dict[str, Any]
 RunStep = Callable[["LiveRun", ReadyStep, Names, str], Awaitable[Failure | None]]
-"""Executes one step; the suffix is its iteration in loops, as `[2]`. Returns why it failed."""
+"""Executes a step; the suffix is its iteration, as `[2]`. Returns why it failed."""
 _Tasks = dict["asyncio.Future[Failure | None]", ReadyStep]
 
 
@@ -59,7 +59,6 @@ class LiveRun:
         order = [one.id for one in plan.steps]
         self.ledger = Ledger(store, run.claim, order, profile.checkpoint, limits, known)
         self.is_lost = False
-        """Whether another process has claimed this run."""
         self.is_cancel_requested = False
         """Whether the run is to end as cancelled, and its caller waits for the result."""
         self.scopes: dict[str, Names] = {}
@@ -270,7 +269,7 @@ class LiveRun:
     def _mark_unbegun(
         self, steps: Iterable[ReadyStep], bad: set[str], suffix: str, error: BaseException
     ) -> None:
-        """The same when a limit stops the run; cancelling a run leaves these steps alone."""
+        """The same, but only when a limit stops the run."""
         is_overdue = self._limit is not None and self._limit.expired()
         if is_overdue or isinstance(error, RunStoppedError):
             self._mark_rest(steps, bad, suffix)
@@ -278,7 +277,7 @@ class LiveRun:
     # Rolling back
 
     async def roll_back(self, group: Group, suffix: str = "") -> bool:
-        """Compensate what succeeded in a group, the latest first; whether all of it could be."""
+        """Compensate what succeeded in a group, latest first; whether all could be."""
         inside = {one.id: one for step in group.steps for one in step.walk()}
         complete = True
         with rolling_back():
@@ -349,14 +348,14 @@ class LiveRun:
             self.ledger.show(one.id, record)
 
     def _begun(self, steps: Iterable[ReadyStep], suffix: str) -> list[ReadyStep]:
-        """Those of `steps` that began, in the order in which they ended."""
+        """The `steps` that began, in the order in which they ended."""
         records = self.ledger.records
         begun = [(one, records[one.id + suffix]) for one in steps if one.id + suffix in records]
         begun.sort(key=lambda pair: (pair[1].seq == 0, pair[1].seq))
         return [one for one, _ in begun]
 
     def _iterations(self, one: ReadyStep, names: Names, suffix: str) -> Iterator[tuple[Names, str]]:
-        """The names and the suffix for the steps inside a step: of a loop, for each iteration."""
+        """The names and suffix for the steps inside a step, for each iteration."""
         if one.kind != "loop":
             yield names, suffix
             return
@@ -372,7 +371,7 @@ class LiveRun:
 
 
 async def _stop(running: _Tasks) -> list[tuple[ReadyStep, Failure]]:
-    """Cancel these steps and wait for them; those that failed all the same."""
+    """Cancel steps and wait for them; those that failed."""
     for task in running:
         task.cancel()
     ended = await asyncio.gather(*running, return_exceptions=True)

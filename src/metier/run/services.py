@@ -19,7 +19,6 @@ class Prepared(NamedTuple):
     providers: Sequence[str] = ()
     """Candidate ids whose outcome is recorded when the step ends."""
     failure: Failure | None = None
-    """Why the step must not run."""
 
 
 class Services(Protocol):

@@ -25,12 +25,11 @@ from metier.values.runs import NOTHING_USED, RESUMABLE, Claim, Failure, RunRecor
 LOG_COMMITS = 64
 RETRY_SECONDS = 1.0
 _RETRIES = 60
-"""After these the process was silent for so long that the run is free anyway."""
+"""By then the lease is over anyway."""
 _INTERRUPTED = Failure("RUN_INTERRUPTED", "its process ended before the run did")
 
 R = TypeVar("R")
 Write = tuple[str, tuple[Any, ...]]
-"""A statement and its values."""
 _Waiting = tuple[Sequence[Write], "asyncio.Future[None]"]
 
 
@@ -63,7 +62,6 @@ class SqliteRuns(Database):
         self._noted: dict[tuple[Claim, str], StepRecord] = {}
         self._waiting: list[_Waiting] = []
         self._profiles: dict[str, tuple[Mapping[str, Any], Blob]] = {}
-        """The latest profile of each agent, as it is stored."""
 
     @classmethod
     def _connected(cls, path: str, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
@@ -179,14 +177,13 @@ class SqliteRuns(Database):
         self._noted = {}
 
     def _reuse_log(self) -> None:
-        """Restart SQLite's log now and then: overwriting it costs less than growing it."""
+        """Restart SQLite's log: overwriting it is cheaper than growing it."""
         self._saved_alone += 1
         if self._saved_alone % LOG_COMMITS == 0:
             with contextlib.suppress(StoreError):  # another process is doing it
                 self.rows("PRAGMA wal_checkpoint(PASSIVE)")
 
     def _save_all(self) -> None:
-        """Write at once what waits to be written."""
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return

@@ -20,14 +20,14 @@ from metier.values.agents import ToolResult
 from metier.values.runs import Failure, StepRecord, Usage
 
 Work = Callable[[LiveRun, ReadyStep, Names, str, int], Awaitable[Any]]
-"""Does the work of one kind of step in one attempt; raises `StepFailedError`."""
+"""One attempt at one kind of step; raises `StepFailedError`."""
 _GRACE_SECONDS = 1.0
 _LONGEST_TEXT = 300
 _ONE_TOOL_CALL = Usage(tool_calls=1)
 
 
 class StepRunner:
-    """Executes steps of all kinds, with their conditions, attempts and time limits."""
+    """Executes steps of all kinds, with conditions, attempts and time limits."""
 
     def __init__(self, delegate: Work) -> None:
         self._kinds: dict[str, Work] = {
@@ -139,10 +139,7 @@ async def _interruptible(live: LiveRun, key: str, work: Awaitable[Any]) -> Any:
 
 
 async def _wait_for_timeout() -> Any:
-    """Wait for the time limit that a template has exceeded, of the step or of one around it.
-
-    A template is rendered in one go, so that its limit can stop it only here.
-    """
+    """Wait for the time limit that a template has exceeded: rendering cannot be stopped."""
     await asyncio.sleep(_GRACE_SECONDS)
     raise TimeoutError
 
@@ -158,7 +155,6 @@ async def _end(live: LiveRun, one: ReadyStep, record: StepRecord, **changes: Any
 
 
 def _failure_of(error: Exception, step: str, timeout: float | None) -> Failure:
-    """Whatever a step, a model or a service raises is a failure of the step."""
     if isinstance(error, StepFailedError):
         return error.failure
     if isinstance(error, MetierError):
@@ -351,6 +347,6 @@ async def _call(
 
 
 def _call_id(number: int, name: str, args: Any) -> str:
-    """The same for the same call in every attempt."""
+    """The same in every attempt."""
     text = json.dumps([name, args], sort_keys=True, default=repr)
     return f"/{number}-{blake2b(text.encode(), digest_size=4).hexdigest()}"

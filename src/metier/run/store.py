@@ -12,7 +12,7 @@ from metier.values.runs import Claim, Failure, RunRecord, StepRecord
 
 LEASE_SECONDS = 15.0
 SILENT_SECONDS = 60.0
-"""A process that lives but has not renewed its lease for this long no longer owns its runs."""
+"""After this long without renewal even a live process no longer owns its runs."""
 
 
 class CheckpointMark(NamedTuple):
@@ -22,7 +22,7 @@ class CheckpointMark(NamedTuple):
     """The last of the workflow's steps up to which all are done."""
     memory: Mapping[str, Any]
     after: str = ""
-    """The step that caused it, and these two: only for the checkpoint at the end of a run."""
+    """This and the next two: only for the checkpoint at the end of a run."""
     seq: int = 0
     expires: float = 0.0
 
@@ -50,7 +50,7 @@ class RunStore(Protocol):
     # Executing a run
 
     def new_key(self) -> int:
-        """A key for a new run; keys grow with time."""
+        """A key for a new run; keys increase."""
 
     def add(self, run: RunRecord, steps: Sequence[StepRecord] = ()) -> None:
         """Store a pending run and the steps that it need not run again."""
@@ -139,10 +139,7 @@ os.register_at_fork(after_in_child=this_process.cache_clear)
 
 
 def is_gone(owner: str | None, lease: float | None, now: float) -> bool:
-    """Whether the process `owner` has ended, or was silent for too long.
-
-    On this machine the system knows; of other machines only the lease tells.
-    """
+    """Whether the process `owner` has ended or was silent too long; elsewhere the lease tells."""
     if not owner:
         return True
     machine, pid, started, _ = (*owner.rsplit("/", 3), "", "", "")[:4]
@@ -154,7 +151,7 @@ def is_gone(owner: str | None, lease: float | None, now: float) -> bool:
 
 @cache
 def _machine() -> str:
-    """Where a pid is unique: the host, its boot, and the pid namespace of a container."""
+    """Where a pid is unique: host, boot and pid namespace."""
     try:
         namespace = os.readlink("/proc/self/ns/pid")
     except OSError:
@@ -172,7 +169,7 @@ def _read(path: str) -> str:
 
 
 def _started(pid: int) -> str:
-    """When a process began, in clock ticks since boot; empty for one that is unknown or dead."""
+    """When a process began, in clock ticks since boot; empty for a dead one."""
     try:
         facts = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
         return "" if facts[0] == "Z" else facts[19]

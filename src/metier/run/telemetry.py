@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 TRACER = "metier"
 INVOKE_AGENT, CHAT, EXECUTE_TOOL, STEP = "invoke_agent", "chat", "execute_tool", "metier.step"
-"""Operations; a span is called after its operation and what it is about."""
 
 OPERATION = "gen_ai.operation.name"
 AGENT_ID = "gen_ai.agent.id"
@@ -54,11 +53,11 @@ PROVIDERS_OF_MODELS = {
     "openai-responses": "openai",
     "xai": "x_ai",
 }
-"""Our names of providers, where the conventions have another."""
+"""Where the conventions have another name."""
 SET_BY_ENVIRONMENT = "OTEL_PYTHON_TRACER_PROVIDER"
 
 _Key = tuple[str, str, str]
-"""Run, step and what it is: run, step, model, tool."""
+"""Run, step, and run, step, model or tool."""
 
 
 def spans() -> "Spans | None":

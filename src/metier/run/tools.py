@@ -73,7 +73,7 @@ class ToolExecutor:
             del self._tools[tool.name]
 
     def is_tool_available(self, name: str, agent_tools: Collection[str] | None = None) -> bool:
-        """Whether there is such a tool, and the agent with this list of tools may call it."""
+        """Whether there is such a tool, and `agent_tools` lists it."""
         return name in self._tools and (agent_tools is None or name in agent_tools)
 
     def specs(self, names: Iterable[str] | None = None) -> list[ToolSpec]:
@@ -148,7 +148,7 @@ def _by_name(names: frozenset[str]) -> Consent:
 
 
 async def _in_time(tool: Tool, given: Any, context: ToolContext) -> Any:
-    """The tool's output. Raises `ToolError` once its time is over, whatever it makes of it."""
+    """The output. Raises `ToolError` when its time is up."""
     limit = asyncio.timeout(tool.timeout)
     output = None
     try:
@@ -171,7 +171,7 @@ def _checked(output: Any) -> Any:
 
 
 def _is_cancelled() -> bool:
-    """Whether the caller was cancelled; a tool may also meet a cancelled task of its own."""
+    """Whether the caller was cancelled, not just a task of the tool."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
@@ -187,7 +187,7 @@ def _failed(name: Any, error: BaseException, started: float) -> ToolResult:
 
 
 def _text(error: BaseException) -> str:
-    """What the error says, after what it is unless it is ours."""
+    """The text of an error, with its type unless it is ours."""
     try:
         text = str(error)
     except Exception:

@@ -12,11 +12,11 @@ from metier.values.contracts import Mode
 OnMissing = Literal["hard-fail", "offer-emulation", "auto-emulate"]
 SelectionMode = Literal["single", "cover"]
 STRICTNESS: tuple[OnMissing, ...] = ("auto-emulate", "offer-emulation", "hard-fail")
-"""From the mildest to the strictest."""
+"""Mildest first."""
 PRESETS: dict[str, dict[str, str]] = {
     "prose": {"min-contract-score": "0.15", "min-total-score": "0.30"},
 }
-"""Named sets of overrides; `prose` lets skills pass that have no contract."""
+"""Named overrides; `prose` lets skills without a contract pass."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class Policy:
     max_candidates: int = 5
     selection_mode: SelectionMode = "single"
     max_providers: int = 3
-    """Counts in `cover` only."""
+    """For `cover`."""
     on_missing_required: OnMissing = "offer-emulation"
 
     @classmethod

@@ -10,7 +10,7 @@ from metier.values.fields import NESTED_STEPS
 from metier.values.files import KeyPath
 
 NAMES = frozenset({"input", "task", "steps", "agent", "memory"})
-"""What every template may speak of; in a loop also `item`, `index` and what `as` says."""
+"""In a loop also `item`, `index` and the name that `as` gives."""
 _OF_MAPPINGS = {"get", "items", "keys", "values"}
 _OF_A_STEP = ("output", "state")
 _TEMPLATES: dict[str, dict[str, bool]] = {
@@ -20,22 +20,20 @@ _TEMPLATES: dict[str, dict[str, bool]] = {
     "conditional": {"condition": True},
     "loop": {"over": True, "while": True},
 }
-"""The keys of a step's config that hold templates; whether they are one expression."""
+"""The keys of a step's config with templates; whether they are expressions."""
 
 
 class _Known(NamedTuple):
-    """What a template may speak of."""
+    """What a template may name."""
 
     names: frozenset[str]
     ids: set[str]
     memory: set[str]
-    """The names under which steps keep what they give."""
     near_ids: Nearest
     near_memory: Nearest
     ahead: Counter[str]
-    """How many steps of an id have not run yet in this place. It changes from step to step."""
+    """How many steps of an id have not run yet; changes from step to step."""
     own: str = ""
-    """The step itself, where it has not run yet either."""
 
     def is_ahead(self, step: str) -> bool:
         return step == self.own or self.ahead[step] > 0

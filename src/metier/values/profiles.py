@@ -44,13 +44,12 @@ def _steps(
 
 
 def _id_of(step: Any) -> str | None:
-    """The id of a step, when it has one that is a text."""
     found = step.get("stepId") if isinstance(step, dict) else None
     return found if isinstance(found, str) else None
 
 
 def _circle(steps: list[Any], at: KeyPath) -> Iterator[Flaw]:
-    """The first circle among sibling steps, printed step by step."""
+    """The first cycle among sibling steps."""
     graph = {
         step["stepId"]: [name for name in step["dependencies"] if isinstance(name, str)]
         for step in steps

@@ -34,15 +34,13 @@ _FORM = """Answer with JSON only, without any other text. It has to follow this 
 
 
 class Translated(NamedTuple):
-    """A request as pydantic_ai takes it."""
-
     messages: list[theirs.ModelMessage]
     settings: ModelSettings
     parameters: ModelRequestParameters
 
 
 def translated(request: ModelRequest, client: Model) -> Translated:
-    """The request for this client; it is told of a schema that it does not enforce."""
+    """The request for this client."""
     enforced = _enforced(request, client)
     system = request.system if enforced else _with_form(request.system, request.output_schema)
     parameters = ModelRequestParameters(
@@ -55,11 +53,7 @@ def translated(request: ModelRequest, client: Model) -> Translated:
 
 
 def _enforced(request: ModelRequest, client: Model) -> OutputObjectDefinition | None:
-    """The schema, when the provider can keep the answer to it.
-
-    Providers do so for objects only. With tools it is not asked for: some servers would keep the
-    model from calling any, others refuse both together.
-    """
+    """The schema, if the provider can enforce it: only for objects, and without tools."""
     schema = request.output_schema
     if schema is None or schema.get("type") != "object" or request.tools:
         return None
@@ -90,7 +84,7 @@ def _settings(request: ModelRequest) -> ModelSettings:
 
 
 def _messages(messages: Sequence[Message]) -> Iterator[theirs.ModelMessage]:
-    """Turns: what was asked and what tools gave is theirs one request, up to the next answer."""
+    """Their turns: a request is all messages up to the next answer."""
     for is_answer, turn in groupby(messages, lambda one: one.role == "assistant"):
         if is_answer:
             answered = [part for message in turn for part in _answered(message)]
@@ -124,7 +118,6 @@ def _args(call: ToolCall) -> str | dict[str, Any]:
 
 
 def _plain(mapping: Mapping[str, Any]) -> dict[str, Any]:
-    """Copy it, so that it may be changed."""
     copied: dict[str, Any] = thaw(dict(mapping))
     return copied
 
@@ -148,7 +141,7 @@ def _usage(response: theirs.ModelResponse) -> Usage:
 
 
 def _cost(response: theirs.ModelResponse) -> float:
-    """The price in US dollars; 0.0 when nobody knows it."""
+    """In US dollars; 0.0 when unknown."""
     try:
         return float(response.cost().total_price)
     except (LookupError, ValueError, AssertionError):
@@ -156,16 +149,12 @@ def _cost(response: theirs.ModelResponse) -> float:
 
 
 Guard = Callable[[], AbstractContextManager[None]]
-"""Within it every error is a `ModelError`."""
 
 
 async def ask(
     name: str, connection: Connection, request: ModelRequest, hidden: str = ""
 ) -> ModelReply:
-    """The answer, piece by piece when the request wants it so.
-
-    Raises `ModelError`; no message of it has `hidden`, the key, in it.
-    """
+    """The answer. Raises `ModelError`, without `hidden`, the key, in any message."""
     guard = partial(failures_of, name, hidden)
     asked = translated(request, connection.model)
     if request.on_text:
@@ -192,7 +181,7 @@ async def _whole(guard: Guard, connection: Connection, asked: Translated) -> Mod
 async def _streamed(
     guard: Guard, connection: Connection, asked: Translated, on_text: Callable[[str], None]
 ) -> ModelResponse:
-    """The whole answer; what `on_text` raises is not taken for an error of the model."""
+    """The whole answer; what `on_text` raises is not an error of the model."""
     response = ModelResponse(parts=[])
     async with aclosing(_pieces(guard, connection, asked)) as pieces:
         async for piece in pieces:
@@ -206,7 +195,7 @@ async def _streamed(
 async def _pieces(
     guard: Guard, connection: Connection, asked: Translated
 ) -> AsyncGenerator[str | ModelResponse, None]:
-    """Each piece of the text as it comes, and at the end the response."""
+    """The text as it arrives, then the response."""
     with guard():
         async with (
             connection.http,

@@ -20,15 +20,11 @@ if TYPE_CHECKING:
 
 
 _LOADING = threading.Lock()
-"""Two threads that import a large package at once may see it half made."""
+"""Two threads must not import a large package at once."""
 
 
 class ProviderModel:
-    """One model of one provider. It keeps no connection between two calls.
-
-    `connect` makes the client; tests give their own. Nothing is tried twice: that is for the one
-    who asks to decide, by the `kind` of the error.
-    """
+    """A model of a provider. It keeps no connection and does not retry."""
 
     def __init__(
         self,
@@ -42,7 +38,7 @@ class ProviderModel:
         self._connect = connect
 
     def ready(self) -> None:
-        """Raise now the `ModelError` that a missing package or key would cause later."""
+        """Raise `ModelError` now if a package or key is missing."""
         self._connected()
 
     async def respond(self, request: ModelRequest) -> ModelReply:
@@ -76,16 +72,11 @@ PROVIDERS = (
     "openai", "openai-chat", "openai-responses", "openrouter", "ovhcloud", "sambanova",
     "snowflake", "together", "vercel", "vllm", "xai", "zai",
 )  # fmt: skip
-"""Those that pydantic_ai knows how to reach; any other needs an address in the settings."""
+"""Those that pydantic_ai knows; any other needs an address in the settings."""
 
 
 def model_for(name: str, *, settings: Mapping[str, ProviderSettings] | None = None) -> Model:
-    """The model called `offline`, `offline:template` or `provider:model`.
-
-    `settings` are those of providers by name; one with a `base_url` needs no other knowledge.
-    Nothing is loaded or connected. Raises `UsageError` for a name that means no model, and for an
-    address that is none or that no key may be sent to.
-    """
+    """The model `offline`, `offline:template` or `provider:model`. Raises `UsageError`."""
     settings = settings or {}
     if name in ("offline", OFFLINE):
         return OfflineModel()
