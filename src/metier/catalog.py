@@ -64,7 +64,7 @@ class Catalog(Queries):
     def __init__(
         self, boundary: Boundary, store: Store, home: str = "", room: Room | None = None
     ) -> None:
-        """`room` is where state is kept; without one nothing is."""
+        """`room` is the folder of its state, if it is kept."""
         self.workspace = boundary.workspace
         self.config = boundary.config
         self.trust: Trust = boundary.trust
@@ -331,9 +331,12 @@ class Catalog(Queries):
         exclude: Collection[str] = (),
     ) -> "list[AgentMatch]":
         """The agents that fit a task, the best first, with the parts of each score."""
-        return self.agency.select(
-            task, limit, team=team, required_capabilities=required_capabilities, exclude=exclude
-        )
+        from metier.select.agents import select_agents  # a refresh with nothing to do needs none
+
+        return select_agents(
+            self.agents(), task, limit, team=team,
+            required_capabilities=required_capabilities, exclude=exclude,
+        )  # fmt: skip
 
     async def run(
         self,
@@ -370,9 +373,10 @@ class Catalog(Queries):
     def _resolver(self) -> "Resolver":
         from metier.flow.resolving import Resolver  # a refresh with nothing to do needs none of it
 
-        return Resolver(self.store, self.workspace, self.config, self._check_files)
+        return Resolver(self.store, self.workspace, self.config, self.check_files)
 
-    def _check_files(self, argv: Sequence[str], folder: str) -> None:
+    def check_files(self, argv: Sequence[str], folder: str) -> None:
+        """Raise `TrustError` if a file that a command names has changed since it was trusted."""
         check_files(argv, folder, self.workspace, self.trust)
 
     @property

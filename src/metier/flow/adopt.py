@@ -1,4 +1,4 @@
-"""State of another place → the state of this workspace, row by row and through the schema.
+"""State of another folder → the state of this workspace, row by row and through the schema.
 
 Runs, reports and decisions are taken over; secrets, settings, trust and database files never are.
 Nothing is deleted.
@@ -208,7 +208,13 @@ def _inserted(
     store: SqliteRunStore, run: dict[str, Any], tables: _Tables, blobs: Mapping[int, str]
 ) -> bool:
     """Add one run, unless it could not be read afterwards."""
-    rows = {"run": [run], **{one: _of_run(tables[one], run) for one in ("step", "checkpoint")}}
+    rows = {
+        "run": [run],
+        **{
+            table: [row for row in tables[table] if row["run"] == run["key"]]
+            for table in ("step", "checkpoint")
+        },
+    }
     wanted = _blobs_of([row for some in rows.values() for row in some])
     if not wanted <= blobs.keys():
         return False
@@ -219,8 +225,10 @@ def _inserted(
                 values = (blob, blobs[blob])
                 connection.execute("INSERT OR IGNORE INTO blob VALUES (?, ?)", values)
             for table, some in rows.items():
-                for row in some:
-                    _insert_row(connection, table, _COLUMNS[table], _moved(table, row, key))
+                columns = _COLUMNS[table]
+                named = ", ".join(f":{column}" for column in columns)
+                sql = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({named})"
+                connection.executemany(sql, [_moved(table, row, key) for row in some])
             _check_readable(store, run["id"], key)
     except (StoreError, ValueError, TypeError, KeyError, AttributeError, OverflowError):
         return False
@@ -238,10 +246,6 @@ def _check_readable(store: SqliteRunStore, run_id: str, key: int) -> None:
         checkpoint.to_json()
 
 
-def _of_run(rows: list[dict[str, Any]], run: dict[str, Any]) -> list[dict[str, Any]]:
-    return [row for row in rows if row["run"] == run["key"]]
-
-
 def _blobs_of(rows: list[dict[str, Any]]) -> set[int]:
     names = ("request", "profile", "memory", "context", "outputs")
     return {row[name] for row in rows for name in names if row.get(name) is not None}
@@ -253,15 +257,6 @@ def _moved(table: str, row: dict[str, Any], key: int) -> dict[str, Any]:
         return {**row, "run": key}
     state = "pending" if row["state"] == "running" else row["state"]
     return {**row, "key": key, "state": state}
-
-
-def _insert_row(
-    connection: sqlite3.Connection, table: str, columns: tuple[str, ...], row: dict[str, Any]
-) -> None:
-    marks = ", ".join("?" * len(columns))
-    names = ", ".join(columns)
-    values = tuple(row[column] for column in columns)
-    connection.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", values)
 
 
 def _unusable(room: Room, why: str) -> StoreError:

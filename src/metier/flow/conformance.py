@@ -75,7 +75,7 @@ def read_suite(folder: str | os.PathLike[str]) -> list[dict[str, Any]]:
 def _read(file: str) -> dict[str, Any]:
     try:
         with open(file, encoding="utf-8") as stream:
-            case = json.load(stream)
+            case: dict[str, Any] = json.load(stream)
     except (OSError, ValueError, RecursionError) as error:
         raise _bad_suite(f"not a JSON file: {why_not_json(error)}", file) from None
     problem = _problem(case)
@@ -83,8 +83,7 @@ def _read(file: str) -> dict[str, Any]:
         problem = f"the id '{case['id']}' is not the name of the file"
     if problem:
         raise _bad_suite(problem, file)
-    checked: dict[str, Any] = case
-    return checked
+    return case
 
 
 def _problem(case: Any) -> str:
@@ -174,7 +173,7 @@ def compare(expected: Any, found: Any, path: str = "") -> Iterator[Difference]:
 
     Objects are compared by the keys that are expected (an empty one must be empty), lists
     exactly, numbers to `NEAR`. An object against a list of rows names the rows by their ids;
-    null stands for no such row.
+    null means no such row.
     """
     if expected == {} and isinstance(found, dict):
         if found:
@@ -188,8 +187,8 @@ def compare(expected: Any, found: Any, path: str = "") -> Iterator[Difference]:
         for key, value in expected.items():
             yield from compare(value, found.get(key, _ABSENT), f"{path}.{key}".lstrip("."))
     elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
-        for place, (one, other) in enumerate(zip(expected, found, strict=True)):
-            yield from compare(one, other, f"{path}[{place}]")
+        for number, (one, other) in enumerate(zip(expected, found, strict=True)):
+            yield from compare(one, other, f"{path}[{number}]")
     elif not _is_equal(expected, found):
         shown = "nothing" if found is _ABSENT else _json(found)
         yield Difference(path, _json(expected), shown)

@@ -176,11 +176,7 @@ def _entries(room: Room, holding: bytes = b"") -> Iterator[Decision | _Label | N
     for line in _lines(room):
         if holding not in line or line.isspace():
             continue
-        try:
-            entry = _parse(line)
-        except (ValueError, TypeError, LookupError, RecursionError):
-            entry = None
-        yield entry
+        yield _entry(line)
 
 
 def _lines(room: Room) -> Iterator[bytes]:
@@ -214,11 +210,17 @@ def _bounded_lines(file: BinaryIO) -> Iterator[bytes]:
 
 def parse_line(line: bytes) -> str:
     """The identity of a decision or verdict; empty for a line that is neither."""
-    try:
-        entry = _parse(line)
-    except (ValueError, TypeError, LookupError, RecursionError):
+    entry = _entry(line)
+    if entry is None:
         return ""
     return entry.id if isinstance(entry, Decision) else f"label {line.decode()}"
+
+
+def _entry(line: bytes) -> Decision | _Label | None:
+    try:
+        return _parse(line)
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return None
 
 
 def _parse(line: bytes) -> Decision | _Label:

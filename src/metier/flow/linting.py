@@ -42,10 +42,6 @@ class Choice(NamedTuple):
     users: "Choice | None" = None
     """The user's choice, where the workspace has none."""
 
-    def of_user(self) -> "Choice":
-        """The choice for findings that no workspace may turn off."""
-        return self.users or self
-
     def wants(self, issue: Issue, path: str) -> bool:
         """Whether `issue`, in the file at `path` of the workspace, is wanted."""
         code = issue.code
@@ -186,7 +182,9 @@ class Linter:
         is_security = issue.code.startswith(SECURITY_CODES)
         inside = self._inside(issue.path)
         is_own = issue.path not in self._users and not inside.startswith("../")
-        return (choice if is_own and not is_security else choice.of_user()).wants(issue, inside)
+        if choice.users is not None and (is_security or not is_own):
+            choice = choice.users
+        return choice.wants(issue, inside)
 
     def hidden_notes(self, linted: Linted) -> int:
         """How many notes would be shown with --notes."""

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import NamedTuple, cast
+from typing import cast
 
 from metier.config.capabilities import for_agent
 from metier.config.tokens import token_counter
@@ -76,7 +76,10 @@ class Preparer:
             broken = excluded_path(self._store, "agent", agent) if agent is not None else ""
         max_tokens = profile_limit if request.budget is None else request.budget
         if broken:
-            return _nothing(_broken_profile(agent, broken), request.budget or profile_limit)
+            message = f"the profile of agent '{agent}' has errors and is excluded"
+            issue = Issue("AGENT_INVALID", message, broken, hint="metier lint")
+            limit, selection = request.budget or profile_limit, AbilitySelection((), (issue,))
+            return Injection("", 0, False, (), (issue,), limit, (), selection)
         core = (*profile_core, *request.core)
 
         def select(abilities: Iterable[Ability]) -> AbilitySelection:
@@ -186,29 +189,23 @@ class Preparer:
         if _is_off(config) and not is_scorer(config.scorer):
             config = config._replace(scorer="spec")  # unused
         with self._store.snapshot():
-            known = self._store.cached("cards", lambda: _known_cards(self._store))
-            selection = known.cards.choose(context, config)
+            cards, untrusted = self._store.cached("cards", self._known_cards)
+            selection = cards.choose(context, config)
             if not request.include_untrusted:
-                selection = _without(selection, known.untrusted)
+                selection = _without(selection, untrusted)
             whole = [replace(one, item=self._with_text(one.item)) for one in selection.ranked]
             selection = selection._replace(ranked=whole)
             selection = _with_threshold(selection, config.confidence_threshold)
-            if self._own_config is not None and known.untrusted:
+            if self._own_config is not None and untrusted:
                 own = for_agent(self._own_config, request.agent)
-                selection = _narrowed(selection, known.untrusted, own, self.count_tokens)
+                selection = _narrowed(selection, untrusted, own, self.count_tokens)
         return _ChosenCards(selection, context, config, self._secret, self.count_tokens)
+
+    def _known_cards(self) -> tuple[CardIndex, frozenset[str]]:
+        return CardIndex(stored_cards(self._store)), untrusted_cards(self._store)
 
     def _with_text(self, card: Card) -> Card:
         return replace(card, body=text_of_card(self._store, card.id))
-
-
-def _broken_profile(agent: str | None, file: str) -> Issue:
-    message = f"the profile of agent '{agent}' has errors and is excluded"
-    return Issue("AGENT_INVALID", message, file, hint="metier lint")
-
-
-def _nothing(issue: Issue, max_tokens: int) -> Injection:
-    return Injection("", 0, False, (), (issue,), max_tokens, (), AbilitySelection((), (issue,)))
 
 
 def _unusable(ability: Ability, code: str, why: str) -> InvalidDocumentError:
@@ -218,15 +215,6 @@ def _unusable(ability: Ability, code: str, why: str) -> InvalidDocumentError:
         where=ability.path,
         hint="metier refresh" if code == "ABILITY_LOAD_FAILED" else "metier lint",
     )
-
-
-class _KnownCards(NamedTuple):
-    cards: CardIndex
-    untrusted: frozenset[str]
-
-
-def _known_cards(store: Store) -> _KnownCards:
-    return _KnownCards(CardIndex(stored_cards(store)), untrusted_cards(store))
 
 
 def _is_off(config: CapabilitiesConfig) -> bool:

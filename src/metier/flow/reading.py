@@ -112,15 +112,13 @@ def _fingerprint(roots: Sequence[Root], disabled: frozenset[str]) -> str:
 
 def read_skills(roots: Iterable[Root | str | os.PathLike[str]]) -> Reading:
     """The skills below `roots`; a plain folder counts as a root of its own."""
-    return read_documents(
-        root if isinstance(root, Root) else _folder_root(os.path.realpath(root), rank)
-        for rank, root in enumerate(roots)
-    )
-
-
-def _folder_root(path: str, rank: int) -> Root:
-    prefix = "" if rank == 0 else None
-    return skill_root(path, label=os.path.basename(path), rank=rank, prefix=prefix)
+    made = []
+    for rank, root in enumerate(roots):
+        if not isinstance(root, Root):
+            path, prefix = os.path.realpath(root), None if rank else ""
+            root = skill_root(path, label=os.path.basename(path), rank=rank, prefix=prefix)
+        made.append(root)
+    return read_documents(made)
 
 
 class Refreshed:

@@ -142,7 +142,9 @@ class Spans:
             attributes = {ATTEMPT: event.data["attempt"], ERROR_TYPE: _failure(event)[0]}
             self._note(event, RETRIED, attributes)
         elif what == "prepared":
-            self._note(event, PREPARED, _handed(event))
+            names = {"abilities": ABILITIES, "providers": PROVIDERS, "report": REPORT}
+            given = {ours: event.data.get(name) for name, ours in names.items()}
+            self._note(event, PREPARED, {name: value for name, value in given.items() if value})
         else:
             for inner in ("model", "tool"):
                 self._end((key[0], key[1], inner), event, {})
@@ -223,11 +225,6 @@ class Spans:
 def _failure(event: Event) -> tuple[str, str]:
     failure = event.data.get("error") or {}
     return failure.get("code", ""), failure.get("message", "")
-
-
-def _handed(event: Event) -> dict[str, Any]:
-    names = {"abilities": ABILITIES, "providers": PROVIDERS, "report": REPORT}
-    return {ours: event.data[name] for name, ours in names.items() if event.data.get(name)}
 
 
 def _nanoseconds(event: Event) -> int:

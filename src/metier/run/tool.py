@@ -96,7 +96,8 @@ class Tool:
     def checked(self, args: Any) -> dict[str, Any]:
         """A copy of `args`. Raises `ToolError` unless they fit the schema."""
         if not isinstance(args, dict):
-            raise invalid([f"arguments: a mapping is needed, not {_kind(args)}"])
+            kind = "nothing" if args is None else f"a {type(args).__name__}"
+            raise invalid([f"arguments: a mapping is needed, not {kind}"])
         try:
             copied: dict[str, Any] = json_copy(args, MOST_ARGUMENTS)
         except NotJsonError as error:
@@ -117,10 +118,6 @@ def one_line(text: str) -> str:
     if len(line) > MOST_MESSAGE:
         line = f"{line[:MOST_MESSAGE]}…"
     return printable(line.encode("utf-8", "backslashreplace").decode())
-
-
-def _kind(value: Any) -> str:
-    return "nothing" if value is None else f"a {type(value).__name__}"
 
 
 # Functions
@@ -152,12 +149,12 @@ def function_tool(
     parameters = _parameters(fn)
     slot = _context_slot(parameters)
     parameters.pop(slot, None)
-    told = _documented(fn)
+    inner = _documented(fn)
     adapter = _adapter(fn, parameters)
     return Tool(
-        name=str(name or getattr(told, "__name__", "")),
-        description=_summary(told) if description is None else description,
-        schema=_schema(adapter, parameters, _parameter_texts(told)),
+        name=str(name or getattr(inner, "__name__", "")),
+        description=_summary(inner) if description is None else description,
+        schema=_schema(adapter, parameters, _parameter_texts(inner)),
         prepare=_prepare(adapter),
         call=_caller(fn, lambda given, more: fn(**given, **more), slot),
         timeout=timeout,
@@ -188,7 +185,7 @@ def schema_tool(
 
 def _caller(fn: Function, invoke: Callable[[Any, dict[str, Any]], Any], slot: str) -> Call:
     """Call `fn` directly if it is async, else in a thread."""
-    if _is_async(fn):
+    if inspect.iscoroutinefunction(fn) or inspect.iscoroutinefunction(type(fn).__call__):
         if not slot:
             return lambda given, _context: invoke(given, {})
         return lambda given, context: invoke(given, {slot: context})
@@ -199,10 +196,6 @@ def _caller(fn: Function, invoke: Callable[[Any, dict[str, Any]], Any], slot: st
         return await output if inspect.isawaitable(output) else output
 
     return call
-
-
-def _is_async(fn: Function) -> bool:
-    return inspect.iscoroutinefunction(fn) or inspect.iscoroutinefunction(type(fn).__call__)
 
 
 def _parameters(fn: Function) -> dict[str, inspect.Parameter]:

@@ -16,7 +16,7 @@ STANDARD = "standard"
 DEFAULT_CONCURRENCY = 5
 DEFAULT_DEPTH = 5
 DEFAULT_ABILITY_TOKENS = 10_000
-NESTED_KEYS = ("then", "else", "steps")
+NESTED_STEPS = ("then", "else", "steps")
 
 _PROMPT_ONLY = "{{ task }}{% if input %}\n\nInput: {{ input }}{% endif %}"
 
@@ -245,7 +245,7 @@ def walk_steps(steps: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]
     waiting = list(steps)
     for step in waiting:
         yield step
-        for key in NESTED_KEYS:
+        for key in NESTED_STEPS:
             waiting += step["config"].get(key) or ()
         waiting += [step["compensate"]] if step.get("compensate") else []
 

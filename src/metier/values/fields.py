@@ -179,7 +179,6 @@ STEP_CONFIG: dict[str, dict[str, Field]] = {
         "failureStrategy": FAILURE_STRATEGY,
     },
 }
-NESTED_STEPS = ("then", "else", "steps")
 
 AGENT: dict[str, Field] = {
     "agentId": text(50, required=True, form="id", shortest=1, other_names=("name",)),

@@ -60,9 +60,9 @@ class Exclusion(NamedTuple):
     detail: str = ""
 
     @classmethod
-    def of(cls, path: str, reason: str, issues: Sequence[Issue], twin: str = "") -> "Exclusion":
-        if twin:
-            detail = f"copy of {twin}"
+    def of(cls, path: str, reason: str, issues: Sequence[Issue], copy_of: str = "") -> "Exclusion":
+        if copy_of:
+            detail = f"copy of {copy_of}"
         elif reason == "disabled":
             detail = "by 'disabled' in the settings, or by its own 'enabled: false'"
         else:
@@ -78,7 +78,7 @@ class Exclusion(NamedTuple):
         return next((issue for issue in issues if issue.is_error), issues[0])
 
     def to_json(self) -> dict[str, str]:
-        return {"path": self.path, "reason": self.reason, "detail": self.detail}
+        return self._asdict()
 
 
 def same_name(name: str, path: str, first: str) -> Issue:

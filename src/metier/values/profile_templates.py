@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from metier.core.nearest import Nearest
+from metier.values.agents import NESTED_STEPS
 from metier.values.checks import Flaw
-from metier.values.fields import NESTED_STEPS
 from metier.values.files import KeyPath
 
 NAMES = frozenset({"input", "task", "steps", "agent", "memory"})
@@ -96,8 +96,8 @@ def _of_step(step: dict[str, Any], at: KeyPath, known: _Known) -> Iterator[Flaw]
     for key in NESTED_STEPS:
         nested = config.get(key)
         if isinstance(nested, list):
-            place = (*at, "config", key)
-            yield from _of_steps(nested, place, inner, parallel=kind == "parallel")
+            here = (*at, "config", key)
+            yield from _of_steps(nested, here, inner, parallel=kind == "parallel")
     if isinstance(step.get("compensate"), dict):
         later = known._replace(ahead=Counter())
         yield from _of_step(step["compensate"], (*at, "compensate"), later)

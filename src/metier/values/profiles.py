@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from metier.core.order import cycle_of
+from metier.values.agents import NESTED_STEPS
 from metier.values.checks import Flaw, check_mapping
-from metier.values.fields import AGENT, AGENT_OF_HOST, NESTED_STEPS, STEP, STEP_CONFIG
+from metier.values.fields import AGENT, AGENT_OF_HOST, STEP, STEP_CONFIG
 from metier.values.files import KeyPath
 from metier.values.profile_templates import template_flaws
 

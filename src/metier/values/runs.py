@@ -36,13 +36,8 @@ class Usage(NamedTuple):
         return Usage(*map(sub, self, other))
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "inputTokens": self.input_tokens,
-            "outputTokens": self.output_tokens,
-            "cost": self.cost,
-            "requests": self.requests,
-            "toolCalls": self.tool_calls,
-        }
+        names = ("inputTokens", "outputTokens", "cost", "requests", "toolCalls")
+        return dict(zip(names, self, strict=True))
 
 
 NOTHING_USED = Usage()

@@ -26,7 +26,7 @@ from pydantic_ai.tools import ToolDefinition
 from metier.core.frozen import thaw
 from metier.run.models.connect import Connection, failures_of
 from metier.run.models.offline import arguments_of, value_of
-from metier.values.models import Message, ModelReply, ModelRequest, ToolCall, ToolSpec
+from metier.values.models import Message, ModelReply, ModelRequest, ToolCall
 from metier.values.runs import Usage
 
 _FORM = """Answer with JSON only, without any other text. It has to follow this JSON Schema:
@@ -44,7 +44,14 @@ def translated(request: ModelRequest, client: Model) -> Translated:
     enforced = _enforced(request, client)
     system = request.system if enforced else _with_form(request.system, request.output_schema)
     parameters = ModelRequestParameters(
-        function_tools=[_tool(tool) for tool in request.tools],
+        function_tools=[
+            ToolDefinition(
+                name=tool.name,
+                description=tool.description,
+                parameters_json_schema=_plain(tool.parameters),
+            )
+            for tool in request.tools
+        ],
         output_mode="native" if enforced else "text",
         output_object=enforced,
         instruction_parts=[theirs.InstructionPart(content=system)] if system else [],
@@ -66,12 +73,6 @@ def _with_form(system: str, schema: Mapping[str, Any] | None) -> str:
         return system
     form = f"{_FORM}{json.dumps(_plain(schema), ensure_ascii=False)}"
     return f"{system}\n\n{form}" if system else form
-
-
-def _tool(tool: ToolSpec) -> ToolDefinition:
-    return ToolDefinition(
-        name=tool.name, description=tool.description, parameters_json_schema=_plain(tool.parameters)
-    )
 
 
 def _settings(request: ModelRequest) -> ModelSettings:
@@ -130,14 +131,9 @@ def reply_of(response: theirs.ModelResponse, request: ModelRequest) -> ModelRepl
             ToolCall(part.tool_call_id, part.tool_name, arguments_of(part.args))
             for part in response.tool_calls
         ],
-        _usage(response),
+        Usage(response.usage.input_tokens, response.usage.output_tokens, _cost(response), 1),
         value_of(text) if request.output_schema is not None else None,
     )
-
-
-def _usage(response: theirs.ModelResponse) -> Usage:
-    used = response.usage
-    return Usage(used.input_tokens, used.output_tokens, _cost(response), requests=1)
 
 
 def _cost(response: theirs.ModelResponse) -> float:
