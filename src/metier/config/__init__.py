@@ -51,7 +51,7 @@ class Config(NamedTuple):
     tools: ToolSettings = ToolSettings()
     servers: tuple[ServerSetting, ...] = ()
     state_folder: str = ""
-    """The folder of all state, if the user chose one."""
+    """The folder of all state, if set."""
     safe_directories: tuple[str, ...] = ()
     """Workspaces that may belong to another user of the system."""
     sources: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ class Config(NamedTuple):
     is_trusted: bool = True
     """Whether the user trusts the workspace."""
     is_workspace: bool = True
-    """Whether there is a workspace; without one only its skill folders are read."""
+    """Without a workspace only skill folders are read."""
     links: Mapping[str, str] = NOTHING
     """Trusted links out of the workspace → target."""
     user_folders: tuple[tuple[Kind, str], ...] = ()
@@ -85,7 +85,7 @@ class Settings(NamedTuple):
         return [layer for layer in self.layers if layer.owner == "workspace"]
 
     def config(self, *, is_trusted: bool) -> Config:
-        """The settings in force. Raises `ConfigError` at the first wrong one."""
+        """The settings in force. Raises `ConfigError` at the first wrong setting."""
         users = [layer for layer in self.layers if layer.owner == "user"]
         values = merged_values(self.layers if is_trusted else users, self.workspace)
         more = {} if is_trusted else narrowed_values(values, self.own, self.workspace)
@@ -123,7 +123,7 @@ def load_config(
     environ: Mapping[str, str] = os.environ,
     is_trusted: bool = False,
 ) -> Config:
-    """The settings in force for `workspace`. Raises `ConfigError` at the first wrong one."""
+    """The settings in force for `workspace`. Raises `ConfigError` at the first wrong setting."""
     return read_settings(workspace, file=file, environ=environ).config(is_trusted=is_trusted)
 
 

@@ -32,7 +32,7 @@ def check_capabilities(table: Any, source: str) -> None:
 
 
 def read_capabilities(table: Any, source: str) -> CapabilitiesConfig:
-    """The settings in `table`. Raises `ConfigError` at the first wrong one."""
+    """The settings in `table`. Raises `ConfigError` at the first wrong setting."""
     values = _read(table, source)
     profiles = values.get("profiles", {})
     for agent, profile in values.get("agents", {}).items():
@@ -47,7 +47,7 @@ def read_capabilities(table: Any, source: str) -> CapabilitiesConfig:
 
 
 def merged(stronger: Any, weaker: Any) -> Any:
-    """Two tables as one: keys of the stronger first; profiles and agents by name."""
+    """Two merged tables: keys of the stronger first; profiles and agents by name."""
     if not isinstance(stronger, dict) or not isinstance(weaker, dict):
         return stronger
     made = dict(stronger)

@@ -99,7 +99,7 @@ def _step(agent: str, step: Mapping[str, Any]) -> str:
 
 
 def differences(before: Mapping[str, Any], after: Powers) -> list[str]:
-    """What changed between a stored power set and the current one."""
+    """What changed between a stored power set and the current power set."""
     lines = []
     now = after.to_json()
     for part in ("settings", "files", "agents", "links"):

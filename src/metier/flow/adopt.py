@@ -252,7 +252,7 @@ def _blobs_of(rows: list[dict[str, Any]]) -> set[int]:
 
 
 def _moved(table: str, row: dict[str, Any], key: int) -> dict[str, Any]:
-    """A row under the new key of its run; a running one becomes pending."""
+    """A row under the new key of its run; a running run becomes pending."""
     if table != "run":
         return {**row, "run": key}
     state = "pending" if row["state"] == "running" else row["state"]

@@ -61,7 +61,7 @@ def run_suite(folder: str | os.PathLike[str]) -> list[CaseResult]:
 
 
 def read_suite(folder: str | os.PathLike[str]) -> list[dict[str, Any]]:
-    """The cases below `folder`. Raises `UsageError` when there are none, or for a bad one."""
+    """The cases below `folder`. Raises `UsageError` for none, or an invalid case."""
     cases = os.path.join(folder, CASES)
     try:
         names = sorted(name for name in os.listdir(cases) if name.endswith(".json"))

@@ -143,7 +143,7 @@ def statistics(
 
 
 def documents_known(room: Room) -> tuple[list[str] | None, list[str] | None]:
-    """The cards and skills in the catalog as it is; None without one. Raises `StoreError`."""
+    """The cards and skills in the catalog, if there is any. Raises `StoreError`."""
     if room.info(CATALOG_FILE) is None:
         return None, None
     with closing(Store.open(room.file(CATALOG_FILE))) as store:

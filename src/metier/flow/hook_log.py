@@ -145,7 +145,7 @@ class Failure(NamedTuple):
 
 
 def failed_refresh(room: Room, catalog: Room | None = None) -> Failure | None:
-    """The last failed refresh for hooks, unless a later one in `catalog` or `room` succeeded."""
+    """The last failed refresh for hooks, unless another has succeeded since."""
     try:
         lines = room.tail(LOG, _MOST_BYTES)[0].decode(errors="replace").splitlines()
     except OSError:
@@ -172,7 +172,7 @@ def resume(room: Room) -> None:
 
 
 def _entries(room: Room, holding: bytes = b"") -> Iterator[Decision | _Label | None]:
-    """Each line that holds a text, parsed, oldest first; None for an invalid one."""
+    """Each line that holds a text, parsed, oldest first; None if it is invalid."""
     for line in _lines(room):
         if holding not in line or line.isspace():
             continue
@@ -199,7 +199,7 @@ def _open(room: Room, name: str, stack: ExitStack) -> BinaryIO | None:
 
 
 def _bounded_lines(file: BinaryIO) -> Iterator[bytes]:
-    """The lines of a file; a NUL for one that is too long."""
+    """The lines of a file; a NUL in place of a line that is too long."""
     while line := file.readline(LONGEST_LINE):
         if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
             while len(line) == LONGEST_LINE and not line.endswith(b"\n"):
@@ -224,7 +224,7 @@ def _entry(line: bytes) -> Decision | _Label | None:
 
 
 def _parse(line: bytes) -> Decision | _Label:
-    """A parsed line. Raises one of several errors for an invalid one."""
+    """A parsed line. Raises one of several errors if it is invalid."""
     data = json.loads(line.decode())
     if "label" in data:
         return _Label(_name(data["label"]), _truth(data["right"]))
@@ -286,7 +286,7 @@ def _checked(value: _Value, is_right: bool) -> _Value:
 
 
 def _find(room: Room, wanted: str) -> str:
-    """The id that is `wanted`, or the only one with that prefix. Raises `NotFoundError`."""
+    """The id that is `wanted`, or the only id with that prefix. Raises `NotFoundError`."""
     recent: deque[str] = deque(maxlen=_MOST_COMPARED)
     beginning: dict[str, None] = {}
     for entry in _entries(room):

@@ -285,7 +285,7 @@ def _key(issue: Issue) -> tuple[str, str, str]:
 
 
 def _table_below(path: str) -> str:
-    """The alias table in a folder, or the path itself if it is one; else empty."""
+    """The alias table in a folder, or at the path itself; else empty."""
     folder = os.path.dirname(ALIAS_FILE)
     inside = ALIAS_FILE if os.path.basename(path) != folder else os.path.basename(ALIAS_FILE)
     table = os.path.join(path, inside) if os.path.isdir(path) else path

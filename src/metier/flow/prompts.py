@@ -120,7 +120,7 @@ class Preparer:
     # Abilities
 
     def _profile(self, agent: str | None) -> tuple[Sequence[str], int]:
-        """The core abilities and the token limit of an agent's profile, if it has one."""
+        """The core abilities and the token limit of an agent's profile, if any."""
         rows = find_documents(self._store, "agent", agent or "")
         if not rows or rows[0].state != "active" or rows[0].id != agent:
             return (), DEFAULT_MAX_TOKENS

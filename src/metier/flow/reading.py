@@ -38,7 +38,7 @@ LARGEST_REFERENCE = 1_048_576
 def workspace_roots(
     workspace: str, config: Config, home: str, room: Room | None
 ) -> tuple[list[Root], list[Issue]]:
-    """Every folder to read; cards from sources are first copied into `room`, if there is one."""
+    """Every folder to read; cards from sources are copied into `room` first."""
     roots = roots_for(workspace, config, home)
     more, issues = _source_roots(workspace, config, room, roots)
     return [*roots, *more], [*missing_folders(workspace, config), *issues]

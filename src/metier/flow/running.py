@@ -243,7 +243,7 @@ class Agency:
         return found
 
     def tools_without_consent(self, profile: AgentProfile) -> list[str]:
-        """The tools that the agent, or one that it delegates to, may not call yet."""
+        """The tools that the agent or its delegates may not call yet."""
         return list(
             dict.fromkeys(
                 name
@@ -260,7 +260,7 @@ class Agency:
         return is_command or any(tool.startswith(f"{one.name}__") for one in config.servers)
 
     def _servers(self, profile: AgentProfile) -> contextlib.AbstractAsyncContextManager[None]:
-        """The MCP servers whose tools the agent, or one that it delegates to, names."""
+        """The MCP servers whose tools the agent or its delegates name."""
         wanted = {name for one in self.involved(profile) for name in named_tools(one)}
         workspace = self._catalog.workspace
         servers = [
@@ -286,7 +286,7 @@ class Agency:
     # What a run needs
 
     def model(self, name: str) -> Model:
-        """The model of that name, else the default of the settings, else the offline one."""
+        """The model of that name, else the default of the settings, else the offline model."""
         settings = self._catalog.config.models
         return model_for(name or settings.default or "offline", settings=settings.providers)
 

@@ -31,7 +31,7 @@ class Subject(NamedTuple):
     """The path in findings of other documents."""
 
     @property
-    def place(self) -> str:
+    def shown_path(self) -> str:
         return self.shown or self.path
 
 
@@ -46,13 +46,13 @@ def lint_collisions(subjects: Iterable[Subject]) -> list[Issue]:
         content = (subject.group, subject.sha256)
         if subject.kind != "skill":
             if first is not subject:
-                issues.append(same_id(subject.group, subject.path, first.place))
+                issues.append(same_id(subject.group, subject.path, first.shown_path))
         elif (original := first_with_content.setdefault(content, subject)) is not subject:
-            issues.append(exact_copy(subject.path, original.place))
+            issues.append(exact_copy(subject.path, original.shown_path))
         else:
             distinct.append(subject)
             if first is not subject:
-                issues.append(same_name(subject.group, subject.path, first.place))
+                issues.append(same_name(subject.group, subject.path, first.shown_path))
     issues.extend(_near_duplicates(distinct))
     issues.extend(_unprovided(distinct))
     issues.extend(_not_named(distinct))
@@ -81,9 +81,8 @@ def _unprovided(skills: list[Subject]) -> Iterator[Issue]:
 def _near_duplicates(skills: list[Subject]) -> Iterator[Issue]:
     bags = [_bag(skill.description) for skill in skills]
     for later, earlier, share in near_pairs(bags, [skill.group for skill in skills]):
-        message = (
-            f"the description shares {share:.0%} of its words with that of {skills[earlier].place}"
-        )
+        first = skills[earlier].shown_path
+        message = f"the description shares {share:.0%} of its words with that of {first}"
         hint = "say in each when to use this one and not the other"
         yield Issue("XF904", message, skills[later].path, 1, 1, hint)
 
@@ -121,7 +120,7 @@ def _bag(text: str) -> frozenset[str]:
 
 
 def _word_count(bag: frozenset[str]) -> float:
-    """How many words there are; a Chinese, Japanese or Korean character is a third of one."""
+    """How many words; a Chinese, Japanese or Korean character counts a third."""
     characters = sum(len(word) == 1 and is_cjk(word) for word in bag)
     return len(bag) - characters + characters / 3
 

@@ -65,7 +65,7 @@ def _with_quotes(raw: bytes, issue: Issue, _folder: str) -> bytes:
 
 
 def _with_name(raw: bytes, _issue: Issue, folder: str) -> bytes:
-    """Write the folder's name as the name: in place of an empty one, else as the first key."""
+    """Write the folder's name as the name, replacing an empty name."""
     name = slug(folder)[:LONGEST_NAME].strip("-")
     start = raw.find(b"\n") + 1
     if not name or not start:

@@ -201,7 +201,7 @@ def _check_keys(data: dict[str, Any], found: _Findings) -> None:
 
 @lru_cache(maxsize=4096)
 def _meant_by(key: str) -> str:
-    """The known key that an unknown one is a typo of."""
+    """The known key that an unknown key is a typo of."""
     return _KEYS.get(nearest(loose_key(key), _KEYS, likeness=_NEAR_MISS), "")
 
 

@@ -46,7 +46,7 @@ def resume_context(checkpoint: Checkpoint) -> ResumeContext:
 
 
 def checkpoint_problems(checkpoint: Checkpoint) -> list[str]:
-    """Why a checkpoint cannot be used; empty for a valid one."""
+    """Why a checkpoint cannot be used; empty if it can."""
     values = {name: getattr(checkpoint, field) for name, field in _REQUIRED.items()}
     problems = [
         f"{name} is missing"
@@ -100,7 +100,7 @@ class CheckpointStore:
         self._store = store or SqliteRunStore.in_memory()
 
     def save(self, checkpoint: Checkpoint) -> None:
-        """Save a checkpoint. Raises `UsageError` with CHECKPOINT_INVALID for an invalid one."""
+        """Save a checkpoint. Raises `UsageError` with CHECKPOINT_INVALID."""
         if problems := checkpoint_problems(checkpoint):
             message = f"the checkpoint is not valid: {'; '.join(problems)}"
             raise UsageError(message, code="CHECKPOINT_INVALID")

@@ -13,7 +13,7 @@ class DelegationCheck(NamedTuple):
 
 
 class DelegationChain(NamedTuple):
-    """The agents from the root to the current one."""
+    """The agents from the root to the current agent."""
 
     agents: tuple[str, ...]
     max_depth: int = DEFAULT_DEPTH

@@ -188,7 +188,7 @@ class Ledger:
         return one.step.checkpoint is True or self._successes % every == 0
 
     def ending(self) -> CheckpointMark | None:
-        """The checkpoint of a run that ends in an orderly way, if one is due."""
+        """The checkpoint of a run that ends, if due."""
         ended = [one for one in self.records.values() if one.state == "succeeded"]
         if not (self._settings.enabled and ended) or self.is_rolled_back:
             return None
@@ -275,7 +275,7 @@ class Ledger:
 
 
 def is_inside(key: str, ids: Collection[str], iteration: str) -> bool:
-    """Whether a full id such as `a[2][0]` is of one of these steps in an iteration as `[2]`."""
+    """Whether a full id such as `a[2][0]` is in `ids` and in an iteration such as `[2]`."""
     name, bracket, rest = key.partition("[")
     return name in ids and f"{bracket}{rest}".startswith(iteration)
 

@@ -391,7 +391,7 @@ async def time_limit(seconds: float | None) -> AsyncIterator[asyncio.Timeout | N
 
 
 def missing_tools(profile: AgentProfile, plan: Workflow, services: Services) -> Failure | None:
-    """Why a run cannot begin: the agent, or one it delegates to, names an unknown tool."""
+    """Why a run cannot begin: the agent, or a delegate, names an unknown tool."""
     named = {profile.agent_id: plan.named}
     waiting = list(plan.delegates)
     for target in waiting:

@@ -51,7 +51,7 @@ def _graph(steps: Iterable[WorkflowStep]) -> dict[str, tuple[str, ...]]:
 
 
 def check_order(steps: Sequence[WorkflowStep]) -> None:
-    """Raise `UsageError` when a step of a sequence depends on a later one."""
+    """Raise `UsageError` when a step of a sequence depends on a later step."""
     before: set[str] = set()
     for step, dependencies in _graph(steps).items():
         for one in dependencies:

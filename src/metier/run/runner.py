@@ -67,7 +67,7 @@ class Runner:
     async def resume(
         self, run_id: str, *, limits: Limits | None = None, on_event: OnEvent | None = None
     ) -> RunResult:
-        """Resume a run, with other `limits` if given; a succeeded one gives its stored result."""
+        """Resume a run, with other `limits` if given; if it succeeded, its stored result."""
         run = self._store.run(run_id)
         if run.state == "succeeded":
             return self._stored_result(run)

@@ -33,7 +33,7 @@ class Services(Protocol):
         """What to inject into a step that asks `text`, in a run of `task`."""
 
     def model(self, name: str) -> Model:
-        """The model of that name; the default one for an empty name."""
+        """The model of that name, or the default."""
 
     def record_outcome(self, provider: str, *, success: bool) -> None: ...
 

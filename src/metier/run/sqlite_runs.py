@@ -404,7 +404,7 @@ def key_of(data: str) -> int:
 
 
 def _usage_text(usage: Usage) -> str:
-    """As JSON, built by hand because every step has one."""
+    """As JSON, built by hand for speed."""
     tokens_in, tokens_out, cost, requests, calls = usage
     return f"[{tokens_in},{tokens_out},{cost!r},{requests},{calls}]"
 

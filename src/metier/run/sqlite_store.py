@@ -90,7 +90,7 @@ class SqliteRunStore(SqliteRuns):
         return removed
 
     def _key(self, run_id: str) -> int:
-        """The key of a run; 0 for an unknown one."""
+        """The key of a run; 0 if unknown."""
         found = self.rows("SELECT key FROM run WHERE id = ?", (run_id,))
         return int(found[0][0]) if found else 0
 

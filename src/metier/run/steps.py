@@ -274,7 +274,7 @@ async def _loop(live: LiveRun, one: ReadyStep, names: Names, suffix: str, _attem
 
 
 def _items(live: LiveRun, one: ReadyStep, names: Names, suffix: str, most: int) -> list[Any] | None:
-    """What a loop goes over, the same in every attempt; None for one with only a condition."""
+    """What a loop iterates over, the same in every attempt; None for a `while` loop."""
     key = one.id + suffix
     if one.over is None or (known := live.ledger.items(key)) is not None:
         return None if one.over is None else known

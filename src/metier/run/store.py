@@ -91,7 +91,7 @@ class RunStore(Protocol):
         """Make runs pending whose process is gone; their ids."""
 
     def request_cancel(self, run_id: str, now: float, idle: str = "") -> bool:
-        """Ask the owner of a run to cancel it; whether it has one other than `idle`."""
+        """Ask the owner of a run, other than `idle`, to cancel it; whether it has one."""
 
     # Reading
 

@@ -208,7 +208,7 @@ def _parameters(fn: Function) -> dict[str, inspect.Parameter]:
 
 
 def _context_slot(parameters: Mapping[str, inspect.Parameter]) -> str:
-    """The parameter that gets the context; empty without one."""
+    """The parameter that gets the context, if any."""
     for name, parameter in parameters.items():
         if ToolContext in (parameter.annotation, *get_args(parameter.annotation)):
             return name

@@ -22,7 +22,7 @@ class Candidate(NamedTuple):
     listed: tuple[str, ...] = ()
     """Its `capabilities` list, without the contract."""
     contract: Contract | None = None
-    """None when it has none or an unusable one."""
+    """None if it has none, or an unusable contract."""
     contract_problem: str = ""
     compatibility: str | tuple[str, ...] = ""
 

@@ -22,7 +22,7 @@ class InjectRequest(NamedTuple):
     core: Sequence[str] = ()
     """Besides the core abilities of the agent's profile."""
     budget: int | None = None
-    """For abilities and cards together; without one each has its own."""
+    """For abilities and cards together; None: each has its own."""
     limit: int | None = DEFAULT_ABILITIES
     min_signal: float | None = None
     include_metadata: bool = False

@@ -1,4 +1,4 @@
-"""What a value may be (`Field`), and every problem of one: for documents and settings alike."""
+"""What a value may be (`Field`) and every flaw of a value, for documents and settings."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -76,7 +76,7 @@ class Flaw(NamedTuple):
     message: str
     hint: str = ""
     known: tuple[str, ...] = ()
-    """The keys that an unknown one may mean."""
+    """The keys that an unknown key may mean."""
 
 
 def _is_date(text: str) -> bool:
@@ -144,7 +144,7 @@ def _unknown(at: KeyPath, fields: Mapping[str, Field]) -> Flaw:
 
 
 def check_value(value: Any, field: Field, at: KeyPath) -> Iterator[Flaw]:
-    """Every flaw of one value; one flaw in all for a field that is `called` something."""
+    """Every flaw of a value; at most one for a field that is `called` something."""
     flaws = _flaws(value, field, at)
     if not field.called or (field.is_table and isinstance(value, dict)):
         yield from flaws

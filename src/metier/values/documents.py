@@ -28,7 +28,7 @@ class Skill:
     capabilities: tuple[str, ...] = ()
     """Its `capabilities` list, then the `P(...)` of its contract; as written, each once."""
     contract: Contract | None = None
-    """None when it has none or an unusable one."""
+    """None if it has none, or an unusable contract."""
     contract_problem: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
     """The whole front matter."""

@@ -1,4 +1,4 @@
-"""A file on its way into the catalog: found, read, parsed, linted.
+"""Files for the catalog: found, read, parsed, linted.
 
 Light: a refresh with nothing to read imports this module and no document kind.
 """
@@ -42,7 +42,7 @@ NOT_ENTERED = frozenset(
 )  # fmt: skip
 
 Origin = Literal["user", "workspace", "untrusted"]
-"""Whose document it is: the user's own, a trusted workspace's, or an untrusted one's."""
+"""Whose document it is: the user's, a trusted or an untrusted workspace's."""
 UNTRUSTED_RANK = 10_000
 """Added to the rank of untrusted documents, so that they come after all others."""
 
@@ -51,7 +51,7 @@ KeyPath = tuple[str | int, ...]
 
 
 class Root(NamedTuple):
-    """One folder to look through, for one kind of document."""
+    """A folder to search for documents of a kind."""
 
     kind: Kind
     path: str
@@ -101,7 +101,7 @@ class Matter(NamedTuple):
     body: str
     body_line: int
     position: Callable[[KeyPath], tuple[int, int]]
-    """Line and column of a value, or of the nearest one around it."""
+    """Line and column of a value, or of the nearest value around it."""
     unread: frozenset[str] = frozenset()
     """Keys whose value is not YAML and kept as text."""
 
@@ -113,7 +113,7 @@ class Parsed(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One file on its way into the catalog: read, parsed and linted."""
+    """A file that was read, parsed and linted."""
 
     found: Found
     sha256: str
@@ -159,7 +159,7 @@ class Trail(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """Files on disk, and how to read one of them. Nothing has been read yet."""
+    """Files on disk, and how to read them. Nothing has been read yet."""
 
     found: Sequence[Found]
     read: Callable[[Found], Entry]

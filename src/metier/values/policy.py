@@ -51,7 +51,7 @@ class Policy:
         return replace(self, **values) if values else self, warnings
 
     def with_runtime(self, pairs: Mapping[str, str]) -> "Policy":
-        """With the caller's values. Raises `UsageError` for an invalid one."""
+        """With the caller's values. Raises `UsageError` for an invalid value."""
         values: dict[str, Any] = {}
         for key, text in pairs.items():
             value, problem = _read(key, text)

@@ -1,4 +1,4 @@
-"""Templates of a workflow that cannot be read, or speak of what will not be there."""
+"""Templates of a workflow that are invalid or name what will not exist."""
 
 from collections import Counter
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What a profile must be like to be used (spec 2): every flaw at once, each with its place."""
+"""Every flaw of a profile (spec 2), with its key path."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

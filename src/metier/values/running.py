@@ -11,7 +11,7 @@ class ProviderSettings(NamedTuple):
     """How to reach a provider of models."""
 
     base_url: str = ""
-    """The address of a server that speaks the OpenAI protocol (chat completions)."""
+    """The address of a server with the OpenAI protocol (chat completions)."""
     api_key_env: str = ""
     key_host: str = ""
     """The only host that the key may be sent to; empty: that of `base_url`, or the provider's."""

@@ -67,7 +67,7 @@ def _kind(error: Exception) -> str:
         return "timeout"
     if isinstance(error, ModelConnectionError | OSError):
         return "networkError"
-    if isinstance(error, ModelQuotaExceededError):  # it comes as 429, but waiting is vain
+    if isinstance(error, ModelQuotaExceededError):  # a 429 too, but waiting does not help
         return ""
     if isinstance(error, ModelHTTPError):
         return _kind_of_status(error.status_code)
@@ -128,7 +128,7 @@ boto3 follows none, and gRPC (xai) has none. huggingface_hub follows them with h
 the key to no other host.
 """
 LEGACY = ("cohere", "groq")
-"""Their packages take a client of httpx; all others that take one, a client of httpx2."""
+"""Their packages take a client of httpx, all others one of httpx2."""
 _PLUMBING = ("accept", "content-length", "content-type", "host", "user-agent")
 
 

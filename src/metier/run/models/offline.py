@@ -1,4 +1,4 @@
-"""Models that need no network: one that answers by a template, and one for tests."""
+"""Models without a network: a template, and a script for tests."""
 
 import json
 import threading

@@ -92,7 +92,6 @@ class _Search:
         yield from self.attempts([_joined(rest, branch) for branch in branches], refs)
 
     def attempts(self, schemas: Iterable[Any], refs: tuple[str, ...]) -> Iterator[Any]:
-        """Yield the smallest value of each schema that has one."""
         for schema in schemas:
             with suppress(_ImpossibleError):
                 yield self.smallest(schema, refs)
