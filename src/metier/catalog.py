@@ -57,8 +57,7 @@ if TYPE_CHECKING:
 class Catalog(Queries):
     """The skills, abilities, cards and agents of one workspace.
 
-    State lives in the user's state folder. Until the user trusts the workspace its documents are
-    read, and nothing else that it brings along counts.
+    Until the user trusts the workspace, only its documents count.
     """
 
     def __init__(
@@ -85,12 +84,10 @@ class Catalog(Queries):
         home: str | None = None,
         trust: str = RECORD,
     ) -> Self:
-        """The catalog of the workspace around `root`; made when it does not exist.
+        """Open the catalog of the workspace around `root`, or one in memory outside a workspace.
 
-        Without a root and with no workspace around the current folder it lives in memory.
-        `trust` is `record` (what the user recorded with `metier trust`), `none`, or the digest of
-        a power set: `sha256:…`. Settings given as `config` are the program's own and count whole.
-        Raises `ConfigError` for wrong settings and `StoreError` when the file cannot be used.
+        `trust` is `record` (see `metier trust`), `none`, or the digest of a power set. A given
+        `config` counts as a whole. Raises `ConfigError` and `StoreError`.
         """
         return cls.within(open_boundary(root, config, trust), home=home or "")
 
@@ -235,9 +232,8 @@ class Catalog(Queries):
         """The text for a prompt about `messages`: core abilities, cards, other abilities.
 
         `budget` is for all of them together; without it abilities and cards each have their own.
-        An agent's profile adds its core abilities, before those in `core`, and its own budget.
-        `failed` is true, and the text empty, if a core ability cannot be injected. Without
-        `include_untrusted` documents of an untrusted workspace are excluded.
+        An agent's profile adds its core abilities and its own budget. If a core ability cannot be
+        injected, `failed` is true and the text empty.
         """
         request = InjectRequest(
             messages=[messages] if isinstance(messages, str) else list(messages),
@@ -270,8 +266,8 @@ class Catalog(Queries):
     ) -> "Resolution":
         """Who provides what is required: by `requires`, by the contract of `consumer`, or both.
 
-        `policy` overrides what the consumer says; `only` names the skills that may serve. Raises
-        `UsageError` when nothing is required and `NotFoundError` when there is no such consumer.
+        `policy` overrides the consumer's; `only` names the skills that may be chosen. Raises
+        `UsageError` when nothing is required and `NotFoundError` for an unknown consumer.
         """
         from metier.values.resolution import ResolveRequest
 

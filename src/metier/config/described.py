@@ -14,7 +14,8 @@ def described(powers: Powers) -> list[tuple[str, str]]:
     for path, agent in powers.agents.items():
         rows.append(("agent", _agent(path, agent)))
         rows += [("step", _step(agent["id"], one)) for one in agent["steps"]]
-    rows += [("file", f"{path}  {_digest(digest)}") for path, digest in powers.files.items()]
+    for path, digest in powers.files.items():
+        rows.append(("file", f"{path}  {'sha256:' if len(digest) == 64 else ''}{digest}"))
     rows += [
         ("link", f"{path} leads to {target}; the skills there are used")
         for path, target in powers.links.items()
@@ -59,10 +60,6 @@ def _variables(entry: Mapping[str, Any]) -> str:
 
 
 _SHOWN = {"argv", "folder", "environment", "command", "args", "env", "url", "headers"}
-
-
-def _digest(text: str) -> str:
-    return f"sha256:{text}" if len(text) == 64 else text
 
 
 def _rest(entry: Mapping[str, Any]) -> str:

@@ -1,8 +1,4 @@
-"""State of another folder → the state of this workspace, row by row and through the schema.
-
-Runs, reports and decisions are taken over; secrets, settings, trust and database files never are.
-Nothing is deleted.
-"""
+"""Adopt runs, reports and decisions of another folder: nothing else, and nothing is deleted."""
 
 import json
 import re

@@ -42,9 +42,7 @@ def read_boundary(
 ) -> Boundary:
     """Read the settings of a workspace and decide which count. Raises `ConfigError`.
 
-    With `is_outside` there is no workspace: only the user's settings are read.
-    `trust` is `record`, `none`, or the digest of a power set.
-    With `for_host` no variable or flag gives power.
+    With `is_outside` only the user's settings are read; with `for_host` only files give power.
     """
     folder = "" if is_outside else workspace
     settings = read_settings(folder, file=file, environ=environ, for_host=for_host)

@@ -171,9 +171,8 @@ def _text(value: Any) -> str:
 def compare(expected: Any, found: Any, path: str = "") -> Iterator[Difference]:
     """Where `found` is not as `expected`.
 
-    Objects are compared by the keys that are expected (an empty one must be empty), lists
-    exactly, numbers to `NEAR`. An object against a list of rows names the rows by their ids;
-    null means no such row.
+    Objects are compared by the expected keys ({} must be empty), numbers to `NEAR`. An object
+    against a list names rows by their ids; null means no such row.
     """
     if expected == {} and isinstance(found, dict):
         if found:

@@ -1,7 +1,7 @@
 """The logs of hooks: their decisions, verdicts on these, the kill switch, failed refreshes.
 
-`decisions.jsonl` has one JSON object a line: a decision, or a person's verdict on one. Hooks rename
-a large file to `decisions.1.jsonl` and begin another, so there are at most two.
+`decisions.jsonl` has a decision or a verdict in each line; hooks rename a large file to
+`decisions.1.jsonl`.
 """
 
 import json

@@ -1,7 +1,4 @@
-"""Rules that are asked of all files together: one name, one id, copies, near copies.
-
-And what keeps a skill from being named by hooks: too slow to be asked of each file at a refresh.
-"""
+"""Rules for all files together: names, ids, copies; and what hooks do not name."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -90,10 +87,9 @@ def _near_duplicates(skills: list[Subject]) -> Iterator[Issue]:
 def near_pairs(
     bags: Sequence[frozenset[str]], groups: Sequence[str]
 ) -> Iterator[tuple[int, int, float]]:
-    """For each bag the earliest one of another group that shares enough words with it.
+    """For each bag the earliest of another group that shares enough words with it.
 
-    Exact: two bags that share a share `t` of their words must share one of the rarest
-    `size − ⌈t·size⌉ + 1` words of each, so only those are looked up.
+    Two such bags share one of the rarest `size − ⌈t·size⌉ + 1` words of each.
     """
     frequency = Counter(word for bag in bags for word in bag)
     by_word: dict[str, list[int]] = {}

@@ -139,15 +139,9 @@ _PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 def command_tool(setting: CommandSetting, workspace: str) -> Tool:
     """A command as a tool; it always needs consent. Raises `UsageError`.
 
-    `{name}` in an element of `argv` becomes the argument `name`, as part of that one element:
-    no shell sees it. A value cannot become an option: one that starts with `-` is rejected where
-    the element begins with `{name}`, unless `raw` lists the argument. Each argument is required
-    by the schema or has a default there; without a schema each is a required string. With
-    `stdin = "json"` the arguments are also written to the command as JSON.
-
-    The command runs in `folder`, inside the workspace, with PATH, HOME, LANG, the variables in
-    `environment`, METIER_RUN_ID, METIER_STEP_ID and METIER_IDEMPOTENCY_KEY. Its output is what
-    it prints, or with `output = "json"` the value of that.
+    `{name}` in an element of `argv` becomes the argument `name`, without a shell. A value that
+    would become an option is rejected, unless `raw` lists the argument. Without a schema each
+    argument is a required string. The command runs inside the workspace with few variables.
     """
     schema = setting.schema
     command = _Command(setting, workspace)

@@ -1,7 +1,6 @@
 """Runs and steps in one SQLite file.
 
-Every statement about a step, a checkpoint or the end of a run names the claim of its writer, and
-changes nothing once the run was claimed again.
+Every write names the claim of its writer, and changes nothing once the run was claimed again.
 """
 
 import asyncio

@@ -1,7 +1,4 @@
-"""The events of runs as OpenTelemetry spans: every name of a span or an attribute is here.
-
-Names follow the semantic conventions for generative AI where these have one.
-"""
+"""The events of runs as OpenTelemetry spans, by the conventions for generative AI."""
 
 import os
 import sys

@@ -39,7 +39,7 @@ class Policy:
         return cls()
 
     def with_contract(self, pairs: Mapping[str, str]) -> tuple["Policy", list[str]]:
-        """With the values of a `Pol(...)`, and warnings about invalid ones."""
+        """With the values of a `Pol(...)`, and warnings about invalid values."""
         values: dict[str, Any] = {}
         warnings: list[str] = []
         for key, text in pairs.items():

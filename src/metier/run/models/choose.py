@@ -51,18 +51,14 @@ class ProviderModel:
                 from metier.run.models.ask import ask  # an extra
                 from metier.run.models.connect import Connection, connect
             except ImportError:
-                raise _missing(self.name) from None
+                message = f"{self.name} needs a recent pydantic_ai: pip install 'metier[models]'"
+                raise ModelError(message, code="MODEL_NO_PACKAGE") from None
             if self._connect:
                 connection = Connection(self._connect())
             else:
                 connection = connect(self.name, self._settings)
         key = os.environ.get(self._settings.api_key_env, "")
         return partial(ask, self.name, connection, hidden=key)
-
-
-def _missing(name: str) -> ModelError:
-    message = f"{name} needs pydantic_ai, and a recent one: pip install 'metier[models]'"
-    return ModelError(message, code="MODEL_NO_PACKAGE")
 
 
 PROVIDERS = (
@@ -82,23 +78,15 @@ def model_for(name: str, *, settings: Mapping[str, ProviderSettings] | None = No
         return OfflineModel()
     provider, colon, model = name.partition(":")
     if provider == "offline" or not (provider and colon and model):
-        raise _not_a_name(name)
+        hint = f"{OFFLINE}, or provider:model such as openai:gpt-5"
+        hint = OFFLINE if name.startswith("offline") else hint
+        raise UsageError(f"no model is called '{name}'", hint=hint)
     own = settings.get(provider, ProviderSettings())
     if own.base_url:
         what = f"the base_url of '{provider}'"
         check_address(own.base_url, plain_http=own.plain_http, what=what)
     elif provider not in PROVIDERS:
-        raise _unknown(provider, [*PROVIDERS, *settings, "offline"])
+        near = nearest(provider, [*PROVIDERS, *settings, "offline"])
+        hint = f"did you mean '{near}'?" if near else "give it a base_url in the settings"
+        raise UsageError(f"no provider of models is called '{provider}'", hint=hint)
     return ProviderModel(name, own)
-
-
-def _not_a_name(name: str) -> UsageError:
-    is_offline = name.startswith("offline")
-    hint = OFFLINE if is_offline else f"{OFFLINE}, or provider:model such as openai:gpt-5"
-    return UsageError(f"no model is called '{name}'", hint=hint)
-
-
-def _unknown(provider: str, known: list[str]) -> UsageError:
-    near = nearest(provider, known)
-    hint = f"did you mean '{near}'?" if near else "give it a base_url in the settings"
-    return UsageError(f"no provider of models is called '{provider}'", hint=hint)

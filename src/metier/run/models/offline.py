@@ -116,8 +116,10 @@ class ScriptedModel:
         scripted = self._next(request)
         if isinstance(scripted, ModelError):
             raise scripted
-        answer = scripted if isinstance(scripted, ModelReply | str) else scripted(request)
-        reply = _reply(request, answer) if isinstance(answer, str) else answer
+        reply = scripted if isinstance(scripted, ModelReply | str) else scripted(request)
+        if isinstance(reply, str):
+            data = value_of(reply) if request.output_schema is not None else None
+            reply = ModelReply(reply, usage=estimated_usage(request, reply), data=data)
         if request.on_text and reply.text:
             request.on_text(reply.text)
         return reply
@@ -130,8 +132,3 @@ class ScriptedModel:
             count = len(self.requests)
         message = f"the script of {self.name} has no reply to request {count}"
         raise ModelError(message, code="MODEL_SCRIPT_ENDED")
-
-
-def _reply(request: ModelRequest, text: str) -> ModelReply:
-    data = value_of(text) if request.output_schema is not None else None
-    return ModelReply(text, usage=estimated_usage(request, text), data=data)

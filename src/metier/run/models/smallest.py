@@ -62,7 +62,7 @@ class _Search:
         valid = [value for value in self.candidates(schema, refs) if check.is_valid(value)]
         if not valid:
             raise _ImpossibleError
-        return min(valid, key=_size)
+        return min(valid, key=lambda value: len(json.dumps(value)))
 
     def candidates(self, schema: Mapping[str, Any], refs: tuple[str, ...]) -> Iterator[Any]:
         if "const" in schema:
@@ -154,7 +154,3 @@ def _target(root: Any, ref: str) -> Any:
             raise _ImpossibleError
         found = found[key]
     return found
-
-
-def _size(value: Any) -> int:
-    return len(json.dumps(value))
