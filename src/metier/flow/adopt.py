@@ -204,13 +204,9 @@ def _inserted(
     store: SqliteRunStore, run: dict[str, Any], tables: _Tables, blobs: Mapping[int, str]
 ) -> bool:
     """Add one run, unless it could not be read afterwards."""
-    rows = {
-        "run": [run],
-        **{
-            table: [row for row in tables[table] if row["run"] == run["key"]]
-            for table in ("step", "checkpoint")
-        },
-    }
+    rows = {"run": [run]}
+    for table in ("step", "checkpoint"):
+        rows[table] = [row for row in tables[table] if row["run"] == run["key"]]
     wanted = _blobs_of([row for some in rows.values() for row in some])
     if not wanted <= blobs.keys():
         return False

@@ -392,17 +392,18 @@ class Agency:
             start=REFERENCE_PREAMBLE,
         )
         names = list(parts)
-        for number in fitted.left:
-            what = "does not fit into what is left of the limit of"
-            message = f"skill '{names[number]}' {what} {limit} tokens"
-            hint = "raise abilities.maxTokens of the agent"
-            warnings.append(_entry("SKILL_TRUNCATED", message, "", hint))
+        warnings += [_too_long(names[number], limit) for number in fitted.left]
         injected = {names[number] for number in fitted.taken}
         return Bodies(fitted.text, [one for one in providers if one not in injected], warnings)
 
 
 def _warning(issue: Issue) -> dict[str, str]:
     return _entry(issue.code, issue.message, issue.path, issue.hint)
+
+
+def _too_long(provider: str, limit: int) -> dict[str, str]:
+    message = f"skill '{provider}' does not fit into what is left of the limit of {limit} tokens"
+    return _entry("SKILL_TRUNCATED", message, "", "raise abilities.maxTokens of the agent")
 
 
 def _entry(code: str, message: str, path: str, hint: str) -> dict[str, str]:
