@@ -51,7 +51,7 @@ class ProviderModel:
                 from metier.run.models.ask import ask  # an extra
                 from metier.run.models.connect import Connection, connect
             except ImportError:
-                message = f"{self.name} needs a recent pydantic_ai: pip install 'metier[models]'"
+                message = f"{self.name} needs pydantic_ai (recent): pip install 'metier[models]'"
                 raise ModelError(message, code="MODEL_NO_PACKAGE") from None
             if self._connect:
                 connection = Connection(self._connect())
