@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from metier.values.agents import NESTED_STEPS
 from metier.values.checks import Field, texts
-from metier.values.fields import AGENT, NESTED_STEPS, SELECTION, STEP, STEP_CONFIG
+from metier.values.fields import AGENT, SELECTION, STEP, STEP_CONFIG
 from profile_texts import OF_AGENT, OF_STEP
 
 PATTERNS = {

@@ -57,14 +57,13 @@ if TYPE_CHECKING:
 class Catalog(Queries):
     """The skills, abilities, cards and agents of one workspace.
 
-    State lives in the user's state folder. Until the user trusts the workspace its documents are
-    read, and nothing else that it brings along counts.
+    Until the user trusts the workspace, only its documents count.
     """
 
     def __init__(
         self, boundary: Boundary, store: Store, home: str = "", room: Room | None = None
     ) -> None:
-        """`room` is where state is kept; without one nothing is."""
+        """`room` is the folder of its state, if it is kept."""
         self.workspace = boundary.workspace
         self.config = boundary.config
         self.trust: Trust = boundary.trust
@@ -85,18 +84,16 @@ class Catalog(Queries):
         home: str | None = None,
         trust: str = RECORD,
     ) -> Self:
-        """The catalog of the workspace around `root`; made when it does not exist.
+        """Open the catalog of the workspace around `root`, or one in memory outside a workspace.
 
-        Without a root and with no workspace around the current folder it lives in memory.
-        `trust` is `record` (what the user recorded with `metier trust`), `none`, or the digest of
-        a power set: `sha256:…`. Settings given as `config` are the program's own and count whole.
-        Raises `ConfigError` for wrong settings and `StoreError` when the file cannot be used.
+        `trust` is `record` (see `metier trust`), `none`, or the digest of a power set. A given
+        `config` counts as a whole. Raises `ConfigError` and `StoreError`.
         """
         return cls.within(open_boundary(root, config, trust), home=home or "")
 
     @classmethod
     def within(cls, boundary: Boundary, *, home: str = "") -> Self:
-        """The catalog of a workspace whose trust is decided; outside one it is in memory."""
+        """The catalog of a workspace whose trust is decided; in memory outside a workspace."""
         if not boundary.config.is_workspace:
             return cls.in_memory(boundary, home=home)
         room = state_room(boundary.workspace)
@@ -119,10 +116,7 @@ class Catalog(Queries):
 
     @classmethod
     def for_hooks(cls, boundary: Boundary, *, home: str = "") -> Self:
-        """The catalog that hooks use in a workspace, refreshed and ready for them.
-
-        It is the workspace's own if the user lets it speak, else that of the user's documents.
-        """
+        """The refreshed catalog for hooks: the workspace's if it may speak, else the user's."""
         from metier.flow.hook_refresh import stamps_to_speak  # few commands need it
 
         room, stamps = state_room(boundary.workspace), stamps_to_speak(boundary)
@@ -156,7 +150,7 @@ class Catalog(Queries):
 
     @property
     def is_kept(self) -> bool:
-        """Whether it is a file; one in memory goes when it is closed."""
+        """Whether it is a file; a catalog in memory is lost when it is closed."""
         return self.store.path != IN_MEMORY
 
     def close(self) -> None:
@@ -171,10 +165,7 @@ class Catalog(Queries):
         self.close()
 
     def refresh(self, on_progress: OnProgress | None = None) -> Refreshed:
-        """Discover → parse → lint → index: bring the catalog up to what is on disk.
-
-        One bad file never stops the rest. Nothing is written when nothing has changed.
-        """
+        """Bring the catalog up to date with the disk; a bad file never stops the rest."""
         changes = refresh_documents(self.store, self._read, on_progress=on_progress)
         return Refreshed(changes, self.issues, self.excluded)
 
@@ -190,7 +181,7 @@ class Catalog(Queries):
         return workspace_roots(self.workspace, self.config, self._home, self.room)
 
     def folders(self) -> list[str]:
-        """Where documents are looked for, whether the folders are there or not."""
+        """Where documents are looked for, existing or not."""
         roots = roots_for(self.workspace, self.config, self._home)
         return [root.path for root in (self._roots()[0] if self._is_users else roots)]
 
@@ -241,9 +232,8 @@ class Catalog(Queries):
         """The text for a prompt about `messages`: core abilities, cards, other abilities.
 
         `budget` is for all of them together; without it abilities and cards each have their own.
-        An agent's profile adds its core abilities, before those in `core`, and its own budget.
-        `failed` is true, and the text empty, if a core ability cannot be injected. Without
-        `include_untrusted` documents of an untrusted workspace are excluded.
+        An agent's profile adds its core abilities and its own budget. If a core ability cannot be
+        injected, `failed` is true and the text empty.
         """
         request = InjectRequest(
             messages=[messages] if isinstance(messages, str) else list(messages),
@@ -276,8 +266,8 @@ class Catalog(Queries):
     ) -> "Resolution":
         """Who provides what is required: by `requires`, by the contract of `consumer`, or both.
 
-        `policy` overrides what the consumer says; `only` names the skills that may serve. Raises
-        `UsageError` when nothing is required and `NotFoundError` when there is no such consumer.
+        `policy` overrides the consumer's; `only` names the skills that may be chosen. Raises
+        `UsageError` when nothing is required and `NotFoundError` for an unknown consumer.
         """
         from metier.values.resolution import ResolveRequest
 
@@ -315,7 +305,6 @@ class Catalog(Queries):
 
     @cached_property
     def reports(self) -> "Reports":
-        """The stored reports of resolutions."""
         from metier.flow.reports import Reports
 
         return Reports(self.room)
@@ -338,9 +327,12 @@ class Catalog(Queries):
         exclude: Collection[str] = (),
     ) -> "list[AgentMatch]":
         """The agents that fit a task, the best first, with the parts of each score."""
-        return self.agency.select(
-            task, limit, team=team, required_capabilities=required_capabilities, exclude=exclude
-        )
+        from metier.select.agents import select_agents  # a refresh with nothing to do needs none
+
+        return select_agents(
+            self.agents(), task, limit, team=team,
+            required_capabilities=required_capabilities, exclude=exclude,
+        )  # fmt: skip
 
     async def run(
         self,
@@ -358,7 +350,7 @@ class Catalog(Queries):
         )
 
     async def resume(self, run_id: str, *, on_event: "OnEvent | None" = None) -> "RunResult":
-        """Go on with a run where it stopped."""
+        """Resume a run."""
         return await self.agency.resume(run_id, on_event=on_event)
 
     def run_sync(self, agent: str, task: str, **options: Any) -> "RunResult":
@@ -369,7 +361,6 @@ class Catalog(Queries):
 
     @cached_property
     def agency(self) -> "Agency":
-        """Everything about running agents: tools, runs, checkpoints."""
         from metier.flow.running import Agency  # only who runs agents needs it
 
         return Agency(self, lambda: workspace_secret(self.room))
@@ -378,14 +369,15 @@ class Catalog(Queries):
     def _resolver(self) -> "Resolver":
         from metier.flow.resolving import Resolver  # a refresh with nothing to do needs none of it
 
-        return Resolver(self.store, self.workspace, self.config, self._check_files)
+        return Resolver(self.store, self.workspace, self.config, self.check_files)
 
-    def _check_files(self, argv: Sequence[str], folder: str) -> None:
+    def check_files(self, argv: Sequence[str], folder: str) -> None:
+        """Raise `TrustError` if a file that a command names has changed since it was trusted."""
         check_files(argv, folder, self.workspace, self.trust)
 
     @property
     def count_tokens(self) -> "CountTokens":
-        """The counter that the settings name. Raises `ConfigError` when it cannot be had."""
+        """The counter of the settings. Raises `ConfigError` when it is unavailable."""
         return self._preparer.count_tokens
 
     @cached_property

@@ -284,7 +284,7 @@ def test_an_agent_that_is_disabled_does_not_run(office: Office) -> None:
 def test_standard_is_there_whatever_the_workspace_says_of_it(office: Office, more: Data) -> None:
     own = {"agentId": "standard", "description": "Mine.", **more}
     office.workspace.write("agents/standard.json", json.dumps(own))
-    assert [one.agent_id for one in office.catalog.agency.select("zzz")] == ["standard"]
+    assert [one.agent_id for one in office.catalog.select_agents("zzz")] == ["standard"]
     assert asyncio.run(office.catalog.agency.run("standard", "anything")).success
 
 

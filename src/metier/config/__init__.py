@@ -25,7 +25,6 @@ from metier.values.trust import NOTHING
 
 FILE_NAME = SETTINGS_FILE
 ALIAS_FILE = os.path.join(".dci", "aliases.v1.json")
-"""The alias table of a workspace."""
 
 
 class Config(NamedTuple):
@@ -34,13 +33,13 @@ class Config(NamedTuple):
     disabled: tuple[str, ...] = ()
     """Names or ids of skills that are never candidates."""
     host_folders: bool = True
-    """Whether skills that agent hosts have installed for the user are looked at."""
+    """Whether to read skills that hosts have installed for the user."""
     mounts: tuple[Mount, ...] = ()
     abilities: tuple[str, ...] = ("abilities",)
     cards: tuple[str, ...] = ("docs/capabilities",)
     agents: tuple[str, ...] = ("agents", ".claude/agents")
     ability_signal: float = DEFAULT_MIN_SIGNAL
-    """What an ability must say to the task of a run and to a step to be handed over."""
+    """The least signal of an ability that is injected into a step of a run."""
     lint_select: tuple[str, ...] = ()
     lint_ignore: tuple[str, ...] = ()
     per_file_ignores: Mapping[str, tuple[str, ...]] = MappingProxyType({})
@@ -51,44 +50,42 @@ class Config(NamedTuple):
     models: ModelSettings = ModelSettings()
     tools: ToolSettings = ToolSettings()
     servers: tuple[ServerSetting, ...] = ()
-    """MCP servers whose tools agents may call."""
     state_folder: str = ""
-    """Where all state lies, if the user chose a place."""
+    """The folder of all state, if set."""
     safe_directories: tuple[str, ...] = ()
     """Workspaces that may belong to another user of the system."""
     sources: tuple[str, ...] = ()
     """The files that these settings came from, strongest first."""
     is_trusted: bool = True
-    """Whether the user trusts the workspace; then its settings count as they are."""
+    """Whether the user trusts the workspace."""
     is_workspace: bool = True
-    """Whether there is a workspace; without one only skill folders of the place are read."""
+    """Without a workspace only skill folders are read."""
     links: Mapping[str, str] = NOTHING
-    """Links out of the workspace that the user trusted → where they lead."""
+    """Trusted links out of the workspace → target."""
     user_folders: tuple[tuple[Kind, str], ...] = ()
     """Folders of the user's own documents, outside every workspace."""
     own_disabled: tuple[str, ...] = ()
-    """`disabled` of a workspace that is not trusted: its own skills only."""
+    """`disabled` of an untrusted workspace: its own skills only."""
     own_capabilities: CapabilitiesConfig | None = None
-    """What holds for the cards of a workspace that is not trusted."""
+    """For the cards of an untrusted workspace."""
     users_lint: LintSettings | None = None
-    """Which findings the user wants; a workspace decides only about its own documents."""
+    """The user's own choice of findings."""
     ignored: tuple[str, ...] = ()
-    """Powers that the workspace sets and that do not count."""
+    """Powers of an untrusted workspace."""
 
 
 class Settings(NamedTuple):
-    """The settings of a workspace as they were read; nothing has been decided yet."""
+    """The settings of a workspace as they were read, before trust is decided."""
 
     workspace: str
     layers: tuple[Layer, ...]
 
     @property
     def own(self) -> list[Layer]:
-        """What the workspace itself sets."""
         return [layer for layer in self.layers if layer.owner == "workspace"]
 
     def config(self, *, is_trusted: bool) -> Config:
-        """The settings in force. Raises `ConfigError` at the first wrong one."""
+        """The settings in force. Raises `ConfigError` at the first wrong setting."""
         users = [layer for layer in self.layers if layer.owner == "user"]
         values = merged_values(self.layers if is_trusted else users, self.workspace)
         more = {} if is_trusted else narrowed_values(values, self.own, self.workspace)
@@ -114,10 +111,7 @@ def read_settings(
     environ: Mapping[str, str] = os.environ,
     for_host: bool = False,
 ) -> Settings:
-    """Read every place that has settings, once. Raises `ConfigError` for what cannot be read.
-
-    `for_host` is for processes that a host starts: there only files count.
-    """
+    """Read every layer of settings; with `for_host` files only. Raises `ConfigError`."""
     layers = layers_of(workspace, file, environ, for_host=for_host)
     return Settings(workspace, tuple(layers))
 
@@ -129,7 +123,7 @@ def load_config(
     environ: Mapping[str, str] = os.environ,
     is_trusted: bool = False,
 ) -> Config:
-    """The settings in force for `workspace`. Raises `ConfigError` at the first wrong one."""
+    """The settings in force for `workspace`. Raises `ConfigError` at the first wrong setting."""
     return read_settings(workspace, file=file, environ=environ).config(is_trusted=is_trusted)
 
 

@@ -22,7 +22,7 @@ PROFILES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "full": {"maxTokens": 4_000, "skillSuggestions": 5},
     }
 )
-"""What every workspace can name; its own profiles of these names take their place."""
+"""Built-in profiles; a workspace may replace them."""
 _BY_LOOSE_KEY = {loose_key(name): name for name in CAPABILITIES}
 
 
@@ -32,7 +32,7 @@ def check_capabilities(table: Any, source: str) -> None:
 
 
 def read_capabilities(table: Any, source: str) -> CapabilitiesConfig:
-    """The settings in `table`. Raises `ConfigError` at the first wrong one."""
+    """The settings in `table`. Raises `ConfigError` at the first wrong setting."""
     values = _read(table, source)
     profiles = values.get("profiles", {})
     for agent, profile in values.get("agents", {}).items():
@@ -47,7 +47,7 @@ def read_capabilities(table: Any, source: str) -> CapabilitiesConfig:
 
 
 def merged(stronger: Any, weaker: Any) -> Any:
-    """Two tables as one: each key from the stronger one; profiles and agents by their names."""
+    """Two merged tables: keys of the stronger first; profiles and agents by name."""
     if not isinstance(stronger, dict) or not isinstance(weaker, dict):
         return stronger
     made = dict(stronger)
@@ -62,7 +62,7 @@ def merged(stronger: Any, weaker: Any) -> Any:
 
 
 def for_agent(config: CapabilitiesConfig, agent: str | None) -> CapabilitiesConfig:
-    """The settings that hold for an agent: those of its profile over the general ones."""
+    """The settings of an agent: those of its profile over the general ones."""
     profile = config.agents.get(agent or "")
     return config if profile is None else with_profile(config, profile)
 

@@ -9,12 +9,13 @@ from metier.config.powers import Powers
 
 
 def described(powers: Powers) -> list[tuple[str, str]]:
-    """Each power as what it is: what kind, and exactly what would happen."""
+    """Each power: its kind, and what it would do."""
     rows = [_setting(key, value, powers) for key, value in powers.settings.items()]
     for path, agent in powers.agents.items():
         rows.append(("agent", _agent(path, agent)))
         rows += [("step", _step(agent["id"], one)) for one in agent["steps"]]
-    rows += [("file", f"{path}  {_digest(digest)}") for path, digest in powers.files.items()]
+    for path, digest in powers.files.items():
+        rows.append(("file", f"{path}  {'sha256:' if len(digest) == 64 else ''}{digest}"))
     rows += [
         ("link", f"{path} leads to {target}; the skills there are used")
         for path, target in powers.links.items()
@@ -61,12 +62,8 @@ def _variables(entry: Mapping[str, Any]) -> str:
 _SHOWN = {"argv", "folder", "environment", "command", "args", "env", "url", "headers"}
 
 
-def _digest(text: str) -> str:
-    return f"sha256:{text}" if len(text) == 64 else text
-
-
 def _rest(entry: Mapping[str, Any]) -> str:
-    """Every other field: a default in a schema can be as much of a command as its words are."""
+    """Every other field: any of them can be as much of a power as the command."""
     others = {key: value for key, value in entry.items() if key not in _SHOWN}
     return "".join(f"; {key} = {_shown(value)}" for key, value in sorted(others.items()))
 
@@ -77,7 +74,6 @@ def _folder(entry: Mapping[str, Any]) -> str:
 
 
 def _pairs(entry: Mapping[str, Any], key: str) -> str:
-    """`; env: NAME=value`: a value can be as much of a power as a command."""
     table = entry.get(key)
     if not isinstance(table, Mapping) or not table:
         return ""
@@ -100,7 +96,7 @@ def _step(agent: str, step: Mapping[str, Any]) -> str:
 
 
 def differences(before: Mapping[str, Any], after: Powers) -> list[str]:
-    """What changed between a stored power set and one of now, a line each."""
+    """What changed between a stored power set and the current power set."""
     lines = []
     now = after.to_json()
     for part in ("settings", "files", "agents", "links"):

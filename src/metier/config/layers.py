@@ -13,39 +13,32 @@ from metier.storage.workspace import SETTINGS_FILE
 
 ENVIRONMENT = "environment"
 LARGEST = 1 << 20
-"""Bytes of a file of settings."""
 _TABLES = {key.partition(".")[0] for key in SETTINGS if "." in key}
 VARIABLES = {key: setting.variable for key, setting in SETTINGS.items() if setting.variable}
 
 
 class Layer(NamedTuple):
-    """The settings of one place."""
+    """The settings of one file, or of the environment."""
 
     source: str
     """A file, or `environment`."""
     owner: Literal["user", "workspace"]
-    """Who chose them."""
     values: Mapping[str, Any]
 
     def where(self, key: str) -> str:
-        """What to name when a setting of it is wrong."""
+        """What an error about a setting names."""
         return VARIABLES.get(key, self.source) if self.source == ENVIRONMENT else self.source
 
 
 def user_settings(environ: Mapping[str, str] | None = None) -> str:
-    """The user's own settings file, whether it is there or not."""
+    """The path of the user's own settings file."""
     return os.path.join(config_folder(environ), SETTINGS_FILE)
 
 
 def layers_of(
     workspace: str, file: str | None, environ: Mapping[str, str], *, for_host: bool
 ) -> list[Layer]:
-    """Every place that has settings, the strongest first. Raises `ConfigError`.
-
-    Without a workspace there are only the user's own. A host can be made to set variables and flags
-    by a repository: with `for_host` the environment does not count, and a file that was named
-    counts as the workspace's.
-    """
+    """Layers of settings, strongest first; with `for_host` files only. Raises `ConfigError`."""
     user = os.path.join(config_folder(environ, workspace), SETTINGS_FILE)
     layers = [] if for_host else [_from_environment(environ)]
     if file is not None:
@@ -65,7 +58,6 @@ def layers_of(
 
 
 def user_layer(file: str) -> list[Layer]:
-    """The user's own settings, if there are any."""
     return [_layer(file, True, _flat(_toml(file, ""), file))] if os.path.exists(file) else []
 
 
@@ -108,7 +100,7 @@ def _from_environment(environ: Mapping[str, str]) -> Layer:
 
 
 def _toml(file: str, workspace: str, *, required: bool = False) -> dict[str, Any]:
-    """The tables of a file; one of a workspace must be inside it, wherever links lead."""
+    """The tables of a file, which must be inside its workspace."""
     from metier.core.toml import TomlError, toml_of  # most workspaces have no settings to read
 
     try:
@@ -132,7 +124,7 @@ def _toml(file: str, workspace: str, *, required: bool = False) -> dict[str, Any
 
 
 def _flat(table: Any, source: str) -> dict[str, Any]:
-    """`{"lint": {"select": …}}` as `{"lint.select": …}`; unknown keys are refused."""
+    """`{"lint": {"select": …}}` as `{"lint.select": …}`; unknown keys are rejected."""
     if not isinstance(table, dict):
         raise ConfigError("[tool.metier] is not a table", where=source)
     flat: dict[str, Any] = {}

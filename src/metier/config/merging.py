@@ -18,15 +18,12 @@ _FOLDERS: dict[str, Kind] = {
     "folders.agents": "agent",
 }
 _BY_NAME = {"mounts", "probes", "models", "tools", "mcp"}
-"""Settings whose entries are taken one by one, each from the strongest place that has it."""
+"""Settings whose entries are merged by name."""
 _MODES = ("off", "monitor", "soft", "on")
 
 
 def merged_values(layers: Sequence[Layer], workspace: str) -> dict[str, Any]:
-    """Each setting from the strongest place that has it. Raises `ConfigError`.
-
-    Folders outside the workspace that the user named are added to all others.
-    """
+    """Each setting from the strongest layer that has it. Raises `ConfigError`."""
     values: dict[str, Any] = {}
     capabilities: list[tuple[Any, str]] = []
     user_folders: list[tuple[Kind, str]] = []
@@ -93,14 +90,14 @@ def is_inside_text(folder: str, workspace: str) -> bool:
 
 
 def _is_users(folder: str, workspace: str) -> bool:
-    """Whether the user means a folder of their own, not one of whatever workspace it is."""
+    """Whether the user means a folder of their own, outside any workspace."""
     if folder.startswith("~"):
         return True
     return os.path.isabs(folder) and not (workspace and is_inside_text(folder, workspace))
 
 
 def _owned(key: str, value: Any, layer: Layer) -> Any:
-    """Entries that know whose settings they stand in."""
+    """Entries that know whose settings name them."""
     is_users = layer.owner == "user"
     if key == "mounts":
         return tuple(one._replace(origin=layer.owner) for one in value)
@@ -124,7 +121,7 @@ def _owned(key: str, value: Any, layer: Layer) -> Any:
 
 
 def _joined(key: str, stronger: Any, weaker: Any) -> Any:
-    """Two values of one setting; tables of named entries are put together by name."""
+    """Two values of a setting; named entries are merged by name."""
     if key in ("mounts", "mcp", "probes"):
         name = {"mounts": "label", "mcp": "name", "probes": "capability"}[key]
         known = {getattr(one, name) for one in stronger}

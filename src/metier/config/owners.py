@@ -28,10 +28,7 @@ def foreign_owner(
     safe: Iterable[str] = (),
     environ: Mapping[str, str] = os.environ,
 ) -> str:
-    """The part of a workspace that another user owns; empty if none.
-
-    Root may own it, and so may the user who became root with sudo. `safe` lists exceptions.
-    """
+    """The part of a workspace that another user, not root, owns; empty if none or `safe`."""
     if any(is_inside(workspace, os.path.realpath(os.path.expanduser(path))) for path in safe):
         return ""
     known = {0, os.geteuid()}
@@ -48,10 +45,7 @@ def foreign_owner(
 
 
 def main_worktree(workspace: str) -> str:
-    """The main worktree of a linked git worktree; empty if it is not one.
-
-    Both sides must agree: `.git` names a folder of the repository, and that names `.git`.
-    """
+    """The main worktree of a linked git worktree, if both link to each other; else empty."""
     link = os.path.join(workspace, ".git")
     if not os.path.isfile(link) or os.path.islink(link):
         return ""

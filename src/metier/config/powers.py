@@ -17,7 +17,6 @@ from metier.values.trust import NOTHING, Consent
 VERSION = 1
 UNREADABLE = "unreadable"
 LARGEST_FILE = 64 * 1024 * 1024
-"""Bytes of a file named by a command."""
 
 
 class Powers(NamedTuple):
@@ -106,7 +105,6 @@ def power_settings(layers: Sequence[Layer], workspace: str) -> dict[str, Any]:
 
 
 def _outside(key: str, value: Any, workspace: str) -> list[str]:
-    """The folders of a setting outside the workspace."""
     if not key.startswith("folders.") or not isinstance(value, list):
         return []
     return [path for path in value if isinstance(path, str) and not is_inside_text(path, workspace)]
@@ -179,10 +177,7 @@ _PARTS = re.compile(r"[\w./+@-]+")
 
 
 def _inside(name: str, folder: str, workspace: str) -> str:
-    """The workspace path of the file that a word names; empty if there is none.
-
-    A link out of the workspace counts itself.
-    """
+    """The workspace path of the file, or link, that a word names; empty if there is none."""
     if "\0" in name:
         return ""
     path = os.path.normpath(os.path.join(folder, name))

@@ -19,8 +19,6 @@ LARGEST = 16 * 1024 * 1024
 
 
 class Entry(NamedTuple):
-    """The record of a workspace."""
-
     digest: str
     speak: bool = False
     consents: frozenset[Consent] = frozenset()
@@ -69,7 +67,6 @@ class TrustRecord:
         return True
 
     def stamp(self) -> os.stat_result | None:
-        """The status of the file, which changes with the record."""
         return self._room.info(FILE)
 
     def _change(self, change: Any) -> None:

@@ -87,7 +87,6 @@ class Setting(NamedTuple):
     """Its field of `Config`, or of `CapabilitiesConfig`."""
     field: Field
     variable: str = ""
-    """The environment variable that sets it."""
 
 
 CAPABILITIES: dict[str, Setting] = {
@@ -131,7 +130,6 @@ CAPABILITIES: dict[str, Setting] = {
     "profiles": Setting("power", "profiles", _table()),
     "agents": Setting("power", "agents", _table(others=text())),
 }
-"""`[capabilities]`"""
 PROFILE = _table(
     {
         key: setting.field
@@ -139,7 +137,6 @@ PROFILE = _table(
         if key not in ("profiles", "agents", "sources")
     }
 )
-"""`[capabilities.profiles.NAME]`"""
 _ALL_CAPABILITIES = _table(
     {key: setting.field for key, setting in CAPABILITIES.items()}
     | {"profiles": _table(others=PROFILE)}
@@ -184,11 +181,11 @@ _BY_LOOSE_KEY = {loose_key(key): key for key in CLASSES}
 TABLES = ("tools", "mcp", "models", "probes", "capabilities")
 """Settings whose entries are powers of their own."""
 SECURITY_CODES = ("IO202", "IO204", "SK314", "SZ")
-"""Findings, or families of them, that the settings of a workspace cannot turn off."""
+"""Findings that a workspace cannot turn off."""
 
 
 def unknown_setting(key: str, name: str, known: Iterable[str], source: str) -> ConfigError:
-    """The error about `key`, which is called `name` among the `known` ones."""
+    """The error for `key`, called `name` among the `known` ones."""
     near = nearest(name, known)
     hint = f"did you mean '{near}'?" if near else f"known: {', '.join(known)}"
     return ConfigError(f"unknown setting '{key}'", where=source, hint=hint)
@@ -212,7 +209,7 @@ def entries(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _by_name(key: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """A setting whose parts are put together by name over all files, one by one."""
+    """The entries of a setting that is merged by name."""
     if key in ("capabilities.profiles", "capabilities.agents") and isinstance(value, dict):
         yield from ((f"{key}.{name}", entry) for name, entry in value.items())
     elif key == "mounts" and isinstance(value, list):

@@ -29,30 +29,21 @@ _RANKS = {"o200k_base": _O200K, "o200k_harmony": _O200K, "cl100k_base": _CL100K}
 
 @cache
 def token_counter(name: str) -> CountTokens:
-    """The counter called `name`; nothing is downloaded.
-
-    Raises `ConfigError` if it is unknown, or if tiktoken or its ranks are not installed.
-    """
+    """A counter by name, without downloads. Raises `ConfigError` if it is unavailable."""
     if name == DEFAULT_TOKENIZER:
         return count_tokens
     tiktoken = _tiktoken(name)
     if name in _RANKS:
         _check_ranks(name, *_RANKS[name])
     try:
-        return _encoding(name, tiktoken)
-    except ConfigError:
-        raise
+        known = [DEFAULT_TOKENIZER, *_RANKS, *_from_plugins(tiktoken)]
+        encoding = tiktoken.get_encoding(name) if name in known else None
     except Exception as error:  # a plugin of tiktoken may raise anything
         raise _error(f"tokenizer '{name}' cannot be loaded: {error}", _USE_DEFAULT) from error
-
-
-def _encoding(name: str, tiktoken: ModuleType) -> CountTokens:
-    known = [DEFAULT_TOKENIZER, *_RANKS, *_from_plugins(tiktoken)]
-    if name not in known:
+    if encoding is None:
         near = nearest(name, known)
         hint = f"did you mean '{near}'?" if near else f"known: {', '.join(known)}"
         raise _error(f"no tokenizer is called '{name}'", hint)
-    encoding = tiktoken.get_encoding(name)
     return lambda text: len(encoding.encode_ordinary(text))
 
 
@@ -61,11 +52,8 @@ def _tiktoken(name: str) -> ModuleType:
         import tiktoken  # an extra
     except ImportError:
         near = nearest(name, [DEFAULT_TOKENIZER, *_RANKS]) if name not in _RANKS else None
-        hint = (
-            f"did you mean '{near}'?"
-            if near
-            else f"pip install 'metier[tokens]', or {_USE_DEFAULT}"
-        )
+        install = f"pip install 'metier[tokens]', or {_USE_DEFAULT}"
+        hint = f"did you mean '{near}'?" if near else install
         raise _error(f"tokenizer '{name}' needs tiktoken, which is not installed", hint) from None
     module: ModuleType = tiktoken
     return module

@@ -1,8 +1,4 @@
-"""State of another place → the state of this workspace, row by row and through the schema.
-
-Runs, reports and decisions are taken over; secrets, settings, trust and database files never are.
-Nothing is deleted.
-"""
+"""Adopt runs, reports and decisions of another folder: nothing else, and nothing is deleted."""
 
 import json
 import re
@@ -44,7 +40,7 @@ _COLUMNS = {
     ),
 }  # fmt: skip
 _NEW_IN_VERSION_2 = {"undoing": "NULL", "generation": "0"}
-"""Columns that an older record does not have, and what stands for them there."""
+"""Columns that version 1 lacks, and their values there."""
 _STATES = get_args(RunState)
 _RUN_ID = re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}-[0-9a-f]{4}\Z")
 _JSON = {"data", "failure", "usage", "output", "input", "undoing"}
@@ -55,15 +51,13 @@ _NUMBERS = {
 
 
 class Adopted(NamedTuple):
-    """What was found, or taken over."""
-
     runs: int = 0
     reports: int = 0
     decisions: int = 0
 
 
 class OldState(NamedTuple):
-    """State somewhere else: of a workspace that has moved, or of version 0.1."""
+    """State in another folder: of a moved workspace, or of version 0.1."""
 
     room: Room
 
@@ -73,12 +67,12 @@ class OldState(NamedTuple):
         return cls(Room(workspace, OLD_STATE_FOLDER))
 
     def found(self) -> Adopted:
-        """What there is to take over. Raises `StoreError`."""
+        """What there is to adopt. Raises `StoreError`."""
         runs = _runs_of(self.room)["run"]
         return Adopted(len(runs), len(self._reports()), len(list(self._decisions())))
 
     def adopt(self, into: Room, store: SqliteRunStore) -> Adopted:
-        """Take over what is not there yet; what it was. Raises `StoreError` and `OSError`."""
+        """Adopt what is new. Raises `StoreError` and `OSError`."""
         taken = _insert(store, _runs_of(self.room))
         return Adopted(taken, self._adopt_reports(into), self._adopt_decisions(into))
 
@@ -103,7 +97,7 @@ class OldState(NamedTuple):
         return len(new)
 
     def _decisions(self) -> Iterator[tuple[str, bytes]]:
-        """Each line that is a decision or a label, with what tells it apart."""
+        """Each line that is a decision or a label, with its identity."""
         for name in (OLDER_FILE, DECISIONS):
             with suppress(OSError):
                 for line in self.room.read(name, LARGEST_DECISIONS).split(b"\n"):
@@ -131,7 +125,7 @@ _Tables = dict[str, list[dict[str, Any]]]
 
 
 def _runs_of(room: Room) -> _Tables:
-    """The rows of a record of runs that make sense, read from a copy: SQLite writes beside it."""
+    """The valid rows of a record of runs, read from a copy: SQLite writes beside it."""
     empty: _Tables = {table: [] for table in _COLUMNS}
     with tempfile.TemporaryDirectory(prefix="metier-adopt-") as folder:
         copied = Room(folder)
@@ -172,7 +166,7 @@ def _read(path: str) -> _Tables:
 
 
 def _makes_sense(columns: tuple[str, ...], row: tuple[Any, ...]) -> bool:
-    """Whether every value has the type that the schema gives it."""
+    """Whether every value has the type of its column."""
     return all(
         value is None
         or (
@@ -196,7 +190,7 @@ def _is_json(text: str) -> bool:
 
 
 def _insert(store: SqliteRunStore, tables: _Tables) -> int:
-    """Add the runs that are not there yet, each with all that belongs to it."""
+    """Add the runs that are new."""
     blobs = {row["key"]: row["data"] for row in tables["blob"] if key_of(row["data"]) == row["key"]}
     known = {row[0] for row in store.rows("SELECT id FROM run")}
     return sum(
@@ -209,8 +203,10 @@ def _insert(store: SqliteRunStore, tables: _Tables) -> int:
 def _inserted(
     store: SqliteRunStore, run: dict[str, Any], tables: _Tables, blobs: Mapping[int, str]
 ) -> bool:
-    """Add one run; nothing of it when the record could not be read with it."""
-    rows = {"run": [run], **{one: _of_run(tables[one], run) for one in ("step", "checkpoint")}}
+    """Add one run, unless it could not be read afterwards."""
+    rows = {"run": [run]}
+    for table in ("step", "checkpoint"):
+        rows[table] = [row for row in tables[table] if row["run"] == run["key"]]
     wanted = _blobs_of([row for some in rows.values() for row in some])
     if not wanted <= blobs.keys():
         return False
@@ -221,8 +217,10 @@ def _inserted(
                 values = (blob, blobs[blob])
                 connection.execute("INSERT OR IGNORE INTO blob VALUES (?, ?)", values)
             for table, some in rows.items():
-                for row in some:
-                    _insert_row(connection, table, _COLUMNS[table], _moved(table, row, key))
+                columns = _COLUMNS[table]
+                named = ", ".join(f":{column}" for column in columns)
+                sql = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({named})"
+                connection.executemany(sql, [_moved(table, row, key) for row in some])
             _check_readable(store, run["id"], key)
     except (StoreError, ValueError, TypeError, KeyError, AttributeError, OverflowError):
         return False
@@ -240,30 +238,17 @@ def _check_readable(store: SqliteRunStore, run_id: str, key: int) -> None:
         checkpoint.to_json()
 
 
-def _of_run(rows: list[dict[str, Any]], run: dict[str, Any]) -> list[dict[str, Any]]:
-    return [row for row in rows if row["run"] == run["key"]]
-
-
 def _blobs_of(rows: list[dict[str, Any]]) -> set[int]:
     names = ("request", "profile", "memory", "context", "outputs")
     return {row[name] for row in rows for name in names if row.get(name) is not None}
 
 
 def _moved(table: str, row: dict[str, Any], key: int) -> dict[str, Any]:
-    """A row under the new key of its run; one that was running waits to be resumed."""
+    """A row under the new key of its run; a running run becomes pending."""
     if table != "run":
         return {**row, "run": key}
     state = "pending" if row["state"] == "running" else row["state"]
     return {**row, "key": key, "state": state}
-
-
-def _insert_row(
-    connection: sqlite3.Connection, table: str, columns: tuple[str, ...], row: dict[str, Any]
-) -> None:
-    marks = ", ".join("?" * len(columns))
-    names = ", ".join(columns)
-    values = tuple(row[column] for column in columns)
-    connection.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", values)
 
 
 def _unusable(room: Room, why: str) -> StoreError:

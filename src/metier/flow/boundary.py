@@ -15,7 +15,7 @@ from metier.errors import ConfigError, TrustError, UsageError
 from metier.flow.reading import read_documents
 from metier.storage.places import user_home
 from metier.storage.workspace import is_workspace
-from metier.values.agents import allowed_tools, delegates
+from metier.values.agents import NESTED_STEPS, allowed_tools, delegates
 from metier.values.running import ModelSettings, ProviderSettings
 from metier.values.trust import Trust
 
@@ -29,7 +29,6 @@ class Boundary(NamedTuple):
     workspace: str
     trust: Trust
     config: Config
-    """The settings in force."""
 
 
 def read_boundary(
@@ -43,9 +42,7 @@ def read_boundary(
 ) -> Boundary:
     """Read the settings of a workspace and decide which count. Raises `ConfigError`.
 
-    With `is_outside` there is no workspace: only the user's settings are read.
-    `trust` is `record`, `none`, or the digest of a power set.
-    With `for_host` no variable or flag gives power.
+    With `is_outside` only the user's settings are read; with `for_host` only files give power.
     """
     folder = "" if is_outside else workspace
     settings = read_settings(folder, file=file, environ=environ, for_host=for_host)
@@ -61,7 +58,7 @@ def read_boundary(
 def open_boundary(
     root: str | os.PathLike[str] | None, config: Config | None, trust: str
 ) -> Boundary:
-    """The boundary around `root` or the current folder; a given `config` counts as it is."""
+    """The boundary around `root` or the current folder, with the given `config` if any."""
     workspace = workspace_of(root)
     is_inside = root is not None or is_workspace()
     if config is None:
@@ -241,7 +238,7 @@ def _steps(steps: Any, within: tuple[str, ...] = ()) -> Iterator[tuple[dict[str,
     for step in steps:
         yield step, within
         config = step.get("config") or {}
-        for key in ("then", "else", "steps"):
+        for key in NESTED_STEPS:
             yield from _steps(config.get(key) or (), (*within, _around(step, key)))
         undo = [step["compensate"]] if step.get("compensate") else ()
         yield from _steps(undo, (*within, f"to take back {step['stepId']}"))
@@ -261,14 +258,13 @@ def _around(step: Mapping[str, Any], key: str) -> str:
 def _with_bound_keys(config: Config, trust: Trust) -> Config:
     """Bind the keys of workspace providers to the hosts that the user agreed to."""
     providers = {
-        name: provider if provider.is_users else _bound(name, provider, trust)
-        for name, provider in config.models.providers.items()
+        name: _bound(name, provider, trust) for name, provider in config.models.providers.items()
     }
     return config._replace(models=ModelSettings(config.models.default, providers))
 
 
 def _bound(name: str, provider: ProviderSettings, trust: Trust) -> ProviderSettings:
-    if not provider.api_key_env:
+    if provider.is_users or not provider.api_key_env:
         return provider
     host = key_host(name, {"base-url": provider.base_url})
     agreed = trust.keys.get(provider.api_key_env, ())

@@ -19,9 +19,8 @@ from metier.index.store import Store
 from metier.values.resolution import ResolveRequest
 
 CASES = "cases"
-"""The folder of the cases, one per file."""
 NEAR = 1e-9
-"""Numbers that differ by at most this much are equal."""
+"""The tolerance for numbers."""
 _KEYS = {"id": str, "title": str, "rules": list, "files": dict, "query": dict, "expect": dict}
 _QUERY = {
     "requires": list,
@@ -39,19 +38,14 @@ _ABSENT = object()
 
 
 class Difference(NamedTuple):
-    """A field of a report that is not as expected."""
+    """A field of a report that is not as expected; values as JSON."""
 
     path: str
-    """`candidates[ID].S_total`"""
     expected: str
-    """As JSON."""
     found: str
-    """As JSON, or `nothing`."""
 
 
 class CaseResult(NamedTuple):
-    """The result of one case."""
-
     id: str
     title: str
     passed: bool
@@ -62,15 +56,12 @@ class CaseResult(NamedTuple):
 
 
 def run_suite(folder: str | os.PathLike[str]) -> list[CaseResult]:
-    """Run every case below `folder`, by id, each in a temporary folder.
-
-    Raises `UsageError` for a suite that cannot be read, before any case is run.
-    """
+    """Run every case below `folder`. Raises `UsageError` for an unreadable suite."""
     return [_run(case) for case in read_suite(folder)]
 
 
 def read_suite(folder: str | os.PathLike[str]) -> list[dict[str, Any]]:
-    """The cases below `folder`. Raises `UsageError` when there are none, or for a bad one."""
+    """The cases below `folder`. Raises `UsageError` for none, or an invalid case."""
     cases = os.path.join(folder, CASES)
     try:
         names = sorted(name for name in os.listdir(cases) if name.endswith(".json"))
@@ -84,7 +75,7 @@ def read_suite(folder: str | os.PathLike[str]) -> list[dict[str, Any]]:
 def _read(file: str) -> dict[str, Any]:
     try:
         with open(file, encoding="utf-8") as stream:
-            case = json.load(stream)
+            case: dict[str, Any] = json.load(stream)
     except (OSError, ValueError, RecursionError) as error:
         raise _bad_suite(f"not a JSON file: {why_not_json(error)}", file) from None
     problem = _problem(case)
@@ -92,8 +83,7 @@ def _read(file: str) -> dict[str, Any]:
         problem = f"the id '{case['id']}' is not the name of the file"
     if problem:
         raise _bad_suite(problem, file)
-    checked: dict[str, Any] = case
-    return checked
+    return case
 
 
 def _problem(case: Any) -> str:
@@ -181,9 +171,8 @@ def _text(value: Any) -> str:
 def compare(expected: Any, found: Any, path: str = "") -> Iterator[Difference]:
     """Where `found` is not as `expected`.
 
-    Objects are compared by the keys that are expected (an empty one must be empty), lists
-    exactly, numbers to `NEAR`. An object against a list of rows names the rows by their ids;
-    null stands for no such row.
+    Objects are compared by the expected keys ({} must be empty), numbers to `NEAR`. An object
+    against a list names rows by their ids; null means no such row.
     """
     if expected == {} and isinstance(found, dict):
         if found:
@@ -197,8 +186,8 @@ def compare(expected: Any, found: Any, path: str = "") -> Iterator[Difference]:
         for key, value in expected.items():
             yield from compare(value, found.get(key, _ABSENT), f"{path}.{key}".lstrip("."))
     elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
-        for place, (one, other) in enumerate(zip(expected, found, strict=True)):
-            yield from compare(one, other, f"{path}[{place}]")
+        for number, (one, other) in enumerate(zip(expected, found, strict=True)):
+            yield from compare(one, other, f"{path}[{number}]")
     elif not _is_equal(expected, found):
         shown = "nothing" if found is _ABSENT else _json(found)
         yield Difference(path, _json(expected), shown)

@@ -28,7 +28,6 @@ _IO_HINTS = {
 
 
 def read_entry(found: Found, *, disabled: frozenset[str], strict: bool = False) -> Entry:
-    """Read, parse and lint one file. Never raises."""
     if found.excluded:
         return _excluded(found, found.excluded, found.code, found.detail)
     try:
@@ -59,14 +58,13 @@ def _card_text(document: Document | None) -> str:
 
 
 def read_text(found: Found, raw: bytes) -> Parsed:
-    """The document that `raw`, the bytes of `found`, holds."""
     return parse_document(
         found.kind, raw, found.path, folder_of(found), file=found.file, plugin=found.plugin
     )
 
 
 def folder_of(found: Found) -> str:
-    """The name of the folder that a file is in, also when its path is written as `./SKILL.md`."""
+    """The name of a file's folder, also for `./SKILL.md`."""
     shown = found.path.rpartition("/")[0].rpartition("/")[2]
     return shown if shown not in ("", ".", "..") else found.file.split("/")[-2]
 
@@ -89,7 +87,7 @@ def _reason(
 
 
 def _lint_switch(found: Found, parsed: Parsed) -> list[Issue]:
-    """Findings about the switch that only lets the user start a skill."""
+    """Findings about `disable-model-invocation`."""
     skill, matter = parsed.document, parsed.matter
     if not isinstance(skill, Skill) or matter is None or not skill.is_manual:
         return []

@@ -1,4 +1,4 @@
-"""The front matter of a skill that every host reads the same way."""
+"""The front matter of a skill that all hosts read alike."""
 
 from typing import Any
 

@@ -24,7 +24,7 @@ class Group(NamedTuple):
     injecting: int
     injection_rate: float | None
     tokens_mean: float | None
-    """Over all requests; one that injects nothing costs none."""
+    """Over all requests."""
     tokens_p50: int | None
     """Over the requests that inject."""
     tokens_p95: int | None
@@ -35,27 +35,24 @@ class Group(NamedTuple):
     labelled: int
     right: int
     right_share: float | None
-    """Of the labelled ones."""
+    """Of the labelled requests."""
 
 
 class Used(NamedTuple):
-    """A card or skill that was injected, or held back."""
-
     name: str
     uses: int
     mean_score: float
-    """Over these times."""
 
 
 class Usage(NamedTuple):
     """Which cards, or which skills, were injected."""
 
     most_used: tuple[Used, ...]
-    """Ten at most, by falling number of uses, then by name."""
+    """At most ten."""
     existing: int | None
-    """How many there are; None when not known."""
+    """None when not known."""
     unused: tuple[str, ...] | None
-    """Those that exist and were never injected, by name; None when not known."""
+    """Never injected; None when not known."""
 
     def to_json(self) -> dict[str, Any]:
         return {**self._asdict(), "most_used": [one._asdict() for one in self.most_used]}
@@ -66,11 +63,9 @@ class HeldBack(NamedTuple):
 
     requests: int
     share: float | None
-    """Of all requests."""
     tokens_mean: float | None
     """Over the requests that would have injected."""
     cards: tuple[Used, ...]
-    """All of them, by falling number of times, then by name."""
     skills: tuple[Used, ...]
 
 
@@ -81,17 +76,16 @@ class Statistics(NamedTuple):
     until: float | None
     host: str
     first: float | None
-    """When the first request came, in seconds since 1970."""
+    """Seconds since 1970."""
     last: float | None
     skipped: int
-    """Lines of the whole log that make no sense."""
+    """Invalid lines of the whole log."""
     overall: Group
     hosts: Mapping[str, Group]
     modes: Mapping[str, Group]
     arms: Mapping[str, Group]
-    """Empty unless two scorers are compared; a request outside the comparison is in neither."""
+    """Only of requests that compare two scorers."""
     scorers: Mapping[str, tuple[str, ...]]
-    """Arm → its scorers."""
     cards: Usage
     skills: Usage
     held_back: HeldBack
@@ -125,10 +119,7 @@ def statistics(
     cards: Collection[str] | None = None,
     skills: Collection[str] | None = None,
 ) -> Statistics:
-    """Figures of the requests from `since` on and before `until`, of one host or of all.
-
-    `cards` and `skills` name what exists: without them what was never used is not known.
-    """
+    """Figures of the requests from `since` to `until`; `cards` and `skills` are what exists."""
     counts = _Counts()
     for one in decisions:
         if is_selected(one, since=since, until=until, host=host):
@@ -152,7 +143,7 @@ def statistics(
 
 
 def documents_known(room: Room) -> tuple[list[str] | None, list[str] | None]:
-    """The cards and skills in the catalog as it is; None without one. Raises `StoreError`."""
+    """The cards and skills in the catalog, if there is any. Raises `StoreError`."""
     if room.info(CATALOG_FILE) is None:
         return None, None
     with closing(Store.open(room.file(CATALOG_FILE))) as store:
@@ -173,10 +164,7 @@ def is_selected(
 
 
 def percentile(values: Iterable[_Value], percent: int) -> _Value | None:
-    """The nearest-rank percentile: the least value that `percent` % of them do not exceed.
-
-    It is always one of the values, never something between two. None of nothing.
-    """
+    """The nearest-rank percentile; None of nothing."""
     ranked = sorted(values)
     rank = -(-len(ranked) * percent // 100)
     return ranked[max(rank, 1) - 1] if ranked else None

@@ -1,7 +1,7 @@
 """The logs of hooks: their decisions, verdicts on these, the kill switch, failed refreshes.
 
-`decisions.jsonl` has one JSON object a line: a decision, or a person's verdict on one. Hooks rename
-a large file to `decisions.1.jsonl` and begin another, so there are at most two.
+`decisions.jsonl` has a decision or a verdict in each line; hooks rename a large file to
+`decisions.1.jsonl`.
 """
 
 import json
@@ -20,16 +20,16 @@ from metier.storage.room import Room
 
 _Value = TypeVar("_Value")
 INJECTED = "injected"
-"""The outcome of a card or skill that was injected; every other one says why it was not."""
+"""Every other outcome says why a card or skill was not injected."""
 HELD_BACK = ("monitor", "soft")
-"""The outcomes of one that was not injected only because of the mode."""
+"""Outcomes of what only the mode kept from being injected."""
 SHORTEST_PREFIX = 4
 LONGEST_LINE = 1 << 20
-"""Bytes; no hook writes such a line, and a file without line ends is not read into memory."""
+"""In bytes."""
 LATEST = 253_370_764_800.0
-"""The first second of the year 9999: every moment before it can be printed in any time zone."""
+"""The year 9999: earlier times can be printed in any time zone."""
 LARGEST_LOG = 1 << 40
-"""A verdict is added whatever the size; hooks rotate the file."""
+"""In effect no limit: hooks rotate the file."""
 _MOST_BYTES = 1 << 20
 _LARGEST = 10.0**12
 _REASON_LENGTH = 1_000
@@ -97,17 +97,14 @@ class Decisions:
 
     @property
     def skipped(self) -> int:
-        """How many lines of the log made no sense when it was last read."""
+        """How many lines were invalid when the log was last read."""
         if self._skipped is None:
             deque(self, maxlen=0)
         return self._skipped or 0
 
 
 def read_decisions(room: Room) -> Decisions:
-    """The log of a workspace. A line that makes no sense is counted and skipped.
-
-    Raises `OSError` when a file exists and cannot be read.
-    """
+    """The log of a workspace; invalid lines are counted. Raises `OSError`."""
     entries = _entries(room, holding=b'"label"')
     labels = {one.decision: one.right for one in entries if isinstance(one, _Label)}
     return Decisions(room, labels)
@@ -116,11 +113,7 @@ def read_decisions(room: Room) -> Decisions:
 def label(
     room: Room, decision_id: str, right: bool, *, now: Callable[[], float] = time.time
 ) -> str:
-    """Record a person's verdict on a decision; the full id of that decision.
-
-    `decision_id` may be a unique prefix of four characters or more. Raises `NotFoundError`, and
-    `OSError` when the log cannot be written.
-    """
+    """Record a verdict on a decision, by id or prefix; its full id. Raises `NotFoundError`."""
     found = _find(room, decision_id)
     entry = {"label": found, "right": right, "at": round(now(), 3)}
     room.append(DECISIONS, f"{json.dumps(entry)}\n".encode(), LARGEST_LOG, mend=True)
@@ -146,18 +139,13 @@ def killed_since(room: Room) -> float | None:
 
 
 class Failure(NamedTuple):
-    """A refresh that failed."""
-
     at: float
     """Seconds since 1970."""
     what: str
 
 
 def failed_refresh(room: Room, catalog: Room | None = None) -> Failure | None:
-    """The last refresh for hooks that failed; None when one has succeeded since.
-
-    `catalog` is the room with the catalog that hooks use, if that is another one.
-    """
+    """The last failed refresh for hooks, unless another has succeeded since."""
     try:
         lines = room.tail(LOG, _MOST_BYTES)[0].decode(errors="replace").splitlines()
     except OSError:
@@ -174,7 +162,7 @@ def failed_refresh(room: Room, catalog: Room | None = None) -> Failure | None:
 
 
 def resume(room: Room) -> None:
-    """Let hooks follow their settings again. Raises `OSError` when the flag cannot be removed."""
+    """Turn the kill switch off. Raises `OSError`."""
     room.write(RESUMED, b"")
     with suppress(FileNotFoundError):
         room.remove(FLAG)
@@ -184,19 +172,15 @@ def resume(room: Room) -> None:
 
 
 def _entries(room: Room, holding: bytes = b"") -> Iterator[Decision | _Label | None]:
-    """Each line that contains a text, parsed, oldest first; None for one that makes no sense."""
+    """Each line that holds a text, parsed, oldest first; None if it is invalid."""
     for line in _lines(room):
         if holding not in line or line.isspace():
             continue
-        try:
-            entry = _parse(line)
-        except (ValueError, TypeError, LookupError, RecursionError):
-            entry = None
-        yield entry
+        yield _entry(line)
 
 
 def _lines(room: Room) -> Iterator[bytes]:
-    """The lines of both files, none of them twice if they rotate meanwhile."""
+    """The lines of both files, each once even if they rotate meanwhile."""
     with ExitStack() as stack:
         newer = _open(room, DECISIONS, stack)  # first: it may be renamed
         older = _open(room, OLDER_DECISIONS, stack)
@@ -215,7 +199,7 @@ def _open(room: Room, name: str, stack: ExitStack) -> BinaryIO | None:
 
 
 def _bounded_lines(file: BinaryIO) -> Iterator[bytes]:
-    """The lines of a file; a NUL for one that is too long."""
+    """The lines of a file; a NUL in place of a line that is too long."""
     while line := file.readline(LONGEST_LINE):
         if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
             while len(line) == LONGEST_LINE and not line.endswith(b"\n"):
@@ -226,15 +210,21 @@ def _bounded_lines(file: BinaryIO) -> Iterator[bytes]:
 
 def parse_line(line: bytes) -> str:
     """The identity of a decision or verdict; empty for a line that is neither."""
-    try:
-        entry = _parse(line)
-    except (ValueError, TypeError, LookupError, RecursionError):
+    entry = _entry(line)
+    if entry is None:
         return ""
     return entry.id if isinstance(entry, Decision) else f"label {line.decode()}"
 
 
+def _entry(line: bytes) -> Decision | _Label | None:
+    try:
+        return _parse(line)
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return None
+
+
 def _parse(line: bytes) -> Decision | _Label:
-    """A parsed line. Raises one of several errors when it is neither a decision nor a verdict."""
+    """A parsed line. Raises one of several errors if it is invalid."""
     data = json.loads(line.decode())
     if "label" in data:
         return _Label(_name(data["label"]), _truth(data["right"]))
@@ -296,7 +286,7 @@ def _checked(value: _Value, is_right: bool) -> _Value:
 
 
 def _find(room: Room, wanted: str) -> str:
-    """The id that is `wanted`, or the only one with that prefix. Raises `NotFoundError`."""
+    """The id that is `wanted`, or the only id with that prefix. Raises `NotFoundError`."""
     recent: deque[str] = deque(maxlen=_MOST_COMPARED)
     beginning: dict[str, None] = {}
     for entry in _entries(room):

@@ -27,8 +27,6 @@ MOST_FOLDERS = 100
 
 
 class HookDocuments(NamedTuple):
-    """How many documents hooks can inject."""
-
     skills: int
     cards: int
     excluded: int
@@ -37,11 +35,7 @@ class HookDocuments(NamedTuple):
 def hook_boundary(
     workspace: str, file: str | None = None, *, is_outside: bool = False
 ) -> tuple[Boundary, str]:
-    """What the user lets a workspace do with hooks, and what is wrong with its settings.
-
-    Wrong settings of a workspace trust nothing and must not stop the user's own documents. Raises
-    `ConfigError` when the user's own are wrong.
-    """
+    """The boundary for hooks, and why the workspace's settings are ignored, if they are."""
     try:
         return read_boundary(workspace, file=file, for_host=True, is_outside=is_outside), ""
     except ConfigError as error:
@@ -50,10 +44,7 @@ def hook_boundary(
 
 
 def stamps_to_speak(boundary: Boundary) -> list[str] | None:
-    """The stamps under which the workspace may speak; None when it may not.
-
-    They are taken before the digest is compared once more, so that no change goes unnoticed.
-    """
+    """The stamps under which the workspace may speak, taken before its trust is checked again."""
     if not (boundary.trust.is_trusted and boundary.trust.speak):
         return None
     try:
@@ -90,7 +81,6 @@ def prepare(
 
 
 def hook_documents(store: Store) -> HookDocuments:
-    """What hooks can inject of a catalog."""
     skills, unsafe = store.rows(
         "SELECT coalesce(sum(safe), 0), coalesce(sum(NOT safe), 0)"
         " FROM document JOIN skill_size USING (key) WHERE state = 'active'"
@@ -114,10 +104,7 @@ def depended_on(boundary: Boundary) -> list[str]:
 
 
 def _write_watched(room: Room, always: Sequence[str], documents: Iterable[str]) -> None:
-    """Record the times of what is `always` watched and of the folders with the most documents.
-
-    One line each: `time path`. A skill that is added or removed changes the folder above its own.
-    """
+    """Record the times of what is `always` watched and of the folders with the most documents."""
     above = Counter(os.path.dirname(os.path.dirname(file)) for file in documents)
     above.update(os.path.dirname(file) for file in documents if not file.endswith("SKILL.md"))
     folders = [path for path, _ in sorted(above.most_common(MOST_FOLDERS))]

@@ -40,11 +40,7 @@ class Choice(NamedTuple):
     notes: bool = False
     """Whether to include notes that are not selected by their code."""
     users: "Choice | None" = None
-    """The user's choice, where a workspace has no say; None: the same."""
-
-    def of_user(self) -> "Choice":
-        """The choice for findings that no workspace may turn off."""
-        return self.users or self
+    """The user's choice, where the workspace has none."""
 
     def wants(self, issue: Issue, path: str) -> bool:
         """Whether `issue`, in the file at `path` of the workspace, is wanted."""
@@ -77,7 +73,7 @@ class Linted:
     files: int
     issues: list[Issue]
     excluded: list[Exclusion]
-    """The files that the catalog excludes, exact copies among them."""
+    """With exact copies."""
     causes: set[Issue]
     """The findings that exclude their file."""
     card_ids: set[str]
@@ -138,21 +134,17 @@ def _subject(entry: Entry, document: Document, shown: Callable[[str], str]) -> S
 
 
 class LintRequest(NamedTuple):
-    """What to lint."""
-
     workspace: str
     config: Config
     choice: Choice
     paths: tuple[str, ...] = ()
     """Files and folders; none: everything that the catalog would hold."""
     kind: Kind | None = None
-    """What the named files are."""
     strict: bool = False
-    """Whether to read without leniency."""
 
 
 class Linter:
-    """Lints what a request asks for, as often as it is told to."""
+    """Lints what a request asks for, repeatedly."""
 
     def __init__(self, request: LintRequest, show: Callable[[str, str], str]) -> None:
         """`show` writes a file, given with the workspace, for people."""
@@ -162,7 +154,6 @@ class Linter:
         self._files: dict[str, str] = {}
 
     def lint(self, on_progress: Callable[[int, int], None] | None = None) -> Linted:
-        """Read all files and lint them."""
         workspace, config, _, paths, kind, strict = self._request
         failed: list[Issue] = []
         if paths:
@@ -191,7 +182,9 @@ class Linter:
         is_security = issue.code.startswith(SECURITY_CODES)
         inside = self._inside(issue.path)
         is_own = issue.path not in self._users and not inside.startswith("../")
-        return (choice if is_own and not is_security else choice.of_user()).wants(issue, inside)
+        if choice.users is not None and (is_security or not is_own):
+            choice = choice.users
+        return choice.wants(issue, inside)
 
     def hidden_notes(self, linted: Linted) -> int:
         """How many notes would be shown with --notes."""
@@ -222,7 +215,7 @@ class Linter:
         return plan_repairs(self.reading._replace(found=own), linted.issues, self.wants)
 
     def shown(self, path: str) -> str:
-        """A path of a finding as it can be opened; what was named stays as it was written."""
+        """A path as it can be opened; a named path stays as it was written."""
         file = self._files.get(path) or os.path.join(self._request.workspace, path)
         if self._request.paths or not path or not os.path.lexists(file):
             return path
@@ -292,7 +285,7 @@ def _key(issue: Issue) -> tuple[str, str, str]:
 
 
 def _table_below(path: str) -> str:
-    """The alias table in a folder, or the path itself if it is one; else empty."""
+    """The alias table in a folder, or at the path itself; else empty."""
     folder = os.path.dirname(ALIAS_FILE)
     inside = ALIAS_FILE if os.path.basename(path) != folder else os.path.basename(ALIAS_FILE)
     table = os.path.join(path, inside) if os.path.isdir(path) else path
@@ -350,7 +343,7 @@ def _planned(found: Found, wants: Wants) -> Repair | None:
 
 
 def _repair(raw: bytes, found: Found, wants: Wants) -> bytes:
-    """The repaired bytes; one repair may uncover the next, so they go on while they help."""
+    """The repaired bytes; a repair may uncover the next."""
     best, before = raw, read_text(found, raw)
     for _ in range(_MOST_REPAIRS):
         issues = [issue for issue in before.issues if issue.fixable and wants(issue)]
@@ -370,10 +363,7 @@ def _body(raw: bytes) -> bytes:
 
 
 def write_repairs(repairs: Iterable[Repair]) -> None:
-    """Write each file atomically.
-
-    Raises `MetierError` at the first file that cannot be written or has changed meanwhile.
-    """
+    """Write each file atomically. Raises `MetierError` for a changed or unwritable file."""
     for repair in repairs:
         try:
             if read_bytes(repair.found) != repair.before:

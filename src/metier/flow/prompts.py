@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import NamedTuple, cast
+from typing import cast
 
 from metier.config.capabilities import for_agent
 from metier.config.tokens import token_counter
@@ -34,7 +34,7 @@ from metier.values.selection import AbilitySelection, Injection, Scored
 
 
 class Preparer:
-    """Prepares prompts from one catalog. What it knows is cached until the catalog changes."""
+    """Prepares prompts from one catalog."""
 
     def __init__(
         self,
@@ -45,11 +45,7 @@ class Preparer:
         secret: Callable[[], bytes],
         own_capabilities: CapabilitiesConfig | None = None,
     ) -> None:
-        """`secret` gives the key of the fences around cards.
-
-        `read_row` reads the file of a row and raises `MetierError` if it is gone.
-        `own_capabilities` applies to the cards of an untrusted workspace.
-        """
+        """`own_capabilities` apply to the cards of an untrusted workspace."""
         self._store = store
         self._read_row = read_row
         self._tokenizer = tokenizer
@@ -71,10 +67,7 @@ class Preparer:
         return self._store.cached("abilities", lambda: StoredAbilities(self._store))
 
     def inject(self, request: InjectRequest) -> Injection:
-        """Select abilities and cards, read what was selected, and fit it into the budget.
-
-        An ability whose file has become unusable is skipped, with an issue.
-        """
+        """Select abilities and cards, read them, and fit them into the budget."""
         agent = request.agent
         with self._store.snapshot():
             known = self._abilities()
@@ -83,7 +76,10 @@ class Preparer:
             broken = excluded_path(self._store, "agent", agent) if agent is not None else ""
         max_tokens = profile_limit if request.budget is None else request.budget
         if broken:
-            return _nothing(_broken_profile(agent, broken), request.budget or profile_limit)
+            message = f"the profile of agent '{agent}' has errors and is excluded"
+            issue = Issue("AGENT_INVALID", message, broken, hint="metier lint")
+            limit, selection = request.budget or profile_limit, AbilitySelection((), (issue,))
+            return Injection("", 0, False, (), (issue,), limit, (), selection)
         core = (*profile_core, *request.core)
 
         def select(abilities: Iterable[Ability]) -> AbilitySelection:
@@ -124,7 +120,7 @@ class Preparer:
     # Abilities
 
     def _profile(self, agent: str | None) -> tuple[Sequence[str], int]:
-        """The core abilities and the token limit of an agent's profile, if it has one."""
+        """The core abilities and the token limit of an agent's profile, if any."""
         rows = find_documents(self._store, "agent", agent or "")
         if not rows or rows[0].state != "active" or rows[0].id != agent:
             return (), DEFAULT_MAX_TOKENS
@@ -193,29 +189,23 @@ class Preparer:
         if _is_off(config) and not is_scorer(config.scorer):
             config = config._replace(scorer="spec")  # unused
         with self._store.snapshot():
-            known = self._store.cached("cards", lambda: _known_cards(self._store))
-            selection = known.cards.choose(context, config)
+            cards, untrusted = self._store.cached("cards", self._known_cards)
+            selection = cards.choose(context, config)
             if not request.include_untrusted:
-                selection = _without(selection, known.untrusted)
+                selection = _without(selection, untrusted)
             whole = [replace(one, item=self._with_text(one.item)) for one in selection.ranked]
             selection = selection._replace(ranked=whole)
             selection = _with_threshold(selection, config.confidence_threshold)
-            if self._own_config is not None and known.untrusted:
+            if self._own_config is not None and untrusted:
                 own = for_agent(self._own_config, request.agent)
-                selection = _narrowed(selection, known.untrusted, own, self.count_tokens)
+                selection = _narrowed(selection, untrusted, own, self.count_tokens)
         return _ChosenCards(selection, context, config, self._secret, self.count_tokens)
+
+    def _known_cards(self) -> tuple[CardIndex, frozenset[str]]:
+        return CardIndex(stored_cards(self._store)), untrusted_cards(self._store)
 
     def _with_text(self, card: Card) -> Card:
         return replace(card, body=text_of_card(self._store, card.id))
-
-
-def _broken_profile(agent: str | None, file: str) -> Issue:
-    message = f"the profile of agent '{agent}' has errors and is excluded"
-    return Issue("AGENT_INVALID", message, file, hint="metier lint")
-
-
-def _nothing(issue: Issue, max_tokens: int) -> Injection:
-    return Injection("", 0, False, (), (issue,), max_tokens, (), AbilitySelection((), (issue,)))
 
 
 def _unusable(ability: Ability, code: str, why: str) -> InvalidDocumentError:
@@ -225,15 +215,6 @@ def _unusable(ability: Ability, code: str, why: str) -> InvalidDocumentError:
         where=ability.path,
         hint="metier refresh" if code == "ABILITY_LOAD_FAILED" else "metier lint",
     )
-
-
-class _KnownCards(NamedTuple):
-    cards: CardIndex
-    untrusted: frozenset[str]
-
-
-def _known_cards(store: Store) -> _KnownCards:
-    return _KnownCards(CardIndex(stored_cards(store)), untrusted_cards(store))
 
 
 def _is_off(config: CapabilitiesConfig) -> bool:

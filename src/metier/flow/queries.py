@@ -62,7 +62,7 @@ class Queries:
         return self.store.version()
 
     def providers(self, capability: str) -> list[str]:
-        """Names of the skills that declare `capability`; empty when nobody does."""
+        """The names of the skills that declare `capability`."""
         return documents.providers(self.store, capability)
 
     def capabilities(self) -> list[str]:
@@ -70,11 +70,11 @@ class Queries:
         return documents.capabilities(self.store)
 
     def find(self, kind: Kind, wanted: str) -> Sequence[Row]:
-        """The documents with that id, or else that name; the one in use first."""
+        """The documents with that id, or else that name; the active first."""
         return documents.find_documents(self.store, kind, wanted)
 
     def row(self, kind: Kind, wanted: str) -> Row:
-        """The one document with that id or name. Raises `NotFoundError`."""
+        """The document with that id or name. Raises `NotFoundError`."""
         rows = self.find(kind, wanted)
         if not rows:
             raise documents.no_such_document(self.store, kind, wanted, self.workspace)

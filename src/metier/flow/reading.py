@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # slow to import, and most commands read no file
     from metier.values.documents import Document
 
 READER_VERSION = "12"
-"""Raised when the same bytes give another entry, or the same folders other files."""
+"""Raised when the same files give other entries."""
 DEEP_REFERENCE = "SYSTEM_ARCHITECTURE.md"
 LARGEST_REFERENCE = 1_048_576
 
@@ -38,7 +38,7 @@ LARGEST_REFERENCE = 1_048_576
 def workspace_roots(
     workspace: str, config: Config, home: str, room: Room | None
 ) -> tuple[list[Root], list[Issue]]:
-    """Every folder to read; cards from sources are first copied into `room`, if there is one."""
+    """Every folder to read; cards from sources are copied into `room` first."""
     roots = roots_for(workspace, config, home)
     more, issues = _source_roots(workspace, config, room, roots)
     return [*roots, *more], [*missing_folders(workspace, config), *issues]
@@ -79,11 +79,7 @@ def read_documents(
     ordered: bool = True,
     known: Trail | None = None,
 ) -> Reading:
-    """The files below `roots`, and how to read one.
-
-    `own_disabled` applies to documents of an untrusted workspace only. Nothing is listed while
-    `known`, the trail of an earlier reading, is unchanged.
-    """
+    """The files below `roots`; nothing is listed while the trail `known` is unchanged."""
     roots = list(roots)
     off = frozenset(disabled)
     own_off = off | frozenset(own_disabled)
@@ -116,15 +112,13 @@ def _fingerprint(roots: Sequence[Root], disabled: frozenset[str]) -> str:
 
 def read_skills(roots: Iterable[Root | str | os.PathLike[str]]) -> Reading:
     """The skills below `roots`; a plain folder counts as a root of its own."""
-    return read_documents(
-        root if isinstance(root, Root) else _folder_root(os.path.realpath(root), rank)
-        for rank, root in enumerate(roots)
-    )
-
-
-def _folder_root(path: str, rank: int) -> Root:
-    prefix = "" if rank == 0 else None
-    return skill_root(path, label=os.path.basename(path), rank=rank, prefix=prefix)
+    made = []
+    for rank, root in enumerate(roots):
+        if not isinstance(root, Root):
+            path, prefix = os.path.realpath(root), None if rank else ""
+            root = skill_root(path, label=os.path.basename(path), rank=rank, prefix=prefix)
+        made.append(root)
+    return read_documents(made)
 
 
 class Refreshed:

@@ -59,7 +59,7 @@ class Reports:
         return sorted(name.removesuffix(".json") for name in names if REPORT_NAME.match(name))
 
     def find(self, wanted: str) -> Report:
-        """The report with that id, or that unique beginning of one; `last` is the newest."""
+        """The report with that id or unique prefix; `last` is the newest."""
         known = self.ids()
         if wanted == LAST and not known:
             raise NotFoundError("there is no report yet", hint="metier resolve -r CAPABILITY")
@@ -71,7 +71,7 @@ class Reports:
         return self._read(report_id, ())
 
     def summaries(self) -> Iterator[Report | MetierError]:
-        """The `SUMMARY` fields of each report, newest first; an error for a damaged one."""
+        """The `SUMMARY` fields of each report, newest first; an error if it is damaged."""
         for report_id in reversed(self.ids()):
             try:
                 yield self._read(report_id, SUMMARY)

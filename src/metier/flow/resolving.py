@@ -29,7 +29,7 @@ from metier.values.outcomes import Issue
 from metier.values.resolution import Probe, ResolveRequest
 
 _SPEAKING = 8
-"""How much more work a skill with claims is than one without."""
+"""The work for a skill with claims, compared with a skill without."""
 SOURCE_GROUPS = ("workspace-local", "runtime-installed", "external-mounts")
 
 
@@ -245,7 +245,7 @@ class Resolver:
         return "external-mounts" if is_mount else "runtime-installed"
 
     def _aliases(self, runtime: str | None) -> tuple[AliasTables, list[Issue]]:
-        """The tables in force; a broken one is reported and ignored."""
+        """The tables in force; a broken table is reported and ignored."""
         if runtime is not None and not os.path.isfile(runtime):
             raise UsageError("no such alias table", where=runtime)
         files = [(runtime, "runtime", runtime)] if runtime is not None else []

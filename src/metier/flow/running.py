@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from metier.config import Config
-from metier.config.consent import check_agent, check_files, consented
+from metier.config.consent import check_agent, consented
 from metier.core.budget import CountTokens, fit
 from metier.core.nearest import nearest
 from metier.core.render import BETWEEN_REFERENCES, REFERENCE_PREAMBLE, as_reference
@@ -26,11 +26,9 @@ from metier.run.sqlite_store import SqliteRunStore
 from metier.run.telemetry import spans
 from metier.run.tool import Tool, ToolContext
 from metier.run.tools import ToolExecutor, connected, toolbox
-from metier.select.agents import select_agents
 from metier.storage.room import Room
 from metier.storage.workspace import RUNS_FILE
 from metier.values.agents import (
-    AgentMatch,
     AgentProfile,
     Execution,
     WorkflowStep,
@@ -44,7 +42,7 @@ from metier.values.models import Model
 from metier.values.outcomes import Issue
 from metier.values.rows import Row
 from metier.values.runs import Failure, OnEvent, RunResult
-from metier.values.selection import AGENTS_SELECTED, Injection
+from metier.values.selection import Injection
 from metier.values.trust import Trust
 
 if TYPE_CHECKING:
@@ -63,6 +61,7 @@ class RunCatalog(Protocol):
     room: Room | None
 
     def require_trust(self, what: str) -> None: ...
+    def check_files(self, argv: Sequence[str], folder: str) -> None: ...
     @property
     def is_kept(self) -> bool: ...
     @property
@@ -93,8 +92,6 @@ class RunCatalog(Protocol):
 
 
 class Bodies(NamedTuple):
-    """The fenced bodies of skills."""
-
     text: str = ""
     excluded: Sequence[str] = ()
     """Skills that are not in the text."""
@@ -117,10 +114,11 @@ class Agency:
     def tools(self) -> ToolExecutor:
         """All tools; register your own functions here."""
         settings, workspace = self._catalog.config.tools, self._catalog.workspace
-        return toolbox(settings, workspace, self._may_call, self._check_files)
 
-    def _may_call(self, tool: Tool, _args: object, context: ToolContext) -> bool:
-        return self.is_allowed(tool.name, context.agent_id)
+        def consent(tool: Tool, _args: object, context: ToolContext) -> bool:
+            return self.is_allowed(tool.name, context.agent_id)
+
+        return toolbox(settings, workspace, consent, self._catalog.check_files)
 
     def is_allowed(self, tool: str, agent_id: str) -> bool:
         """Whether the user consented: in this process, in the settings, or on record."""
@@ -128,10 +126,6 @@ class Agency:
             return True
         config, trust = self._catalog.config, self._catalog.trust
         return self._is_reviewed and consented(tool, agent_id, config, trust)
-
-    def _check_files(self, argv: Sequence[str], folder: str) -> None:
-        """Raise `TrustError` when a file that a command names has changed since it was trusted."""
-        check_files(argv, folder, self._catalog.workspace, self._catalog.trust)
 
     @cached_property
     def store(self) -> SqliteRunStore:
@@ -181,20 +175,6 @@ class Agency:
             where=self._catalog.workspace,
             hint=f"did you mean '{near}'?" if near else "metier list agents",
         )
-
-    def select(
-        self,
-        task: str,
-        limit: int = AGENTS_SELECTED,
-        *,
-        team: str | None = None,
-        required_capabilities: Sequence[str] = (),
-        exclude: Collection[str] = (),
-    ) -> list[AgentMatch]:
-        return select_agents(
-            self.profiles(), task, limit, team=team,
-            required_capabilities=required_capabilities, exclude=exclude,
-        )  # fmt: skip
 
     # Runs
 
@@ -263,7 +243,7 @@ class Agency:
         return found
 
     def tools_without_consent(self, profile: AgentProfile) -> list[str]:
-        """The tools that the agent, or one that it delegates to, may not call yet."""
+        """The tools that the agent or its delegates may not call yet."""
         return list(
             dict.fromkeys(
                 name
@@ -280,14 +260,14 @@ class Agency:
         return is_command or any(tool.startswith(f"{one.name}__") for one in config.servers)
 
     def _servers(self, profile: AgentProfile) -> contextlib.AbstractAsyncContextManager[None]:
-        """The MCP servers whose tools the agent, or one that it delegates to, names."""
+        """The MCP servers whose tools the agent or its delegates name."""
         wanted = {name for one in self.involved(profile) for name in named_tools(one)}
         workspace = self._catalog.workspace
         servers = [
             one._replace(folder=os.path.join(workspace, one.folder or ""))
             for one in self._catalog.config.servers
         ]
-        return connected(self.tools, servers, wanted, self._check_files)
+        return connected(self.tools, servers, wanted, self._catalog.check_files)
 
     def check_stored(self, profile: AgentProfile) -> None:
         """Ignore recorded consent when a run's stored agent has other powers than today's."""
@@ -306,7 +286,7 @@ class Agency:
     # What a run needs
 
     def model(self, name: str) -> Model:
-        """The model of that name, else the default of the settings, else the offline one."""
+        """The model of that name, else the default of the settings, else the offline model."""
         settings = self._catalog.config.models
         return model_for(name or settings.default or "offline", settings=settings.providers)
 
@@ -315,10 +295,7 @@ class Agency:
             self._catalog.record_outcome(provider, success=success)
 
     def prepare(self, agent: AgentProfile, step: WorkflowStep, text: str, task: str) -> Prepared:
-        """Inject providers of what the step requires, then abilities, within the agent's budget.
-
-        `text` is what the step asks; abilities are chosen for it and the run's `task` together.
-        """
+        """Inject providers of what the step requires, then abilities for `text` and `task`."""
         requires = tuple(dict.fromkeys((*agent.requires, *step.requires)))
         record: dict[str, Any] = {}
         bodies = Bodies()
@@ -415,8 +392,8 @@ class Agency:
             start=REFERENCE_PREAMBLE,
         )
         names = list(parts)
-        warnings += [_too_long(names[place], limit) for place in fitted.left]
-        injected = {names[place] for place in fitted.taken}
+        warnings += [_too_long(names[number], limit) for number in fitted.left]
+        injected = {names[number] for number in fitted.taken}
         return Bodies(fitted.text, [one for one in providers if one not in injected], warnings)
 
 

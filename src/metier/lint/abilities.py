@@ -26,10 +26,7 @@ def lint_ability(ability: Ability, matter: Matter) -> list[Issue]:
 
 
 def validate_ability(data: Mapping[str, Any]) -> list[Issue]:
-    """The findings in an ability given as data, `content` among its keys.
-
-    Any spelling of the keys will do. The ability is valid when none of them is an error.
-    """
+    """The findings in an ability given as data, `content` included, in any spelling."""
     if not isinstance(data, Mapping):
         return [Issue("AB502", "an ability is a mapping of fields", "")]
     fields: dict[str, Any] = {}

@@ -28,13 +28,11 @@ def lint_agent(profile: AgentProfile, matter: Matter) -> list[Issue]:
             Issue(_CODES[flaw.problem], flaw.message, profile.path, line, column, flaw.hint)
         )
     if profile.agent_id == STANDARD and matter.data.get("enabled") is False:
-        issues.append(_disabled_standard(profile.path, *matter.position(("enabled",))))
+        line, column = matter.position(("enabled",))
+        message = f"'{STANDARD}' cannot be disabled: the built-in one is used in place of this file"
+        hint = "enable it, or remove the file"
+        issues.append(Issue("AG708", message, profile.path, line, column, hint))
     return issues
-
-
-def _disabled_standard(path: str, line: int, column: int) -> Issue:
-    message = f"'{STANDARD}' cannot be disabled: the built-in one is used in place of this file"
-    return Issue("AG708", message, path, line, column, "enable it, or remove the file")
 
 
 def validate_agent(data: Mapping[str, Any]) -> list[Issue]:

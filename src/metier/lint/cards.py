@@ -14,7 +14,7 @@ from metier.values.outcomes import Issue, has_errors
 
 _CODES = {"missing": "CD601", "invalid": "CD602", "unknown": "CD603"}
 MOST_IN_A_SENTENCE, USUAL_IN_A_SENTENCE = 3, 2
-"""How many different keywords of a card one natural sentence is taken to hold."""
+"""Different keywords of a card in one natural sentence."""
 SHORTEST_ADVISED, LONGEST_ADVISED = 200, 800
 ESTIMATE_TOLERANCE = 0.25
 CHARACTERS_PER_TOKEN = 4
@@ -99,7 +99,7 @@ def _advice(card: Card) -> Iterator[tuple[str, str, KeyPath, str]]:
 
 
 def _shown(hits: int, keywords: int) -> str:
-    """The score, cut to three digits: who takes it as the threshold reaches it."""
+    """The score, rounded down to three digits."""
     return f"{int(sentence_score(hits, keywords) * 1_000 + 1e-6) / 1_000:g}"
 
 

@@ -1,7 +1,4 @@
-"""Rules that are asked of all files together: one name, one id, copies, near copies.
-
-And what keeps a skill from being named by hooks: too slow to be asked of each file at a refresh.
-"""
+"""Rules for all files together: names, ids, copies; and what hooks do not name."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,28 +11,24 @@ from metier.values.files import Kind
 from metier.values.outcomes import Issue, exact_copy, same_id, same_name
 
 NEARLY_THE_SAME = 0.9
-"""Shared words over all words, from which on two descriptions are hard to tell apart."""
+"""The share of words from which on two descriptions are hard to tell apart."""
 FEWEST_WORDS = 5
 
 
 class Subject(NamedTuple):
-    """What the rules need of a document."""
-
     kind: Kind
     group: str
     """A skill's name, the id of any other document."""
     path: str
     sha256: str = ""
     description: str = ""
-    """With what else a skill is found by."""
     provides: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
-    """What its contract requires or expects."""
     shown: str = ""
-    """How findings of other documents write its path."""
+    """The path in findings of other documents."""
 
     @property
-    def place(self) -> str:
+    def shown_path(self) -> str:
         return self.shown or self.path
 
 
@@ -50,13 +43,13 @@ def lint_collisions(subjects: Iterable[Subject]) -> list[Issue]:
         content = (subject.group, subject.sha256)
         if subject.kind != "skill":
             if first is not subject:
-                issues.append(same_id(subject.group, subject.path, first.place))
+                issues.append(same_id(subject.group, subject.path, first.shown_path))
         elif (original := first_with_content.setdefault(content, subject)) is not subject:
-            issues.append(exact_copy(subject.path, original.place))
+            issues.append(exact_copy(subject.path, original.shown_path))
         else:
             distinct.append(subject)
             if first is not subject:
-                issues.append(same_name(subject.group, subject.path, first.place))
+                issues.append(same_name(subject.group, subject.path, first.shown_path))
     issues.extend(_near_duplicates(distinct))
     issues.extend(_unprovided(distinct))
     issues.extend(_not_named(distinct))
@@ -85,9 +78,8 @@ def _unprovided(skills: list[Subject]) -> Iterator[Issue]:
 def _near_duplicates(skills: list[Subject]) -> Iterator[Issue]:
     bags = [_bag(skill.description) for skill in skills]
     for later, earlier, share in near_pairs(bags, [skill.group for skill in skills]):
-        message = (
-            f"the description shares {share:.0%} of its words with that of {skills[earlier].place}"
-        )
+        first = skills[earlier].shown_path
+        message = f"the description shares {share:.0%} of its words with that of {first}"
         hint = "say in each when to use this one and not the other"
         yield Issue("XF904", message, skills[later].path, 1, 1, hint)
 
@@ -95,10 +87,9 @@ def _near_duplicates(skills: list[Subject]) -> Iterator[Issue]:
 def near_pairs(
     bags: Sequence[frozenset[str]], groups: Sequence[str]
 ) -> Iterator[tuple[int, int, float]]:
-    """For each bag the earliest one of another group that shares enough words with it.
+    """For each bag the earliest of another group that shares enough words with it.
 
-    Exact: two bags that share a share `t` of their words must share one of the rarest
-    `size − ⌈t·size⌉ + 1` words of each, so only those are looked up.
+    Two such bags share one of the rarest `size − ⌈t·size⌉ + 1` words of each.
     """
     frequency = Counter(word for bag in bags for word in bag)
     by_word: dict[str, list[int]] = {}
@@ -125,7 +116,7 @@ def _bag(text: str) -> frozenset[str]:
 
 
 def _word_count(bag: frozenset[str]) -> float:
-    """How many words there are; a Chinese, Japanese or Korean character is a third of one."""
+    """How many words; a Chinese, Japanese or Korean character counts a third."""
     characters = sum(len(word) == 1 and is_cjk(word) for word in bag)
     return len(bag) - characters + characters / 3
 

@@ -15,10 +15,7 @@ _TOP_LEVEL = re.compile(r"([A-Za-z_][\w.-]*[ \t]*:[ \t]++)(.*\S)[ \t]*$")
 
 
 def fix(raw: bytes, issues: Iterable[Issue], folder: str) -> bytes:
-    """`raw` with every fixable finding of `issues` repaired; the body keeps its words.
-
-    `folder` is the name of the folder that the file is in.
-    """
+    """`raw` with every fixable finding repaired; `folder` is the name of its folder."""
     for issue in sorted(issues, key=lambda issue: (_ORDER.get(issue.code, 99), -issue.line)):
         repair = _REPAIRS.get(issue.code)
         if repair is not None:
@@ -68,7 +65,7 @@ def _with_quotes(raw: bytes, issue: Issue, _folder: str) -> bytes:
 
 
 def _with_name(raw: bytes, _issue: Issue, folder: str) -> bytes:
-    """Write the folder's name as the name: in place of an empty one, else as the first key."""
+    """Write the folder's name as the name, replacing an empty name."""
     name = slug(folder)[:LONGEST_NAME].strip("-")
     start = raw.find(b"\n") + 1
     if not name or not start:

@@ -13,8 +13,6 @@ _TABLE = "capabilities"
 
 
 class SettingsFile(NamedTuple):
-    """A file that settings came from."""
-
     path: str
     text: str
 
@@ -24,26 +22,21 @@ class _Problem(NamedTuple):
     message: str
     hint: str
     name: str
-    """The name as the file has it, in quotes."""
 
 
 def lint_capabilities(
     config: CapabilitiesConfig, cards: Collection[str], files: Sequence[SettingsFile]
 ) -> list[Issue]:
-    """Names in the settings that do not exist.
-
-    `cards` are the ids of all cards, excluded ones too: these have findings of their own.
-    `files` are where the settings came from, strongest first.
-    """
+    """Unknown names in the settings; `cards` are all ids, `files` strongest first."""
     near = Nearest(sorted(cards))
     problems = list(_problems("", config, cards, near))
     for name in config.profiles:
         alone = with_profile(CapabilitiesConfig(profiles=config.profiles), name)
         problems += _problems(f"profiles.{name}.", alone, cards, near)
-    places = _places(files)
+    locations = _locations(files)
     nowhere = (files[0].path if files else "", 1)
     return [
-        Issue(one.code, one.message, *places.get(one.name, nowhere), 1, one.hint)
+        Issue(one.code, one.message, *locations.get(one.name, nowhere), 1, one.hint)
         for one in problems
     ]
 
@@ -73,14 +66,14 @@ def _meant(name: str, known: Nearest) -> str:
     return f"did you mean '{near}'?" if near else ""
 
 
-def _places(files: Sequence[SettingsFile]) -> dict[str, tuple[str, int]]:
-    """The file and the line that name each name: the first one behind the table's name."""
-    places: dict[str, tuple[str, int]] = {}
+def _locations(files: Sequence[SettingsFile]) -> dict[str, tuple[str, int]]:
+    """The file and line of each quoted name, the first after the table's name."""
+    locations: dict[str, tuple[str, int]] = {}
     for path, text in files:
         lines = [line.partition("#")[0] for line in text.split("\n")]
         start = next((number for number, line in enumerate(lines) if _TABLE in line), len(lines))
         for number, line in enumerate(lines[start:], start + 1):
             for mark in ('"', "'"):
                 for name in line.split(mark)[1:-1]:  # the text between two quotes
-                    places.setdefault(name, (path, number))
-    return places
+                    locations.setdefault(name, (path, number))
+    return locations

@@ -21,14 +21,13 @@ LONGEST_DESCRIPTION = 1024
 LONGEST_ROUTING_TEXT = 1536
 """Characters of description and when_to_use that Claude Code shows (August 2026)."""
 SHORTEST_USEFUL_DESCRIPTION = 20
-"""Characters of about three words; a Chinese, Japanese or Korean one says as much as two."""
+"""About three words."""
 LONGEST_COMPATIBILITY = 500
 LONGEST_BODY_LINES = 500
 MOST_FREE_CLAIMS = 20
-"""Capabilities that a contract may claim without losing points."""
+"""Capabilities that a contract may claim without losing score."""
 _TAG = re.compile(r"</?[A-Za-z][\w-]*(?:\s[^<>]*)?/?>")
 _MOST_COMPARED = 20
-"""Unknown keys that are compared with the known ones."""
 _NEAR_MISS = 0.8
 _TYPES: dict[FieldType, tuple[tuple[type, ...], str]] = {
     "text": ((str,), "a text"),
@@ -127,7 +126,6 @@ def _check_name(skill: Skill, found: _Findings) -> None:
 
 
 def _shortened(name: str) -> str:
-    """As many whole words of `name` as a name may have characters for."""
     if len(name) <= LONGEST_NAME:
         return name
     return name[: LONGEST_NAME + 1].rpartition("-")[0] or name[:LONGEST_NAME]
@@ -203,7 +201,7 @@ def _check_keys(data: dict[str, Any], found: _Findings) -> None:
 
 @lru_cache(maxsize=4096)
 def _meant_by(key: str) -> str:
-    """The known key that an unknown one is a typo of; cached, since authors repeat theirs."""
+    """The known key that an unknown key is a typo of."""
     return _KEYS.get(nearest(loose_key(key), _KEYS, likeness=_NEAR_MISS), "")
 
 

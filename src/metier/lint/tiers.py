@@ -24,16 +24,11 @@ def lint_agents_file(text: str, path: str, cards: Sequence[str]) -> list[Issue]:
 
 
 def _mentions(text: str, cards: Sequence[str]) -> bool:
-    """Whether `text` holds a name by itself: `web` does not stand in `web-search`."""
+    """Whether `text` contains a name as a word: `web` is not in `web-search`."""
     folders = {folder for card in cards if (folder := card.rpartition("/")[0])}
     found = KeywordFinder({*cards, *folders}).everywhere(text)
-    return any(
-        not _goes_on(text[start - 1 : start] + text[end : end + 1]) for _, start, end in found
-    )
-
-
-def _goes_on(around: str) -> bool:
-    return any(char.isalnum() or char in "_-" for char in around)
+    around = (text[start - 1 : start] + text[end : end + 1] for _, start, end in found)
+    return any(not any(char.isalnum() or char in "_-" for char in chars) for chars in around)
 
 
 def _folder(cards: Sequence[str]) -> str:

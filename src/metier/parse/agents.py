@@ -11,8 +11,8 @@ from metier.core.unread import TOO_MANY_DIGITS, has_too_many_digits, locate_digi
 from metier.parse.frontmatter import HINTS, SplitText, no_front_matter, read_matter, read_yaml
 from metier.parse.keys import Respelling
 from metier.parse.yaml import DEEPEST
-from metier.values.agents import AgentProfile
-from metier.values.fields import AGENT, NESTED_STEPS, SELECTION, STEP, STEP_CONFIG
+from metier.values.agents import NESTED_STEPS, AgentProfile
+from metier.values.fields import AGENT, SELECTION, STEP, STEP_CONFIG
 from metier.values.files import KeyPath, Matter, Parsed
 from metier.values.outcomes import Issue
 

@@ -29,7 +29,6 @@ class ResumeContext(NamedTuple):
     """Where to continue from a checkpoint, and with what."""
 
     resume_from_step: int
-    """The index of the step after the checkpoint."""
     step_outputs: Mapping[str, Any]
     skipped_step_ids: tuple[str, ...]
     context: Mapping[str, Any]
@@ -47,7 +46,7 @@ def resume_context(checkpoint: Checkpoint) -> ResumeContext:
 
 
 def checkpoint_problems(checkpoint: Checkpoint) -> list[str]:
-    """Why a checkpoint cannot be used; empty for a valid one."""
+    """Why a checkpoint cannot be used; empty if it can."""
     values = {name: getattr(checkpoint, field) for name, field in _REQUIRED.items()}
     problems = [
         f"{name} is missing"
@@ -96,14 +95,12 @@ def _is_moment(text: str) -> bool:
 
 
 class CheckpointStore:
-    """The checkpoints in a store of runs."""
-
     def __init__(self, store: RunStore | None = None) -> None:
-        """Without a store they live as long as this object."""
+        """Without a store, checkpoints are kept in memory."""
         self._store = store or SqliteRunStore.in_memory()
 
     def save(self, checkpoint: Checkpoint) -> None:
-        """Save a checkpoint. Raises `UsageError` with CHECKPOINT_INVALID for an invalid one."""
+        """Save a checkpoint. Raises `UsageError` with CHECKPOINT_INVALID."""
         if problems := checkpoint_problems(checkpoint):
             message = f"the checkpoint is not valid: {'; '.join(problems)}"
             raise UsageError(message, code="CHECKPOINT_INVALID")
@@ -141,7 +138,7 @@ class CheckpointStore:
     def prune(
         self, run_id: str | None = None, *, maximum: int | None = None, now: float | None = None
     ) -> int:
-        """Delete what has expired and, of one run, all but the `maximum` newest; how many."""
+        """Delete expired checkpoints and, of one run, all but the `maximum` newest; how many."""
         return self._store.prune_checkpoints(run_id, maximum, _now(now))
 
 

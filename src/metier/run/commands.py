@@ -20,21 +20,16 @@ from metier.values.running import CommandSetting
 
 
 _MOST_ERRORS = 8_192
-"""Bytes of the end of stderr that are kept."""
 _LINGER = 1.0
-"""Seconds to wait for pipes that somebody outside the group holds open."""
+"""Seconds to wait for pipes that a process outside the group holds open."""
 
 
 class Ended(NamedTuple):
-    """How a command ended."""
-
     code: int
-    """Its exit code; below 0 the signal that ended it."""
+    """Below 0: the signal that ended it."""
     output: bytes
     errors: bytes
-    """The end of stderr."""
     too_much: bool
-    """Whether it was stopped for printing more than it may."""
 
 
 async def run_process(
@@ -45,11 +40,7 @@ async def run_process(
     stdin: bytes | None,
     most_output: int,
 ) -> Ended:
-    """Run `argv` without a shell. Raises `OSError` or `ValueError` when it cannot be started.
-
-    When it exits, prints too much or the caller is cancelled, all that it started in its session
-    is killed. What has left the session on its own lives on.
-    """
+    """Run `argv` without a shell, then kill its session. Raises `OSError` or `ValueError`."""
     starting = asyncio.ensure_future(
         asyncio.get_running_loop().subprocess_exec(
             lambda: _Watch(most_output),
@@ -78,7 +69,7 @@ async def run_process(
 
 
 class _Watch(asyncio.SubprocessProtocol):
-    """Keeps what a command prints, within bounds, and says when it is over."""
+    """Collects the output of a command, within bounds."""
 
     def __init__(self, most_output: int) -> None:
         loop = asyncio.get_running_loop()
@@ -124,17 +115,14 @@ def _feed(transport: asyncio.SubprocessTransport, stdin: bytes) -> None:
 
 
 async def _end_once_started(starting: "asyncio.Future[Started]") -> None:
-    """Let a command that is being started come up, and end it with all its children.
-
-    Half started it has no process group to kill yet.
-    """
+    """End a command that is still starting: it has no process group to kill yet."""
     await asyncio.wait((starting,))
     if not starting.cancelled() and starting.exception() is None:
         await _end(*starting.result())
 
 
 async def _end(transport: asyncio.SubprocessTransport, watch: _Watch) -> None:
-    """Kill the group, read what is left, let go of the pipes."""
+    """Kill the group, read what is left, close the pipes."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(transport.get_pid(), signal.SIGKILL)
     await asyncio.wait((watch.closed,), timeout=_LINGER)
@@ -151,15 +139,9 @@ _PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 def command_tool(setting: CommandSetting, workspace: str) -> Tool:
     """A command as a tool; it always needs consent. Raises `UsageError`.
 
-    `{name}` in an element of `argv` becomes the argument `name`, as part of that one element:
-    no shell sees it. A value cannot become an option: one that starts with `-` is rejected where
-    the element begins with `{name}`, unless `raw` lists the argument. Each argument is required
-    by the schema or has a default there; without a schema each is a required string. With
-    `stdin = "json"` the arguments are also written to the command as JSON.
-
-    The command runs in `folder`, inside the workspace, with PATH, HOME, LANG, the variables in
-    `environment`, METIER_RUN_ID, METIER_STEP_ID and METIER_IDEMPOTENCY_KEY. Its output is what
-    it prints, or with `output = "json"` the value of that.
+    `{name}` in an element of `argv` becomes the argument `name`, without a shell. A value that
+    would become an option is rejected, unless `raw` lists the argument. Without a schema each
+    argument is a required string. The command runs inside the workspace with few variables.
     """
     schema = setting.schema
     command = _Command(setting, workspace)
@@ -195,10 +177,7 @@ class _Command(NamedTuple):
         return list(dict.fromkeys(found))
 
     def check(self, known: Collection[str] | None) -> None:
-        """Raise `UsageError` unless it can run with any valid arguments.
-
-        `known` are the arguments that are always given; None: all.
-        """
+        """Raise `UsageError` unless it can run; `known` are arguments that are always given."""
         name, argv = self.setting.name, self.setting.argv
         if not argv or not all(isinstance(one, str) and "\0" not in one for one in argv):
             raise UsageError(f"tool '{name}': 'argv' is a list of strings, the program first")
@@ -214,16 +193,14 @@ class _Command(NamedTuple):
             raise UsageError(f"tool '{name}': {self._leaves()}")
 
     def prepared(self, args: dict[str, Any]) -> _Prepared:
-        """The command line for `args`. Raises `ToolError` with every value that it rejects."""
+        """The command line and stdin for `args`. Raises `ToolError` with all rejected values."""
         given = {**self.defaults, **args}
         problems: list[str] = []
         argv = [self._filled(element, given, problems) for element in self.setting.argv]
         if problems:
             raise invalid(problems)
-        stdin = (
-            json.dumps(args, ensure_ascii=False).encode() if self.setting.stdin == "json" else None
-        )
-        return _Prepared(tuple(argv), stdin)
+        stdin = json.dumps(args, ensure_ascii=False) if self.setting.stdin == "json" else None
+        return _Prepared(tuple(argv), None if stdin is None else stdin.encode())
 
     async def run(self, prepared: _Prepared, context: ToolContext) -> Any:
         """What the command prints. Raises `ToolError`."""
@@ -234,13 +211,23 @@ class _Command(NamedTuple):
             ended = await run_process(
                 prepared.argv,
                 folder=folder,
-                environment=self._environment(context),
+                environment={
+                    **minimal_environment(self.setting.environment),
+                    "METIER_RUN_ID": context.run_id,
+                    "METIER_STEP_ID": context.step_id,
+                    "METIER_IDEMPOTENCY_KEY": context.idempotency_key,
+                },
                 stdin=prepared.stdin,
                 most_output=MOST_OUTPUT,
             )
         except (OSError, ValueError) as error:
             raise ToolError(f"cannot be started: {error}") from None
-        return self._read(ended)
+        if ended.too_much:
+            raise ToolError(f"printed more than {MOST_OUTPUT:,} bytes and was stopped")
+        if ended.code:
+            raise ToolError(_reason(ended), retryable=True)
+        text = ended.output.decode("utf-8", errors="replace").rstrip("\r\n")
+        return _from_json(text) if self.setting.output == "json" else text
 
     def _filled(self, element: str, given: Mapping[str, Any], problems: list[str]) -> str:
         names = _PLACEHOLDER.findall(element)
@@ -260,22 +247,6 @@ class _Command(NamedTuple):
 
     def _leaves(self) -> str:
         return f"the folder '{self.setting.folder}' leaves the workspace"
-
-    def _environment(self, context: ToolContext) -> dict[str, str]:
-        return {
-            **minimal_environment(self.setting.environment),
-            "METIER_RUN_ID": context.run_id,
-            "METIER_STEP_ID": context.step_id,
-            "METIER_IDEMPOTENCY_KEY": context.idempotency_key,
-        }
-
-    def _read(self, ended: Ended) -> Any:
-        if ended.too_much:
-            raise ToolError(f"printed more than {MOST_OUTPUT:,} bytes and was stopped")
-        if ended.code:
-            raise ToolError(_reason(ended), retryable=True)
-        text = ended.output.decode("utf-8", errors="replace").rstrip("\r\n")
-        return _from_json(text) if self.setting.output == "json" else text
 
 
 def _required_strings(names: Sequence[str]) -> dict[str, Any]:

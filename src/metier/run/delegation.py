@@ -7,19 +7,17 @@ from metier.values.runs import Usage
 
 
 class DelegationCheck(NamedTuple):
-    """Whether an agent may delegate; if not, the code and the reason."""
-
     allowed: bool
     code: str = ""
     message: str = ""
 
 
 class DelegationChain(NamedTuple):
-    """The agents from the root to the current one."""
+    """The agents from the root to the current agent."""
 
     agents: tuple[str, ...]
     max_depth: int = DEFAULT_DEPTH
-    """The longest chain of delegations, counted from the root."""
+    """Counted from the root."""
 
     @classmethod
     def root(cls, agent_id: str, max_depth: int = DEFAULT_DEPTH) -> "DelegationChain":
@@ -27,7 +25,6 @@ class DelegationChain(NamedTuple):
 
     @property
     def depth(self) -> int:
-        """The number of delegations from the root; 0 there."""
         return len(self.agents) - 1
 
     @property
@@ -56,8 +53,6 @@ class DelegationChain(NamedTuple):
 
 
 class DelegationResult(NamedTuple):
-    """The outcome of a delegation."""
-
     success: bool
     handled_by: str
     result: Any = None
@@ -68,10 +63,9 @@ class DelegationResult(NamedTuple):
     run_id: str = ""
     retryable: bool = False
     tool: str = ""
-    """The tool that needs consent, if that is why it failed."""
+    """The tool that lacks consent, if any."""
 
     def to_json(self) -> dict[str, Any]:
-        """In the spec's spelling."""
         failure = {"error": self.error, "errorCode": self.error_code}
         return {
             "success": self.success,
@@ -91,7 +85,7 @@ def refused(
 
 
 def within(limits: Limits, left: Limits, used: Usage) -> Limits:
-    """A delegate's limits: its own, and at most the tokens and cost that its caller has left."""
+    """A delegate's limits: its own, and what its caller has left."""
     return limits._replace(
         tokens=_least(limits.tokens, left.tokens, used.tokens),
         cost=_least(limits.cost, left.cost, used.cost),

@@ -63,11 +63,10 @@ class Ledger:
         limits: Limits,
         known: Sequence[StepRecord],
     ) -> None:
-        """`order` are the ids of the workflow's own steps; `known` are the stored records."""
+        """`order` are the ids of top-level steps; `known` are stored records."""
         self.store = store
         self.claim = claim
         self.leased_until = time.time() + LEASE_SECONDS
-        """Until then no other process can have claimed the run."""
         self.records = Records(known)
         self.seen: dict[str, dict[str, Any]] = {}
         """The steps as templates see them."""
@@ -77,7 +76,6 @@ class Ledger:
             self.usage = self.usage.plus(one.usage)
         self.limits = limits
         self.is_rolled_back = False
-        """Whether the whole run was rolled back."""
         self.last_checkpoint: CheckpointMark | None = None
         """The checkpoint that was saved when the run ended."""
         self._started: dict[str, float] = {}
@@ -92,10 +90,7 @@ class Ledger:
         self._prefix = -1
 
     def check_claim(self) -> None:
-        """Raise `RunLostError` when another process has claimed the run.
-
-        The store is asked only when the lease is over: then this process was suspended.
-        """
+        """Raise `RunLostError` if the lease is over and another process has claimed the run."""
         if time.time() >= self.leased_until:
             self.store.check(self.claim)
 
@@ -105,7 +100,7 @@ class Ledger:
         return record if record is not None and record.state in DONE else None
 
     def in_order(self) -> list[StepRecord]:
-        """All records in the order in which steps ended; then those that did not."""
+        """All records in the order in which steps ended, then the others."""
         return sorted(self.records.values(), key=lambda one: (one.seq == 0, one.seq, one.started))
 
     def timed(self, record: StepRecord, **changes: Any) -> StepRecord:
@@ -144,10 +139,7 @@ class Ledger:
     # Steps
 
     def fresh(self, key: str, state: StepState) -> StepRecord:
-        """The record of a step that begins now, or never will.
-
-        Of an earlier attempt it keeps its place, its input and its usage.
-        """
+        """The record of a step that begins now; of an earlier attempt it keeps input and usage."""
         now = time.time()
         self._started[key] = time.monotonic()
         before = self.records.get(key)
@@ -161,7 +153,7 @@ class Ledger:
         )  # fmt: skip
 
     def note(self, record: StepRecord) -> None:
-        """Keep a record; it is stored with the next write."""
+        """Keep a record, and store it with the next write."""
         self.records[record.id] = record
         self.store.note(self.claim, record)
 
@@ -196,7 +188,7 @@ class Ledger:
         return one.step.checkpoint is True or self._successes % every == 0
 
     def ending(self) -> CheckpointMark | None:
-        """The checkpoint of a run that ends in an orderly way, if one is due."""
+        """The checkpoint of a run that ends, if due."""
         ended = [one for one in self.records.values() if one.state == "succeeded"]
         if not (self._settings.enabled and ended) or self.is_rolled_back:
             return None
@@ -213,10 +205,7 @@ class Ledger:
     # Rolling back
 
     def begin_compensation(self, key: str, record: StepRecord) -> None:
-        """Store a step as compensated when the step `key` succeeds.
-
-        An earlier record of that step compensated another generation, so it does not count.
-        """
+        """Store `record` as compensated once the step `key` succeeds."""
         before = self.records.get(key, StepRecord(key, "pending"))
         self.records[key] = before._replace(
             state="pending", input=None, generation=record.generation
@@ -224,10 +213,7 @@ class Ledger:
         self._compensated_by[key] = record._replace(state="compensated")
 
     async def begin_rollback(self, key: str, failure: Failure) -> None:
-        """Store that the steps inside a step are being rolled back, and why.
-
-        A running step with a failure is one of these.
-        """
+        """Store why the steps inside a running step are rolled back."""
         self.records[key] = self.records[key]._replace(failure=failure)
         await self.store.save_step(self.claim, self.records[key])
 
@@ -241,20 +227,20 @@ class Ledger:
     # Loops
 
     def keep_items(self, key: str, items: Sequence[Any]) -> None:
-        """Store what a loop goes over, if it is JSON: a later attempt goes over the same."""
+        """Store what a loop iterates over, if it is JSON."""
         record = self.records[key]
         with suppress(TypeError, ValueError, RecursionError):
             json.dumps(items, allow_nan=False)
             self.note(record._replace(input={**(record.input or {}), "items": list(items)}))
 
     def items(self, key: str) -> list[Any] | None:
-        """What a loop goes over, once it has begun."""
+        """What a loop iterates over, once it has begun."""
         record = self.records.get(key)
         given = record.input if record is not None else None
         return given.get("items") if isinstance(given, dict) else None
 
     def forget(self, one: ReadyStep) -> None:
-        """Hide from templates what an earlier iteration or attempt of a loop has left."""
+        """Hide earlier iterations of a loop from templates."""
         for inner in one.walk():
             self.seen.pop(inner.id, None)
 
@@ -289,7 +275,7 @@ class Ledger:
 
 
 def is_inside(key: str, ids: Collection[str], iteration: str) -> bool:
-    """Whether a full id such as `a[2][0]` is of one of these steps in an iteration as `[2]`."""
+    """Whether a full id such as `a[2][0]` is in `ids` and in an iteration such as `[2]`."""
     name, bracket, rest = key.partition("[")
     return name in ids and f"{bracket}{rest}".startswith(iteration)
 

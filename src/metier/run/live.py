@@ -28,9 +28,8 @@ from metier.values.runs import (
 )
 
 Names = dict[str, Any]
-"""What templates see."""
 RunStep = Callable[["LiveRun", ReadyStep, Names, str], Awaitable[Failure | None]]
-"""Executes one step; the suffix is its iteration in loops, as `[2]`. Returns why it failed."""
+"""Executes a step; the suffix is its iteration, as `[2]`. Returns why it failed."""
 _Tasks = dict["asyncio.Future[Failure | None]", ReadyStep]
 
 
@@ -60,10 +59,8 @@ class LiveRun:
         order = [one.id for one in plan.steps]
         self.ledger = Ledger(store, run.claim, order, profile.checkpoint, limits, known)
         self.is_lost = False
-        """Whether another process has claimed this run."""
         self.is_cancel_requested = False
         """Whether the run is to end as cancelled, and its caller waits for the result."""
-        self.requires = profile.requires
         self.scopes: dict[str, Names] = {}
         """The names that steps in loops see, by full id: compensation needs them."""
         self._run_step = run_step
@@ -194,7 +191,7 @@ class LiveRun:
     async def _in_sequence(self, group: Group, names: Names, suffix: str) -> list[Failure]:
         failures: list[Failure] = []
         bad: set[str] = set()
-        for place, one in enumerate(group.steps):
+        for number, one in enumerate(group.steps, start=1):
             if bad and not bad.isdisjoint(one.depends):
                 self.mark(one.id + suffix, "blocked")
                 bad.add(one.id)
@@ -202,14 +199,14 @@ class LiveRun:
             try:
                 failure = await self._run_step(self, one, names, suffix)
             except (RunStoppedError, asyncio.CancelledError) as error:
-                self._mark_unbegun(group.steps[place + 1 :], bad, suffix, error)
+                self._mark_unbegun(group.steps[number:], bad, suffix, error)
                 raise
             if failure is None:
                 continue
             failures.append(failure)
             bad.add(one.id)
             if group.strategy != "continueOnError":
-                self._mark_rest(group.steps[place + 1 :], bad, suffix)
+                self._mark_rest(group.steps[number:], bad, suffix)
                 break
         return failures
 
@@ -272,7 +269,7 @@ class LiveRun:
     def _mark_unbegun(
         self, steps: Iterable[ReadyStep], bad: set[str], suffix: str, error: BaseException
     ) -> None:
-        """The same when a limit stops the run; cancelling a run leaves these steps alone."""
+        """The same, but only when a limit stops the run."""
         is_overdue = self._limit is not None and self._limit.expired()
         if is_overdue or isinstance(error, RunStoppedError):
             self._mark_rest(steps, bad, suffix)
@@ -280,7 +277,7 @@ class LiveRun:
     # Rolling back
 
     async def roll_back(self, group: Group, suffix: str = "") -> bool:
-        """Compensate what succeeded in a group, the latest first; whether all of it could be."""
+        """Compensate what succeeded in a group, latest first; whether all could be."""
         inside = {one.id: one for step in group.steps for one in step.walk()}
         complete = True
         with rolling_back():
@@ -315,15 +312,15 @@ class LiveRun:
     def _mark_containers(self, inside: dict[str, ReadyStep], suffix: str) -> None:
         """A step whose steps were all compensated is compensated too; the innermost first."""
         parents = {child.id: one for one in inside.values() for child in one.children()}
-        standing: set[str] = set()
+        not_compensated: set[str] = set()
         for one, record in self._succeeded(inside, suffix):
-            if one.groups and one.compensate is None and record.id not in standing:
+            if one.groups and one.compensate is None and record.id not in not_compensated:
                 self.ledger.note(record._replace(state="compensated"))
                 self.emit("step.compensated", record.id)
             elif one.id in parents:
                 parent, iteration = parents[one.id], record.id.removeprefix(one.id)
                 outer = iteration.rpartition("[")[0] if parent.kind == "loop" else iteration
-                standing.add(parent.id + outer)
+                not_compensated.add(parent.id + outer)
 
     # Resuming
 
@@ -351,14 +348,14 @@ class LiveRun:
             self.ledger.show(one.id, record)
 
     def _begun(self, steps: Iterable[ReadyStep], suffix: str) -> list[ReadyStep]:
-        """Those of `steps` that began, in the order in which they ended."""
+        """The `steps` that began, in the order in which they ended."""
         records = self.ledger.records
         begun = [(one, records[one.id + suffix]) for one in steps if one.id + suffix in records]
         begun.sort(key=lambda pair: (pair[1].seq == 0, pair[1].seq))
         return [one for one, _ in begun]
 
     def _iterations(self, one: ReadyStep, names: Names, suffix: str) -> Iterator[tuple[Names, str]]:
-        """The names and the suffix for the steps inside a step: of a loop, for each iteration."""
+        """The names and suffix for the steps inside a step, for each iteration."""
         if one.kind != "loop":
             yield names, suffix
             return
@@ -374,7 +371,7 @@ class LiveRun:
 
 
 async def _stop(running: _Tasks) -> list[tuple[ReadyStep, Failure]]:
-    """Cancel these steps and wait for them; those that failed all the same."""
+    """Cancel steps and wait for them; those that failed."""
     for task in running:
         task.cancel()
     ended = await asyncio.gather(*running, return_exceptions=True)
@@ -394,7 +391,7 @@ async def time_limit(seconds: float | None) -> AsyncIterator[asyncio.Timeout | N
 
 
 def missing_tools(profile: AgentProfile, plan: Workflow, services: Services) -> Failure | None:
-    """Why a run cannot begin: the agent, or one it delegates to, names an unknown tool."""
+    """Why a run cannot begin: the agent, or a delegate, names an unknown tool."""
     named = {profile.agent_id: plan.named}
     waiting = list(plan.delegates)
     for target in waiting:

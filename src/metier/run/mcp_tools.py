@@ -25,7 +25,6 @@ T = TypeVar("T")
 BeforeStart = Callable[[], None] | None
 """Called just before a process starts; raises `MetierError` when it must not."""
 _MOST_ERRORS = 8_192
-"""Bytes of the end of a server's stderr that are kept."""
 _LONGEST_CLOSE = 10.0
 _LONGEST_CANCEL = 1.0
 
@@ -35,7 +34,7 @@ class LinkLostError(Exception):
 
 
 class Link:
-    """One connection, held by a task of its own: when it breaks, nobody else is cancelled."""
+    """A connection in a task of its own: when it breaks, no caller is cancelled."""
 
     client: "Client"
 
@@ -88,13 +87,12 @@ class Link:
             raise
 
     async def close(self) -> None:
-        """Leave the server; a process of it ends."""
         self._stop.set()
         if not self._ready.done():
             self._task.cancel()
         await asyncio.wait((self._task,), timeout=_LONGEST_CLOSE)
         if self._task.done() and not self._task.cancelled():
-            self._task.exception()  # nobody needs to hear of it any more
+            self._task.exception()  # mark it as retrieved
 
     async def _hold(self) -> None:
         from mcp import Client
@@ -139,9 +137,7 @@ class Link:
         return stdio_client(parameters, errlog=errors)
 
     def _reason(self) -> str:
-        """Why it ended, as far as anybody knows."""
-        said = self._errors.last_line()
-        if said:
+        if said := self._errors.last_line():
             return said
         if not self._task.done() or self._task.cancelled():
             return f"no answer within {self._settings.timeout:g} s"
@@ -194,7 +190,6 @@ def _check(settings: ServerSetting) -> None:
 
 
 _MOST_PAGES = 100
-"""Pages of a list of tools: one that never ends must not hang us."""
 _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
 _LONGEST = 64
 _HASH = 8
@@ -206,20 +201,25 @@ async def mcp_tools(
 ) -> AsyncIterator[list[Tool]]:
     """The tools of a server, named `server__tool`, while the block lasts.
 
-    Each of them needs consent, whatever hints the server gives. They may be called from any task.
-    A server that dies gives an error value, and is started anew by the next call. Raises
-    `UsageError` when the settings are wrong or the extra is not installed, and `MetierError` when
-    the server cannot be reached.
+    They need consent and may be called from any task. A server that dies is restarted by the next
+    call. Raises `UsageError` for wrong settings or a missing package, and `MetierError` when the
+    server cannot be reached.
     """
     server = _Server(settings, before_start)
     try:
-        yield _tools(server, await server.listed())
+        names: set[str] = set()
+        tools = []
+        for one in await server.listed():
+            name = _name(server.name, one.name, names)
+            names.add(name)
+            tools.append(_tool(server, one, name))
+        yield tools
     finally:
         await server.close()
 
 
 class _Server:
-    """One server; connected when it is needed."""
+    """A server, connected on demand."""
 
     def __init__(self, settings: ServerSetting, before_start: BeforeStart) -> None:
         self.name = settings.name
@@ -229,7 +229,7 @@ class _Server:
         self._opening = asyncio.Lock()
 
     async def listed(self) -> "list[types.Tool]":
-        """All tools that it offers. Raises `UsageError` or `MetierError`."""
+        """Its tools. Raises `UsageError` or `MetierError`."""
         link = await self._linked()
         try:
             async with asyncio.timeout(self.settings.timeout):
@@ -238,7 +238,7 @@ class _Server:
             raise unreachable(self.name, f"it does not list its tools: {error}") from None
 
     async def call(self, tool: str, args: dict[str, Any]) -> Any:
-        """What a tool gives. Raises `ToolError`."""
+        """The output of a tool. Raises `ToolError`."""
         link = await self._linked()
         try:
             result = await link.answer(link.client.call_tool(tool, args))
@@ -278,18 +278,8 @@ async def _pages(link: Link) -> "list[types.Tool]":
     return found
 
 
-def _tools(server: _Server, found: "Iterable[types.Tool]") -> list[Tool]:
-    taken: set[str] = set()
-    tools = []
-    for one in found:
-        name = _name(server.name, one.name, taken)
-        taken.add(name)
-        tools.append(_tool(server, one, name))
-    return tools
-
-
 def _tool(server: _Server, found: "types.Tool", name: str) -> Tool:
-    """The tool as ours; one whose schema cannot be used refuses every call and says why."""
+    """A tool of metier; with an unusable schema it rejects every call."""
 
     async def call(args: dict[str, Any], _context: ToolContext) -> Any:
         return await server.call(found.name, args)
@@ -312,7 +302,7 @@ def _tool(server: _Server, found: "types.Tool", name: str) -> Tool:
 
 
 def _name(server: str, tool: str, taken: set[str]) -> str:
-    """`server__tool` as models accept it; a hash tells apart what would become equal."""
+    """`server__tool` as models accept it, with a hash to keep names unique."""
     whole = f"{server}__{tool}"
     name = _ILLEGAL.sub("_", whole)
     if len(name) <= _LONGEST and name not in taken:
@@ -322,7 +312,7 @@ def _name(server: str, tool: str, taken: set[str]) -> str:
 
 
 def _output(result: "types.CallToolResult") -> Any:
-    """The structured content; else the text; else all parts as they are."""
+    """The structured content, else the text, else all parts."""
     if result.structured_content is not None:
         return result.structured_content
     if all(part.type == "text" for part in result.content):

@@ -30,11 +30,7 @@ _NESTED = {"conditional": ("then", "else"), "loop": ("steps",), "parallel": ("st
 
 
 def plan_layers(steps: Iterable[WorkflowStep] | Mapping[str, Sequence[str]]) -> list[list[str]]:
-    """Step ids in layers: those of one layer depend on earlier layers only.
-
-    `steps` may also be a mapping of ids to dependencies. Raises `UsageError` for a cycle, which
-    it prints, for an id used twice, and for a dependency on a step that does not exist.
-    """
+    """Step ids in layers that depend on earlier ones only. Raises `UsageError`."""
     graph = dict(steps) if isinstance(steps, Mapping) else _graph(steps)
     for step, dependencies in graph.items():
         for one in dependencies:
@@ -55,7 +51,7 @@ def _graph(steps: Iterable[WorkflowStep]) -> dict[str, tuple[str, ...]]:
 
 
 def check_order(steps: Sequence[WorkflowStep]) -> None:
-    """Raise `UsageError` when a step of a sequence depends on a later one."""
+    """Raise `UsageError` when a step of a sequence depends on a later step."""
     before: set[str] = set()
     for step, dependencies in _graph(steps).items():
         for one in dependencies:
@@ -108,7 +104,7 @@ class ReadyStep:
         self.groups = {key: _inner(step, key) for key in _NESTED.get(step.type, ())}
 
     def walk(self, *, compensating: bool = False) -> Iterable["ReadyStep"]:
-        """This step and all inside it; with `compensating` also those that roll them back."""
+        """This step and all inside it; with `compensating` also those that compensate."""
         yield self
         more = [self.compensate] if compensating and self.compensate is not None else []
         for one in (*more, *self.children()):
@@ -153,7 +149,6 @@ class Workflow(Group):
         limit = profile.max_concurrency if execution == "parallel" else 1
         super().__init__(profile.workflow, execution, limit, profile.failure_strategy)
         self.tools = allowed_tools(profile)
-        """The tools that the agent may call."""
         self.offered = offered_tools(profile)
         """The tools for prompt steps that list none."""
         self.named = named_tools(profile)

@@ -29,7 +29,7 @@ from metier.values.runs import (
 
 HEARTBEAT_SECONDS = 1.0
 _RUNNING: set[tuple[str, str, str]] = set()
-"""The runs that this process executes: file, process, run id."""
+"""File, process and run id of what this process executes."""
 _NO_CHAIN = DelegationChain(("",))
 
 
@@ -44,7 +44,6 @@ class Runner:
         self._heartbeat: asyncio.Task[None] | None = None
         self._count = 0
         self._plans: dict[str, tuple[AgentProfile, Workflow]] = {}
-        """The workflow of the latest profile of each agent."""
 
     async def run(
         self,
@@ -68,10 +67,7 @@ class Runner:
     async def resume(
         self, run_id: str, *, limits: Limits | None = None, on_event: OnEvent | None = None
     ) -> RunResult:
-        """Continue a run where it stopped; of one that succeeded, the stored result.
-
-        `limits` replace those of its stored profile.
-        """
+        """Resume a run, with other `limits` if given; if it succeeded, its stored result."""
         run = self._store.run(run_id)
         if run.state == "succeeded":
             return self._stored_result(run)
@@ -266,7 +262,7 @@ class Runner:
     ) -> Any:
         key = one.id + suffix
         asked = one.body(names)
-        if live.requires or one.step.requires:
+        if live.profile.requires or one.step.requires:
             await prepared(live, one, key, str(asked["task"]))
         target = one.step.config["targetAgent"]
         live.emit("delegation.started", key, to=target)

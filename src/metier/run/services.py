@@ -14,13 +14,11 @@ class Prepared(NamedTuple):
     """What is injected into a step."""
 
     text: str = ""
-    """Comes before the system prompt."""
     record: Mapping[str, Any] = {}
     """Stored with the step: abilities, providers, reports."""
     providers: Sequence[str] = ()
     """Candidate ids whose outcome is recorded when the step ends."""
     failure: Failure | None = None
-    """Why the step must not run."""
 
 
 class Services(Protocol):
@@ -33,15 +31,11 @@ class Services(Protocol):
 
     def prepare(self, agent: AgentProfile, step: WorkflowStep, text: str, task: str) -> Prepared:
         """What to inject into a step that asks `text`, in a run of `task`."""
-        ...
 
     def model(self, name: str) -> Model:
-        """The model of that name; the default one for an empty name."""
-        ...
+        """The model of that name, or the default."""
 
-    def record_outcome(self, provider: str, *, success: bool) -> None:
-        """Add to the history of a provider."""
-        ...
+    def record_outcome(self, provider: str, *, success: bool) -> None: ...
 
 
 @dataclass(eq=False)

@@ -1,7 +1,6 @@
 """Runs and steps in one SQLite file.
 
-Every statement about a step, a checkpoint or the end of a run names the claim of its writer, and
-changes nothing once the run was claimed again.
+Every write names the claim of its writer, and changes nothing once the run was claimed again.
 """
 
 import asyncio
@@ -25,12 +24,11 @@ from metier.values.runs import NOTHING_USED, RESUMABLE, Claim, Failure, RunRecor
 LOG_COMMITS = 64
 RETRY_SECONDS = 1.0
 _RETRIES = 60
-"""After these the process was silent for so long that the run is free anyway."""
+"""By then the lease is over anyway."""
 _INTERRUPTED = Failure("RUN_INTERRUPTED", "its process ended before the run did")
 
 R = TypeVar("R")
 Write = tuple[str, tuple[Any, ...]]
-"""A statement and its values."""
 _Waiting = tuple[Sequence[Write], "asyncio.Future[None]"]
 
 
@@ -42,7 +40,7 @@ class Blob(NamedTuple):
 
 
 class SqliteRuns(Database):
-    """All runs of a workspace, with group commit. Any number of processes may have the file."""
+    """The runs of a workspace, with group commit, for any number of processes."""
 
     called = "the record of runs"
     rebuilt_by = if_damaged = "move the file away; the runs in it are lost"
@@ -63,7 +61,6 @@ class SqliteRuns(Database):
         self._noted: dict[tuple[Claim, str], StepRecord] = {}
         self._waiting: list[_Waiting] = []
         self._profiles: dict[str, tuple[Mapping[str, Any], Blob]] = {}
-        """The latest profile of each agent, as it is stored."""
 
     @classmethod
     def _connected(cls, path: str, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
@@ -110,8 +107,8 @@ class SqliteRuns(Database):
             await self._save([_step_write(claim, step)])
             return
         memory = _memory(checkpoint)
-        place = checkpoint.step_index, memory.key
-        await self._save([memory.write, _step_write(claim, step, place)])
+        extra = checkpoint.step_index, memory.key
+        await self._save([memory.write, _step_write(claim, step, extra)])
 
     async def begin_rollback(self, claim: Claim, failure: Failure) -> None:
         await self._save([(tables.BEGIN_ROLLBACK, (dumped(failure.to_json()), *claim))])
@@ -179,14 +176,13 @@ class SqliteRuns(Database):
         self._noted = {}
 
     def _reuse_log(self) -> None:
-        """Restart SQLite's log now and then: overwriting it costs less than growing it."""
+        """Restart SQLite's log: overwriting it is cheaper than growing it."""
         self._saved_alone += 1
         if self._saved_alone % LOG_COMMITS == 0:
             with contextlib.suppress(StoreError):  # another process is doing it
                 self.rows("PRAGMA wal_checkpoint(PASSIVE)")
 
     def _save_all(self) -> None:
-        """Write at once what waits to be written."""
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return
@@ -294,16 +290,15 @@ class SqliteRuns(Database):
         return self._found(which, run_id, step)
 
     def _found(self, which: str, *values: Any) -> list[RunRecord]:
-        found = self.rows(f"SELECT {tables.RUN_COLUMNS} FROM run {which}", values)
-        return [self._read(_run_of, row) for row in found]
+        return self._read(_run_of, f"SELECT {tables.RUN_COLUMNS} FROM run {which}", values)
 
     def steps(self, key: int) -> list[StepRecord]:
-        found = self.rows(
+        return self._read(
+            _step_of,
             "SELECT id, state, seq, attempts, input, output, failure, usage, started, finished,"
             " generation FROM step WHERE run = ? ORDER BY seq = 0, seq, started, id",
             (key,),
         )
-        return [self._read(_step_of, row) for row in found]
 
     def last_numbers(self, key: int) -> tuple[int, int]:
         last, by_steps = self.rows(
@@ -313,10 +308,13 @@ class SqliteRuns(Database):
         )[0]
         return last, by_steps
 
-    def _read(self, read: Callable[[tuple[Any, ...]], R], row: tuple[Any, ...]) -> R:
-        """The record in a row. Raises `StoreError` for a row that makes no sense."""
+    def _read(
+        self, read: Callable[[tuple[Any, ...]], R], select: str, values: tuple[Any, ...]
+    ) -> list[R]:
+        """The records of rows. Raises `StoreError` for an invalid row."""
+        rows = self.rows(select, values)
         with self.checked():
-            return read(row)
+            return [read(row) for row in rows]
 
 
 # Rows
@@ -337,9 +335,9 @@ def _ended(run: RunRecord, checkpoint: CheckpointMark | None) -> list[Write]:
 
 
 def _step_write(
-    claim: Claim, step: StepRecord, place: tuple[int | None, int | None] = (None, None)
+    claim: Claim, step: StepRecord, checkpoint: tuple[int | None, int | None] = (None, None)
 ) -> Write:
-    """`place` is the step index and the memory's key of a checkpoint."""
+    """`checkpoint` is its step index and the key of its memory."""
     return tables.SAVE_STEP, (
         claim.key,
         step.id,
@@ -352,7 +350,7 @@ def _step_write(
         _usage_text(step.usage) if step.usage is not NOTHING_USED else None,
         step.started,
         step.finished,
-        *place,
+        *checkpoint,
         step.generation,
         *claim,
     )
@@ -405,7 +403,7 @@ def key_of(data: str) -> int:
 
 
 def _usage_text(usage: Usage) -> str:
-    """As JSON, built by hand because every step has one."""
+    """As JSON, built by hand for speed."""
     tokens_in, tokens_out, cost, requests, calls = usage
     return f"[{tokens_in},{tokens_out},{cost!r},{requests},{calls}]"
 

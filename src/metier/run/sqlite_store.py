@@ -39,37 +39,34 @@ class SqliteRunStore(SqliteRuns):
     """A `RunStore` in one SQLite file."""
 
     def save_checkpoint(self, checkpoint: Checkpoint) -> None:
-        key = self._key(checkpoint.run_id) or self._add_run_of(checkpoint)
+        created = from_iso(checkpoint.created_at)
+        key = self._key(checkpoint.run_id)
+        if not key:
+            key = self.new_key()
+            run_id, agent, context = checkpoint.run_id, checkpoint.agent_id, checkpoint.context
+            self.add(RunRecord(run_id, agent, "", "pending", created, dict(context), {}, key=key))
         seq = 1 + (self.rows(_LAST, (key, key))[0][0] or 0)
-        context = blob(dict(checkpoint.context))
+        given = blob(dict(checkpoint.context))
         memory = blob([dict(one) for one in checkpoint.memory_snapshot])
         done, skipped = dict(checkpoint.step_outputs), list(checkpoint.skipped_step_ids)
         outputs = blob({"done": done, "skipped": skipped})
         expires = from_iso(checkpoint.expires_at) if checkpoint.expires_at else None
         row = (
             key, seq, checkpoint.checkpoint_id, checkpoint.step_index,
-            checkpoint.completed_step_id, context.key, memory.key,
-            from_iso(checkpoint.created_at), expires, outputs.key,
+            checkpoint.completed_step_id, given.key, memory.key,
+            created, expires, outputs.key,
         )  # fmt: skip
-        self._save_now([context.write, memory.write, outputs.write, (_SAVE, row)])
-
-    def _add_run_of(self, checkpoint: Checkpoint) -> int:
-        """The key of a new run for a checkpoint of a run that is not stored here."""
-        key = self.new_key()
-        created = from_iso(checkpoint.created_at)
-        run_id, agent, context = checkpoint.run_id, checkpoint.agent_id, checkpoint.context
-        self.add(RunRecord(run_id, agent, "", "pending", created, dict(context), {}, key=key))
-        return key
+        self._save_now([given.write, memory.write, outputs.write, (_SAVE, row)])
 
     def checkpoint(self, checkpoint_id: str) -> Checkpoint | None:
         named = self.rows("SELECT run, seq FROM checkpoint WHERE name = ?", (checkpoint_id,))
         if checkpoint_id and named:
-            place = (*named[0], checkpoint_id)
+            wanted = (*named[0], checkpoint_id)
         else:
             run_id, _, seq = checkpoint_id.rpartition(":")
             number = int(seq) if seq.isdecimal() and len(seq) < _DIGITS else 0
-            place = self._key(run_id), number, ""
-        found = self._current("WHERE checkpoint.run = ? AND seq = ? AND name = ?", *place)
+            wanted = self._key(run_id), number, ""
+        found = self._current("WHERE checkpoint.run = ? AND seq = ? AND name = ?", *wanted)
         return self._checkpoint_of(found[0]) if found else None
 
     def checkpoints(
@@ -93,17 +90,17 @@ class SqliteRunStore(SqliteRuns):
         return removed
 
     def _key(self, run_id: str) -> int:
-        """The key of a run; 0 for an unknown one."""
+        """The key of a run; 0 if unknown."""
         found = self.rows("SELECT key FROM run WHERE id = ?", (run_id,))
         return int(found[0][0]) if found else 0
 
     def _current(self, which: str, *values: Any) -> list[tuple[Any, ...]]:
         """Rows of checkpoints, without those beyond the profile's maximum."""
-        return [row for row in self.rows(f"{_SELECT} {which}", values) if self._is_current(row)]
-
-    def _is_current(self, row: tuple[Any, ...]) -> bool:
-        key, seq, name, *_, maximum = row
-        return bool(name) or int(self.rows(_NEWER, (key, seq))[0][0]) < maximum
+        return [
+            row
+            for row in self.rows(f"{_SELECT} {which}", values)
+            if row[2] or self.rows(_NEWER, row[:2])[0][0] < row[-1]
+        ]
 
     def _checkpoint_of(self, row: tuple[Any, ...]) -> Checkpoint:
         key, seq, name, index, completed, context, memory, created, expires = row[:9]

@@ -20,17 +20,16 @@ from metier.values.agents import ToolResult
 from metier.values.runs import Failure, StepRecord, Usage
 
 Work = Callable[[LiveRun, ReadyStep, Names, str, int], Awaitable[Any]]
-"""Does the work of one kind of step in one attempt; raises `StepFailedError`."""
+"""One attempt at one kind of step; raises `StepFailedError`."""
 _GRACE_SECONDS = 1.0
 _LONGEST_TEXT = 300
 _ONE_TOOL_CALL = Usage(tool_calls=1)
 
 
 class StepRunner:
-    """Executes steps of all kinds, with their conditions, attempts and time limits."""
+    """Executes steps of all kinds, with conditions, attempts and time limits."""
 
     def __init__(self, delegate: Work) -> None:
-        """Delegating takes a runner."""
         self._kinds: dict[str, Work] = {
             "prompt": _prompt,
             "tool": _tool,
@@ -140,10 +139,7 @@ async def _interruptible(live: LiveRun, key: str, work: Awaitable[Any]) -> Any:
 
 
 async def _wait_for_timeout() -> Any:
-    """Wait for the time limit that a template has exceeded, of the step or of one around it.
-
-    A template is rendered in one go, so that its limit can stop it only here.
-    """
+    """Wait for the time limit that a template has exceeded: rendering cannot be stopped."""
     await asyncio.sleep(_GRACE_SECONDS)
     raise TimeoutError
 
@@ -159,7 +155,6 @@ async def _end(live: LiveRun, one: ReadyStep, record: StepRecord, **changes: Any
 
 
 def _failure_of(error: Exception, step: str, timeout: float | None) -> Failure:
-    """Whatever a step, a model or a service raises is a failure of the step."""
     if isinstance(error, StepFailedError):
         return error.failure
     if isinstance(error, MetierError):
@@ -209,11 +204,8 @@ async def _prompt(live: LiveRun, one: ReadyStep, names: Names, suffix: str, atte
     asked = one.body(names)
     injected = await prepared(live, one, key, asked)
     wanted = one.step.config.get("tools")
-    if wanted is None:
-        may_call = live.plan.offered
-    else:
-        may_call = [name for name in wanted if name in live.plan.tools]
-    offered = live.services.tools.specs(may_call)
+    named = live.plan.offered if wanted is None else wanted
+    offered = live.services.tools.specs(name for name in named if name in live.plan.tools)
     allowed = [tool.name for tool in offered]
     calls = itertools.count(1)
     return await ask_model(
@@ -233,7 +225,7 @@ async def _prompt(live: LiveRun, one: ReadyStep, names: Names, suffix: str, atte
 
 async def _tool(live: LiveRun, one: ReadyStep, names: Names, suffix: str, attempt: int) -> Any:
     key, name = one.id + suffix, one.step.config["tool"]
-    if live.requires or one.step.requires:
+    if live.profile.requires or one.step.requires:
         await prepared(live, one, key, live.run.task)
     result = await _call(live, key, name, one.body(names), attempt, live.plan.tools)
     if result.success:
@@ -282,7 +274,7 @@ async def _loop(live: LiveRun, one: ReadyStep, names: Names, suffix: str, _attem
 
 
 def _items(live: LiveRun, one: ReadyStep, names: Names, suffix: str, most: int) -> list[Any] | None:
-    """What a loop goes over, the same in every attempt; None for one with only a condition."""
+    """What a loop iterates over, the same in every attempt; None for a `while` loop."""
     key = one.id + suffix
     if one.over is None or (known := live.ledger.items(key)) is not None:
         return None if one.over is None else known
@@ -355,6 +347,6 @@ async def _call(
 
 
 def _call_id(number: int, name: str, args: Any) -> str:
-    """The same for the same call in every attempt."""
+    """The same in every attempt."""
     text = json.dumps([name, args], sort_keys=True, default=repr)
     return f"/{number}-{blake2b(text.encode(), digest_size=4).hexdigest()}"

@@ -12,7 +12,7 @@ from metier.values.runs import Claim, Failure, RunRecord, StepRecord
 
 LEASE_SECONDS = 15.0
 SILENT_SECONDS = 60.0
-"""A process that lives but has not renewed its lease for this long no longer owns its runs."""
+"""After this long without renewal even a live process no longer owns its runs."""
 
 
 class CheckpointMark(NamedTuple):
@@ -22,18 +22,16 @@ class CheckpointMark(NamedTuple):
     """The last of the workflow's steps up to which all are done."""
     memory: Mapping[str, Any]
     after: str = ""
-    """The step that caused it, and these two: only for the checkpoint at the end of a run."""
+    """This and the next two: only for the checkpoint at the end of a run."""
     seq: int = 0
     expires: float = 0.0
 
 
 class Renewed(NamedTuple):
-    """What a process learns when it renews its leases."""
+    """Runs to cancel, and runs that another process has claimed."""
 
     cancelled: list[str]
-    """Runs that are to be cancelled."""
     lost: list[str]
-    """Runs that another process has claimed."""
 
 
 class RunStore(Protocol):
@@ -52,85 +50,67 @@ class RunStore(Protocol):
     # Executing a run
 
     def new_key(self) -> int:
-        """A key for a new run; keys grow with time."""
-        ...
+        """A key for a new run; keys increase."""
 
     def add(self, run: RunRecord, steps: Sequence[StepRecord] = ()) -> None:
         """Store a pending run and the steps that it need not run again."""
-        ...
 
     async def begin(self, run: RunRecord, owner: str) -> None:
         """Store a new run that `owner` executes. Raises `UsageError` for a non-JSON request."""
-        ...
 
     def note(self, claim: Claim, step: StepRecord) -> None:
         """Store a step with the next write, unless it changes before."""
-        ...
 
     async def save_step(
         self, claim: Claim, step: StepRecord, checkpoint: CheckpointMark | None = None
     ) -> None:
         """Store a step, and in the same transaction the checkpoint that it causes."""
-        ...
 
     async def begin_rollback(self, claim: Claim, failure: Failure) -> None:
         """Store that the run is being rolled back, and why."""
-        ...
 
     async def end_run(self, run: RunRecord, checkpoint: CheckpointMark | None = None) -> None: ...
     def end_run_now(self, run: RunRecord, checkpoint: CheckpointMark | None = None) -> None:
         """The same without waiting, for a task that is being cancelled."""
-        ...
 
     def release(self, claim: Claim, failure: Failure) -> None:
         """Let other processes resume a run: now, or as soon as the store can be written."""
-        ...
 
     # Owning a run
 
     def claim(self, run_id: str, owner: str, now: float) -> RunRecord:
         """Make `owner` the owner of a run. Raises `UsageError` while another process owns it."""
-        ...
 
     def renew(self, owner: str, claims: Iterable[Claim], now: float) -> Renewed:
-        """Renew the leases of these runs. A released run that nobody claimed is taken back."""
-        ...
+        """Renew the leases of these runs. A released, unclaimed run is claimed again."""
 
     def check(self, claim: Claim) -> None:
         """Raise `RunLostError` when another process has claimed the run."""
-        ...
 
     def recover(self, now: float) -> list[str]:
         """Make runs pending whose process is gone; their ids."""
-        ...
 
     def request_cancel(self, run_id: str, now: float, idle: str = "") -> bool:
-        """Ask the owner of a run to cancel it; whether it has one other than `idle`."""
-        ...
+        """Ask the owner of a run, other than `idle`, to cancel it; whether it has one."""
 
     # Reading
 
     def run(self, run_id: str) -> RunRecord:
         """A run by its id or by a unique prefix of it. Raises `NotFoundError`."""
-        ...
 
     def runs(
         self, *, state: str | None = None, limit: int = 50, delegated: bool = True
     ) -> list[RunRecord]:
         """The latest runs, newest first."""
-        ...
 
     def children(self, run_id: str, step: str | None = None) -> list[RunRecord]:
         """The runs that a run, or one of its steps, delegated to, oldest first."""
-        ...
 
     def steps(self, key: int) -> list[StepRecord]:
         """The steps of a run in the order in which they ended; then those that did not."""
-        ...
 
     def last_numbers(self, key: int) -> tuple[int, int]:
         """The highest `seq` of a run's checkpoints: of all, and of those not saved by hand."""
-        ...
 
     # Checkpoints
 
@@ -140,11 +120,9 @@ class RunStore(Protocol):
         self, run_id: str, now: float, *, only_latest: bool = False
     ) -> list[Checkpoint]:
         """The checkpoints of a run that have not expired, oldest first."""
-        ...
 
     def prune_checkpoints(self, run_id: str | None, maximum: int | None, now: float) -> int:
         """Delete expired checkpoints and, of one run, all but the newest; how many."""
-        ...
 
 
 # The process that owns a run
@@ -161,10 +139,7 @@ os.register_at_fork(after_in_child=this_process.cache_clear)
 
 
 def is_gone(owner: str | None, lease: float | None, now: float) -> bool:
-    """Whether the process `owner` has ended, or was silent for too long.
-
-    On this machine the system knows; of other machines only the lease tells.
-    """
+    """Whether the process `owner` has ended or was silent too long; elsewhere the lease tells."""
     if not owner:
         return True
     machine, pid, started, _ = (*owner.rsplit("/", 3), "", "", "")[:4]
@@ -176,7 +151,7 @@ def is_gone(owner: str | None, lease: float | None, now: float) -> bool:
 
 @cache
 def _machine() -> str:
-    """Where a pid is unique: the host, its boot, and the pid namespace of a container."""
+    """Where a pid is unique: host, boot and pid namespace."""
     try:
         namespace = os.readlink("/proc/self/ns/pid")
     except OSError:
@@ -194,7 +169,7 @@ def _read(path: str) -> str:
 
 
 def _started(pid: int) -> str:
-    """When a process began, in clock ticks since boot; empty for one that is unknown or dead."""
+    """When a process began, in clock ticks since boot; empty for a dead one."""
     try:
         facts = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
         return "" if facts[0] == "Z" else facts[19]

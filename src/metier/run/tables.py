@@ -1,7 +1,6 @@
 """Tables and statements of the SQLite store of runs.
 
-The checkpoint that a step causes is part of that step's row (`step_index`, `memory`), so that one
-row per step is written. Those saved by hand or at the end of a run have rows of their own.
+A step's row holds the checkpoint that it causes (`step_index`, `memory`); others have their own.
 """
 
 from metier.storage.database import Migration

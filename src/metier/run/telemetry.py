@@ -1,7 +1,4 @@
-"""The events of runs as OpenTelemetry spans: every name of a span or an attribute is here.
-
-Names follow the semantic conventions for generative AI where these have one.
-"""
+"""The events of runs as OpenTelemetry spans, by the conventions for generative AI."""
 
 import os
 import sys
@@ -15,7 +12,6 @@ if TYPE_CHECKING:
 
 TRACER = "metier"
 INVOKE_AGENT, CHAT, EXECUTE_TOOL, STEP = "invoke_agent", "chat", "execute_tool", "metier.step"
-"""Operations; a span is called after its operation and what it is about."""
 
 OPERATION = "gen_ai.operation.name"
 AGENT_ID = "gen_ai.agent.id"
@@ -54,11 +50,11 @@ PROVIDERS_OF_MODELS = {
     "openai-responses": "openai",
     "xai": "x_ai",
 }
-"""Our names of providers, where the conventions have another."""
+"""Where the conventions have another name."""
 SET_BY_ENVIRONMENT = "OTEL_PYTHON_TRACER_PROVIDER"
 
 _Key = tuple[str, str, str]
-"""Run, step and what it is: run, step, model, tool."""
+"""Run, step, and run, step, model or tool."""
 
 
 def spans() -> "Spans | None":
@@ -143,7 +139,9 @@ class Spans:
             attributes = {ATTEMPT: event.data["attempt"], ERROR_TYPE: _failure(event)[0]}
             self._note(event, RETRIED, attributes)
         elif what == "prepared":
-            self._note(event, PREPARED, _handed(event))
+            names = {"abilities": ABILITIES, "providers": PROVIDERS, "report": REPORT}
+            given = {ours: event.data.get(name) for name, ours in names.items()}
+            self._note(event, PREPARED, {name: value for name, value in given.items() if value})
         else:
             for inner in ("model", "tool"):
                 self._end((key[0], key[1], inner), event, {})
@@ -224,11 +222,6 @@ class Spans:
 def _failure(event: Event) -> tuple[str, str]:
     failure = event.data.get("error") or {}
     return failure.get("code", ""), failure.get("message", "")
-
-
-def _handed(event: Event) -> dict[str, Any]:
-    names = {"abilities": ABILITIES, "providers": PROVIDERS, "report": REPORT}
-    return {ours: event.data[name] for name, ours in names.items() if event.data.get(name)}
 
 
 def _nanoseconds(event: Event) -> int:

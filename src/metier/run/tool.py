@@ -26,27 +26,25 @@ ToolCode = Literal[
     "TOOL_PERMISSION_DENIED",
 ]
 MOST_ARGUMENTS = 4_000_000
-"""Bytes that the arguments of a call may have as JSON."""
 MOST_OUTPUT = 1_000_000
-"""Bytes that its output may have as JSON."""
+"""Bytes of JSON, like the arguments."""
 MOST_MESSAGE = 4_000
-"""Characters of an error."""
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}\Z")
 
 
 class ToolContext(NamedTuple):
-    """For whom a tool works. A function gets it through a parameter of this type."""
+    """The caller of a tool. A function gets it through a parameter of this type."""
 
     run_id: str = ""
     step_id: str = ""
     agent_id: str = ""
     attempt: int = 1
     idempotency_key: str = ""
-    """The same for every attempt at one step, so that work can be recognised as done already."""
+    """The same for every attempt at a step."""
 
 
 class ToolError(Exception):
-    """How a call failed; `execute` makes it the result. A tool may raise it to name its own."""
+    """A failed call, which `execute` turns into a result. Tools may raise it."""
 
     def __init__(
         self, message: str, *, code: ToolCode = "TOOL_EXECUTION_ERROR", retryable: bool = False
@@ -62,21 +60,19 @@ Prepare = Callable[[dict[str, Any]], Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """One tool. Raises `UsageError` for an illegal name, schema or time limit."""
+    """A tool. Raises `UsageError` for an invalid name, schema or time limit."""
 
     name: str
-    """1–64 of a–z, A–Z, 0–9, _ and -: what every model accepts."""
     description: str = ""
     schema: Mapping[str, Any]
-    """A JSON Schema of type object; arguments that do not fit never reach the tool."""
+    """A JSON Schema of type object."""
     call: Call
-    """Does the work, with what `prepare` gave."""
+    """Called with what `prepare` returned."""
     prepare: Prepare | None = None
-    """Turns arguments that fit the schema into what `call` takes, or raises `ToolError`."""
+    """Called with valid arguments; may raise `ToolError`."""
     timeout: float | None = None
-    """Seconds; None: as long as it takes."""
+    """In seconds."""
     needs_consent: bool = False
-    """Whether somebody must have agreed to it by name."""
     _schema: Schema = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -98,9 +94,10 @@ class Tool:
         return ToolSpec(self.name, self.description, self.schema)
 
     def checked(self, args: Any) -> dict[str, Any]:
-        """A copy of `args`, which fit the schema. Raises `ToolError` with every problem."""
+        """A copy of `args`. Raises `ToolError` unless they fit the schema."""
         if not isinstance(args, dict):
-            raise invalid([f"arguments: a mapping is needed, not {_kind(args)}"])
+            kind = "nothing" if args is None else f"a {type(args).__name__}"
+            raise invalid([f"arguments: a mapping is needed, not {kind}"])
         try:
             copied: dict[str, Any] = json_copy(args, MOST_ARGUMENTS)
         except NotJsonError as error:
@@ -112,20 +109,15 @@ class Tool:
 
 
 def invalid(problems: list[str]) -> ToolError:
-    """What to raise for arguments with these problems."""
     return ToolError("; ".join(problems), code="TOOL_VALIDATION_ERROR")
 
 
 def one_line(text: str) -> str:
-    """`text` for an error message: one line of bounded length that any terminal can show."""
+    """`text` as one printable line of bounded length."""
     line = " ".join(text[: 2 * MOST_MESSAGE].split())
     if len(line) > MOST_MESSAGE:
         line = f"{line[:MOST_MESSAGE]}…"
     return printable(line.encode("utf-8", "backslashreplace").decode())
-
-
-def _kind(value: Any) -> str:
-    return "nothing" if value is None else f"a {type(value).__name__}"
 
 
 # Functions
@@ -138,9 +130,8 @@ _SECTION = re.compile(
 )
 _PARAMETER = re.compile(r"^\s+\*{0,2}(\w+)\s*(?:\([^)]*\))?:\s*(\S.*)$")
 _MOST_DEFAULT = 1_000
-"""Bytes of a default value that is shown in a schema."""
 GRACE = 0.5
-"""Seconds that a cancelled caller waits for the work to end."""
+"""Seconds that a cancelled caller waits for a thread."""
 _FIRST_PAUSE = 0.01
 _LONGEST_PAUSE = 1.0
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
@@ -154,21 +145,16 @@ def function_tool(
     timeout: float | None = None,
     needs_consent: bool = False,
 ) -> Tool:
-    """A function, sync or async, as a tool.
-
-    Its schema comes from the annotations, the descriptions from the docstring. A parameter
-    annotated `ToolContext` gets the context and is not part of the schema. A sync function runs
-    in a thread of its own. Raises `UsageError` when the signature cannot be used.
-    """
+    """A function as a tool: annotations give its schema. Raises `UsageError`."""
     parameters = _parameters(fn)
     slot = _context_slot(parameters)
     parameters.pop(slot, None)
-    told = _documented(fn)
+    inner = _documented(fn)
     adapter = _adapter(fn, parameters)
     return Tool(
-        name=str(name or getattr(told, "__name__", "")),
-        description=_summary(told) if description is None else description,
-        schema=_schema(adapter, parameters, _parameter_texts(told)),
+        name=str(name or getattr(inner, "__name__", "")),
+        description=_summary(inner) if description is None else description,
+        schema=_schema(adapter, parameters, _parameter_texts(inner)),
         prepare=_prepare(adapter),
         call=_caller(fn, lambda given, more: fn(**given, **more), slot),
         timeout=timeout,
@@ -185,11 +171,7 @@ def schema_tool(
     timeout: float | None = None,
     needs_consent: bool = False,
 ) -> Tool:
-    """A tool with a JSON Schema of its own; `handler`, sync or async, gets the arguments.
-
-    The first parameter of `handler` gets them as one mapping; one annotated `ToolContext` gets
-    the context.
-    """
+    """A tool with its own schema; `handler` gets the arguments as a mapping."""
     slot = _context_slot(_parameters(handler))
     return Tool(
         name=name,
@@ -202,8 +184,8 @@ def schema_tool(
 
 
 def _caller(fn: Function, invoke: Callable[[Any, dict[str, Any]], Any], slot: str) -> Call:
-    """How to call `fn`: at once when it is async, else in a thread."""
-    if _is_async(fn):
+    """Call `fn` directly if it is async, else in a thread."""
+    if inspect.iscoroutinefunction(fn) or inspect.iscoroutinefunction(type(fn).__call__):
         if not slot:
             return lambda given, _context: invoke(given, {})
         return lambda given, context: invoke(given, {slot: context})
@@ -216,10 +198,6 @@ def _caller(fn: Function, invoke: Callable[[Any, dict[str, Any]], Any], slot: st
     return call
 
 
-def _is_async(fn: Function) -> bool:
-    return inspect.iscoroutinefunction(fn) or inspect.iscoroutinefunction(type(fn).__call__)
-
-
 def _parameters(fn: Function) -> dict[str, inspect.Parameter]:
     if not callable(fn):
         raise UsageError(f"a {type(fn).__name__} cannot be called, so it is no tool")
@@ -230,7 +208,7 @@ def _parameters(fn: Function) -> dict[str, inspect.Parameter]:
 
 
 def _context_slot(parameters: Mapping[str, inspect.Parameter]) -> str:
-    """The name of the parameter that gets the context; empty when there is none."""
+    """The parameter that gets the context, if any."""
     for name, parameter in parameters.items():
         if ToolContext in (parameter.annotation, *get_args(parameter.annotation)):
             return name
@@ -238,14 +216,13 @@ def _context_slot(parameters: Mapping[str, inspect.Parameter]) -> str:
 
 
 def _documented(fn: Function) -> Function:
-    """The function that has the name and the docstring."""
     while isinstance(fn, functools.partial):
         fn = fn.func
     return fn
 
 
 def _adapter(fn: Function, parameters: Mapping[str, inspect.Parameter]) -> Any:
-    """What turns a mapping of arguments into values of the annotated types."""
+    """Turns arguments into values of the annotated types."""
     from pydantic import ConfigDict, TypeAdapter, with_config
     from pydantic.errors import PydanticUserError
     from typing_extensions import TypedDict  # the one that pydantic asks for
@@ -311,7 +288,7 @@ def _summary(fn: Function) -> str:
 
 
 def _parameter_texts(fn: Function) -> dict[str, str]:
-    """What the section `Args:` of the docstring says, by parameter."""
+    """The texts in the section `Args:` of the docstring."""
     _, _, section = (inspect.getdoc(fn) or "").partition("\nArgs:")
     texts: dict[str, str] = {}
     name = ""
@@ -329,12 +306,7 @@ def _parameter_texts(fn: Function) -> dict[str, str]:
 
 
 async def in_thread(work: Callable[[], Any]) -> Any:
-    """What `work` returns or raises. It runs in a daemon thread of its own.
-
-    Cancelled, the work is stopped: `SystemExit` is raised in its thread, again and again until
-    the thread ends. Python can do so only between two of its own steps: a call into C, such as
-    `time.sleep`, ends when it returns, and nobody waits longer than `GRACE` for it.
-    """
+    """Run `work` in a thread; when cancelled, raise `SystemExit` there until it ends."""
     running = _Work(work)
     running.start()
     try:
@@ -355,7 +327,7 @@ class _Outcome(NamedTuple):
 
 
 class _Work:
-    """One piece of work and its thread."""
+    """Work in a thread."""
 
     def __init__(self, work: Callable[[], Any]) -> None:
         self._work = work
@@ -370,7 +342,7 @@ class _Work:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop it from a thread of its own, so that the loop may close meanwhile."""
+        """Stop it from another thread, so that the loop may close."""
         threading.Thread(target=self._keep_raising, name="metier-stop", daemon=True).start()
 
     def _main(self) -> None:
@@ -390,7 +362,7 @@ class _Work:
             return _Outcome(error=error)
 
     def _leave(self) -> None:
-        """From here on nothing is raised in this thread any more."""
+        """From now on nothing is raised in this thread."""
         with self._lock:
             self._at_work = False
 

@@ -27,8 +27,6 @@ from metier.values.agents import ToolResult
 from metier.values.models import ToolSpec
 from metier.values.running import CommandSetting, ServerSetting, ToolSettings
 
-_LONGEST_NAME = 200
-"""Nobody looks for a name that is near a longer one."""
 _NOBODY = ToolContext()
 _NAMES_THE_TOOL = ("TOOL_NOT_FOUND", "TOOL_PERMISSION_DENIED")
 
@@ -36,10 +34,10 @@ Consent = Callable[[Tool, Mapping[str, Any], ToolContext], bool]
 
 
 class ToolExecutor:
-    """The tools that there are, and the one way to call them.
+    """Holds tools and calls them.
 
-    `consent` says which tools that need it may run: their names, or a function that gets the
-    tool, its arguments and the context, and answers True. Without it none of them runs.
+    `consent` allows tools that need it: their names, or a function of the tool, its arguments and
+    the context that returns True.
     """
 
     def __init__(self, *, consent: Consent | Collection[str] = ()) -> None:
@@ -58,10 +56,7 @@ class ToolExecutor:
         return added
 
     def lend(self, tool: Tool) -> bool:
-        """Add a tool for a while, unless one of that name is registered; the last one lent counts.
-
-        Whether it was added: `take_back` must follow then.
-        """
+        """Add a tool until `take_back`, unless its name is registered; whether it was added."""
         lent = self._lent.setdefault(tool.name, [])
         if not lent and tool.name in self._tools:
             return False
@@ -70,7 +65,6 @@ class ToolExecutor:
         return True
 
     def take_back(self, tool: Tool) -> None:
-        """Take out again what was lent."""
         lent = [one for one in self._lent[tool.name] if one is not tool]
         self._lent[tool.name] = lent
         if lent:
@@ -79,11 +73,11 @@ class ToolExecutor:
             del self._tools[tool.name]
 
     def is_tool_available(self, name: str, agent_tools: Collection[str] | None = None) -> bool:
-        """Whether there is such a tool, and the agent with this list of tools may call it."""
+        """Whether there is such a tool, and `agent_tools` lists it."""
         return name in self._tools and (agent_tools is None or name in agent_tools)
 
     def specs(self, names: Iterable[str] | None = None) -> list[ToolSpec]:
-        """These tools, or all, as a model sees them; names that nobody has are left out."""
+        """These tools, or all, as a model sees them; unknown names are ignored."""
         wanted = self._tools if names is None else dict.fromkeys(names)
         return [self._tools[name].spec for name in wanted if name in self._tools]
 
@@ -97,9 +91,7 @@ class ToolExecutor:
     ) -> ToolResult:
         """Call a tool with a copy of `args`; `allow` lists what the agent may call.
 
-        Nothing is raised but the cancellation of the caller (and what ends the process): each
-        failure is a result with a code. Arguments are checked first; a tool that gets bad ones,
-        or is not allowed, does not run at all.
+        A failure is a result with a code; only cancelling the caller raises.
         """
         started = perf_counter()
         try:
@@ -131,14 +123,13 @@ class ToolExecutor:
         return tool
 
     def _unknown(self, name: Any, allow: Collection[str] | None) -> str:
-        near = ""
-        if isinstance(name, str) and len(name) <= _LONGEST_NAME:
-            near = nearest(name, (one for one in self._tools if self.is_tool_available(one, allow)))
         shown = name if isinstance(name, str) else type(name).__name__
+        known = [one for one in self._tools if self.is_tool_available(one, allow)]
+        near = nearest(name, known) if isinstance(name, str) else ""
         return f"there is no tool '{shown}'" + (f"; did you mean '{near}'?" if near else "")
 
     def _ask(self, tool: Tool, args: dict[str, Any], context: ToolContext) -> None:
-        """Raise `ToolError` unless somebody agreed; only a plain True is a yes."""
+        """Raise `ToolError` without consent; only True counts."""
         why = ""
         try:
             agreed = self._consent(tool, freeze(args), context) is True
@@ -157,7 +148,7 @@ def _by_name(names: frozenset[str]) -> Consent:
 
 
 async def _in_time(tool: Tool, given: Any, context: ToolContext) -> Any:
-    """The tool's output. Raises `ToolError` once its time is over, whatever it makes of it."""
+    """The output. Raises `ToolError` when its time is up."""
     limit = asyncio.timeout(tool.timeout)
     output = None
     try:
@@ -180,7 +171,7 @@ def _checked(output: Any) -> Any:
 
 
 def _is_cancelled() -> bool:
-    """Whether the caller was cancelled; a tool may also meet a cancelled task of its own."""
+    """Whether the caller was cancelled, not just a task of the tool."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
@@ -196,7 +187,7 @@ def _failed(name: Any, error: BaseException, started: float) -> ToolResult:
 
 
 def _text(error: BaseException) -> str:
-    """What the error says, after what it is unless it is ours."""
+    """The text of an error, with its type unless it is ours."""
     try:
         text = str(error)
     except Exception:
@@ -213,7 +204,7 @@ def _since(started: float) -> float:
 # The tools of the settings
 
 CheckFiles = Callable[[Sequence[str], str], None]
-"""Raises when a file that a command line names, in a folder, is not the one that was trusted."""
+"""Raises when a file that an argv names, in a folder, has changed since it was trusted."""
 
 
 def nothing_to_check(_argv: Sequence[str], _folder: str) -> None:
@@ -223,10 +214,7 @@ def nothing_to_check(_argv: Sequence[str], _folder: str) -> None:
 def toolbox(
     settings: ToolSettings, workspace: str, consent: Consent, check: CheckFiles = nothing_to_check
 ) -> ToolExecutor:
-    """An executor with the commands of the settings. Raises `UsageError` for a wrong one.
-
-    `check` is called just before a command of the workspace starts.
-    """
+    """An executor with the commands of the settings; `check` runs before a workspace's starts."""
     executor = ToolExecutor(consent=consent)
     for one in settings.commands:
         tool = command_tool(one, workspace)
@@ -235,7 +223,7 @@ def toolbox(
 
 
 def _with_check(tool: Tool, setting: CommandSetting, check: CheckFiles) -> Tool:
-    """The tool, which looks at the files that its command names before each start."""
+    """The tool, with its files checked before each start."""
 
     async def call(prepared: Any, context: ToolContext) -> Any:
         try:
@@ -248,16 +236,11 @@ def _with_check(tool: Tool, setting: CommandSetting, check: CheckFiles) -> Tool:
 
 
 def _unreachable(name: str, error: MetierError) -> Tool:
-    """A tool that says why it cannot be called."""
 
     async def refuse(_args: Any, _context: ToolContext) -> Any:
         raise ToolError(error.message, retryable=True)
 
     return Tool(name=name, schema={"type": "object"}, call=refuse)
-
-
-def _check_server(server: ServerSetting, check: CheckFiles) -> None:
-    check((server.command, *server.args, *server.env.values()), server.folder or "")
 
 
 @asynccontextmanager
@@ -267,22 +250,20 @@ async def connected(
     wanted: Collection[str],
     check: CheckFiles = nothing_to_check,
 ) -> AsyncIterator[None]:
-    """While the block lasts the executor has the tools of the servers that `wanted` names.
-
-    `check` is called just before a server of the workspace starts.
-    """
+    """Lend the executor the `wanted` tools of servers; `check` runs before a workspace's starts."""
     async with AsyncExitStack() as stack:
         for server in servers:
-            if not any(name.startswith(f"{server.name}__") for name in wanted):
+            names = sorted(one for one in wanted if one.startswith(f"{server.name}__"))
+            if not names:
                 continue
             from metier.run.mcp_tools import mcp_tools  # few have servers
 
-            check_start = None if server.is_users else partial(_check_server, server, check)
-            names = [one for one in wanted if one.startswith(f"{server.name}__")]
+            argv = (server.command, *server.args, *server.env.values())
+            check_start = None if server.is_users else partial(check, argv, server.folder or "")
             try:
                 tools = await stack.enter_async_context(mcp_tools(server, check_start))
             except MetierError as error:  # only the steps that need it are to fail
-                tools = [_unreachable(name, error) for name in sorted(names)]
+                tools = [_unreachable(name, error) for name in names]
             for tool in tools:
                 if executor.lend(tool):
                     stack.callback(executor.take_back, tool)

@@ -12,12 +12,11 @@ FailureStrategy = Literal["failFast", "continueOnError", "rollback"]
 StepType = Literal["prompt", "tool", "delegate", "conditional", "loop", "parallel"]
 
 STANDARD = "standard"
-"""The agent that is always there."""
+"""The built-in agent."""
 DEFAULT_CONCURRENCY = 5
 DEFAULT_DEPTH = 5
 DEFAULT_ABILITY_TOKENS = 10_000
-NESTED_KEYS = ("then", "else", "steps")
-"""Where the config of a step holds other steps."""
+NESTED_STEPS = ("then", "else", "steps")
 
 _PROMPT_ONLY = "{{ task }}{% if input %}\n\nInput: {{ input }}{% endif %}"
 
@@ -52,9 +51,8 @@ class DelegationSettings(NamedTuple):
 
     max_depth: int = DEFAULT_DEPTH
     states_depth: bool = False
-    """Whether the profile sets `maxDepth`."""
     to: tuple[str, ...] | None = None
-    """None: to any agent."""
+    """None: any agent."""
     timeout_ms: int | None = None
 
 
@@ -80,8 +78,6 @@ def _snake(key: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowStep:
-    """One step of a workflow."""
-
     step_id: str
     type: StepType
     config: Mapping[str, Any]
@@ -94,15 +90,13 @@ class WorkflowStep:
     outputs: tuple[str, ...] = ()
     """Names under which the run remembers the output."""
     requires: tuple[str, ...] = ()
-    """Capabilities whose providers are injected."""
     compensate: "WorkflowStep | None" = None
-    """The step that rolls this one back."""
     checkpoint: bool | None = None
-    """Whether a checkpoint is saved after it; None: as the interval says."""
+    """None: as the interval says."""
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> "WorkflowStep":
-        """A step from data in the spec's spelling that has passed its schema."""
+        """A valid step in the spec's spelling."""
         undo = data.get("compensate")
         return cls(
             step_id=data["stepId"],
@@ -121,7 +115,6 @@ class WorkflowStep:
         )
 
     def nested(self, key: str = "steps") -> tuple["WorkflowStep", ...]:
-        """The steps inside this one under `key`."""
         return tuple(WorkflowStep.of(one) for one in self.config.get(key) or ())
 
 
@@ -141,7 +134,6 @@ class AgentProfile:
     system_prompt: str = ""
     path: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
-    """The whole profile in the spec's spelling."""
 
     @classmethod
     def of(cls, data: Mapping[str, Any], path: str = "") -> "AgentProfile":
@@ -191,12 +183,11 @@ class AgentProfile:
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """The tools that the profile lists."""
         return texts_of(self.data.get("tools"))
 
     @property
     def skills(self) -> tuple[str, ...] | None:
-        """The skills that it may use; None: any."""
+        """None: any."""
         return texts_of(self.data["skills"]) if self.data.get("skills") is not None else None
 
     @property
@@ -254,7 +245,7 @@ def walk_steps(steps: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]
     waiting = list(steps)
     for step in waiting:
         yield step
-        for key in NESTED_KEYS:
+        for key in NESTED_STEPS:
             waiting += step["config"].get(key) or ()
         waiting += [step["compensate"]] if step.get("compensate") else []
 
@@ -285,19 +276,15 @@ def offered_tools(profile: AgentProfile) -> Collection[str]:
 
 
 def delegates(profile: AgentProfile) -> set[str]:
-    """The agents that the steps of a profile delegate to."""
     steps = _steps_of(profile)
     return {one["config"]["targetAgent"] for one in steps if one["type"] == "delegate"}
 
 
 class AgentMatch(NamedTuple):
-    """How well an agent matches a task."""
-
     agent_id: str
     confidence: float
     """From 0 to 1."""
     raw: float
-    """The sum of the parts."""
     parts: Mapping[str, float]
     reasons: Sequence[str]
 
@@ -319,20 +306,17 @@ class Checkpoint:
     run_id: str
     agent_id: str
     step_index: int
-    """The last of the workflow's steps up to which all are done; -1 when none is."""
+    """The last step up to which all are done, or -1."""
     completed_step_id: str
-    """The step after which it was saved."""
     step_outputs: Mapping[str, Any]
     context: Mapping[str, Any]
     memory_snapshot: Sequence[Mapping[str, Any]]
-    """Entries with key, value and optionally namespace."""
     created_at: str
     skipped_step_ids: tuple[str, ...] = ()
     expires_at: str | None = None
     schema_version: str = "1"
 
     def to_json(self) -> dict[str, Any]:
-        """In the spec's spelling."""
         return {
             "checkpointId": self.checkpoint_id,
             "runId": self.run_id,
@@ -373,7 +357,6 @@ class ToolResult:
         )  # fmt: skip
 
     def to_json(self) -> dict[str, Any]:
-        """In the spec's spelling."""
         head: dict[str, Any] = {"success": self.success, "durationMs": self.duration_ms}
         if self.success:
             return {**head, "output": self.output}

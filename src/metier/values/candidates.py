@@ -20,16 +20,15 @@ class Candidate(NamedTuple):
     """POSIX, relative to the workspace, or `<label>/…`."""
     source: str = "workspace"
     listed: tuple[str, ...] = ()
-    """Its `capabilities` list as written, without the contract."""
+    """Its `capabilities` list, without the contract."""
     contract: Contract | None = None
-    """Its contract, read leniently; None when it has none or an unusable one."""
+    """None if it has none, or an unusable contract."""
     contract_problem: str = ""
-    """Why its contract cannot be used."""
     compatibility: str | tuple[str, ...] = ""
 
     @classmethod
     def stored(cls, name: str, folder: str, source: str, claims: str | None) -> "Candidate":
-        """The candidate of a skill in the catalog, which knows the stems of its description."""
+        """The candidate of a skill in the catalog, without its description."""
         if not claims:
             return cls(name, "", folder, source)
         listed, compatibility, problem, values = json.loads(claims)
@@ -50,7 +49,6 @@ class Candidate(NamedTuple):
 
     @property
     def says_nothing(self) -> bool:
-        """Whether it has neither a list nor a contract."""
         return not self.listed and self.contract is None and not self.contract_problem
 
     def contract_in(self, mode: Mode) -> Contract | None:
@@ -60,7 +58,7 @@ class Candidate(NamedTuple):
         return self.contract
 
     def refused_in(self, mode: Mode) -> str:
-        """Why its contract does not count in `mode`; empty when it does or has none."""
+        """Why its contract does not count in `mode`, if so."""
         if self.contract_problem:
             return self.contract_problem
         if mode == "strict" and self.contract is not None and self.contract.doubts:
@@ -68,10 +66,7 @@ class Candidate(NamedTuple):
         return ""
 
     def provides_in(self, mode: Mode) -> tuple[str, ...]:
-        """What it claims to provide, as written: its list, then `P(...)`; a name in both once.
-
-        Beside a contract that does not count, the list counts only in best-effort.
-        """
+        """What it provides: its list, then `P(...)`; strict rejects both with a bad contract."""
         if mode == "strict" and self.refused_in(mode):
             return ()
         contract = self.contract_in(mode)

@@ -22,7 +22,7 @@ class InjectRequest(NamedTuple):
     core: Sequence[str] = ()
     """Besides the core abilities of the agent's profile."""
     budget: int | None = None
-    """For abilities and cards together; without one each has its own."""
+    """For abilities and cards together; None: each has its own."""
     limit: int | None = DEFAULT_ABILITIES
     min_signal: float | None = None
     include_metadata: bool = False
@@ -40,9 +40,8 @@ class SourceSetting(NamedTuple):
     type: str
     """`local`, `database` or `remote`."""
     location: str
-    """A folder, a database file, or an https address."""
     sha256: str = ""
-    """The hash of a remote card."""
+    """Of a remote card."""
 
 
 class CapabilitiesConfig(NamedTuple):
@@ -51,7 +50,7 @@ class CapabilitiesConfig(NamedTuple):
     enabled: bool = True
     max_tokens: int = 1_500
     confidence_threshold: float | None = None
-    """Replaces every card's own."""
+    """Replaces that of every card."""
     force_include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     log_level: LogLevel = "summary"
@@ -65,7 +64,7 @@ class CapabilitiesConfig(NamedTuple):
     skill_suggestions: int = 3
     """The most skills that a hook names."""
     skill_threshold: float = 1.5
-    """The least score of a skill that a hook names; a word that only it has gives 1."""
+    """The least score of a skill that a hook names."""
     max_injection_share: float | None = None
     """Hooks switch to `monitor` above this share of requests that inject."""
     refresh_after: int = 600
@@ -78,34 +77,29 @@ class CapabilitiesConfig(NamedTuple):
     profiles: Mapping[str, Mapping[str, Any]] = _NOTHING
     """Named sets of these settings, in the spelling of the file."""
     agents: Mapping[str, str] = _NOTHING
-    """Agent → the profile that it uses."""
+    """Agent → profile."""
 
 
 class SelectionContext(NamedTuple):
-    """What cards are chosen for."""
-
     recent_messages: Sequence[str] = ()
     session_type: str = "main"
     token_budget: int | None = None
-    """None leaves it to the settings."""
     time_of_day: str = ""
     """morning · afternoon · evening · night"""
     user_tier: str = ""
     environment_type: str = ""
     conversation_length: int | None = None
-    """Characters of the whole conversation; None counts the messages given."""
+    """In characters; None: of the messages."""
 
 
 class Sanitized(NamedTuple):
-    """Text as it may be injected."""
-
     text: str
     issues: Sequence[Issue]
     rejected: bool
 
 
 class BootstrapFile(NamedTuple):
-    """One file of the context that an agent starts with."""
+    """A file of the context that an agent starts with."""
 
     name: str
     content: str

@@ -1,4 +1,4 @@
-"""What a value may be (`Field`), and every problem of one: for documents and settings alike."""
+"""What a value may be (`Field`) and every flaw of a value, for documents and settings."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -16,13 +16,10 @@ _DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 
 
 _LONG_NUMBER = r"[+-]?[0-9]{41,}(?:\.[0-9]*)?\Z"
-"""YAML with more digits than this is read as a text."""
 _MOST_UNKNOWN = 20
-"""Unknown keys of one mapping that are named one by one."""
 
 
 FieldType = Literal["text", "integer", "number", "flag", "list", "mapping", "any", "text-or-texts"]
-"""`text-or-texts` is one text or a list of them; only skills have such keys."""
 
 
 class Field(NamedTuple):
@@ -36,23 +33,22 @@ class Field(NamedTuple):
     least: float | None = None
     most: float | None = None
     form: str = ""
-    """A named form that a text must have: a key of `FORMS`."""
+    """A key of `FORMS`."""
     choices: tuple[str, ...] = ()
     items: "Field | None" = None
     fields: "Mapping[str, Field] | None" = None
     """The keys of a mapping; None lets it hold anything."""
     others: "Field | None" = None
-    """What all other keys of a mapping hold."""
+    """Any other key of a mapping."""
     other_names: tuple[str, ...] = ()
-    """Aliases of the key."""
+    """Aliases."""
     or_number: bool = False
-    """Whether a number counts as its text; only skills have such keys."""
+    """Whether a number counts as its text."""
     called: str = ""
-    """What to call it in a message, in place of a list of its flaws."""
+    """Its name in a message, in place of a list of flaws."""
 
     @property
     def is_table(self) -> bool:
-        """Whether it is a mapping whose entries are checked."""
         return self.fields is not None or self.others is not None
 
 
@@ -61,7 +57,6 @@ def text(longest: int | None = None, **more: Any) -> Field:
 
 
 def texts(entries: int | None, longest: int | None, shortest: int = 0) -> Field:
-    """A list of at most `entries` texts of at most `longest` characters."""
     item = Field(type="text", longest=longest, shortest=1)
     return Field(type="list", longest=entries, shortest=shortest, items=item)
 
@@ -75,15 +70,13 @@ ANY = Field(type="any")
 
 
 class Flaw(NamedTuple):
-    """One value that does not fit its field."""
-
     at: KeyPath
     problem: str
     """missing · unknown · invalid"""
     message: str
     hint: str = ""
     known: tuple[str, ...] = ()
-    """The keys that an unknown one may stand for."""
+    """The keys that an unknown key may mean."""
 
 
 def _is_date(text: str) -> bool:
@@ -151,7 +144,7 @@ def _unknown(at: KeyPath, fields: Mapping[str, Field]) -> Flaw:
 
 
 def check_value(value: Any, field: Field, at: KeyPath) -> Iterator[Flaw]:
-    """Every flaw of one value; one flaw in all for a field that is `called` something."""
+    """Every flaw of a value; at most one for a field that is `called` something."""
     flaws = _flaws(value, field, at)
     if not field.called or (field.is_table and isinstance(value, dict)):
         yield from flaws

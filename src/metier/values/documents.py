@@ -11,7 +11,7 @@ from metier.values.agents import AgentProfile
 from metier.values.contracts import Contract
 
 SHORTEST_KEYWORD = 3
-"""Characters of the shortest word of a task that is looked for in the content of abilities."""
+"""Characters of a word of a task that is matched with abilities."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,19 +21,17 @@ class Skill:
     name: str
     description: str
     path: str
-    """The file, as it is shown to people."""
+    """As it is shown to people."""
     plugin: str = ""
-    """The plugin that it belongs to, which is a part of its name."""
     folder_name: str = ""
-    """The name of its folder; empty at the root of a workspace."""
+    """Empty at the root of a workspace."""
     capabilities: tuple[str, ...] = ()
     """Its `capabilities` list, then the `P(...)` of its contract; as written, each once."""
     contract: Contract | None = None
-    """Its contract, read leniently; None when it has none that can be used."""
+    """None if it has none, or an unusable contract."""
     contract_problem: str = ""
-    """Why its contract cannot be used."""
     data: Mapping[str, Any] = field(default_factory=dict)
-    """The whole front matter, unknown keys included."""
+    """The whole front matter."""
     body: str = ""
 
     @property
@@ -86,11 +84,9 @@ class Ability:
     enabled: bool = True
     path: str = ""
     data: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """The front matter in the spec's spelling."""
     words: frozenset[str] = field(init=False, repr=False, compare=False)
-    """The words of its content that a task can match: those of three or more characters."""
+    """The long words of its content."""
     label_words: frozenset[str] = field(init=False, repr=False, compare=False)
-    """The words of its tags and category."""
 
     def __post_init__(self) -> None:
         distinct = frozenset(words(self.content))
@@ -124,7 +120,6 @@ class Ability:
         )
 
     def applies_to(self, agent: str) -> bool:
-        """Whether `agent` may have it: not excluded, and named, or `*` or nobody is."""
         if agent in self.exclude_from:
             return False
         named = self.applicable_to
@@ -157,18 +152,15 @@ class Card:
     user_tier: tuple[str, ...] = ()
     environment_type: tuple[str, ...] = ()
     match: str = "substring"
-    """Or `word`: no letter, mark or digit may stand next to a keyword."""
+    """`substring` or `word`."""
     confidence_threshold: float = 0.6
     priority: float = 10
     estimated_tokens: int = 0
-    """The author's claim; the size is measured."""
     version: str = ""
     enabled: bool = True
     path: str = ""
     sha256: str = ""
-    """Of the file's bytes."""
     data: Mapping[str, Any] = field(default_factory=dict)
-    """The front matter in the spec's spelling."""
     body: str = ""
 
 

@@ -117,7 +117,6 @@ SELECTION = {
 
 FAILURE_STRATEGY = text(choices=("failFast", "continueOnError", "rollback"))
 STEPS = Field(type="list", items=Field(type="mapping"))
-"""Nested steps; each is checked as a step of its own."""
 
 STEP = {
     "stepId": text(100, required=True, form="step-id", shortest=1),
@@ -180,7 +179,6 @@ STEP_CONFIG: dict[str, dict[str, Field]] = {
         "failureStrategy": FAILURE_STRATEGY,
     },
 }
-NESTED_STEPS = ("then", "else", "steps")
 
 AGENT: dict[str, Field] = {
     "agentId": text(50, required=True, form="id", shortest=1, other_names=("name",)),
@@ -240,11 +238,11 @@ AGENT: dict[str, Field] = {
 }
 
 AGENT_OF_HOST = {**AGENT, "systemPrompt": text()}
-"""A sub-agent of a host: its prompt may be as long as the host lets it be."""
+"""A sub-agent of a host, whose prompt may be of any length."""
 
 
 def spellings(fields: Mapping[str, Field]) -> dict[str, str]:
-    """Every loose spelling of the keys of `fields`, with the spelling that is ours."""
+    """Every loose spelling of the keys of `fields`, with ours."""
     known: dict[str, str] = {}
     for name, row in fields.items():
         for spelling in (name, *row.other_names):

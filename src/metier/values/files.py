@@ -1,4 +1,4 @@
-"""A file on its way into the catalog: found, read, parsed, linted.
+"""Files for the catalog: found, read, parsed, linted.
 
 Light: a refresh with nothing to read imports this module and no document kind.
 """
@@ -40,10 +40,9 @@ NOT_ENTERED = frozenset(
         ".ruff_cache", ".hypothesis", ".direnv",
     }
 )  # fmt: skip
-"""Folders that no walk enters."""
 
 Origin = Literal["user", "workspace", "untrusted"]
-"""Whose document it is: the user's own, a trusted workspace's, or an untrusted one's."""
+"""Whose document it is: the user's, a trusted or an untrusted workspace's."""
 UNTRUSTED_RANK = 10_000
 """Added to the rank of untrusted documents, so that they come after all others."""
 
@@ -52,7 +51,7 @@ KeyPath = tuple[str | int, ...]
 
 
 class Root(NamedTuple):
-    """One folder to look through, for one kind of document."""
+    """A folder to search for documents of a kind."""
 
     kind: Kind
     path: str
@@ -66,18 +65,15 @@ class Root(NamedTuple):
     prefix: str = ""
     """Prepended to every path below; empty inside the workspace."""
     only: str = ""
-    """The only file wanted; empty for all."""
+    """Empty for all files."""
     origin: Origin = "workspace"
-    """Whose documents they are; those below another workspace's root count as untrusted."""
+    """That of documents below another workspace's root is untrusted."""
     links: Mapping[str, str] = NOTHING
-    """Links that may leave the boundary, relative to `path` → where they lead."""
+    """Links that may leave the boundary → target."""
 
 
 class Found(NamedTuple):
-    """One file that discovery found, before anything is read.
-
-    A file is read again when one of the first six fields, `ctime_ns` or `plugin` has changed.
-    """
+    """A file that discovery found; another size, time, rank or plugin means reading it again."""
 
     kind: Kind
     path: str
@@ -91,58 +87,50 @@ class Found(NamedTuple):
     source: str
     inode: int
     code: str = ""
-    """The code of the issue."""
     detail: str = ""
     ctime_ns: int = 0
-    """Changes with every write, also with one that keeps size and time."""
     origin: Origin = "workspace"
     plugin: str = ""
     """Its plugin; its name is `plugin:name`."""
 
 
 class Matter(NamedTuple):
-    """A text taken apart: front matter, body, and where each value stands."""
+    """A parsed text: front matter, body, and the position of each value."""
 
     data: dict[str, Any]
     body: str
     body_line: int
-    """The line on which the body starts, counted from 1."""
     position: Callable[[KeyPath], tuple[int, int]]
-    """Line and column of a value, or of the nearest one around it."""
+    """Line and column of a value, or of the nearest value around it."""
     unread: frozenset[str] = frozenset()
     """Keys whose value is not YAML and kept as text."""
 
 
 class Parsed(NamedTuple):
-    """What parsing one text gave."""
-
     document: Document | None
-    """None when the text gives no document of its kind."""
     matter: Matter | None
     issues: Sequence[Issue]
 
 
 class Entry(NamedTuple):
-    """One file on its way into the catalog: read, parsed and linted."""
+    """A file that was read, parsed and linted."""
 
     found: Found
     sha256: str
     document: Document | None
     issues: Sequence[Issue]
     reason: str = ""
-    """Why it is excluded."""
     card_text: str = ""
 
     @property
     def handle(self) -> str:
-        """What its document is asked for by: a skill's name, the id of any other."""
+        """A skill's name, the id of any other document."""
         if self.document is None:
             return ""
         return self.document.name if self.found.kind == "skill" else self.document.id
 
     @property
     def capabilities(self) -> tuple[str, ...]:
-        """What its skill provides; nothing for other kinds."""
         return getattr(self.document, "capabilities", ()) if self.found.kind == "skill" else ()
 
 
@@ -162,7 +150,6 @@ class Trail(NamedTuple):
     """What walks looked at: while it is unchanged, they would find the same files."""
 
     key: str
-    """What was walked for."""
     found: int
     paths: Sequence[str]
     stamps: bytes
@@ -172,13 +159,13 @@ class Trail(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """Files on disk, and how to read one of them. Nothing has been read yet."""
+    """Files on disk, and how to read them. Nothing has been read yet."""
 
     found: Sequence[Found]
     read: Callable[[Found], Entry]
     fingerprint: str = ""
     """Changes when every file must be read again: other settings, another parser."""
     trail: Callable[[int], Trail | None] | None = None
-    """The trail of a walk that began at that moment; None if it cannot be relied on."""
+    """The trail of a walk that began at that time, if it is reliable."""
     followed: Trail | None = None
     """The trail that was unchanged; nothing was listed then."""

@@ -14,12 +14,9 @@ class ToolSpec(NamedTuple):
     name: str
     description: str
     parameters: Mapping[str, Any]
-    """A JSON Schema of type object."""
 
 
 class ToolCall(NamedTuple):
-    """A tool call that a model asks for."""
-
     id: str
     name: str
     args: Any
@@ -27,24 +24,21 @@ class ToolCall(NamedTuple):
 
 
 class Message(NamedTuple):
-    """One message after the system prompt."""
+    """A message after the system prompt."""
 
     role: Role
     text: str = ""
     tool_calls: Sequence[ToolCall] = ()
     call_id: str = ""
-    """Of a tool result: the call that it answers."""
+    """The call that a tool result answers."""
     tool_name: str = ""
 
 
 class ModelRequest(NamedTuple):
-    """One request to a model."""
-
     system: str
     messages: Sequence[Message]
     tools: Sequence[ToolSpec] = ()
     output_schema: Mapping[str, Any] | None = None
-    """A JSON Schema that the answer must follow."""
     temperature: float | None = None
     max_tokens: int | None = None
     on_text: Callable[[str], None] | None = None
@@ -58,17 +52,15 @@ class ModelReply(NamedTuple):
     tool_calls: Sequence[ToolCall] = ()
     usage: Usage = Usage(requests=1)
     data: Any = None
-    """The answer as a value, when a schema was given and the model wrote JSON."""
+    """The answer as a value, with a schema."""
 
 
 class Model(Protocol):
-    """Anything that answers."""
+    """Answers requests."""
 
     @property
     def name(self) -> str:
         """`provider:model`."""
-        ...
 
     async def respond(self, request: ModelRequest) -> ModelReply:
         """Answer. Raises `ModelError`."""
-        ...

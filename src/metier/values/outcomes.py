@@ -14,15 +14,13 @@ class Issue(NamedTuple):
     code: str
     """Stable; `metier explain CODE` prints its page."""
     message: str
-    """What is wrong, in one line."""
     path: str
     """The file, as it is shown to people."""
     line: int = 1
     column: int = 1
     hint: str = ""
-    """What to change."""
     left_alone: bool = False
-    """Whether `metier lint --fix` cannot repair it here, though it repairs others of its code."""
+    """Whether `metier lint --fix` cannot repair it here."""
 
     @property
     def severity(self) -> Severity:
@@ -54,7 +52,7 @@ def has_errors(issues: Iterable[Issue]) -> bool:
 
 
 class Exclusion(NamedTuple):
-    """One file that was found and excluded."""
+    """A file that was found and excluded."""
 
     path: str
     reason: str
@@ -62,10 +60,9 @@ class Exclusion(NamedTuple):
     detail: str = ""
 
     @classmethod
-    def of(cls, path: str, reason: str, issues: Sequence[Issue], twin: str = "") -> "Exclusion":
-        """With the detail that says most: the copy it is, the switch, the first error."""
-        if twin:
-            detail = f"copy of {twin}"
+    def of(cls, path: str, reason: str, issues: Sequence[Issue], copy_of: str = "") -> "Exclusion":
+        if copy_of:
+            detail = f"copy of {copy_of}"
         elif reason == "disabled":
             detail = "by 'disabled' in the settings, or by its own 'enabled: false'"
         else:
@@ -81,7 +78,7 @@ class Exclusion(NamedTuple):
         return next((issue for issue in issues if issue.is_error), issues[0])
 
     def to_json(self) -> dict[str, str]:
-        return {"path": self.path, "reason": self.reason, "detail": self.detail}
+        return self._asdict()
 
 
 def same_name(name: str, path: str, first: str) -> Issue:
@@ -99,24 +96,21 @@ def same_id(document_id: str, path: str, first: str) -> Issue:
 
 
 class Loaded(NamedTuple, Generic[T]):
-    """What a load gave: the usable documents, and why the others are not among them."""
+    """The usable documents of a load, and why the others are excluded."""
 
     items: Sequence[T]
     issues: Sequence[Issue]
     excluded: Sequence[Exclusion]
     kind: str = ""
-    """What was loaded: skill, ability, card or agent."""
 
 
 class LoadSummary(NamedTuple):
     """Counts of one load of skills: `total_on_disk == loaded + skipped`."""
 
     loaded: int
-    """Skills in the catalog now, shadowed ones included."""
+    """With shadowed ones."""
     skipped: int
-    """Files on disk that are not in it."""
     pruned: int
-    """Rows removed because their file is gone."""
     total_on_disk: int
 
 
@@ -124,10 +118,9 @@ class Changes(NamedTuple):
     """What one refresh did to the catalog, and what is in it now."""
 
     included: Mapping[str, int]
-    """Usable documents by kind, shadowed ones included."""
+    """By kind, with shadowed ones."""
     excluded: int
     shadowed: int = 0
-    """Documents among the included ones that another of their name or id hides."""
     added: int = 0
     changed: int = 0
     removed: int = 0
@@ -135,7 +128,6 @@ class Changes(NamedTuple):
 
     @property
     def discovered(self) -> int:
-        """Every file met: `sum(included) + excluded`."""
         return sum(self.included.values()) + self.excluded
 
     def to_json(self) -> dict[str, Any]:

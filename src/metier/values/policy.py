@@ -12,11 +12,11 @@ from metier.values.contracts import Mode
 OnMissing = Literal["hard-fail", "offer-emulation", "auto-emulate"]
 SelectionMode = Literal["single", "cover"]
 STRICTNESS: tuple[OnMissing, ...] = ("auto-emulate", "offer-emulation", "hard-fail")
-"""From the mildest to the strictest."""
+"""Mildest first."""
 PRESETS: dict[str, dict[str, str]] = {
     "prose": {"min-contract-score": "0.15", "min-total-score": "0.30"},
 }
-"""Named sets of overrides; `prose` lets skills pass that have no contract."""
+"""Named overrides; `prose` lets skills without a contract pass."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class Policy:
     max_candidates: int = 5
     selection_mode: SelectionMode = "single"
     max_providers: int = 3
-    """Counts in `cover` only."""
+    """For `cover`."""
     on_missing_required: OnMissing = "offer-emulation"
 
     @classmethod
@@ -39,7 +39,7 @@ class Policy:
         return cls()
 
     def with_contract(self, pairs: Mapping[str, str]) -> tuple["Policy", list[str]]:
-        """With the values of a `Pol(...)`, and warnings about invalid ones."""
+        """With the values of a `Pol(...)`, and warnings about invalid values."""
         values: dict[str, Any] = {}
         warnings: list[str] = []
         for key, text in pairs.items():
@@ -51,7 +51,7 @@ class Policy:
         return replace(self, **values) if values else self, warnings
 
     def with_runtime(self, pairs: Mapping[str, str]) -> "Policy":
-        """With the caller's values. Raises `UsageError` for an invalid one."""
+        """With the caller's values. Raises `UsageError` for an invalid value."""
         values: dict[str, Any] = {}
         for key, text in pairs.items():
             value, problem = _read(key, text)

@@ -1,16 +1,16 @@
-"""Templates of a workflow that cannot be read, or speak of what will not be there."""
+"""Templates of a workflow that are invalid or name what will not exist."""
 
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from metier.core.nearest import Nearest
+from metier.values.agents import NESTED_STEPS
 from metier.values.checks import Flaw
-from metier.values.fields import NESTED_STEPS
 from metier.values.files import KeyPath
 
 NAMES = frozenset({"input", "task", "steps", "agent", "memory"})
-"""What every template may speak of; in a loop also `item`, `index` and what `as` says."""
+"""In a loop also `item`, `index` and the name that `as` gives."""
 _OF_MAPPINGS = {"get", "items", "keys", "values"}
 _OF_A_STEP = ("output", "state")
 _TEMPLATES: dict[str, dict[str, bool]] = {
@@ -20,22 +20,20 @@ _TEMPLATES: dict[str, dict[str, bool]] = {
     "conditional": {"condition": True},
     "loop": {"over": True, "while": True},
 }
-"""The keys of a step's config that hold templates; whether they are one expression."""
+"""The keys of a step's config with templates; whether they are expressions."""
 
 
 class _Known(NamedTuple):
-    """What a template may speak of."""
+    """What a template may name."""
 
     names: frozenset[str]
     ids: set[str]
     memory: set[str]
-    """The names under which steps keep what they give."""
     near_ids: Nearest
     near_memory: Nearest
     ahead: Counter[str]
-    """How many steps of an id have not run yet in this place. It changes from step to step."""
+    """How many steps of an id have not run yet; changes from step to step."""
     own: str = ""
-    """The step itself, where it has not run yet either."""
 
     def is_ahead(self, step: str) -> bool:
         return step == self.own or self.ahead[step] > 0
@@ -98,8 +96,8 @@ def _of_step(step: dict[str, Any], at: KeyPath, known: _Known) -> Iterator[Flaw]
     for key in NESTED_STEPS:
         nested = config.get(key)
         if isinstance(nested, list):
-            place = (*at, "config", key)
-            yield from _of_steps(nested, place, inner, parallel=kind == "parallel")
+            here = (*at, "config", key)
+            yield from _of_steps(nested, here, inner, parallel=kind == "parallel")
     if isinstance(step.get("compensate"), dict):
         later = known._replace(ahead=Counter())
         yield from _of_step(step["compensate"], (*at, "compensate"), later)

@@ -1,11 +1,12 @@
-"""What a profile must be like to be used (spec 2): every flaw at once, each with its place."""
+"""Every flaw of a profile (spec 2), with its key path."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from metier.core.order import cycle_of
+from metier.values.agents import NESTED_STEPS
 from metier.values.checks import Flaw, check_mapping
-from metier.values.fields import AGENT, AGENT_OF_HOST, NESTED_STEPS, STEP, STEP_CONFIG
+from metier.values.fields import AGENT, AGENT_OF_HOST, STEP, STEP_CONFIG
 from metier.values.files import KeyPath
 from metier.values.profile_templates import template_flaws
 
@@ -44,13 +45,12 @@ def _steps(
 
 
 def _id_of(step: Any) -> str | None:
-    """The id of a step, when it has one that is a text."""
     found = step.get("stepId") if isinstance(step, dict) else None
     return found if isinstance(found, str) else None
 
 
 def _circle(steps: list[Any], at: KeyPath) -> Iterator[Flaw]:
-    """The first circle among sibling steps, printed step by step."""
+    """The first cycle among sibling steps."""
     graph = {
         step["stepId"]: [name for name in step["dependencies"] if isinstance(name, str)]
         for step in steps

@@ -12,7 +12,7 @@ from metier.values.contracts import Mode
 from metier.values.policy import OnMissing
 
 DEPTH = 2
-"""How far the requirements of providers are followed."""
+"""How far requirements of providers are followed."""
 Decision = Literal["emulate", "continue-with-partial", "abort"]
 DECISIONS: tuple[Decision, ...] = get_args(Decision)
 OutcomeName = Literal[
@@ -50,14 +50,11 @@ TIE_BREAKS = (
 
 
 class ProbeResult(NamedTuple):
-    """The result of a probe of one candidate for one capability."""
-
     candidate: str
     capability: str
     passed: bool
     detail: str = ""
     output: str = ""
-    """What it printed, truncated."""
 
 
 Probe = Callable[[Candidate, str], ProbeResult]
@@ -68,8 +65,6 @@ Decide = Callable[[Sequence[str]], Decision | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolveRequest:
-    """What a caller asks of a resolution."""
-
     requires: Sequence[str] = ()
     query: str = ""
     consumer: str | None = None
@@ -88,8 +83,6 @@ class ResolveRequest:
 
 
 class Outcome(NamedTuple):
-    """How a resolution ended."""
-
     policy: OnMissing
     name: OutcomeName
     decision: Decision | None = None
@@ -99,7 +92,7 @@ class Outcome(NamedTuple):
 
     @property
     def is_degraded(self) -> bool:
-        """Whether the resolution continues without a required capability."""
+        """Whether it continues without a required capability."""
         return self.name in ("emulated", "continued-partial")
 
     @property
@@ -149,7 +142,6 @@ class Report(dict[str, Any]):
 
     @property
     def is_pending(self) -> bool:
-        """Whether the resolution waits for a decision."""
         return self.outcome == "pending-decision"
 
     def decided(self, decision: Decision) -> "Report":

@@ -26,7 +26,6 @@ class Row(NamedTuple):
     """`active`, `shadowed` by another of its name, or `excluded`."""
     reason: str
     shadowed_by: str
-    """The path of the document that comes first."""
     file: str
     sha256: str
     issues: int
@@ -49,7 +48,7 @@ class Row(NamedTuple):
 
     @property
     def data(self) -> dict[str, Any]:
-        """Its front matter beyond name and description, unknown keys included."""
+        """Its front matter beyond name and description."""
         try:
             data: dict[str, Any] = json.loads(self.data_json)
         except ValueError:
@@ -64,7 +63,6 @@ class Row(NamedTuple):
 
     @property
     def is_manual(self) -> bool:
-        """Whether it is a skill that only the user starts."""
         return self.kind == "skill" and is_manual(self.data)
 
     def to_json(self) -> dict[str, Any]:
@@ -97,9 +95,8 @@ class Page(NamedTuple):
 
     rows: list[Row]
     total: int
-    """On all pages."""
     last: str
-    """The handle that the next page starts after; empty on the last page."""
+    """Where the next page starts; empty on the last."""
 
 
 def shadowed(row: Row, shown: Callable[[str], str] = str) -> Issue:

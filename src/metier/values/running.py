@@ -8,25 +8,21 @@ NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 class ProviderSettings(NamedTuple):
-    """How one provider of models is reached, where its own ways do not do."""
+    """How to reach a provider of models."""
 
     base_url: str = ""
-    """The address of a server that speaks the OpenAI protocol (chat completions)."""
+    """The address of a server with the OpenAI protocol (chat completions)."""
     api_key_env: str = ""
-    """The environment variable that holds the key."""
     key_host: str = ""
     """The only host that the key may be sent to; empty: that of `base_url`, or the provider's."""
     plain_http: bool = False
-    """Whether the user named this address, so that it may be http beyond this machine."""
+    """Whether http beyond this machine is allowed."""
     is_users: bool = True
     """Whether the user's own settings name it, and not the workspace's."""
 
 
 class ModelSettings(NamedTuple):
-    """Which models are used."""
-
     default: str = ""
-    """For agents that name none; empty: the offline one."""
     providers: Mapping[str, ProviderSettings] = NONE
 
 
@@ -79,8 +75,7 @@ class ServerSetting(NamedTuple):
     headers: Mapping[str, str] = NONE
     timeout: float = 60.0
     plain_http: bool = False
-    """Whether the user named this address, so that it may be http beyond this machine."""
+    """Whether http beyond this machine is allowed."""
     is_users: bool = True
-    """Whether the user's own settings name it, and not the workspace's."""
     hides_users: bool = False
-    """Whether the user's own settings have one of that name too: their consent was for that."""
+    """Whether it replaces a server of the user's own settings."""

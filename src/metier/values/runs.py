@@ -18,12 +18,10 @@ RESUMABLE: tuple[RunState, ...] = ("pending", "failed", "cancelled")
 
 
 class Usage(NamedTuple):
-    """What a call, a step or a run has used."""
-
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float = 0.0
-    """In US dollars, where the price is known."""
+    """In US dollars."""
     requests: int = 0
     tool_calls: int = 0
 
@@ -38,13 +36,8 @@ class Usage(NamedTuple):
         return Usage(*map(sub, self, other))
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "inputTokens": self.input_tokens,
-            "outputTokens": self.output_tokens,
-            "cost": self.cost,
-            "requests": self.requests,
-            "toolCalls": self.tool_calls,
-        }
+        names = ("inputTokens", "outputTokens", "cost", "requests", "toolCalls")
+        return dict(zip(names, self, strict=True))
 
 
 NOTHING_USED = Usage()
@@ -63,7 +56,7 @@ class Failure(NamedTuple):
     """Of a run: the step that failed first."""
     hint: str = ""
     tool: str = ""
-    """The tool that needs consent, if that is the reason; not stored."""
+    """The tool that lacks consent, if any; not stored."""
 
     def may_retry(self, kinds: Sequence[str]) -> bool:
         """Whether to try again: after one of `kinds`; without kinds, if it is retryable."""
@@ -87,17 +80,16 @@ class StepRecord(NamedTuple):
     """The step's id; in a loop with the iteration, as in `check[2]`."""
     state: StepState
     seq: int = 0
-    """Its number in the order in which steps ended; 0 until it ends."""
+    """Its number in the order in which steps ended, or 0."""
     attempts: int = 0
     input: Any = None
-    """What was injected, and by which resolution."""
     output: Any = None
     failure: Failure | None = None
     usage: Usage = NOTHING_USED
     started: float = 0.0
     finished: float | None = None
     generation: int = 0
-    """How often it was compensated: done again after that, it is new work."""
+    """How often it was compensated."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -135,7 +127,7 @@ class RunRecord(NamedTuple):
     request: Mapping[str, Any]
     """Input, model, execution, delegation chain and depth limit."""
     profile: Mapping[str, Any]
-    """The profile as it was when the run began."""
+    """As it was when the run began."""
     finished: float | None = None
     parent_run: str = ""
     parent_step: str = ""
@@ -143,12 +135,11 @@ class RunRecord(NamedTuple):
     failure: Failure | None = None
     usage: Usage = NOTHING_USED
     output: Any = None
-    """The output of the last step."""
     key: int = 0
     epoch: int = 0
-    """How often it was claimed; only the latest claim may write."""
+    """Raised by every claim; only the latest may write."""
     rollback: Failure | None = None
-    """Why it is being rolled back, once that began: it never runs forward again."""
+    """Why it is being rolled back."""
 
     @property
     def claim(self) -> Claim:
@@ -176,12 +167,9 @@ class RunRecord(NamedTuple):
 
 
 class RunResult(NamedTuple):
-    """The outcome of a run."""
-
     run: RunRecord
     steps: Sequence[StepRecord]
     outputs: Mapping[str, Any]
-    """The `outputs` of steps, by name."""
 
     @property
     def run_id(self) -> str:
@@ -205,7 +193,7 @@ class RunResult(NamedTuple):
 
     @property
     def errors(self) -> list[Failure]:
-        """Every failure of a step in the order in which steps ended, each once."""
+        """The failures of steps, each once."""
         failures = [one.failure for one in self.steps if one.failure is not None]
         return list(dict.fromkeys(failures))
 
@@ -219,8 +207,6 @@ class RunResult(NamedTuple):
 
 
 class Event(NamedTuple):
-    """One thing that happened in a run."""
-
     kind: str
     """`run.started`, `step.succeeded`, `model.answered`, `tool.called`, …"""
     run_id: str
@@ -234,4 +220,3 @@ class Event(NamedTuple):
 
 
 OnEvent = Callable[[Event], None]
-"""Called with every event."""

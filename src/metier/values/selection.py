@@ -11,9 +11,7 @@ from metier.values.outcomes import Issue, has_errors
 T = TypeVar("T")
 _NOBODY: Mapping[str, str] = MappingProxyType({})
 AGENTS_SELECTED = 3
-"""The default number of agents to select."""
 LEAST_CONFIDENCE = 0.1
-"""Agents below are not selected."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +20,6 @@ class Scored(Generic[T]):
 
     item: T
     score: float
-    """The sum of the parts; what the ranking sorts by."""
     parts: Mapping[str, float]
 
 
@@ -34,7 +31,7 @@ class Skipped(NamedTuple):
     reason: str
     """over-budget · not-found · dependency-missing · conflict"""
     tokens: int | None = None
-    """Its size as it would be injected; None if it was not measured."""
+    """None if it was not measured."""
     detail: str = ""
 
     def to_json(self) -> dict[str, Any]:
@@ -42,17 +39,16 @@ class Skipped(NamedTuple):
 
 
 class AbilitySelection(NamedTuple):
-    """The abilities for one task, in the order of the injection."""
+    """The abilities for a task, in the order of injection."""
 
     ranked: Sequence[Scored[Ability]]
     issues: Sequence[Issue]
     skipped: Sequence[Skipped] = ()
-    """Abilities with a missing dependency or a conflict."""
     required_by: Mapping[str, str] = _NOBODY
     """Dependency → the ability that requires it."""
     rejected: Sequence[Scored[Ability]] = ()
     passed_over: int = 0
-    """How many were not selected for the limit or too weak a signal."""
+    """Beyond the limit, or too weak."""
 
 
 class Injection(NamedTuple):
@@ -76,7 +72,6 @@ class Injection(NamedTuple):
         return has_errors(self.issues)
 
     def to_json(self) -> dict[str, Any]:
-        """In the spec's spelling."""
         return {
             "maxTokens": self.max_tokens,
             "tokenCount": self.tokens,
@@ -116,11 +111,8 @@ class AbilityInjection(NamedTuple):
     """The text of abilities for one prompt."""
 
     injected_abilities: Sequence[str]
-    """Ids, in the order of the text."""
     combined_content: str
     token_count: int
-    """Never above the limit."""
     truncated: bool
-    """Whether any was skipped for its size."""
     skipped: Sequence[Skipped]
     issues: Sequence[Issue]

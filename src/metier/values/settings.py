@@ -5,7 +5,6 @@ from typing import NamedTuple
 from metier.values.files import Origin
 
 DEFAULT_MIN_SIGNAL = 10.0
-"""As much as one tag says."""
 
 
 class Mount(NamedTuple):
@@ -14,16 +13,14 @@ class Mount(NamedTuple):
     path: str
     label: str
     origin: Origin = "user"
-    """Whose settings name it."""
 
 
 class ProbeSetting(NamedTuple):
-    """A command that tries whether candidates really provide a capability."""
+    """A command that checks whether candidates provide a capability."""
 
     capability: str
     argv: tuple[str, ...]
     timeout: float = 10.0
-    """Seconds."""
     is_users: bool = True
     """Whether the user's own settings name it, and not the workspace's."""
 

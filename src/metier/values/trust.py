@@ -12,7 +12,6 @@ TrustState = Literal["trusted", "new", "changed", "owner"]
 class Consent(NamedTuple):
     tool: str
     digest: str
-    """Of the command or server that the user agreed to."""
     agent: str
 
 
@@ -24,7 +23,6 @@ class Trust(NamedTuple):
     keys: Mapping[str, Sequence[str]] = NOTHING
     """Environment variable → hosts that may receive its value."""
     digest: str = ""
-    """Of the trusted power set."""
     files: Mapping[str, str] = NOTHING
     """Files that commands name → sha256."""
     agents: Mapping[str, Any] = NOTHING
@@ -32,7 +30,7 @@ class Trust(NamedTuple):
     links: Mapping[str, str] = NOTHING
     """Links out of the workspace → target."""
     detail: str = ""
-    """Why it is not trusted, if not plain from the state."""
+    """Why it is not trusted, if the state does not say."""
 
     @property
     def is_trusted(self) -> bool:

@@ -26,7 +26,7 @@ from pydantic_ai.tools import ToolDefinition
 from metier.core.frozen import thaw
 from metier.run.models.connect import Connection, failures_of
 from metier.run.models.offline import arguments_of, value_of
-from metier.values.models import Message, ModelReply, ModelRequest, ToolCall, ToolSpec
+from metier.values.models import Message, ModelReply, ModelRequest, ToolCall
 from metier.values.runs import Usage
 
 _FORM = """Answer with JSON only, without any other text. It has to follow this JSON Schema:
@@ -34,19 +34,24 @@ _FORM = """Answer with JSON only, without any other text. It has to follow this 
 
 
 class Translated(NamedTuple):
-    """A request as pydantic_ai takes it."""
-
     messages: list[theirs.ModelMessage]
     settings: ModelSettings
     parameters: ModelRequestParameters
 
 
 def translated(request: ModelRequest, client: Model) -> Translated:
-    """The request for this client; it is told of a schema that it does not enforce."""
+    """The request for this client."""
     enforced = _enforced(request, client)
     system = request.system if enforced else _with_form(request.system, request.output_schema)
     parameters = ModelRequestParameters(
-        function_tools=[_tool(tool) for tool in request.tools],
+        function_tools=[
+            ToolDefinition(
+                name=tool.name,
+                description=tool.description,
+                parameters_json_schema=_plain(tool.parameters),
+            )
+            for tool in request.tools
+        ],
         output_mode="native" if enforced else "text",
         output_object=enforced,
         instruction_parts=[theirs.InstructionPart(content=system)] if system else [],
@@ -55,11 +60,7 @@ def translated(request: ModelRequest, client: Model) -> Translated:
 
 
 def _enforced(request: ModelRequest, client: Model) -> OutputObjectDefinition | None:
-    """The schema, when the provider can keep the answer to it.
-
-    Providers do so for objects only. With tools it is not asked for: some servers would keep the
-    model from calling any, others refuse both together.
-    """
+    """The schema, if the provider can enforce it: only for objects, and without tools."""
     schema = request.output_schema
     if schema is None or schema.get("type") != "object" or request.tools:
         return None
@@ -74,12 +75,6 @@ def _with_form(system: str, schema: Mapping[str, Any] | None) -> str:
     return f"{system}\n\n{form}" if system else form
 
 
-def _tool(tool: ToolSpec) -> ToolDefinition:
-    return ToolDefinition(
-        name=tool.name, description=tool.description, parameters_json_schema=_plain(tool.parameters)
-    )
-
-
 def _settings(request: ModelRequest) -> ModelSettings:
     settings = ModelSettings(max_retries=0)
     if request.temperature is not None:
@@ -90,7 +85,7 @@ def _settings(request: ModelRequest) -> ModelSettings:
 
 
 def _messages(messages: Sequence[Message]) -> Iterator[theirs.ModelMessage]:
-    """Turns: what was asked and what tools gave is theirs one request, up to the next answer."""
+    """Their turns: a request is all messages up to the next answer."""
     for is_answer, turn in groupby(messages, lambda one: one.role == "assistant"):
         if is_answer:
             answered = [part for message in turn for part in _answered(message)]
@@ -124,7 +119,6 @@ def _args(call: ToolCall) -> str | dict[str, Any]:
 
 
 def _plain(mapping: Mapping[str, Any]) -> dict[str, Any]:
-    """Copy it, so that it may be changed."""
     copied: dict[str, Any] = thaw(dict(mapping))
     return copied
 
@@ -137,18 +131,13 @@ def reply_of(response: theirs.ModelResponse, request: ModelRequest) -> ModelRepl
             ToolCall(part.tool_call_id, part.tool_name, arguments_of(part.args))
             for part in response.tool_calls
         ],
-        _usage(response),
+        Usage(response.usage.input_tokens, response.usage.output_tokens, _cost(response), 1),
         value_of(text) if request.output_schema is not None else None,
     )
 
 
-def _usage(response: theirs.ModelResponse) -> Usage:
-    used = response.usage
-    return Usage(used.input_tokens, used.output_tokens, _cost(response), requests=1)
-
-
 def _cost(response: theirs.ModelResponse) -> float:
-    """The price in US dollars; 0.0 when nobody knows it."""
+    """In US dollars; 0.0 when unknown."""
     try:
         return float(response.cost().total_price)
     except (LookupError, ValueError, AssertionError):
@@ -156,16 +145,12 @@ def _cost(response: theirs.ModelResponse) -> float:
 
 
 Guard = Callable[[], AbstractContextManager[None]]
-"""Within it every error is a `ModelError`."""
 
 
 async def ask(
     name: str, connection: Connection, request: ModelRequest, hidden: str = ""
 ) -> ModelReply:
-    """The answer, piece by piece when the request wants it so.
-
-    Raises `ModelError`; no message of it has `hidden`, the key, in it.
-    """
+    """The answer. Raises `ModelError`, without `hidden`, the key, in any message."""
     guard = partial(failures_of, name, hidden)
     asked = translated(request, connection.model)
     if request.on_text:
@@ -192,7 +177,7 @@ async def _whole(guard: Guard, connection: Connection, asked: Translated) -> Mod
 async def _streamed(
     guard: Guard, connection: Connection, asked: Translated, on_text: Callable[[str], None]
 ) -> ModelResponse:
-    """The whole answer; what `on_text` raises is not taken for an error of the model."""
+    """The whole answer; what `on_text` raises is not an error of the model."""
     response = ModelResponse(parts=[])
     async with aclosing(_pieces(guard, connection, asked)) as pieces:
         async for piece in pieces:
@@ -206,7 +191,7 @@ async def _streamed(
 async def _pieces(
     guard: Guard, connection: Connection, asked: Translated
 ) -> AsyncGenerator[str | ModelResponse, None]:
-    """Each piece of the text as it comes, and at the end the response."""
+    """The text as it arrives, then the response."""
     with guard():
         async with (
             connection.http,

@@ -20,15 +20,11 @@ if TYPE_CHECKING:
 
 
 _LOADING = threading.Lock()
-"""Two threads that import a large package at once may see it half made."""
+"""Two threads must not import a large package at once."""
 
 
 class ProviderModel:
-    """One model of one provider. It keeps no connection between two calls.
-
-    `connect` makes the client; tests give their own. Nothing is tried twice: that is for the one
-    who asks to decide, by the `kind` of the error.
-    """
+    """A model of a provider. It keeps no connection and does not retry."""
 
     def __init__(
         self,
@@ -42,7 +38,7 @@ class ProviderModel:
         self._connect = connect
 
     def ready(self) -> None:
-        """Raise now the `ModelError` that a missing package or key would cause later."""
+        """Raise `ModelError` now if a package or key is missing."""
         self._connected()
 
     async def respond(self, request: ModelRequest) -> ModelReply:
@@ -55,18 +51,14 @@ class ProviderModel:
                 from metier.run.models.ask import ask  # an extra
                 from metier.run.models.connect import Connection, connect
             except ImportError:
-                raise _missing(self.name) from None
+                message = f"{self.name} needs pydantic_ai (recent): pip install 'metier[models]'"
+                raise ModelError(message, code="MODEL_NO_PACKAGE") from None
             if self._connect:
                 connection = Connection(self._connect())
             else:
                 connection = connect(self.name, self._settings)
         key = os.environ.get(self._settings.api_key_env, "")
         return partial(ask, self.name, connection, hidden=key)
-
-
-def _missing(name: str) -> ModelError:
-    message = f"{name} needs pydantic_ai, and a recent one: pip install 'metier[models]'"
-    return ModelError(message, code="MODEL_NO_PACKAGE")
 
 
 PROVIDERS = (
@@ -76,38 +68,25 @@ PROVIDERS = (
     "openai", "openai-chat", "openai-responses", "openrouter", "ovhcloud", "sambanova",
     "snowflake", "together", "vercel", "vllm", "xai", "zai",
 )  # fmt: skip
-"""Those that pydantic_ai knows how to reach; any other needs an address in the settings."""
+"""Those that pydantic_ai knows; any other needs an address in the settings."""
 
 
 def model_for(name: str, *, settings: Mapping[str, ProviderSettings] | None = None) -> Model:
-    """The model called `offline`, `offline:template` or `provider:model`.
-
-    `settings` are those of providers by name; one with a `base_url` needs no other knowledge.
-    Nothing is loaded or connected. Raises `UsageError` for a name that means no model, and for an
-    address that is none or that no key may be sent to.
-    """
+    """The model `offline`, `offline:template` or `provider:model`. Raises `UsageError`."""
     settings = settings or {}
     if name in ("offline", OFFLINE):
         return OfflineModel()
     provider, colon, model = name.partition(":")
     if provider == "offline" or not (provider and colon and model):
-        raise _not_a_name(name)
+        hint = f"{OFFLINE}, or provider:model such as openai:gpt-5"
+        hint = OFFLINE if name.startswith("offline") else hint
+        raise UsageError(f"no model is called '{name}'", hint=hint)
     own = settings.get(provider, ProviderSettings())
     if own.base_url:
         what = f"the base_url of '{provider}'"
         check_address(own.base_url, plain_http=own.plain_http, what=what)
     elif provider not in PROVIDERS:
-        raise _unknown(provider, [*PROVIDERS, *settings, "offline"])
+        near = nearest(provider, [*PROVIDERS, *settings, "offline"])
+        hint = f"did you mean '{near}'?" if near else "give it a base_url in the settings"
+        raise UsageError(f"no provider of models is called '{provider}'", hint=hint)
     return ProviderModel(name, own)
-
-
-def _not_a_name(name: str) -> UsageError:
-    is_offline = name.startswith("offline")
-    hint = OFFLINE if is_offline else f"{OFFLINE}, or provider:model such as openai:gpt-5"
-    return UsageError(f"no model is called '{name}'", hint=hint)
-
-
-def _unknown(provider: str, known: list[str]) -> UsageError:
-    near = nearest(provider, known)
-    hint = f"did you mean '{near}'?" if near else "give it a base_url in the settings"
-    return UsageError(f"no provider of models is called '{provider}'", hint=hint)

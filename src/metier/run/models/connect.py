@@ -46,7 +46,7 @@ _REFUSED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 
 @contextmanager
 def failures_of(name: str, hidden: str = "") -> Iterator[None]:
-    """Raise as `ModelError` whatever goes wrong inside, without the text to be hidden."""
+    """Raise any error as `ModelError`, without the text to hide."""
     try:
         yield
     except Exception as error:  # every provider's library has exceptions of its own
@@ -55,19 +55,19 @@ def failures_of(name: str, hidden: str = "") -> Iterator[None]:
 
 
 def _ours(error: BaseException | None) -> MetierError | None:
-    """The error that we raised, also when a library has wrapped it in its own; None for others."""
+    """The `MetierError` that a library may have wrapped, if any."""
     while error is not None and not isinstance(error, MetierError):
         error = error.__cause__
     return error
 
 
 def _kind(error: Exception) -> str:
-    """Say why, as far as it helps to try again."""
+    """Why it failed, if a retry may help."""
     if isinstance(error, ModelTimeoutError | ModelRequestTimeout | TimeoutError):
         return "timeout"
     if isinstance(error, ModelConnectionError | OSError):
         return "networkError"
-    if isinstance(error, ModelQuotaExceededError):  # it comes as 429, but waiting is vain
+    if isinstance(error, ModelQuotaExceededError):  # a 429 too, but waiting does not help
         return ""
     if isinstance(error, ModelHTTPError):
         return _kind_of_status(error.status_code)
@@ -101,7 +101,7 @@ def _message(name: str, error: Exception, hidden: str) -> str:
 
 
 def _detail(body: Any) -> str:
-    """What the body of an error says for people."""
+    """The message in the body of an error."""
     if isinstance(body, Mapping):
         inner = body.get("error", body)
         message = inner.get("message", "") if isinstance(inner, Mapping) else inner
@@ -110,7 +110,7 @@ def _detail(body: Any) -> str:
 
 
 def one_line(text: str, hidden: str = "") -> str:
-    """`text` in one line of bounded length, with nothing in it that looks like a key."""
+    """`text` in one line of bounded length, without keys."""
     for name, value in [("KEY", hidden), *os.environ.items()]:
         if len(value) >= _SHORTEST_SECRET and _SECRET_NAMES.search(name):
             text = text.replace(value, "***")
@@ -128,13 +128,12 @@ boto3 follows none, and gRPC (xai) has none. huggingface_hub follows them with h
 the key to no other host.
 """
 LEGACY = ("cohere", "groq")
-"""Their packages take a client of httpx; all others that take one, a client of httpx2."""
+"""Their packages take a client of httpx, all others one of httpx2."""
 _PLUMBING = ("accept", "content-length", "content-type", "host", "user-agent")
-"""Headers that a request cannot do without."""
 
 
 def guarded_client(name: str, *, legacy: bool = False) -> Any:
-    """A client for the model `name` that follows no redirect: it raises `ModelError` instead."""
+    """An HTTP client that raises `ModelError` for a redirect."""
     http: Any = create_async_http_client() if legacy else create_async_httpx2_client()
     http.follow_redirects = False
     http.event_hooks = {**http.event_hooks, "response": [partial(_refuse_redirect, name)]}
@@ -142,11 +141,7 @@ def guarded_client(name: str, *, legacy: bool = False) -> Any:
 
 
 def withhold_openai(http: Any, key: str) -> None:
-    """Let the client send nothing that the environment holds for OpenAI alone.
-
-    The package of OpenAI adds OPENAI_CUSTOM_HEADERS, OPENAI_ORG_ID and OPENAI_PROJECT_ID to what
-    it sends to any server, and puts the first even in the place of the `key`.
-    """
+    """Send no header that the environment holds for OpenAI; its package sends them anywhere."""
     hooks = [*http.event_hooks["request"], partial(_withhold, key)]
     http.event_hooks = {**http.event_hooks, "request": hooks}
 
@@ -170,7 +165,7 @@ async def _withhold(key: str, request: Any) -> None:
 
 
 def _custom_headers() -> list[tuple[str, str]]:
-    """Names and values in OPENAI_CUSTOM_HEADERS, one in each line."""
+    """Names and values in OPENAI_CUSTOM_HEADERS."""
     lines = os.environ.get("OPENAI_CUSTOM_HEADERS", "").split("\n")
     parts = [line.partition(":") for line in lines if ":" in line]
     return [(name.strip().lower(), text.strip()) for name, _, text in parts]
@@ -181,22 +176,18 @@ def _custom_headers() -> list[tuple[str, str]]:
 
 _EXTRA = re.compile(r"pydantic-ai-slim\[[\w,-]+\]")
 _OPENAI = ("azure", "azure-responses", "openai", "openai-chat", "openai-responses")
-"""What the environment holds for OpenAI is for these; the environment names their address too."""
+"""The environment holds keys and addresses for these."""
 
 
 class Connection(NamedTuple):
-    """A client, and the HTTP client behind it, which is open while an answer is waited for."""
+    """A client, and the HTTP client behind it."""
 
     model: Model
     http: AbstractAsyncContextManager[Any] = nullcontext()
 
 
 def connect(name: str, settings: ProviderSettings) -> Connection:
-    """The client for `provider:model`; it never follows a redirect.
-
-    Raises `ModelError` without a package or a key, for an address that a key must not be sent to,
-    and for a key that is not for the host of the address.
-    """
+    """The client for `provider:model`; it follows no redirect. Raises `ModelError`."""
     provider, _, model = name.partition(":")
     try:
         if settings.base_url:
@@ -211,7 +202,7 @@ def connect(name: str, settings: ProviderSettings) -> Connection:
 
 
 def _compatible(provider: str, model: str, settings: ProviderSettings) -> Connection:
-    """A server that speaks the protocol of OpenAI, at the address of the settings."""
+    """A server with the protocol of OpenAI, at the address of the settings."""
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
@@ -233,7 +224,7 @@ def _compatible(provider: str, model: str, settings: ProviderSettings) -> Connec
 
 
 def _known(provider: str, model: str, settings: ProviderSettings) -> Connection:
-    """A provider whose address is its own, or the one in a variable of the user's environment."""
+    """A provider with its own address, or that of an environment variable."""
     name = f"{provider}:{model}"
     make: Any = infer_provider_class(provider)
     given: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Models that need no network: one that answers by a template, and one for tests."""
+"""Models without a network: a template, and a script for tests."""
 
 import json
 import threading
@@ -15,7 +15,7 @@ _FENCE = "```"
 
 
 def value_of(text: str) -> Any:
-    """The JSON value that a text is, within a Markdown fence or without; None when it is none."""
+    """The JSON value of a text, also in a Markdown fence; None if it has none."""
     try:
         return _parse(_inside_fence(text))
     except (ValueError, RecursionError):
@@ -23,14 +23,13 @@ def value_of(text: str) -> Any:
 
 
 def _inside_fence(text: str) -> str:
-    """What stands within a Markdown fence; the text itself where it is in none."""
     opening, _, rest = text.strip().partition("\n")
     is_fenced = opening.rstrip().lower() in (_FENCE, f"{_FENCE}json") and rest.endswith(_FENCE)
     return rest.removesuffix(_FENCE).strip() if is_fenced else text
 
 
 def arguments_of(args: str | Mapping[str, Any] | None) -> Mapping[str, Any] | str:
-    """The arguments of a tool call as a mapping; the text itself when it is no JSON object."""
+    """The arguments of a tool call; the text itself if it is no JSON object."""
     if not isinstance(args, str):
         return args or {}
     if not args.strip():
@@ -58,11 +57,7 @@ _LONGEST_LINE = 200
 
 
 class OfflineModel:
-    """Answers the same request always in the same way, and calls no tool.
-
-    With an output schema, the answer is the smallest value that is valid under it; `respond`
-    raises `ModelError` when it finds none.
-    """
+    """Gives the same answer to the same request; with a schema, its smallest value."""
 
     name = NAME
 
@@ -80,7 +75,6 @@ class OfflineModel:
 
 
 def estimated_usage(request: ModelRequest, answer: str) -> Usage:
-    """What a call has used, by four characters a token."""
     asked = "\n".join([request.system, *(message.text for message in request.messages)])
     return Usage(count_tokens(asked), count_tokens(answer), requests=1)
 
@@ -106,14 +100,11 @@ def _counted(number: int, noun: str) -> str:
 
 
 Scripted = ModelReply | str | ModelError | Callable[[ModelRequest], ModelReply | str]
-"""What to answer: a reply, a text, an error to raise, or what a function makes of the request."""
+"""A reply, a text, an error to raise, or a function of the request."""
 
 
 class ScriptedModel:
-    """Gives each reply once; after the last one `respond` raises `MODEL_SCRIPT_ENDED`.
-
-    Many calls may come at the same time: each gets a reply of its own.
-    """
+    """Gives each reply once, then raises `MODEL_SCRIPT_ENDED`."""
 
     def __init__(self, replies: Iterable[Scripted], name: str = "scripted:test") -> None:
         self.name = name
@@ -125,8 +116,10 @@ class ScriptedModel:
         scripted = self._next(request)
         if isinstance(scripted, ModelError):
             raise scripted
-        answer = scripted if isinstance(scripted, ModelReply | str) else scripted(request)
-        reply = _reply(request, answer) if isinstance(answer, str) else answer
+        reply = scripted if isinstance(scripted, ModelReply | str) else scripted(request)
+        if isinstance(reply, str):
+            data = value_of(reply) if request.output_schema is not None else None
+            reply = ModelReply(reply, usage=estimated_usage(request, reply), data=data)
         if request.on_text and reply.text:
             request.on_text(reply.text)
         return reply
@@ -139,8 +132,3 @@ class ScriptedModel:
             count = len(self.requests)
         message = f"the script of {self.name} has no reply to request {count}"
         raise ModelError(message, code="MODEL_SCRIPT_ENDED")
-
-
-def _reply(request: ModelRequest, text: str) -> ModelReply:
-    data = value_of(text) if request.output_schema is not None else None
-    return ModelReply(text, usage=estimated_usage(request, text), data=data)

@@ -14,22 +14,16 @@ if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
 
 MOST_PARTS = 2_000
-"""More parts than this in one value, and it is given up."""
 _ALTERNATIVES = ("anyOf", "oneOf")
 _BOUNDS = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum")
 
 
 class _ImpossibleError(Exception):
-    """No value was found under this part of the schema."""
+    """This part of the schema has no value."""
 
 
 def smallest_value(schema: Mapping[str, Any]) -> Any:
-    """The valid value with the shortest JSON text among those that are tried; always the same one.
-
-    Builds from type, enum, const, properties, required, items, prefixItems, minItems, minLength,
-    the bounds of numbers, anyOf, oneOf and local `$ref`s; other keywords are only checked. No
-    reference is fetched. Raises `ModelError` when none of the values built so is valid.
-    """
+    """The shortest valid value among those that are built. Raises `ModelError` without any."""
     from jsonschema import Draft202012Validator  # only a model without a network needs it
     from jsonschema.exceptions import SchemaError
     from referencing import Registry
@@ -68,7 +62,7 @@ class _Search:
         valid = [value for value in self.candidates(schema, refs) if check.is_valid(value)]
         if not valid:
             raise _ImpossibleError
-        return min(valid, key=_size)
+        return min(valid, key=lambda value: len(json.dumps(value)))
 
     def candidates(self, schema: Mapping[str, Any], refs: tuple[str, ...]) -> Iterator[Any]:
         if "const" in schema:
@@ -85,7 +79,7 @@ class _Search:
                     yield from self.of_kind(kind, schema, refs)
 
     def referred(self, schema: Mapping[str, Any], refs: tuple[str, ...]) -> Iterator[Any]:
-        """Values of the part that is referred to; one that needs itself has none."""
+        """Values of the referenced part; none if it needs itself."""
         ref = schema["$ref"]
         if ref not in refs:
             target = _target(self.root, ref)
@@ -98,7 +92,6 @@ class _Search:
         yield from self.attempts([_joined(rest, branch) for branch in branches], refs)
 
     def attempts(self, schemas: Iterable[Any], refs: tuple[str, ...]) -> Iterator[Any]:
-        """Yield the smallest value of each schema that has one."""
         for schema in schemas:
             with suppress(_ImpossibleError):
                 yield self.smallest(schema, refs)
@@ -126,7 +119,7 @@ class _Search:
 
 
 def _kinds(schema: Mapping[str, Any]) -> list[str]:
-    """The types that a value may have; where none is said, what the other keywords speak of."""
+    """The types that a value may have."""
     kind = schema.get("type")
     if kind is not None:
         return [kind] if isinstance(kind, str) else list(kind)
@@ -147,12 +140,11 @@ def _numbers(schema: Mapping[str, Any], *, is_whole: bool) -> list[int | float]:
 
 
 def _joined(rest: Mapping[str, Any], branch: Any) -> Any:
-    """Both schemas in one, as far as their keywords differ."""
     return {**rest, **branch} if isinstance(branch, dict) else (rest if branch else False)
 
 
 def _target(root: Any, ref: str) -> Any:
-    """What a local reference (`#/$defs/name`) points to."""
+    """The target of a local reference (`#/$defs/name`)."""
     if not ref.startswith("#"):
         raise _ImpossibleError
     found = root
@@ -162,7 +154,3 @@ def _target(root: Any, ref: str) -> Any:
             raise _ImpossibleError
         found = found[key]
     return found
-
-
-def _size(value: Any) -> int:
-    return len(json.dumps(value))
