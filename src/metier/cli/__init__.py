@@ -54,10 +54,10 @@ MOVED = {
     "report": "reports",
     "stats": "hook stats",
 }
-"""Commands of the last version, and what they are called now."""
+"""Names of the last version."""
 STOPPED, PIPE_CLOSED = 130, 141
 _COMPLETION = "_METIER_COMPLETE"
-"""Set by a shell that asks how a command line may go on; it gives no arguments."""
+"""Set by a shell that completes a command line."""
 
 
 class _LazyGroup(click.Group):
@@ -125,7 +125,7 @@ group.params += shared_options()
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line and return its exit code. Never raises on what a user can cause."""
+    """Run a command and return its exit code; errors are printed, not raised."""
     _prepare_streams()
     one_thread_is_enough()
     if not arguments and _COMPLETION not in os.environ:
@@ -159,7 +159,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _prepare_streams() -> None:
-    """Output never fails on a character that it cannot show, nor on a stream that is closed."""
+    """Let output survive unencodable characters and closed streams."""
     for name in ("stdout", "stderr"):
         stream: Any = getattr(sys, name)
         if stream is None:
@@ -169,7 +169,7 @@ def _prepare_streams() -> None:
 
 
 def _colour() -> bool | None:
-    """What NO_COLOR, FORCE_COLOR and TERM say, in this order; None lets the stream decide."""
+    """From NO_COLOR, FORCE_COLOR and TERM; None lets the stream decide."""
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR"):
@@ -190,7 +190,7 @@ def _leave_closed_pipe() -> int:
 
 
 def _report(error: Exception, arguments: Sequence[str]) -> int:
-    """Say what went wrong in one line, where, and what to do; the exit code to leave with."""
+    """Print an error and return the exit code."""
     if isinstance(error, MetierError):
         _print_error(error.message, error.code, error.where, error.hint)
         return error.exit_code

@@ -24,7 +24,6 @@ _KILLED = ("run", "release-manager", _RELEASE, "--input", '{"version": "4.12.0"}
 _SHOWN, _ACCEPTED = ("trust", "--show"), ("trust", "--accept", "DIGEST")
 _FAILING = '{"version": "4.12.1", "folder": "nowhere"}'
 _KILLED_AFTER = "announcement"
-"""The process is killed after this step."""
 _PAUSE = 1.5
 """Seconds before each step on a terminal."""
 _STEPS: tuple[tuple[str, Sequence[str]], ...] = (
@@ -71,7 +70,6 @@ _STEPS: tuple[tuple[str, Sequence[str]], ...] = (
     ),
 )
 _ASK = "ask.py"
-"""The MCP client of the example."""
 
 
 @click.command("demo")
@@ -154,7 +152,6 @@ def _run_and_kill(arguments: Sequence[str]) -> None:
 
 
 def _example() -> str:
-    """The example in the installed package or in the checkout."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     for candidate in (
         os.path.join(package, "examples", "workspace"),

@@ -50,7 +50,6 @@ def _line(result: CaseResult) -> str:
 
 
 def _shipped() -> str:
-    """The suite inside the installed package, or in the checkout it was installed from."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     for folder in (
         os.path.join(package, "conformance_suite"),

@@ -147,7 +147,7 @@ def _trust(boundary: Boundary) -> Check:
 
 
 def _entries(session: Session) -> Iterator[Check]:
-    """Entries of hosts that could run a file of the folder that they are started in."""
+    """Host entries that could run code from the folder they are started in."""
     for file, command in unsafe_entries(session.workspace(), user_home(os.environ)):
         host = "metier hook install HOST and metier mcp install HOST write it again"
         detail = f"{file}: '{command}' may run a metier.py of the folder that it is started in"
@@ -155,7 +155,7 @@ def _entries(session: Session) -> Iterator[Check]:
 
 
 def _old_state(catalog: Catalog) -> Iterator[Check]:
-    """Say once that version 0.1 left state in a workspace that is the user's own."""
+    """Mention the state of version 0.1, once."""
     room = catalog.room
     if room is None or not catalog.trust.is_trusted or room.info(_TOLD) is not None:
         return

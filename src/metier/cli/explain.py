@@ -39,7 +39,7 @@ def command(session: Session, code: str | None) -> None:
 
 
 def _list(session: Session, findings: dict[str, Finding]) -> None:
-    """Every code; the first sentence stands in for the title of an error."""
+    """Errors have no title: the first sentence is shown."""
     rows = [
         [code, finding.severity, finding.title or finding.why.partition(".")[0]]
         for code, finding in findings.items()

@@ -141,7 +141,7 @@ def _filter(since: str | None, host: str) -> _Filter:
 
 
 def _moment(text: str, now: float) -> float:
-    """When `7d` ago was, or when a date began, here; in seconds since 1970."""
+    """`7d` ago, or the start of a local date, in seconds since 1970."""
     span = _SPAN.fullmatch(text)
     try:
         if span:
@@ -159,7 +159,7 @@ def _moment(text: str, now: float) -> float:
 
 
 def _cells(one: Decision) -> list[str]:
-    """One line, the longest cell last; `left` is the score of the best that was not injected."""
+    """`left` is the best score that was not injected."""
     left = _best_left(one.cards) or _best_left(one.skills)
     return [
         one.id,
@@ -188,7 +188,6 @@ def _best_left(considered: Sequence[Considered]) -> Considered | None:
 
 
 def _clock(moment: float | None, form: str = "%Y-%m-%d %H:%M:%S") -> str:
-    """A moment in local time; empty for none."""
     return "" if moment is None else datetime.fromtimestamp(moment).strftime(form)
 
 
@@ -196,12 +195,12 @@ def _clock(moment: float | None, form: str = "%Y-%m-%d %H:%M:%S") -> str:
 
 
 def _catalog_room(session: Session, room: Room) -> Room:
-    """Where the catalog is that hooks use here."""
+    """The room of the catalog that hooks use here."""
     return room if may_speak(room, session.workspace()) else user_room()
 
 
 def _names(session: Session, room: Room) -> tuple[list[str] | None, list[str] | None]:
-    """The cards and skills in the catalog that hooks use; None where not known."""
+    """The cards and skills that hooks know; None if unknown."""
     try:
         return documents_known(_catalog_room(session, room))
     except StoreError as error:
@@ -232,7 +231,6 @@ def _would_inject(held_back: HeldBack) -> str:
 
 
 def _facts(figures: Statistics) -> list[list[str]]:
-    """What is shown once."""
     facts = [["from", _clock(figures.first)], ["to", _clock(figures.last)]]
     for title, groups in (("hosts", figures.hosts), ("modes", figures.modes)):
         counts = (f"{name} {one.requests:,}" for name, one in groups.items())
@@ -253,12 +251,11 @@ _LINES: Mapping[str, Callable[[Group], str]] = {
 
 
 def _rows(groups: Mapping[str, Group]) -> list[list[str]]:
-    """One line a figure, one column a group."""
     return [[name, *(show(one) for one in groups.values())] for name, show in _LINES.items()]
 
 
 def _part(count: int, share: float | None) -> str:
-    """`12 (30.0%)`: a share with its count."""
+    """`12 (30.0%)`"""
     return f"{count:,}" if share is None else f"{count:,} ({share:.1%})"
 
 
@@ -308,7 +305,6 @@ def _unused(kind: str, usage: Usage, held_back: Sequence[Used]) -> list[list[str
 
 
 def _note_nothing(session: Session, decisions: Decisions, wanted: _Filter) -> None:
-    """Say why there is nothing to show."""
     hosts = {one.host for one in decisions}
     if not hosts:
         session.note("no decision is logged yet")
@@ -335,7 +331,7 @@ def _note_kill_switch(session: Session, room: Room) -> None:
 
 
 def _problem(session: Session, room: Room) -> str:
-    """What is wrong with the settings, or else why the last refresh for hooks failed."""
+    """Invalid settings, or why the last refresh for hooks failed."""
     try:
         session.config()
     except ConfigError as error:

@@ -27,7 +27,6 @@ def bar(value: float) -> str:
 
 
 def packed(parts: Sequence[str], width: int) -> list[str]:
-    """The parts on as few lines as possible."""
     lines = [f"{_INDENT}{parts[0]}"]
     for part in parts[1:]:
         if len(lines[-1]) + len(part) + 2 <= width:
@@ -57,10 +56,7 @@ def words(text: str) -> list[str]:
 
 
 def flowed(parts: Sequence[str], width: int, indent: int = 0, start: str = "") -> str:
-    """Words, which may be styled, after `start` on lines of that width; the rest is indented.
-
-    A long word is not broken, so that it can be copied.
-    """
+    """Wrap styled words; long ones are not broken, so that they can be copied."""
     from rich.cells import cell_len  # only a terminal needs it
 
     text, room = start, max(width, indent + 20) - cell_len(click.unstyle(start))
@@ -78,7 +74,7 @@ def flowed(parts: Sequence[str], width: int, indent: int = 0, start: str = "") -
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """One line a row, cut with `…` to the width of the terminal; a long table is paged."""
+    """Cut rows with `…` to the width of the terminal; page long tables."""
     import shutil  # only terminals need it
 
     size = shutil.get_terminal_size()
@@ -90,7 +86,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def _widths(columns: Sequence[str], rows: Sequence[Sequence[str]], room: int) -> list[int]:
-    """The last column takes the rest, at least a third of a narrow terminal."""
+    """The last column takes the rest, at least a third."""
     from rich.cells import cell_len  # only a terminal needs it
 
     widths = []

@@ -137,7 +137,6 @@ def _codes(values: tuple[str, ...]) -> tuple[str, ...]:
 def _choice(
     config: Config, select: tuple[str, ...], ignore: tuple[str, ...], *, notes: bool
 ) -> Choice:
-    """What flags and settings ask for; flags win."""
     hint = f"families: {', '.join(sorted({code[:2] for code in CODES}))}; metier explain lists all"
     wrong = unknown_code((*select, *ignore))
     if wrong is not None:
@@ -173,7 +172,6 @@ def _repaired(repairs: Sequence[Repair]) -> str:
 def _print_repairs(
     session: Session, repairs: Sequence[Repair], linter: Linter, *, as_json: bool
 ) -> None:
-    """Print what would be written, as a unified diff of each file."""
     from metier.install.changes import Change  # loads difflib
 
     rows = []

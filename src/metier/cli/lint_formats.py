@@ -15,7 +15,6 @@ _GITHUB_LEVELS = {"error": "error", "warning": "warning", "info": "notice"}
 
 
 def as_text(issues: Sequence[Issue], _version: str) -> str:
-    """One line a finding, and its hint below it."""
     lines = []
     for issue in issues:
         fixable = " [*]" if issue.fixable else ""
@@ -60,7 +59,6 @@ def _property(text: str) -> str:
 
 
 def as_sarif(issues: Sequence[Issue], version: str) -> str:
-    """SARIF 2.1.0, one run."""
     codes = sorted({issue.code for issue in issues})
     driver: dict[str, Any] = {
         "name": "metier",

@@ -22,7 +22,7 @@ from metier.values.files import KIND_OF, PLURAL, Kind
 from metier.values.rows import Row
 
 _WIDE = 120
-"""The least columns of a terminal for a table of five."""
+"""Columns of a terminal that fit a table of five."""
 
 
 def _complete(_ctx: Any, _parameter: Any, incomplete: str) -> list[CompletionItem]:
@@ -112,7 +112,6 @@ def command(
 
 
 def _note_missing_folders(session: Session, catalog: Catalog, kind: Kind) -> None:
-    """Warn about configured folders of the kind that do not exist."""
     key = "mounts" if kind == "skill" else f"folders.{PLURAL[kind]}"
     for issue in catalog.issues():
         if issue.code == "IO207" and issue.message.endswith(f"({key})"):
@@ -122,7 +121,7 @@ def _note_missing_folders(session: Session, catalog: Catalog, kind: Kind) -> Non
 def _by_priority(
     catalog: Catalog, rows: list[Row], agent: str | None, tags: tuple[str, ...]
 ) -> list[Row]:
-    """The rows that pass the filters, by priority; shadowed ones after the active one."""
+    """Filter rows and sort them by priority, shadowed ones last."""
     places = {ability.id: place for place, ability in enumerate(catalog.abilities())}
     kept = []
     for row in rows:
@@ -135,7 +134,6 @@ def _by_priority(
 
 
 def _print_abilities(session: Session, rows: list[Row]) -> None:
-    """Without paths on a narrow terminal."""
     is_narrow = sys.stdout.isatty() and shutil.get_terminal_size().columns < _WIDE
     table = []
     for row in rows:
@@ -149,7 +147,7 @@ def _print_abilities(session: Session, rows: list[Row]) -> None:
 
 
 def _is_not_standard(row: Row) -> bool:
-    """Whether the row does not replace the built-in agent."""
+    """Whether the built-in agent is not replaced by the row."""
     return row.handle != STANDARD or row.data.get("enabled") is False
 
 

@@ -137,7 +137,7 @@ def _serve(
 
 
 def _check_stdio() -> None:
-    """Raise `UsageError` for options that have no meaning without --http."""
+    """Raise `UsageError` for options that need --http."""
     context = click.get_current_context()
     for name, shown in _FOR_HTTP.items():
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:

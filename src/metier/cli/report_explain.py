@@ -22,7 +22,7 @@ from metier.values.scoring import (
 
 
 class Part(NamedTuple):
-    """One figure, its formula with numbers filled in, and where those come from."""
+    """A figure, and the formula that gives it."""
 
     name: str
     value: float
@@ -31,14 +31,12 @@ class Part(NamedTuple):
 
 
 class Gate(NamedTuple):
-    """A limit, and whether the candidate passes it."""
-
     name: str
     value: float
     limit: float
     passed: bool
     own: bool
-    """Whether the candidate set the limit itself."""
+    """The candidate set the limit itself."""
 
 
 class Explanation(NamedTuple):
@@ -262,7 +260,6 @@ def _of_resolved(row: Row) -> list[Part]:
 
 
 def _ranking(row: Row, report: Report) -> list[Part]:
-    """The figures that break ties."""
     count = len(report["required_capabilities"])
     resolved = count - row["unresolved_required"]
     skill = [f"{weight} × {_figure(row[name])}" for name, weight in SKILL_WEIGHTS.items()]

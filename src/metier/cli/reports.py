@@ -19,7 +19,7 @@ from metier.safety.escapes import escaped_json
 from metier.values.resolution import Report
 
 WIDTH = 80
-"""Of an explanation, in a pipe too."""
+"""Of an explanation, also in a pipe."""
 _NEVER_EQUAL = ("run_id", "generated_at")
 _SECTIONS = {
     "question": (
@@ -40,9 +40,9 @@ _SECTIONS = {
     ),
 }
 _KEYS = ("id", "capability", "provider", "source")
-"""What identifies the entries of a list."""
+"""Keys that identify the entries of a list."""
 Changes = dict[str, dict[str, Any]]
-"""By field: `old` and `new`, each only where the field exists."""
+"""Field → `old` and `new`, where they exist."""
 
 
 command = CommandGroup(
@@ -158,7 +158,6 @@ def _diff(session: Session, old: str, new: str) -> int:
 
 
 def compare(left: Report, right: Report) -> dict[str, Any]:
-    """The differences: the question, the policy, the result, each candidate, and the rest."""
     sections = {
         name: _changes(_part(left, keys), _part(right, keys)) for name, keys in _SECTIONS.items()
     }

@@ -28,12 +28,11 @@ COLOURS = {
     "running": "cyan",
 }
 _LONGEST_OUTPUT = 800
-"""Characters of an output that `runs steps` shows."""
 _MOST_LINES = 12
 
 
 class Family(NamedTuple):
-    """A run with those that it delegated to, and theirs."""
+    """A run and the runs that it delegated to."""
 
     run: RunRecord
     children: Sequence["Family"]
@@ -50,7 +49,7 @@ class Family(NamedTuple):
 
 
 def duration(seconds: float | None) -> str:
-    """`30 ms`, `2.3 s`, `1 min 5 s`; nothing for what has no end."""
+    """`30 ms`, `2.3 s`, `1 min 5 s`"""
     if seconds is None:
         return ""
     if seconds < 0.9995:
@@ -64,7 +63,7 @@ def duration(seconds: float | None) -> str:
 
 
 def moment(at: float) -> str:
-    """A moment in the time of this place."""
+    """Local time."""
     return datetime.fromtimestamp(at).strftime("%Y-%m-%d %H:%M:%S")
 
 
@@ -73,7 +72,7 @@ def tokens(usage: Usage) -> str:
 
 
 def cost(usage: Usage) -> str:
-    """In dollars; nothing where no price is known."""
+    """In dollars; empty if no price is known."""
     if not usage.cost:
         return ""
     return f"${usage.cost:.2f}" if usage.cost >= 1 else f"${usage.cost:.4f}"
@@ -88,7 +87,7 @@ def styled(state: str) -> str:
 
 
 def run_seconds(run: RunRecord) -> float | None:
-    """How long it took; never below 0, though the clock may be set back while it runs."""
+    """At least 0: the clock may be set back during a run."""
     return max(0.0, run.finished - run.created) if run.finished else None
 
 
@@ -109,7 +108,7 @@ def _steps_in_words(steps: Sequence[StepRecord]) -> str:
 
 
 def not_taken_back(run: RunRecord, steps: Sequence[StepRecord]) -> list[str]:
-    """The steps whose work stands although the run was to be taken back."""
+    """Steps that a rollback did not undo."""
     if run.state != "rollback_incomplete":
         return []
     stand = {one.id for one in steps if one.state == "succeeded"}
@@ -117,7 +116,7 @@ def not_taken_back(run: RunRecord, steps: Sequence[StepRecord]) -> list[str]:
 
 
 def output_text(output: Any) -> str:
-    """An output as people read it: a text as it is, anything else as JSON."""
+    """Text as it is, anything else as JSON."""
     if output is None:
         return ""
     if isinstance(output, str):
@@ -126,14 +125,13 @@ def output_text(output: Any) -> str:
 
 
 def print_output(output: Any) -> None:
-    """The output of a run; on a terminal nothing in it is obeyed."""
     text = output_text(output)
     if text:
         click.echo(printable(text) if sys.stdout.isatty() else text)
 
 
 def bounded(text: str) -> str:
-    """As much of a long text as one looks at, and how much is left out."""
+    """The beginning of a long text."""
     lines = printable(text).splitlines()
     shown = "\n".join(lines[:_MOST_LINES])[:_LONGEST_OUTPUT].rstrip()
     left = len(printable(text).rstrip()) - len(shown)
@@ -141,7 +139,7 @@ def bounded(text: str) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """The text for standard output: on a terminal broken between words, elsewhere one line."""
+    """Wrapped on a terminal, else one line."""
     if not sys.stdout.isatty():
         return [one_line(text)]
     return wrapped(text, shutil.get_terminal_size().columns, "")
@@ -158,7 +156,7 @@ def _print_wrapped(title: str, text: str, colour: str | None = None) -> None:
 
 
 def print_runs(session: Session, runs: Sequence[RunRecord]) -> None:
-    """On a terminal ids are whole, and the rest is short; elsewhere all is there."""
+    """A short table on a terminal, a full one elsewhere."""
     if sys.stdout.isatty():
         now = time.time()
         rows = [
@@ -195,7 +193,6 @@ def _ago(seconds: float) -> str:
 def print_run(
     session: Session, family: Family, steps: Sequence[StepRecord], checkpoints: Sequence[Checkpoint]
 ) -> None:
-    """Facts, error, steps, what they were handed, delegated runs, checkpoints."""
     run = family.run
     for name, value in [*_facts(run), *_least_signal(steps)]:
         _print_wrapped(name, value)
@@ -229,7 +226,6 @@ def _facts(run: RunRecord) -> list[tuple[str, str]]:
 
 
 def _least_signal(steps: Sequence[StepRecord]) -> list[tuple[str, str]]:
-    """What abilities had to score, if any were looked for."""
     found = {_input(one)["minSignal"] for one in steps if "minSignal" in _input(one)}
     told = ", ".join(f"{least:g}" for least in sorted(found))
     return [("least signal", f"{told} (abilities.minSignal)")] if told else []
@@ -249,7 +245,7 @@ def usage_in_words(usage: Usage) -> str:
 
 
 def print_steps(session: Session, steps: Sequence[StepRecord]) -> None:
-    """A table; on a terminal without the columns that are empty."""
+    """Without empty columns on a terminal."""
     if steps:
         click.echo()
     columns = ["step", "state", "tries", "took", "tokens", "cost", "error"]
@@ -273,14 +269,12 @@ def _step_cells(one: StepRecord) -> list[str]:
 
 
 def _step_took(one: StepRecord) -> str:
-    """How long a step took that did something."""
     if one.duration_ms is None or one.state == "skipped":
         return ""
     return duration(one.duration_ms / 1e3)
 
 
 def print_outputs(steps: Sequence[StepRecord]) -> None:
-    """Each step with what it gave."""
     for place, one in enumerate(steps):
         parts = one.state, _step_took(one), tokens(one.usage)
         facts = ", ".join(part for part in parts if part)
@@ -300,12 +294,11 @@ def _print_section(title: str, lines: Sequence[str]) -> None:
 
 
 def _input(step: StepRecord) -> Mapping[str, Any]:
-    """What was prepared for a step, if anything was."""
     return step.input if isinstance(step.input, Mapping) else {}
 
 
 def _warnings(step: StepRecord) -> list[str]:
-    """What preparing a step had to say: `number: core ability 'x' is off … (ABILITY_CORE_KEPT)`."""
+    """`number: core ability 'x' is off … (ABILITY_CORE_KEPT)`"""
     found = _input(step).get("warnings") or ()
     return [line for one in found for line in _lines(f"{step.id}: {warning_in_words(one)}")]
 
@@ -315,7 +308,7 @@ def warning_in_words(warning: Mapping[str, Any]) -> str:
 
 
 def _handed(step: StepRecord) -> list[str]:
-    """What was prepared for a step: `number: abilities a, b; providers x; report 2026…`."""
+    """`number: abilities a, b; providers x; report 2026…`"""
     handed = _input(step)
     facts = []
     for key in ("abilities", "cards", "providers"):
@@ -331,7 +324,7 @@ def _handed(step: StepRecord) -> list[str]:
 
 
 def _tree(family: Family) -> list[str]:
-    """`review → reviewer  succeeded  1.2 s  RUN`, and below it those of that run."""
+    """`review → reviewer  succeeded  1.2 s  RUN`"""
     run = family.run
     took = duration(run_seconds(run))
     why = f"({run.failure.code})" if run.failure else ""

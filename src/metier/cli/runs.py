@@ -65,7 +65,7 @@ def _subcommand(name: str) -> Callable[[Callable[..., Any]], click.Command]:
 
 
 def _unrefreshed(session: Session) -> AbstractContextManager[Catalog]:
-    """The catalog as it is: runs do not depend on changes of documents."""
+    """Runs do not depend on changes of documents."""
     return session.open_catalog()
 
 
@@ -214,7 +214,7 @@ def _resume(session: Session, wanted: str, allowed: tuple[str, ...], events: boo
 def _consented(
     session: Session, catalog: Catalog, wanted: str, allowed: tuple[str, ...]
 ) -> RunRecord:
-    """A run that is to be continued, once its agent was checked and tools were allowed."""
+    """A run, after its agent was checked and tools were allowed."""
     run = found_run(catalog.agency, wanted)
     profile = AgentProfile.of(run.profile)
     catalog.agency.check_stored(profile)
@@ -286,7 +286,7 @@ def _cancel(session: Session, wanted: str) -> int:
 
 
 def _awaited(agency: Agency, run_id: str) -> RunRecord:
-    """The run once its process has ended it, or as it is when that takes too long."""
+    """The run, after waiting for its process to end it."""
     deadline = time.monotonic() + _PATIENCE
     while True:
         run = agency.store.run(run_id)

@@ -112,7 +112,6 @@ def _print_blocks(matches: Sequence[AgentMatch], profiles: Profiles) -> None:
 
 
 def _block(place: int, match: AgentMatch, profiles: Profiles, width: int) -> list[str]:
-    """Its name, description, the parts of its score as bars, and the reasons."""
     name = click.style(one_line(match.agent_id), bold=True)
     parts = [_part(part, points) for part, points in match.parts.items()]
     return [
@@ -129,7 +128,6 @@ def _part(name: str, points: float) -> str:
 
 
 def _raw(match: AgentMatch) -> str:
-    """The sum, where it is not the confidence."""
     if not match.parts or match.raw == match.confidence:
         return ""
     return f" (the parts add up to {match.raw:g}; confidence goes from 0 to 1)"
@@ -166,7 +164,6 @@ def _note_unknown(
     team: str | None,
     exclude: Sequence[str],
 ) -> None:
-    """Warn about unknown teams and agents."""
     teams = {one.team for one in profiles.values() if one.team}
     if team is not None and team not in teams:
         near = nearest(team, teams)

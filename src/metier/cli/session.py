@@ -35,12 +35,11 @@ LAST = "last"
 """Another name for the latest run or report."""
 OUTSIDE = "this is no workspace: only skill folders are read, and nothing is kept"
 _BAR_FROM = 500
-"""Show a progress bar for at least this many files."""
 
 
 @dataclass
 class Session:
-    """The options of a command, and the workspace that it works on."""
+    """The options and the workspace of a command."""
 
     root: str | None = None
     config_file: str | None = None
@@ -50,7 +49,7 @@ class Session:
     verbose: bool = False
     trust_once: bool = False
     for_host: bool = False
-    """Whether a host started the command: then no flag or variable gives it power."""
+    """A host started the command: no flag or variable gives it power."""
 
     def anew(self) -> "Session":
         """The same options; settings and trust are read again."""
@@ -61,7 +60,6 @@ class Session:
         return workspace_of(self.root)
 
     def is_outside(self) -> bool:
-        """Whether there is no workspace."""
         return not is_workspace(self.root)
 
     def require_workspace(self) -> str:
@@ -78,7 +76,6 @@ class Session:
         return ignored_folders(workspace="" if self.is_outside() else self.workspace())
 
     def config(self) -> Config:
-        """The settings in force."""
         return self.boundary.config
 
     @cached_property
@@ -108,7 +105,6 @@ class Session:
         return read_settings(workspace, file=self.config_file, for_host=self.for_host)
 
     def _trust(self, workspace: str) -> str:
-        """What decides on trust: this command, the environment, or the user's record."""
         if self.for_host:
             return RECORD
         if self.trust_once:
@@ -121,7 +117,6 @@ class Session:
         return given or RECORD
 
     def _note_ignored(self, boundary: Boundary) -> None:
-        """Note that the workspace is not trusted, and what of it is ignored."""
         trust, ignored = boundary.trust, boundary.config.ignored
         if trust.is_trusted or not (ignored or trust.state == "changed" or trust.detail):
             return
@@ -150,7 +145,7 @@ class Session:
         return Catalog.within(self.boundary)
 
     def _current(self, catalog: Catalog) -> Catalog:
-        """The same catalog, refreshed; closed if that fails."""
+        """Refresh the catalog; close it if that fails."""
         try:
             is_built = catalog.is_built()
             if not is_built and catalog.is_kept:
@@ -168,7 +163,7 @@ class Session:
 
     @contextmanager
     def progress(self, verb: str) -> Iterator[Callable[[int, int], None] | None]:
-        """A progress bar, on a terminal and if there is enough to do."""
+        """A progress bar on a terminal, for many files."""
         if self.quiet or not sys.stderr.isatty():
             yield None
             return
@@ -186,16 +181,13 @@ class Session:
             yield advance
 
     def shown(self, file: str) -> str:
-        """A path that can be opened from the current folder."""
         return shown_file(file, self.workspace())
 
     def note(self, text: str) -> None:
-        """Print a line to standard error."""
         if not self.quiet:
             click.echo(printable(text), err=True)
 
     def note_wrapped(self, text: str) -> None:
-        """Print to standard error, wrapped on a terminal."""
         if sys.stderr.isatty():
             import shutil  # nothing else here needs what it loads
 
@@ -211,7 +203,7 @@ class Session:
             self.note(f"warning: no agent here is called '{agent}'{meant}")
 
     def tell(self, text: str) -> None:
-        """Print a line of a summary to standard output."""
+        """Print a line to standard output."""
         if not self.quiet:
             click.echo(printable(text))
 
@@ -267,7 +259,7 @@ def names_from_catalog(
 
 
 def _for_shell(name: str) -> str:
-    """A name as bash inserts it, escaped unless a quote is open; other shells quote themselves."""
+    """Escape a name for bash, unless a quote is open."""
     word = os.environ.get("COMP_WORDS", "").rpartition("\n")[2]
     is_quoted = word.startswith(("'", '"'))
     if os.environ.get("_METIER_COMPLETE") != "bash_complete" or is_quoted:

@@ -124,7 +124,6 @@ def _row(catalog: Catalog, kind: Kind, wanted: str) -> Row:
 
 
 def _page(number: int, pages: Sequence[str]) -> tuple[str, dict[str, int]]:
-    """Page `number` of a text, and which of how many that is."""
     if number > len(pages):
         count = counted(len(pages), "page")
         raise UsageError(f"there is no page {number}: the text has {count}", hint="--page 1")

@@ -11,10 +11,7 @@ from metier.values.rows import Row
 
 
 def shown_file(file: str, workspace: str) -> str:
-    """A file as it can be opened from the current folder.
-
-    Relative below the current folder and, inside the workspace, in all of it; else absolute.
-    """
+    """Relative to the current folder if near it, else absolute."""
     try:
         here = os.path.realpath(os.getcwd())
     except OSError:  # it was removed
@@ -26,8 +23,6 @@ def shown_file(file: str, workspace: str) -> str:
 
 
 class ShownPaths:
-    """The paths of one catalog, as files to open."""
-
     def __init__(self, catalog: Catalog) -> None:
         self._workspace = catalog.workspace
         self._files: Mapping[str, str] = catalog.files()
@@ -43,5 +38,4 @@ class ShownPaths:
 
 
 def row_json(row: Row) -> dict[str, Any]:
-    """A document with the file that it stands in."""
     return {**row.to_json(), "file": row.file}

@@ -26,7 +26,7 @@ def count_tokens(text: str) -> int:
 
 
 class Fitted:
-    """What fits into a budget: the text, its tokens, and which parts are in it, by number."""
+    """The text that fits, its tokens, and the positions of the parts in and out of it."""
 
     def __init__(self, text: str, tokens: int, taken: list[int], left: list[int]) -> None:
         self.text = text
@@ -75,7 +75,6 @@ def fit(
 
 
 def check_limit(limit: int) -> None:
-    """Raise `UsageError` for a negative limit."""
     if limit < 0:
         raise _usage_error("a token limit cannot be negative", "give 0 or more")
 
@@ -123,7 +122,6 @@ def _end_of_page(text: str, start: int, limit: int, count: CountTokens) -> int:
 
 
 def _last_break(text: str, start: int, end: int) -> int:
-    """Where the page from `start` should end, at `end` or before."""
     for mark in _BREAKS:
         if mark == " " and text[end].isspace():
             return end

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 _LONGEST = 200
-"""Characters of a word that may be a slip of the pen."""
+"""Longer words are not compared."""
 _MOST_LOOKED_FOR = 20
 
 

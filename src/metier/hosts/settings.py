@@ -9,22 +9,17 @@ SCOPES: tuple[Scope, ...] = ("project", "user")
 
 
 class Entry(NamedTuple):
-    """How a command hook is written."""
-
     event: str
     key: str = "command"
-    """The key of the command."""
     in_group: bool = True
     """Whether entries are in `{"hooks": […]}` groups, or in the event's list itself."""
     limits: Mapping[str, int] = {}
-    """How long the host waits, under the host's own key and in its own unit."""
+    """The host's timeout, in its own key and unit."""
     has_type: bool = True
     version: int | None = None
-    """The version that the file must name."""
 
     @property
     def kind(self) -> dict[str, Any]:
-        """What every entry must say."""
         return {"type": "command"} if self.has_type else {}
 
     def value(self, command: Sequence[str]) -> dict[str, Any]:

@@ -22,15 +22,12 @@ class _Item(NamedTuple):
     key: str | None
     start: int
     value: int
-    """Where its value starts; for a value of an array the same as `start`."""
+    """Where its value starts."""
     end: int
 
 
 def parse(text: str) -> Any:
-    """The value of strict JSON. ValueError on comments, `NaN`, or a duplicate key.
-
-    Blank text counts as an empty object, and a byte order mark is passed over.
-    """
+    """Parse strict JSON; blank text is an empty object. Raises `ValueError`."""
     if not text.strip("\ufeff \t\r\n"):
         return {}
     try:
@@ -127,12 +124,11 @@ def _skip(text: str, at: int) -> int:
 
 
 def _end(text: str, at: int) -> int:
-    """Where the value that starts at `at` ends."""
     return _DECODER.raw_decode(text, at)[1]
 
 
 def _items(text: str, at: int) -> list[_Item]:
-    """What the object or array that starts at `at` holds; the text is known to be JSON."""
+    """The items of the object or array at `at`."""
     found = []
     position = _skip(text, at + 1)
     while text[position] not in "]}":
@@ -155,7 +151,6 @@ def _position(items: Sequence[_Item], step: str | int) -> int:
 
 
 def _find(text: str, path: Steps) -> int:
-    """Where the value at `path` starts."""
     at = _skip(text, 0)
     for step in path:
         items = _items(text, at)
@@ -164,7 +159,7 @@ def _find(text: str, path: Steps) -> int:
 
 
 def _indent(text: str) -> str:
-    """What one level is indented by: the first indented line shows it."""
+    """The indentation of the first indented line."""
     found = _FIRST_INDENT.search(text)
     return found[1] if found else _DEFAULT_INDENT
 
@@ -179,7 +174,7 @@ def _starts_line(text: str, at: int) -> bool:
 
 
 def _member(key: str | None, value: Any, indent: str | None, newline: str) -> str:
-    """The text of a value, after its key if it has one; each further line begins as `newline`."""
+    """A value, after its key if it has one; further lines begin with `newline`."""
     body = json.dumps(value, indent=indent, ensure_ascii=False)
     if not is_utf8(body):  # half of a surrogate pair can only be written as an escape
         body = json.dumps(value, indent=indent)

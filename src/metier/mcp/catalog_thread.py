@@ -14,21 +14,14 @@ T = TypeVar("T")
 
 
 class CatalogThread:
-    """Opens the catalog in one thread and answers questions there, one at a time.
-
-    Each question sees the current catalog: what other processes wrote, a file that replaced the
-    old one, and another catalog when the user's trust in the workspace has changed.
-    """
+    """Answers questions in one thread; reopens the catalog if its file or trust changed."""
 
     def __init__(
         self,
         opened: Callable[[], AbstractContextManager[Catalog]],
         stamp: Callable[[Catalog], object] = lambda _: None,
     ) -> None:
-        """`opened` opens the catalog; it is called in the thread.
-
-        `stamp` changes when the user's trust may have changed.
-        """
+        """`stamp` changes when the user's trust may have changed."""
         self._opened = opened
         self._stamp = stamp
         self._stamped: object = None
@@ -38,11 +31,10 @@ class CatalogThread:
         self._opened_file = (0, 0)
 
     def start(self) -> None:
-        """Open the catalog now, so that errors show now."""
+        """Open the catalog; raises its errors."""
         self._thread.submit(self._current).result()
 
     async def ask(self, question: Callable[[Catalog], T]) -> T:
-        """Call `question` with the catalog."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, lambda: self._answer(question))
 
@@ -81,7 +73,6 @@ class CatalogThread:
 
 
 def _file_id(path: str) -> tuple[int, int]:
-    """Which file has that name; zeros for none."""
     with suppress(OSError):
         info = os.stat(path)
         return info.st_dev, info.st_ino

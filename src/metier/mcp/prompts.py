@@ -23,8 +23,6 @@ TASK = PromptArgument(name="task", description="What to do.", required=True)
 
 
 class Prompts:
-    """The prompts of one catalog."""
-
     def __init__(self, catalog: CatalogThread) -> None:
         self._catalog = catalog
 
@@ -79,10 +77,7 @@ def _prompt(catalog: Catalog, name: str, task: str) -> GetPromptResult:
 
 
 def _is_untrusted(catalog: Catalog, profile: AgentProfile) -> bool:
-    """Whether the agent comes from an untrusted workspace.
-
-    Only such an agent, which the client asked for by name, gets untrusted abilities and cards.
-    """
+    """An untrusted agent, asked for by name, gets untrusted abilities and cards."""
     return bool(profile.path) and catalog.row("agent", profile.agent_id).origin == "untrusted"
 
 

@@ -38,8 +38,6 @@ _TEMPLATE = ResourceTemplate(
 
 
 class Resources:
-    """The resources of one catalog."""
-
     def __init__(self, catalog: CatalogThread) -> None:
         self._catalog = catalog
 
@@ -94,7 +92,6 @@ def _reference() -> Resource:
 
 
 def _has_reference(catalog: Catalog) -> bool:
-    """Whether there is one inside the workspace."""
     root = os.path.realpath(catalog.workspace)
     for folder in ("", "docs"):
         path = os.path.join(root, folder, DEEP_REFERENCE)
@@ -129,5 +126,4 @@ _KNOWN.add_type("text/markdown", ".md")
 
 
 def mime_type(name: str) -> str:
-    """The MIME type of a file, by its name."""
     return _KNOWN.guess_type(name)[0] or _UNKNOWN

@@ -21,11 +21,7 @@ _NAME = {"type": "string", "minLength": 1, "maxLength": 1_000}
 
 
 class RunThread:
-    """A thread with its own event loop and catalog, in which all runs execute.
-
-    A run continues after the call that started it was answered. `close` cancels running runs,
-    which can be resumed later.
-    """
+    """Executes runs in a thread with its own loop and catalog; `close` cancels them."""
 
     def __init__(
         self,
@@ -42,7 +38,6 @@ class RunThread:
         self._running: set[asyncio.Task[RunResult]] = set()
 
     def tools(self) -> Sequence[ServedTool]:
-        """`run_start` and `run_get`."""
         return (
             ServedTool(
                 "run_start",

@@ -50,7 +50,6 @@ def run_http(
     allow_run: bool = False,
     stamp: Stamp = _no_stamp,
 ) -> None:
-    """Serve over HTTP until a signal."""
     endpoint.check(allow_run=allow_run)
     _log_to_standard_error()
     with endpoint.bound() as bound, serving(opened, allow_run=allow_run, stamp=stamp) as server:
@@ -58,7 +57,6 @@ def run_http(
 
 
 def run_stdio(opened: Opened, *, allow_run: bool = False, stamp: Stamp = _no_stamp) -> None:
-    """Serve over stdio until the client closes it, or a signal."""
     _log_to_standard_error()
     with ExitStack() as stack:
         server = stack.enter_context(serving(opened, allow_run=allow_run, stamp=stamp))
@@ -66,11 +64,7 @@ def run_stdio(opened: Opened, *, allow_run: bool = False, stamp: Stamp = _no_sta
 
 
 async def _over_stdio(server: Server[Any], leave: Callable[[], None]) -> None:
-    """Serve until the end of the input, or until a signal or a client that stops reading.
-
-    Those end the process, after open answers and `leave`: a thread that waits for the next line
-    cannot be stopped otherwise.
-    """
+    """Exit on a signal or a broken pipe: a thread that reads a line cannot be stopped."""
     requests = OpenRequests()
     signalled = asyncio.Event()
     for one in (signal.SIGINT, signal.SIGTERM):

@@ -37,7 +37,6 @@ _CONSTANT = CacheHint(ttl_ms=3_600_000, scope="public")
 
 
 def make_server(catalog: CatalogThread, more: Sequence[ServedTool] = ()) -> Server[Any]:
-    """A server over a catalog, with `more` tools after the read-only ones."""
     calls, resources, prompts = (
         Calls(catalog, [*READING, *more]),
         Resources(catalog),

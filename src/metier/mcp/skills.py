@@ -44,20 +44,14 @@ FRESH = {"ttlMs": 0, "cacheScope": "private"}
 
 
 class OfSkill(RequestParams):
-    """The parameters of `skills/get`."""
-
     uri: str
 
 
 class OfFolder(PaginatedRequestParams):
-    """The parameters of `resources/directory/read`."""
-
     uri: str
 
 
 class Skills(Extension):
-    """The extension over one catalog."""
-
     identifier = "io.modelcontextprotocol/skills"
 
     def __init__(self, catalog: CatalogThread) -> None:
@@ -135,7 +129,7 @@ def _one(catalog: Catalog, uri: str) -> dict[str, Any]:
 
 
 def skill_entry(catalog: Catalog, row: Row, owners: Owners | None = None) -> dict[str, Any]:
-    """The entry of one skill. Raises `InvalidDocumentError` if it cannot have one."""
+    """Raises `InvalidDocumentError` if the skill cannot have an entry."""
     folder = SkillFolder.of(row, owners)
     files, size = [], 0
     matter: dict[str, Any] = {}
@@ -172,7 +166,6 @@ def _no_entry(row: Row, why: str) -> InvalidDocumentError:
 
 
 def _children(catalog: Catalog, uri: str) -> dict[str, Any]:
-    """The files and folders directly in a folder of a skill."""
     row, parts = find_folder(catalog, uri)
     folder = SkillFolder.of(row, Owners(catalog.folders))
     files = [file.split("/") for file in folder.files()]

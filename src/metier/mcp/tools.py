@@ -211,4 +211,3 @@ READING: tuple[ServedTool, ...] = (
         answer=from_catalog(_context_inject),
     ),
 )
-"""In the order in which they are listed."""

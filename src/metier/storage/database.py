@@ -42,9 +42,9 @@ class Database:
 
     called: ClassVar[str] = "the database"
     rebuilt_by: ClassVar[str] = "remove the file"
-    """The hint for a file of a newer version."""
+    """Hint for a file of a newer version."""
     if_damaged: ClassVar[str] = "remove the file"
-    """The hint for a damaged file."""
+    """Hint for a damaged file."""
     migrations: ClassVar[Sequence[Migration]] = ()
     pragmas: ClassVar[Sequence[str]] = ()
 
@@ -176,7 +176,7 @@ class Database:
             )
 
     def _is_being_created(self) -> bool:
-        """Whether another process of ours is creating the schema right now."""
+        """Whether another process is creating the schema."""
         return bool(self.connection.execute("PRAGMA table_info(migration)").fetchall())
 
     def _use_wal(self, busy_seconds: float) -> None:
