@@ -15,6 +15,7 @@ import click
 
 from metier.cli.review import Review
 from metier.cli.session import Session
+from metier.cli.shown import shipped_folder
 from metier.errors import NotFoundError
 
 _TASK = "Review the Python pull request"
@@ -152,11 +153,7 @@ def _run_and_kill(arguments: Sequence[str]) -> None:
 
 
 def _example() -> str:
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    for candidate in (
-        os.path.join(package, "examples", "workspace"),
-        os.path.join(package, "..", "..", "examples", "workspace"),
-    ):
-        if os.path.isdir(candidate):
-            return candidate
-    raise NotFoundError("the bundled example is missing", hint="install metier again")
+    folder = shipped_folder("examples/workspace", "examples/workspace")
+    if not folder:
+        raise NotFoundError("the bundled example is missing", hint="install metier again")
+    return folder

@@ -14,7 +14,7 @@ from metier.cli.hook_stats import command as stats
 from metier.cli.refresh import prepare_hooks
 from metier.cli.review import Review, has_terminal, show
 from metier.cli.session import Session, metier_command
-from metier.core.nearest import nearest
+from metier.core.nearest import did_you_mean
 from metier.core.text import printable
 from metier.errors import MetierError, NotFoundError, UsageError
 from metier.hosts.settings import HOOKS, SCOPES, Scope
@@ -195,8 +195,7 @@ def _unknown(arguments: list[str]) -> MetierError:
     word, *others = arguments
     is_alone = HOOKS.keys().isdisjoint(others)
     known = [*(HOOKS if is_alone else ()), *command.commands]
-    near = nearest(word, known)
-    hint = f"did you mean '{near}'?" if near else f"one of: {', '.join(known)}"
+    hint = did_you_mean(word, known, f"one of: {', '.join(known)}")
     if is_alone:
         return NotFoundError(f"no host is called '{word}'", hint=hint)
     return UsageError(f"no such command 'hook {word}'", hint=hint)

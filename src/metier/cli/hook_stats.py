@@ -11,7 +11,7 @@ import click
 
 from metier.cli.groups import with_commands
 from metier.cli.session import Session, counted, metier_command
-from metier.core.nearest import nearest
+from metier.core.nearest import did_you_mean
 from metier.errors import ConfigError, StoreError, UsageError
 from metier.flow.hook_figures import (
     MOST_USED,
@@ -312,9 +312,8 @@ def _note_nothing(session: Session, decisions: Decisions, wanted: _Filter) -> No
         return
     session.note("no decision matches")
     if wanted.host and wanted.host not in hosts:
-        near = nearest(wanted.host, hosts)
-        known = f"did you mean '{near}'?" if near else f"known hosts: {', '.join(sorted(hosts))}"
-        session.note(f"hint: {known}")
+        known = f"known hosts: {', '.join(sorted(hosts))}"
+        session.note(f"hint: {did_you_mean(wanted.host, hosts, known)}")
 
 
 def _note_skipped(session: Session, skipped: int) -> None:

@@ -1,5 +1,6 @@
 """Lay out text and tables for a terminal. Loads rich only on need."""
 
+import sys
 from collections.abc import Sequence
 
 import click
@@ -33,6 +34,16 @@ def packed(parts: Sequence[str], width: int) -> list[str]:
             lines[-1] += f"  {part}"
         else:
             lines.append(f"{_INDENT}{part}")
+    return lines
+
+
+def branches(texts: Sequence[Sequence[str]]) -> list[str]:
+    """Texts of several lines as the branches of a tree."""
+    lines = []
+    for number, (first, *others) in enumerate(texts, start=1):
+        is_last = number == len(texts)
+        lines.append(f"{'└' if is_last else '├'} {first}")
+        lines += [f"{' ' if is_last else '│'} {other}" for other in others]
     return lines
 
 
@@ -71,6 +82,15 @@ def flowed(parts: Sequence[str], width: int, indent: int = 0, start: str = "") -
         text += word
         room -= size
     return text
+
+
+def flowed_here(parts: Sequence[str], indent: int = 0, start: str = "") -> str:
+    """For standard output: wrapped on a terminal, else one line."""
+    if not sys.stdout.isatty():
+        return start + " ".join(parts)
+    import shutil  # only terminals need it
+
+    return flowed(parts, shutil.get_terminal_size().columns, indent, start)
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -18,8 +18,8 @@ def as_text(issues: Sequence[Issue], _version: str) -> str:
     lines = []
     for issue in issues:
         fixable = " [*]" if issue.fixable else ""
-        place = f"{issue.path}:{issue.line}:{issue.column}"
-        lines.append(f"{place}: {issue.code}{fixable} {issue.message}")
+        location = f"{issue.path}:{issue.line}:{issue.column}"
+        lines.append(f"{location}: {issue.code}{fixable} {issue.message}")
         if issue.hint:
             lines.append(f"    hint: {issue.hint}")
     return "".join(f"{_one_line(line)}\n" for line in lines)
@@ -83,12 +83,9 @@ def _sarif_rule(code: str) -> dict[str, Any]:
     }
 
 
-def _uri(path: str) -> str:
-    return f"file://{quote(path)}" if path.startswith("/") else quote(path)
-
-
 def _sarif_result(issue: Issue, rule: int) -> dict[str, Any]:
     text = f"{issue.message}; {issue.hint}" if issue.hint else issue.message
+    uri = ("file://" if issue.path.startswith("/") else "") + quote(issue.path)
     region = {"startLine": issue.line, "startColumn": issue.column}
     return {
         "ruleId": issue.code,
@@ -98,7 +95,7 @@ def _sarif_result(issue: Issue, rule: int) -> dict[str, Any]:
         "locations": [
             {
                 "physicalLocation": {
-                    "artifactLocation": {"uri": _uri(issue.path)},
+                    "artifactLocation": {"uri": uri},
                     "region": region,
                 }
             }

@@ -8,12 +8,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from metier.catalog import Catalog
-from metier.cli.session import (
-    Session,
-    complete_names,
-    metier_command,
-    names_from_catalog,
-)
+from metier.cli.session import Session, complete_from, complete_names, metier_command
 from metier.cli.shown import row_json
 from metier.errors import UsageError
 from metier.values.agents import STANDARD
@@ -27,12 +22,6 @@ _WIDE = 120
 
 def _complete(_ctx: Any, _parameter: Any, incomplete: str) -> list[CompletionItem]:
     return [CompletionItem(word) for word in PLURAL.values() if word.startswith(incomplete)]
-
-
-def _complete_capability(
-    ctx: click.Context, _parameter: Any, incomplete: str
-) -> list[CompletionItem]:
-    return names_from_catalog(ctx, Catalog.capabilities, incomplete)
 
 
 @metier_command("list")
@@ -49,7 +38,7 @@ def _complete_capability(
 @click.option(
     "--capability",
     metavar="CAPABILITY",
-    shell_complete=_complete_capability,
+    shell_complete=complete_from(Catalog.capabilities),
     help="Only skills that provide it.",
 )
 @click.option(
@@ -94,7 +83,7 @@ def command(
             return
         if not rows:
             filters = (search, capability, agent, tags or None)
-            is_filtered = any(one is not None for one in filters)
+            is_filtered = any(value is not None for value in filters)
             where = "match" if is_filtered else f"found below {catalog.workspace}"
             session.note(f"no {PLURAL[wanted]} {where}")
             if excluded := len(catalog.excluded_rows(wanted)):
@@ -122,7 +111,7 @@ def _by_priority(
     catalog: Catalog, rows: list[Row], agent: str | None, tags: tuple[str, ...]
 ) -> list[Row]:
     """Filter rows and sort them by priority, shadowed ones last."""
-    places = {ability.id: place for place, ability in enumerate(catalog.abilities())}
+    ranks = {ability.id: rank for rank, ability in enumerate(catalog.abilities())}
     kept = []
     for row in rows:
         ability = Ability.of(row.data, content="")
@@ -130,7 +119,7 @@ def _by_priority(
             agent is None or ability.applies_to(agent)
         ):
             kept.append(row)
-    return sorted(kept, key=lambda row: places[row.id])
+    return sorted(kept, key=lambda row: ranks[row.id])
 
 
 def _print_abilities(session: Session, rows: list[Row]) -> None:

@@ -130,8 +130,8 @@ def _serve(
         session.note(f"serving {url}")
 
     given = read_token(token_file) if token_file else os.environ.get("METIER_MCP_TOKEN", "")
-    place = Endpoint(address, port, given, names)
-    run_http(fresh, place, ready, allow_run=allow_run, stamp=stamp)
+    endpoint = Endpoint(address, port, given, names)
+    run_http(fresh, endpoint, ready, allow_run=allow_run, stamp=stamp)
     session.note("stopped")
     return 0
 

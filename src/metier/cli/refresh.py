@@ -81,9 +81,9 @@ def prepare_hooks(
         if is_silent:
             return
         found = hook_documents(catalog.store)
-    told = f"found {counted(found.skills, 'skill')} and {counted(found.cards, 'card')}"
+    text = f"found {counted(found.skills, 'skill')} and {counted(found.cards, 'card')}"
     more = f"; {found.excluded:,} excluded: metier lint says why" if found.excluded else ""
-    session.note(told + more)
+    session.note(text + more)
 
 
 def summary(refreshed: Refreshed) -> list[str]:

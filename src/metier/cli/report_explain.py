@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from metier.cli.layout import one_line, wrapped
 from metier.cli.resolve_view import Row, reason
 from metier.cli.session import counted
-from metier.core.nearest import nearest
+from metier.core.nearest import did_you_mean
 from metier.errors import NotFoundError
 from metier.values.resolution import TIE_BREAKS, Report
 from metier.values.scoring import (
@@ -64,11 +64,10 @@ def explain(report: Report, wanted: str | None) -> list[Explanation]:
         return [_explanation(row, report) for row in chosen or rows[:1]]
     found = [row for row in rows if wanted in (row["id"], row["name"])]
     if not found:
-        near = nearest(wanted, [row["name"] for row in rows])
         full = "a candidate without a row needs metier resolve --full-report"
         raise NotFoundError(
             f"report '{report.id}' has no candidate '{one_line(wanted)}'",
-            hint=f"did you mean '{near}'?" if near else full,
+            hint=did_you_mean(wanted, [row["name"] for row in rows], full),
         )
     return [_explanation(row, report) for row in found]
 

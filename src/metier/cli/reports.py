@@ -4,15 +4,15 @@ import json
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
+from metier.catalog import Catalog
 from metier.cli.groups import CommandGroup
 from metier.cli.layout import one_line
 from metier.cli.report_explain import explain, lines_of
 from metier.cli.resolve import how_to_continue
 from metier.cli.resolve_hints import Known, notes
 from metier.cli.resolve_view import print_report, shown_outcome
-from metier.cli.session import Session, metier_command, names_from_catalog
+from metier.cli.session import Session, complete_from, metier_command
 from metier.errors import MetierError
 from metier.flow.reports import LAST
 from metier.safety.escapes import escaped_json
@@ -55,8 +55,7 @@ command = CommandGroup(
 )
 
 
-def _complete(ctx: click.Context, _parameter: Any, incomplete: str) -> list[CompletionItem]:
-    return names_from_catalog(ctx, lambda catalog: catalog.report_ids(), incomplete)
+_complete = complete_from(Catalog.report_ids)
 
 
 @command.add

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from metier.cli.layout import bar, one_line, packed, wrapped
+from metier.cli.layout import bar, branches, one_line, packed, wrapped
 from metier.cli.session import Session, counted
 from metier.core.names import is_capability_name
 from metier.values.resolution import TIE_BREAKS, Report
@@ -48,7 +48,7 @@ def print_report(
             click.echo("\n".join(["", *_block(row, report, width)]))
     else:
         session.print_table(_COLUMNS, [_cells(row, report) for row in shown], heading=True)
-    tree = dependency_lines(report)
+    tree = [line for node in report["dependencies"] for line in _tree(node, report)]
     if on_terminal and tree:
         click.echo("\n".join(["", *tree]))
     for line in [*([] if on_terminal else tree), *_counts(report, shown), *notes]:
@@ -337,10 +337,6 @@ def name_of(candidate: str) -> str:
     return one_line(candidate.partition("::")[0])
 
 
-def dependency_lines(report: Report) -> list[str]:
-    return [line for node in report["dependencies"] for line in _tree(node, report)]
-
-
 def disabled_provider(capability: str, report: Report) -> str:
     """`dep provides it, but is disabled (disable-model-invocation)`, or "" if nobody does."""
     every = report["diagnostics"].get("disabled_providers", ())
@@ -361,12 +357,8 @@ def _tree(node: Row, report: Report) -> list[str]:
         texts.append([f"cycle: {' → '.join(map(name_of, node['cycle']))}"])
     texts += [_tree(below, report) for below in node["dependencies"]]
     texts += [[f"{name_of(key)}: see above"] for key in node.get("repeated", ())]
-    lines = [f"{name_of(node['provider'])} requires {_joined(node['requires'])}"]
-    for number, (first, *others) in enumerate(texts, start=1):
-        is_last = number == len(texts)
-        lines.append(f"{'└' if is_last else '├'} {first}")
-        lines += [f"{' ' if is_last else '│'} {other}" for other in others]
-    return lines
+    head = f"{name_of(node['provider'])} requires {_joined(node['requires'])}"
+    return [head, *branches(texts)]
 
 
 def _state(capability: str, node: Row, report: Report) -> str:

@@ -17,7 +17,7 @@ from metier.cli.review import offered
 from metier.cli.run_live import TURNS, Progress, progress
 from metier.cli.run_view import not_taken_back, print_output, state_in_words, summary
 from metier.cli.session import Session, complete_names, metier_command
-from metier.core.nearest import nearest
+from metier.core.nearest import did_you_mean
 from metier.core.process import discard_output
 from metier.core.unread import why_not_json
 from metier.errors import MetierError, UsageError
@@ -161,8 +161,7 @@ def consent(
     agency, commands = catalog.agency, [one.name for one in catalog.config.tools.commands]
     for name in allowed:
         if not agency.needs_consent(name):
-            near = nearest(name, commands)
-            hint = f"did you mean '{near}'?" if near else f"commands: {', '.join(commands) or '-'}"
+            hint = did_you_mean(name, commands, f"commands: {', '.join(commands) or '-'}")
             raise UsageError(f"the settings have no tool '{name}'", hint=hint)
     agency.consent.update(allowed)
     if missing := agency.tools_without_consent(profile):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, get_args
 
 import click
 
-from metier.cli.layout import one_line, wrapped
+from metier.cli.layout import branches, one_line, wrapped
 from metier.cli.session import Session, counted
 from metier.core.text import printable
 from metier.safety.escapes import escaped_json
@@ -94,8 +94,7 @@ def run_seconds(run: RunRecord) -> float | None:
 def summary(run: RunRecord, steps: Sequence[StepRecord]) -> str:
     """`run ID succeeded: 8 steps, 1,204 tokens, $0.0123, 2.3 s`"""
     facts = [_steps_in_words(steps), tokens(run.usage), cost(run.usage), duration(run_seconds(run))]
-    told = ", ".join(one for one in facts if one)
-    return f"run {run.run_id} {state_in_words(run.state)}: {told}"
+    return f"run {run.run_id} {state_in_words(run.state)}: {', '.join(filter(None, facts))}"
 
 
 def _steps_in_words(steps: Sequence[StepRecord]) -> str:
@@ -111,8 +110,8 @@ def not_taken_back(run: RunRecord, steps: Sequence[StepRecord]) -> list[str]:
     """Steps that a rollback did not undo."""
     if run.state != "rollback_incomplete":
         return []
-    stand = {one.id for one in steps if one.state == "succeeded"}
-    return [one.step_id for one in AgentProfile.of(run.profile).workflow if one.step_id in stand]
+    done = {one.id for one in steps if one.state == "succeeded"}
+    return [one.step_id for one in AgentProfile.of(run.profile).workflow if one.step_id in done]
 
 
 def output_text(output: Any) -> str:
@@ -159,18 +158,14 @@ def print_runs(session: Session, runs: Sequence[RunRecord]) -> None:
     """A short table on a terminal, a full one elsewhere."""
     if sys.stdout.isatty():
         now = time.time()
-        rows = [
-            [one.run_id, state_in_words(one.state), _ago(now - one.created), _about(one)]
-            for one in runs
-        ]
+        rows = []
+        for run in runs:
+            what = f"{'↳ ' if run.parent_run else ''}{run.agent_id}: {run.task}"
+            rows.append([run.run_id, state_in_words(run.state), _ago(now - run.created), what])
         session.print_table(["run", "state", "ago", "what"], rows)
         return
     columns = ["run", "state", "agent", "began", "took", "parent", "task"]
     session.print_table(columns, [_cells(one) for one in runs], heading=True)
-
-
-def _about(run: RunRecord) -> str:
-    return f"{'↳ ' if run.parent_run else ''}{run.agent_id}: {run.task}"
 
 
 def _cells(run: RunRecord) -> list[str]:
@@ -227,8 +222,8 @@ def _facts(run: RunRecord) -> list[tuple[str, str]]:
 
 def _least_signal(steps: Sequence[StepRecord]) -> list[tuple[str, str]]:
     found = {_input(one)["minSignal"] for one in steps if "minSignal" in _input(one)}
-    told = ", ".join(f"{least:g}" for least in sorted(found))
-    return [("least signal", f"{told} (abilities.minSignal)")] if told else []
+    signals = ", ".join(f"{least:g}" for least in sorted(found))
+    return [("least signal", f"{signals} (abilities.minSignal)")] if signals else []
 
 
 def usage_in_words(usage: Usage) -> str:
@@ -241,7 +236,7 @@ def usage_in_words(usage: Usage) -> str:
         counted(usage.tool_calls, "tool call") if usage.tool_calls else "",
         cost(usage),
     ]
-    return ", ".join(one for one in facts if one)
+    return ", ".join(filter(None, facts))
 
 
 def print_steps(session: Session, steps: Sequence[StepRecord]) -> None:
@@ -275,11 +270,11 @@ def _step_took(one: StepRecord) -> str:
 
 
 def print_outputs(steps: Sequence[StepRecord]) -> None:
-    for place, one in enumerate(steps):
+    for number, one in enumerate(steps):
         parts = one.state, _step_took(one), tokens(one.usage)
-        facts = ", ".join(part for part in parts if part)
+        facts = ", ".join(filter(None, parts))
         head = f"{click.style(one_line(one.id), bold=True)} ({facts})"
-        click.echo(f"\n{head}" if place else head)
+        click.echo(f"\n{head}" if number else head)
         if one.failure:
             click.echo(f"  {one_line(f'{one.failure.message} ({one.failure.code})')}")
         for line in bounded(output_text(one.output)).splitlines():
@@ -328,14 +323,9 @@ def _tree(family: Family) -> list[str]:
     run = family.run
     took = duration(run_seconds(run))
     why = f"({run.failure.code})" if run.failure else ""
-    facts = "  ".join(one for one in (styled(run.state), why, took, run.run_id) if one)
-    lines = [f"{one_line(f'{run.parent_step} → {run.agent_id}')}  {facts}"]
-    inner = [_tree(one) for one in family.children]
-    for place, (first, *others) in enumerate(inner, start=1):
-        is_last = place == len(inner)
-        lines.append(f"{'└' if is_last else '├'} {first}")
-        lines += [f"{' ' if is_last else '│'} {other}" for other in others]
-    return lines
+    facts = "  ".join(filter(None, (styled(run.state), why, took, run.run_id)))
+    head = f"{one_line(f'{run.parent_step} → {run.agent_id}')}  {facts}"
+    return [head, *branches([_tree(one) for one in family.children])]
 
 
 def _checkpoint(one: Checkpoint) -> str:

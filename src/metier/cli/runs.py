@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager
 from typing import Any, get_args
 
 import click
-from click.shell_completion import CompletionItem
 
 from metier.catalog import Catalog
 from metier.cli.groups import CommandGroup
@@ -21,7 +20,7 @@ from metier.cli.run_agent import (
     runs_command,
 )
 from metier.cli.run_view import Family, print_outputs, print_run, print_runs, state_in_words
-from metier.cli.session import LAST, Session, counted, metier_command, names_from_catalog
+from metier.cli.session import LAST, Session, complete_from, counted, metier_command
 from metier.errors import NotFoundError, UsageError
 from metier.flow.running import Agency
 from metier.values.agents import AgentProfile, Checkpoint
@@ -45,14 +44,11 @@ command = CommandGroup(
 )
 
 
-def _complete(ctx: click.Context, _parameter: Any, incomplete: str) -> list[CompletionItem]:
-    def ids(catalog: Catalog) -> list[str]:
-        return [one.run_id for one in catalog.agency.store.runs(limit=_COMPLETED)]
-
-    return names_from_catalog(ctx, ids, incomplete)
+def _ids(catalog: Catalog) -> list[str]:
+    return [one.run_id for one in catalog.agency.store.runs(limit=_COMPLETED)]
 
 
-_run_argument = click.argument("wanted", metavar="RUN", shell_complete=_complete)
+_run_argument = click.argument("wanted", metavar="RUN", shell_complete=complete_from(_ids))
 
 
 def _subcommand(name: str) -> Callable[[Callable[..., Any]], click.Command]:

@@ -18,7 +18,7 @@ from metier.cli.layout import one_line, print_table, wrapped
 from metier.cli.shown import shown_file
 from metier.cli.usage import shared_options
 from metier.config import Config, Settings, read_settings
-from metier.core.nearest import nearest
+from metier.core.nearest import did_you_mean
 from metier.core.text import printable
 from metier.errors import DamagedError, MetierError, StoreError, UsageError
 from metier.flow.boundary import NONE, RECORD, VARIABLE, Boundary, check_digest, read_boundary
@@ -198,9 +198,8 @@ class Session:
         """Warn about an agent without a profile: another host's, or a typo."""
         names = catalog.names("agent")
         if agent is not None and agent not in names and not catalog.left_out("agent", agent):
-            near = nearest(agent, names)
-            meant = f"; did you mean '{near}'?" if near else ""
-            self.note(f"warning: no agent here is called '{agent}'{meant}")
+            parts = [f"warning: no agent here is called '{agent}'", did_you_mean(agent, names)]
+            self.note("; ".join(filter(None, parts)))
 
     def tell(self, text: str) -> None:
         """Print a line to standard output."""
@@ -267,12 +266,15 @@ def _for_shell(name: str) -> str:
     return re.sub(r"([^\w@%+=:,./-])", r"\\\1", name)
 
 
-def complete_names(kind: Kind) -> "Callable[..., list[CompletionItem]]":
-
+def complete_from(ask: Callable[[Catalog], list[str]]) -> "Callable[..., list[CompletionItem]]":
     def complete(ctx: click.Context, _parameter: Any, incomplete: str) -> "list[CompletionItem]":
-        return names_from_catalog(ctx, lambda catalog: catalog.names(kind), incomplete)
+        return names_from_catalog(ctx, ask, incomplete)
 
     return complete
+
+
+def complete_names(kind: Kind) -> "Callable[..., list[CompletionItem]]":
+    return complete_from(lambda catalog: catalog.names(kind))
 
 
 def shortened(names: Sequence[str], most: int = 3) -> str:

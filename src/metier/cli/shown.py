@@ -1,4 +1,4 @@
-"""Paths as commands show them, relative to the current folder where possible."""
+"""Paths that commands show, and folders that ship with metier."""
 
 import os
 from collections.abc import Mapping
@@ -35,6 +35,13 @@ class ShownPaths:
 
     def issue(self, issue: Issue) -> dict[str, Any]:
         return issue._replace(path=self(issue.path)).to_json()
+
+
+def shipped_folder(packaged: str, in_checkout: str) -> str:
+    """A folder of the installed package, or of the checkout; empty if there is none."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    folders = os.path.join(package, packaged), os.path.join(package, "..", "..", in_checkout)
+    return next((os.path.realpath(folder) for folder in folders if os.path.isdir(folder)), "")
 
 
 def row_json(row: Row) -> dict[str, Any]:

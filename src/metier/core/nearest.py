@@ -16,6 +16,11 @@ def nearest(wanted: str, known: Iterable[str], *, likeness: float = 0.6) -> str:
     return next(iter(get_close_matches(wanted, list(known), n=1, cutoff=likeness)), "")
 
 
+def did_you_mean(wanted: str, known: Iterable[str], otherwise: str = "") -> str:
+    near = nearest(wanted, known)
+    return f"did you mean '{near}'?" if near else otherwise
+
+
 def nearest_name(wanted: str, names: Iterable[str]) -> str:
     """Like `nearest`, for documents: `name` finds `plugin:name`."""
     known = list(names)

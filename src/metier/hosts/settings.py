@@ -23,7 +23,6 @@ class Entry(NamedTuple):
         return {"type": "command"} if self.has_type else {}
 
     def value(self, command: Sequence[str]) -> dict[str, Any]:
-        """The entry that runs `command`."""
         return {**self.kind, self.key: shlex.join(command), **self.limits}
 
 
@@ -40,7 +39,6 @@ class ServerList(NamedTuple):
     form: Literal["json", "toml"] = "json"
 
     def value(self, command: Sequence[str]) -> dict[str, Any]:
-        """The entry that runs `command`."""
         split = {"command": command[0], "args": list(command[1:])}
         words = {"command": list(command)} if self.one_list else split
         return {**self.before, **words, **self.after}

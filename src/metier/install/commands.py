@@ -73,7 +73,6 @@ def unsafe_entries(workspace: str, home: str) -> list[tuple[str, str]]:
 
 
 def _is_within(file: str, workspace: str) -> bool:
-    """Whether a file is really inside the workspace, wherever links lead."""
     return is_inside(os.path.realpath(file), workspace)
 
 

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 
-from metier.core.nearest import nearest
+from metier.core.nearest import did_you_mean
 from metier.core.paths import is_inside, is_utf8
 from metier.errors import UsageError
 from metier.hosts.settings import HOOKS, SCOPES, SERVERS, Host, Scope
@@ -48,9 +48,8 @@ def make_plan(
 def host_named(name: str, hosts: Mapping[str, Host] = HOOKS) -> Host:
     if name in hosts:
         return hosts[name]
-    near = nearest(name, hosts)
-    meant = f"; did you mean '{near}'?" if near else ""
-    raise UsageError(f"no host is called '{name}'{meant}", hint=f"hosts: {', '.join(hosts)}")
+    message = "; ".join(filter(None, [f"no host is called '{name}'", did_you_mean(name, hosts)]))
+    raise UsageError(message, hint=f"hosts: {', '.join(hosts)}")
 
 
 def path_of(

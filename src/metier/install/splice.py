@@ -58,7 +58,8 @@ def add(text: str, path: Steps, value: Any, *, key: str | None = None) -> str:
         return text[: at + 1] + inner + text[close:]
     last = items[-1]
     own = _line_indent(text, last.start)
-    if _starts_line(text, last.start):
+    line_start = text.rfind("\n", 0, last.start) + 1
+    if line_start and not text[line_start : last.start].strip(" \t"):
         added = f",{newline}{own}{_member(key, value, indent, newline + own)}"
     else:
         added = f", {_member(key, value, None, '')}"
@@ -167,10 +168,6 @@ def _indent(text: str) -> str:
 def _line_indent(text: str, at: int) -> str:
     line = text[text.rfind("\n", 0, at) + 1 : at]
     return line[: len(line) - len(line.lstrip(" \t"))]
-
-
-def _starts_line(text: str, at: int) -> bool:
-    return "\n" in text[:at] and not text[text.rfind("\n", 0, at) + 1 : at].strip(" \t")
 
 
 def _member(key: str | None, value: Any, indent: str | None, newline: str) -> str:

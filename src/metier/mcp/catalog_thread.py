@@ -9,19 +9,18 @@ from typing import TypeVar
 
 from metier.catalog import Catalog
 from metier.errors import DamagedError
+from metier.mcp.answers import protocol_error
 
 T = TypeVar("T")
+Opened = Callable[[], AbstractContextManager[Catalog]]
+Stamp = Callable[[Catalog], object]
+"""Changes when the user's trust in the workspace may have changed."""
 
 
 class CatalogThread:
     """Answers questions in one thread; reopens the catalog if its file or trust changed."""
 
-    def __init__(
-        self,
-        opened: Callable[[], AbstractContextManager[Catalog]],
-        stamp: Callable[[Catalog], object] = lambda _: None,
-    ) -> None:
-        """`stamp` changes when the user's trust may have changed."""
+    def __init__(self, opened: Opened, stamp: Stamp = lambda _: None) -> None:
         self._opened = opened
         self._stamp = stamp
         self._stamped: object = None
@@ -37,6 +36,13 @@ class CatalogThread:
     async def ask(self, question: Callable[[Catalog], T]) -> T:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, lambda: self._answer(question))
+
+    async def answer(self, question: Callable[[Catalog], T], **about: str) -> T:
+        """Like `ask`, for everything but tools: raises protocol errors."""
+        try:
+            return await self.ask(question)
+        except Exception as error:
+            raise protocol_error(error, **about) from None
 
     def close(self) -> None:
         """Answer what was asked, close the catalog and end the thread."""

@@ -86,11 +86,8 @@ class Endpoint(NamedTuple):
         """Accepted `Host` headers, in lower case."""
         own = f"[{self.host}]" if ":" in self.host else self.host
         names = {name.lower() for name in (*LOOPBACK, own, *self.names)}
-        return frozenset(names | {f"{name}:{self.port}" for name in names if not _has_port(name)})
-
-
-def _has_port(name: str) -> bool:
-    return name.rpartition(":")[2].isdecimal()
+        without_port = (name for name in names if not name.rpartition(":")[2].isdecimal())
+        return frozenset(names | {f"{name}:{self.port}" for name in without_port})
 
 
 def read_token(file: str) -> str:

@@ -61,7 +61,12 @@ class SkillFolder(NamedTuple):
             for one in self._walk(self.folder, ""):
                 found.append(one)
                 if len(found) > MOST_FILES:
-                    raise _too_large(self.row, f"it has more than {MOST_FILES} files")
+                    raise InvalidDocumentError(
+                        f"skill '{self.row.name}' is not served: it has more than"
+                        f" {MOST_FILES} files",
+                        where=self.row.path,
+                        hint="move other files out of its folder",
+                    )
         return [found[0], *sorted(found[1:])]
 
     def _walk(self, folder: str, above: str) -> Iterator[str]:
@@ -174,11 +179,3 @@ def _opened(folder: str, parts: Sequence[str]) -> BinaryIO:
         os.close(descriptor)
         raise OSError(None, "not a regular file")
     return os.fdopen(descriptor, "rb")
-
-
-def _too_large(row: Row, why: str) -> InvalidDocumentError:
-    return InvalidDocumentError(
-        f"skill '{row.name}' is not served: {why}",
-        where=row.path,
-        hint="move other files out of its folder",
-    )

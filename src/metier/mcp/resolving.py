@@ -54,7 +54,10 @@ async def answer_resolve(call: Call) -> CallToolResult | InputRequiredResult:
 def _resolve(catalog: Catalog, args: Args) -> tuple[Report, bool]:
     if not args.get("requires") and not args.get("consumer"):
         raise UsageError("nothing is required", hint="give 'requires', 'consumer' or both")
-    given = {key: _in_words(value) for key, value in args.get("policy", {}).items()}
+    given = {
+        key: value if isinstance(value, str) else f"{value:g}"
+        for key, value in args.get("policy", {}).items()
+    }
     policy = {**PRESETS.get(args.get("preset", ""), {}), **given}
     made = catalog.resolve(
         args.get("requires", ()),
@@ -67,11 +70,6 @@ def _resolve(catalog: Catalog, args: Args) -> tuple[Report, bool]:
     )
     report = made.full_report() if args.get("fullReport") else made.report
     return report, bool(catalog.reports.keep(report))
-
-
-def _in_words(value: str | float) -> str:
-    """A value of a policy as contracts write it."""
-    return value if isinstance(value, str) else f"{value:g}"
 
 
 def _can_ask(context: Context) -> bool:

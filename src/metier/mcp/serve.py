@@ -6,22 +6,18 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from mcp.server.lowlevel import Server
 
 from metier.catalog import Catalog
-from metier.mcp.catalog_thread import CatalogThread
+from metier.mcp.catalog_thread import CatalogThread, Opened, Stamp
 from metier.mcp.endpoint import Endpoint
 from metier.mcp.http import serve_http
 from metier.mcp.runs import RunThread
 from metier.mcp.server import make_server
 from metier.mcp.stdio import OpenRequests, stdio_streams
-
-Opened = Callable[[], AbstractContextManager[Catalog]]
-Stamp = Callable[[Catalog], object]
-"""Changes when the user's trust in the workspace may have changed."""
 
 
 def _no_stamp(_catalog: Catalog) -> object:

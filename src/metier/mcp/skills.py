@@ -16,7 +16,7 @@ from metier.catalog import Catalog
 from metier.core.names import is_capability_name
 from metier.errors import InvalidDocumentError, MetierError, NotFoundError
 from metier.flow.front_matter import portable_front_matter
-from metier.mcp.answers import cursor_after, handle_of, protocol_error
+from metier.mcp.answers import cursor_after, handle_of
 from metier.mcp.catalog_thread import CatalogThread
 from metier.mcp.files import MOST_BYTES, SkillFolder
 from metier.mcp.hard_links import Owners
@@ -68,22 +68,15 @@ class Skills(Extension):
         )
 
     async def _list(self, _: Context, params: PaginatedRequestParams) -> dict[str, Any]:
-        try:
-            return await self._catalog.ask(lambda catalog: _page(catalog, params.cursor or ""))
-        except Exception as error:
-            raise protocol_error(error) from None
+        return await self._catalog.answer(lambda catalog: _page(catalog, params.cursor or ""))
 
     async def _get(self, _: Context, params: OfSkill) -> dict[str, Any]:
-        try:
-            return await self._catalog.ask(lambda catalog: _one(catalog, params.uri))
-        except Exception as error:
-            raise protocol_error(error, uri=params.uri) from None
+        uri = params.uri
+        return await self._catalog.answer(lambda catalog: _skill(catalog, uri), uri=uri)
 
     async def _folder(self, _: Context, params: OfFolder) -> dict[str, Any]:
-        try:
-            return await self._catalog.ask(lambda catalog: _children(catalog, params.uri))
-        except Exception as error:
-            raise protocol_error(error, uri=params.uri) from None
+        uri = params.uri
+        return await self._catalog.answer(lambda catalog: _children(catalog, uri), uri=uri)
 
 
 def _page(catalog: Catalog, cursor: str) -> dict[str, Any]:
@@ -121,7 +114,7 @@ def _entry_or_none(catalog: Catalog, row: Row, owners: Owners) -> dict[str, Any]
         return None
 
 
-def _one(catalog: Catalog, uri: str) -> dict[str, Any]:
+def _skill(catalog: Catalog, uri: str) -> dict[str, Any]:
     row, parts = find_skill(catalog, uri)
     if parts != [MAIN_FILE]:
         raise unknown(uri)

@@ -187,7 +187,9 @@ class Database:
                 self.connection.execute("PRAGMA journal_mode = WAL")
                 return
             except sqlite3.OperationalError as error:
-                if not _is_busy(error) or time.monotonic() >= deadline:
+                code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+                is_busy = code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+                if not is_busy or time.monotonic() >= deadline:
                     raise
                 time.sleep(0.01)
 
@@ -237,22 +239,13 @@ class Database:
 
 
 def _create_safely(path: str) -> None:
-    """Create the folder and the file, so that SQLite opens only a file of this user.
-
-    An existing file is not opened: closing it would release the locks that SQLite holds on it
-    for another connection of this process.
-    """
+    """Create the file. An existing one is not opened: closing it would release SQLite's locks."""
     folder, name = os.path.split(os.path.abspath(path))
     room = Room(folder)
     room.make()
     if not room.has(name):
         os.close(room.open(name, os.O_RDWR | os.O_CREAT))
     room.vet(f"{name}{ending}" for ending in ("", "-wal", "-shm", "-journal"))
-
-
-def _is_busy(error: sqlite3.Error) -> bool:
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 _CHECK_PERMISSION = "check that you may write there"
