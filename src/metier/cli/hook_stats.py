@@ -158,24 +158,26 @@ def _moment(text: str, now: float) -> float:
 # Decisions
 
 
-def _cells(one: Decision) -> list[str]:
+def _cells(decision: Decision) -> list[str]:
     """`left` is the best score that was not injected."""
-    left = _best_left(one.cards) or _best_left(one.skills)
+    left = _best_left(decision.cards) or _best_left(decision.skills)
     return [
-        one.id,
-        _clock(one.at, "%m-%d %H:%M"),
-        one.host,
-        f"{one.milliseconds:.1f}",
+        decision.id,
+        _clock(decision.at, "%m-%d %H:%M"),
+        decision.host,
+        f"{decision.milliseconds:.1f}",
         f"{left.score:.2f}" if left else "",
-        "; ".join(_outcome(one, left)),
+        "; ".join(_outcome(decision, left)),
     ]
 
 
-def _outcome(one: Decision, left: Considered | None) -> Iterator[str]:
-    if one.error:
-        yield f"error: {one.error}"
-    names = [other.name for other in (*one.cards, *one.skills) if other.outcome == INJECTED]
-    if one.injected and names:
+def _outcome(decision: Decision, left: Considered | None) -> Iterator[str]:
+    if decision.error:
+        yield f"error: {decision.error}"
+    names = [
+        other.name for other in (*decision.cards, *decision.skills) if other.outcome == INJECTED
+    ]
+    if decision.injected and names:
         yield ", ".join(names)
     if left:
         yield f"not {left.name} ({left.outcome})"
@@ -259,12 +261,12 @@ def _part(count: int, share: float | None) -> str:
     return f"{count:,}" if share is None else f"{count:,} ({share:.1%})"
 
 
-def _figure(value: float | None, places: int = 1) -> str:
-    return "-" if value is None else f"{value:,.{places}f}"
+def _figure(value: float | None, digits: int = 1) -> str:
+    return "-" if value is None else f"{value:,.{digits}f}"
 
 
-def _pair(middle: float | None, high: float | None, places: int) -> str:
-    return f"{_figure(middle, places)} / {_figure(high, places)}"
+def _pair(middle: float | None, high: float | None, digits: int) -> str:
+    return f"{_figure(middle, digits)} / {_figure(high, digits)}"
 
 
 def _print_usage(session: Session, figures: Statistics) -> None:

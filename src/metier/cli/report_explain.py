@@ -72,24 +72,24 @@ def explain(report: Report, wanted: str | None) -> list[Explanation]:
     return [_explanation(row, report) for row in found]
 
 
-def lines_of(one: Explanation, width: int) -> Iterator[str]:
-    rank = f"rank {one.row['rank']}" if one.row["rank"] else "not ranked"
-    state = ", selected" if one.row["selected"] else ""
-    yield from wrapped(f"{one.row['id']}: {rank}{state}", width, "")
-    for part in one.parts:
+def lines_of(explanation: Explanation, width: int) -> Iterator[str]:
+    rank = f"rank {explanation.row['rank']}" if explanation.row["rank"] else "not ranked"
+    state = ", selected" if explanation.row["selected"] else ""
+    yield from wrapped(f"{explanation.row['id']}: {rank}{state}", width, "")
+    for part in explanation.parts:
         steps = [part.name, *[part.formula] * bool(part.formula), _figure(part.value)]
         yield from wrapped(" = ".join(steps), width, "  ")
         for note in part.notes:
             yield from wrapped(note, width, "    ")
     yield "  gates"
-    for gate in one.gates:
+    for gate in explanation.gates:
         sign, word = (">=", "passed") if gate.passed else ("<", "failed")
         own = " (its own)" if gate.own else ""
         figures = f"{_figure(gate.value)} {sign} {_figure(gate.limit)}"
         yield from wrapped(f"{gate.name}{own}: {figures}, {word}", width, "    ")
-    if one.tie_break:
-        yield from wrapped(f"tie-break: {one.tie_break}", width, "  ")
-    yield from wrapped(f"verdict: {one.verdict}", width, "  ")
+    if explanation.tie_break:
+        yield from wrapped(f"tie-break: {explanation.tie_break}", width, "  ")
+    yield from wrapped(f"verdict: {explanation.verdict}", width, "  ")
 
 
 def _explanation(row: Row, report: Report) -> Explanation:

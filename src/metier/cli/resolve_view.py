@@ -133,10 +133,10 @@ def matches_of(report: Report) -> dict[str, Found]:
     return found
 
 
-def _matched(row: Row, one: Row) -> str:
+def _matched(row: Row, match: Row) -> str:
     """`web-cache (fuzzy: web-searching)`"""
-    token = one["token"] if one["token"] != one["capability"] else None
-    kind = "words alone" if one["match"] == "provisional" else one["match"]
+    token = match["token"] if match["token"] != match["capability"] else None
+    kind = "words alone" if match["match"] == "provisional" else match["match"]
     return f"{one_line(row['name'])} ({kind}{f': {one_line(token)}' if token else ''})"
 
 

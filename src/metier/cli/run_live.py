@@ -126,22 +126,22 @@ def _is_echo(event: Event) -> bool:
     )
 
 
-def _follow(one: RunningStep, event: Event) -> None:
+def _follow(step: RunningStep, event: Event) -> None:
     data = event.data
     if event.kind == "model.asked":
-        one.doing, one.text = f"asks {one_line(data['model'])}", ""
+        step.doing, step.text = f"asks {one_line(data['model'])}", ""
     elif event.kind == "model.text":
-        one.text = (one.text + data["text"])[-_LONGEST_TEXT:]
+        step.text = (step.text + data["text"])[-_LONGEST_TEXT:]
     elif event.kind == "model.answered":
         usage = data["usage"]
-        one.tokens += usage["inputTokens"] + usage["outputTokens"]
-        one.doing = ""
+        step.tokens += usage["inputTokens"] + usage["outputTokens"]
+        step.doing = ""
     elif event.kind == "tool.called":
-        one.doing, one.text = f"calls {one_line(data['tool'])}", ""
+        step.doing, step.text = f"calls {one_line(data['tool'])}", ""
     elif event.kind == "tool.returned":
-        one.doing = ""
+        step.doing = ""
     elif event.kind == "delegation.started":
-        one.doing = f"→ {one_line(data['to'])}"
+        step.doing = f"→ {one_line(data['to'])}"
 
 
 # Output

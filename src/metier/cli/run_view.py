@@ -251,22 +251,22 @@ def print_steps(session: Session, steps: Sequence[StepRecord]) -> None:
     session.print_table(columns, rows, heading=True)
 
 
-def _step_cells(one: StepRecord) -> list[str]:
+def _step_cells(step: StepRecord) -> list[str]:
     return [
-        one.id,
-        one.state,
-        str(one.attempts or ""),
-        _step_took(one),
-        f"{one.usage.tokens:,}" if one.usage.tokens else "",
-        cost(one.usage),
-        f"{one.failure.code}: {one.failure.message}" if one.failure else "",
+        step.id,
+        step.state,
+        str(step.attempts or ""),
+        _step_took(step),
+        f"{step.usage.tokens:,}" if step.usage.tokens else "",
+        cost(step.usage),
+        f"{step.failure.code}: {step.failure.message}" if step.failure else "",
     ]
 
 
-def _step_took(one: StepRecord) -> str:
-    if one.duration_ms is None or one.state == "skipped":
+def _step_took(step: StepRecord) -> str:
+    if step.duration_ms is None or step.state == "skipped":
         return ""
-    return duration(one.duration_ms / 1e3)
+    return duration(step.duration_ms / 1e3)
 
 
 def print_outputs(steps: Sequence[StepRecord]) -> None:
@@ -328,6 +328,6 @@ def _tree(family: Family) -> list[str]:
     return [head, *branches([_tree(one) for one in family.children])]
 
 
-def _checkpoint(one: Checkpoint) -> str:
-    at = moment(datetime.fromisoformat(one.created_at).timestamp())
-    return one_line(f"{one.checkpoint_id}  after {one.completed_step_id}, {at}")
+def _checkpoint(checkpoint: Checkpoint) -> str:
+    at = moment(datetime.fromisoformat(checkpoint.created_at).timestamp())
+    return one_line(f"{checkpoint.checkpoint_id}  after {checkpoint.completed_step_id}, {at}")

@@ -154,9 +154,9 @@ def _how_to_cancel(session: Session, run: RunRecord) -> str:
     return f"to stop it: {runs_command(session, 'cancel', run.run_id)}"
 
 
-def _checkpoint(one: Checkpoint) -> dict[str, Any]:
+def _checkpoint(checkpoint: Checkpoint) -> dict[str, Any]:
     wanted = ("checkpointId", "stepIndex", "completedStepId", "createdAt", "expiresAt")
-    data = one.to_json()
+    data = checkpoint.to_json()
     return {key: data[key] for key in wanted}
 
 

@@ -22,8 +22,8 @@ def command(session: Session, action: str, old: str | None, dry_run: bool) -> in
     """Take over runs, reports and decisions of a workspace that has moved, or of version 0.1.
 
     OLD is the path that the workspace had before. Without it the folder .metier of the workspace
-    is read, where version 0.1 kept its state. Each row is checked on its way. Secrets, settings,
-    trust and database files are never taken over, and nothing is deleted.
+    is read, where version 0.1 kept its state. Each row is checked. Secrets, settings, trust
+    and database files are never taken over, and nothing is deleted.
     """
     session.require_workspace()
     if not offered(session):

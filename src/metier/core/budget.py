@@ -57,7 +57,7 @@ def fit(
     check_limit(limit)
     text, tokens = "", 0
     taken: list[int] = []
-    for place, part in enumerate(parts):
+    for number, part in enumerate(parts):
         if part:
             before = len(text)
             text += f"{separator}{part}" if text else f"{start}{part}"
@@ -68,9 +68,9 @@ def fit(
                     break
                 continue
             tokens = size
-        taken.append(place)
+        taken.append(number)
     inside = set(taken)
-    left = [place for place in range(len(parts)) if place not in inside]
+    left = [number for number in range(len(parts)) if number not in inside]
     return Fitted(text, tokens, taken, left)
 
 

@@ -31,7 +31,7 @@ class NotJsonError(Exception):
         self.where = ""
         self.too_large = too_large
 
-    def told(self, root: str) -> str:
+    def described(self, root: str) -> str:
         if not self.too_large:
             return f"{root}{self.where}: {self.what}"
         passed = f"; the limit is passed at {root}{self.where}" if self.where else ""
@@ -176,12 +176,12 @@ class Schema:
 
 def listed(problems: Iterable[tuple[Iterable[str | int], str]]) -> list[str]:
     """Problems with their paths, as texts."""
-    texts = [f"{_place(way)}: {_short(what)}" for way, what in problems]
+    texts = [f"{_path(keys)}: {_short(what)}" for keys, what in problems]
     return texts if len(texts) <= MOST_PROBLEMS else [*texts[:MOST_PROBLEMS], "and more"]
 
 
-def _place(way: Iterable[str | int]) -> str:
-    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in way)
+def _path(keys: Iterable[str | int]) -> str:
+    steps = (f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
     return "arguments" + "".join(steps)
 
 

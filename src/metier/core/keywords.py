@@ -45,9 +45,9 @@ class KeywordFinder:
                 free[place] = end
         return counts
 
-    def _one_by_one(self, places: Sequence[int], text: str, match: str) -> dict[int, int]:
-        counts = [occurrences(self.keywords[place], text, match) for place in places]
-        return {place: count for place, count in zip(places, counts, strict=True) if count}
+    def _one_by_one(self, numbers: Sequence[int], text: str, match: str) -> dict[int, int]:
+        counts = [occurrences(self.keywords[number], text, match) for number in numbers]
+        return {number: count for number, count in zip(numbers, counts, strict=True) if count}
 
     def everywhere(self, text: str) -> Iterator[Occurrence]:
         """Every occurrence, overlapping ones included."""

@@ -53,8 +53,8 @@ class Plain:
         values = value if isinstance(value, Plain) else repeat(value)
         self.some.update(zip(_places(index, self.size), values, strict=False))
 
-    def at(self, places: Iterable[int]) -> Iterator[Any]:
-        return map(self.some.get, places, repeat(self.rest))
+    def at(self, indexes: Iterable[int]) -> Iterator[Any]:
+        return map(self.some.get, indexes, repeat(self.rest))
 
     __add__, __radd__ = _operator(operator.add), _reflected(operator.add)
     __sub__, __rsub__ = _operator(operator.sub), _reflected(operator.sub)
@@ -216,9 +216,9 @@ def lexsort(keys: Sequence[Plain]) -> Plain:
     return array(sorted(range(len(ranks)), key=ranks.__getitem__))
 
 
-def delete(values: Plain, place: int) -> Plain:
+def delete(values: Plain, index: int) -> Plain:
     left = values.tolist()
-    del left[place]
+    del left[index]
     return array(left)
 
 
