@@ -33,7 +33,6 @@ def _reject(host: str, more: list[str]) -> None:
 
 
 def main() -> None:
-    """Run the command line; the exit code is the process's."""
     arguments = sys.argv[1:]
     if len(arguments) > 1 and arguments[0] == "hook" and arguments[1] in HOOKED:
         more = arguments[2:]

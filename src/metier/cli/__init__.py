@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
@@ -17,34 +17,28 @@ from metier.core.text import printable
 from metier.core.threads import loading_numpy, one_thread_is_enough
 from metier.errors import MetierError, UsageError
 
-
-class _Command(NamedTuple):
-    module: str
-    summary: str
-
-
-COMMANDS: dict[str, _Command] = {
-    "demo": _Command("demo", "Show what metier does, on a bundled example."),
-    "init": _Command("init", "Set up this folder as a workspace."),
-    "trust": _Command("trust", "Show what a workspace may do, and decide whether it may."),
-    "state": _Command("state", "Take over the state of a workspace that has moved."),
-    "refresh": _Command("refresh", "Update the catalog to what is on disk."),
-    "list": _Command("listing", "List skills, abilities, cards or agents."),
-    "show": _Command("show", "Show one document, with its findings."),
-    "resolve": _Command("resolve", "Choose the skills that provide capabilities, and say why."),
-    "reports": _Command("reports", "List, show, compare and explain reports of resolutions."),
-    "history": _Command("history", "Record how providers did."),
-    "select": _Command("select", "Say which agents a task is for, and why."),
-    "run": _Command("run_agent", "Run an agent on a task."),
-    "runs": _Command("runs", "List runs, look into them, resume, cancel or fork them."),
-    "inject": _Command("inject", "Print the text of the cards and abilities that a task needs."),
-    "hook": _Command("hook", "Have an agent host inject what metier knows; show what it did."),
-    "mcp": _Command("mcp", "Serve the catalog to agents over the Model Context Protocol."),
-    "lint": _Command("lint", "Check documents and say what to change."),
-    "explain": _Command("explain", "Explain a finding or an error by its code."),
-    "dev": _Command("dev", "Run the conformance suite of the resolver."),
-    "doctor": _Command("doctor", "Check the installation, the settings, the catalog and the runs."),
-    "completion": _Command("completion", "Print a script that completes commands in a shell."),
+COMMANDS = {
+    "demo": "Show what metier does, on a bundled example.",
+    "init": "Set up this folder as a workspace.",
+    "trust": "Show what a workspace may do, and decide whether it may.",
+    "state": "Take over the state of a workspace that has moved.",
+    "refresh": "Update the catalog to what is on disk.",
+    "list": "List skills, abilities, cards or agents.",
+    "show": "Show one document, with its findings.",
+    "resolve": "Choose the skills that provide capabilities, and say why.",
+    "reports": "List, show, compare and explain reports of resolutions.",
+    "history": "Record how providers did.",
+    "select": "Say which agents a task is for, and why.",
+    "run": "Run an agent on a task.",
+    "runs": "List runs, look into them, resume, cancel or fork them.",
+    "inject": "Print the text of the cards and abilities that a task needs.",
+    "hook": "Have an agent host inject what metier knows; show what it did.",
+    "mcp": "Serve the catalog to agents over the Model Context Protocol.",
+    "lint": "Check documents and say what to change.",
+    "explain": "Explain a finding or an error by its code.",
+    "dev": "Run the conformance suite of the resolver.",
+    "doctor": "Check the installation, the settings, the catalog and the runs.",
+    "completion": "Print a script that completes commands in a shell.",
 }
 MOVED = {
     "conformance": "dev conformance",
@@ -54,10 +48,23 @@ MOVED = {
     "report": "reports",
     "stats": "hook stats",
 }
-"""Commands of the last version, and what they are called now."""
+"""Names of the last version."""
+MEANT = {
+    "check": "lint",
+    "find": "list --search",
+    "logs": "hook stats decisions",
+    "ls": "list",
+    "search": "list --search",
+    "status": "doctor",
+    "sync": "refresh",
+    "update": "refresh",
+    "validate": "lint",
+}
+"""What other programs call a command → what it is called here."""
+_MODULES = {"list": "listing", "run": "run_agent"}
 STOPPED, PIPE_CLOSED = 130, 141
 _COMPLETION = "_METIER_COMPLETE"
-"""Set by a shell that asks how a command line may go on; it gives no arguments."""
+"""Set by a shell that completes a command line."""
 
 
 class _LazyGroup(click.Group):
@@ -67,16 +74,16 @@ class _LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        entry = COMMANDS.get(cmd_name)
-        if entry is None:
+        if cmd_name not in COMMANDS:
             return None
+        module = _MODULES.get(cmd_name, cmd_name)
         with loading_numpy(), without_garbage_collection():
-            command: click.Command = import_module(f"metier.cli.{entry.module}").command
+            command: click.Command = import_module(f"metier.cli.{module}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
+            formatter.write_dl(list(COMMANDS.items()))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -86,9 +93,9 @@ class _LazyGroup(click.Group):
                 new = MOVED[old]
                 raise UsageError(f"'metier {old}' is now 'metier {new}'", hint=f"metier {new} -h")
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            near = nearest(args[0], COMMANDS)
-            meant = f"; did you mean '{near}'?" if near else ""
-            ctx.fail(f"no such command '{args[0]}'{meant}")
+            meant = MEANT.get(args[0]) or nearest(args[0], COMMANDS)
+            hint = f"; did you mean '{meant}'?" if meant else ""
+            ctx.fail(f"no such command '{args[0]}'{hint}")
         return super().resolve_command(ctx, args)
 
 
@@ -107,7 +114,7 @@ def group(context: click.Context, /, **given: Any) -> None:
     1 findings, unresolved, or a failed run; 2 wrong usage or configuration; 3 a decision is
     pending; 130 cancelled.
 
-    The options below can be given before or after the command; after it, they win.
+    The options below go before or after the command; those after it win.
     """
     name = context.invoked_subcommand or ""
     command = group.get_command(context, name)
@@ -122,7 +129,7 @@ group.params += shared_options()
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line and return its exit code. Never raises on what a user can cause."""
+    """Run a command and return its exit code; errors are printed, not raised."""
     _prepare_streams()
     one_thread_is_enough()
     if not arguments and _COMPLETION not in os.environ:
@@ -156,7 +163,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _prepare_streams() -> None:
-    """Output never fails on a character that it cannot show, nor on a stream that is closed."""
+    """Let output survive unencodable characters and closed streams."""
     for name in ("stdout", "stderr"):
         stream: Any = getattr(sys, name)
         if stream is None:
@@ -166,7 +173,7 @@ def _prepare_streams() -> None:
 
 
 def _colour() -> bool | None:
-    """What NO_COLOR, FORCE_COLOR and TERM say, in this order; None lets the stream decide."""
+    """From NO_COLOR, FORCE_COLOR and TERM; None lets the stream decide."""
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR"):
@@ -187,7 +194,7 @@ def _leave_closed_pipe() -> int:
 
 
 def _report(error: Exception, arguments: Sequence[str]) -> int:
-    """Say what went wrong in one line, where, and what to do; the exit code to leave with."""
+    """Print an error and return the exit code."""
     if isinstance(error, MetierError):
         _print_error(error.message, error.code, error.where, error.hint)
         return error.exit_code

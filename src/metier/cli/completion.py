@@ -10,7 +10,7 @@ _QUOTING = {
     "COMPREPLY+=($value)": 'COMPREPLY+=("$value")',
     'string split ","': 'string split --max 1 ","',
 }
-"""Changes to click's scripts for bash and fish, so that any name is one word; zsh needs none."""
+"""Make click's scripts for bash and fish keep names with spaces whole; zsh needs none."""
 
 
 @click.command("completion")

@@ -15,6 +15,7 @@ import click
 
 from metier.cli.review import Review
 from metier.cli.session import Session
+from metier.cli.shown import shipped_folder
 from metier.errors import NotFoundError
 
 _TASK = "Review the Python pull request"
@@ -24,7 +25,6 @@ _KILLED = ("run", "release-manager", _RELEASE, "--input", '{"version": "4.12.0"}
 _SHOWN, _ACCEPTED = ("trust", "--show"), ("trust", "--accept", "DIGEST")
 _FAILING = '{"version": "4.12.1", "folder": "nowhere"}'
 _KILLED_AFTER = "announcement"
-"""The process is killed after this step."""
 _PAUSE = 1.5
 """Seconds before each step on a terminal."""
 _STEPS: tuple[tuple[str, Sequence[str]], ...] = (
@@ -71,7 +71,6 @@ _STEPS: tuple[tuple[str, Sequence[str]], ...] = (
     ),
 )
 _ASK = "ask.py"
-"""The MCP client of the example."""
 
 
 @click.command("demo")
@@ -154,12 +153,7 @@ def _run_and_kill(arguments: Sequence[str]) -> None:
 
 
 def _example() -> str:
-    """The example in the installed package or in the checkout."""
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    for candidate in (
-        os.path.join(package, "examples", "workspace"),
-        os.path.join(package, "..", "..", "examples", "workspace"),
-    ):
-        if os.path.isdir(candidate):
-            return candidate
-    raise NotFoundError("the bundled example is missing", hint="install metier again")
+    folder = shipped_folder("examples/workspace", "examples/workspace")
+    if not folder:
+        raise NotFoundError("the bundled example is missing", hint="install metier again")
+    return folder

@@ -1,11 +1,10 @@
 """`metier dev`"""
 
-import os
-
 import click
 
 from metier.cli.groups import CommandGroup
 from metier.cli.session import Session, counted, metier_command
+from metier.cli.shown import shipped_folder
 from metier.core.text import printable
 from metier.errors import UsageError
 from metier.flow.conformance import CaseResult, run_suite
@@ -50,14 +49,8 @@ def _line(result: CaseResult) -> str:
 
 
 def _shipped() -> str:
-    """The suite inside the installed package, or in the checkout it was installed from."""
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    for folder in (
-        os.path.join(package, "conformance_suite"),
-        os.path.join(package, "..", "..", "conformance"),
-    ):
-        if os.path.isdir(folder):
-            return os.path.realpath(folder)
-    raise UsageError(
-        "no suite ships with this installation", hint="name its folder: metier dev conformance DIR"
-    )
+    folder = shipped_folder("conformance_suite", "conformance")
+    if not folder:
+        hint = "name its folder: metier dev conformance DIR"
+        raise UsageError("no suite ships with this installation", hint=hint)
+    return folder

@@ -2,9 +2,7 @@
 
 import os
 import platform
-import shutil
 import sqlite3
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,7 +12,7 @@ import yaml
 
 from metier import __version__
 from metier.catalog import Catalog
-from metier.cli.layout import flowed, words
+from metier.cli.layout import flowed_here, words
 from metier.cli.refresh import failed_sources
 from metier.cli.session import Session, counted, metier_command
 from metier.cli.shown import ShownPaths
@@ -28,7 +26,6 @@ from metier.install.commands import unsafe_entries
 from metier.storage.places import user_home
 from metier.storage.workspace import OLD_STATE_FOLDER, RUNS_FILE
 from metier.values.files import KINDS, PLURAL
-from metier.values.outcomes import Issue
 
 if TYPE_CHECKING:
     from metier.flow.running import Agency
@@ -59,19 +56,12 @@ def command(session: Session) -> int:
         width = max(len(check.name) for check in checks)
         for check in checks:
             mark = click.style(f"{check.verdict:7}", fg=_COLOURS[check.verdict])
-            _print(f"{mark} {check.name:{width}}  ", words(check.detail), width + 10)
+            start = f"{mark} {check.name:{width}}  "
+            click.echo(flowed_here(words(check.detail), width + 10, start))
             if check.hint:
                 hint = [click.style("hint:", fg="cyan"), *words(check.hint)]
-                _print(" " * (width + 10), hint, width + 16)
+                click.echo(flowed_here(hint, width + 16, " " * (width + 10)))
     return int(any(check.verdict == "error" for check in checks))
-
-
-def _print(start: str, text: list[str], indent: int) -> None:
-    """On a terminal lines are broken between words."""
-    if sys.stdout.isatty():
-        click.echo(flowed(text, shutil.get_terminal_size().columns, indent, start))
-    else:
-        click.echo(start + " ".join(text))
 
 
 def _checks(session: Session) -> Iterator[Check]:
@@ -119,7 +109,8 @@ def _catalog(session: Session, catalog: Catalog) -> Iterator[Check]:
         yield Check(issue.code, "warning", f"{issue.path}: {issue.message}", issue.hint)
     yield _hosts(catalog)
     yield from _excluded(catalog)
-    for issue in _wrong_settings(catalog):
+    cards = catalog.names("card", excluded=True)
+    for issue in settings_findings(catalog.config, catalog.workspace, cards):
         detail = f"{ShownPaths(catalog)(issue.path)}:{issue.line}: {issue.message}"
         yield Check(issue.code, "warning", detail, issue.hint)
     yield _findings(catalog)
@@ -147,7 +138,7 @@ def _trust(boundary: Boundary) -> Check:
 
 
 def _entries(session: Session) -> Iterator[Check]:
-    """Entries of hosts that could run a file of the folder that they are started in."""
+    """Host entries that could run code from the folder they are started in."""
     for file, command in unsafe_entries(session.workspace(), user_home(os.environ)):
         host = "metier hook install HOST and metier mcp install HOST write it again"
         detail = f"{file}: '{command}' may run a metier.py of the folder that it is started in"
@@ -155,7 +146,7 @@ def _entries(session: Session) -> Iterator[Check]:
 
 
 def _old_state(catalog: Catalog) -> Iterator[Check]:
-    """Say once that version 0.1 left state in a workspace that is the user's own."""
+    """Mention the state of version 0.1, once."""
     room = catalog.room
     if room is None or not catalog.trust.is_trusted or room.info(_TOLD) is not None:
         return
@@ -177,18 +168,13 @@ def _runs(agency: "Agency") -> Check:
     return Check("runs", "ok", f"{store.path}, {size:.1f} MB, {counted(kept, 'run')}{waiting}")
 
 
-def _wrong_settings(catalog: Catalog) -> list[Issue]:
-    cards = catalog.names("card", excluded=True)
-    return settings_findings(catalog.config, catalog.workspace, cards)
-
-
 def _hosts(catalog: Catalog) -> Check:
-    folders = [host.folder for host in HOSTS if os.path.isdir(_host_folder(catalog, host.folder))]
-    return Check("host folders", "ok", ", ".join(folders) or "none found")
-
-
-def _host_folder(catalog: Catalog, folder: str) -> str:
-    return os.path.join(catalog.workspace, os.path.expanduser(folder))
+    found = [
+        host.folder
+        for host in HOSTS
+        if os.path.isdir(os.path.join(catalog.workspace, os.path.expanduser(host.folder)))
+    ]
+    return Check("host folders", "ok", ", ".join(found) or "none found")
 
 
 def _excluded(catalog: Catalog) -> Iterator[Check]:

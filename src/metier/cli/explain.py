@@ -1,13 +1,11 @@
 """`metier explain`"""
 
-import shutil
-import sys
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from metier.cli.layout import flowed
+from metier.cli.layout import flowed_here
 from metier.cli.session import Session, metier_command
 from metier.errors import NotFoundError
 from metier.findings import CODES, Finding, errors
@@ -39,7 +37,7 @@ def command(session: Session, code: str | None) -> None:
 
 
 def _list(session: Session, findings: dict[str, Finding]) -> None:
-    """Every code; the first sentence stands in for the title of an error."""
+    """Errors have no title: the first sentence is shown."""
     rows = [
         [code, finding.severity, finding.title or finding.why.partition(".")[0]]
         for code, finding in findings.items()
@@ -61,16 +59,9 @@ def _print(code: str, finding: Finding) -> None:
     notes = " --notes" if finding.severity == "info" else ""
     fixable = f", metier lint --fix{notes} repairs it" if finding.fixable else ""
     name = " ".join(filter(None, [click.style(code, bold=True), finding.title]))
-    click.echo(_paragraph(f"{name} ({finding.severity}{fixable})") + "\n")
-    click.echo(_paragraph(finding.why))
+    click.echo(flowed_here(f"{name} ({finding.severity}{fixable})".split(" ")) + "\n")
+    click.echo(flowed_here(finding.why.split(" ")))
     examples = {"Bad": finding.bad, "Good": finding.good} if finding.title else {}
     for title, example in examples.items():
         click.echo(f"\n{click.style(title, bold=True)}\n")
         click.echo("\n".join(f"    {line}".rstrip() for line in example.strip("\n").split("\n")))
-
-
-def _paragraph(text: str) -> str:
-    """Break lines between words on a terminal."""
-    if not sys.stdout.isatty():
-        return text
-    return flowed(text.split(" "), shutil.get_terminal_size().columns)

@@ -11,7 +11,7 @@ from metier.core.nearest import nearest
 
 
 class CommandGroup(click.Group):
-    """Commands about one thing. Shared options before a command count for it."""
+    """A group whose shared options apply to its commands."""
 
     def __init__(
         self,
@@ -27,7 +27,6 @@ class CommandGroup(click.Group):
         self.on_unknown = on_unknown
 
     def add(self, command: click.Command) -> click.Command:
-        """Decorate a command of this group."""
         self.add_command(command)
         return command
 
@@ -59,10 +58,7 @@ class CommandGroup(click.Group):
 
 
 def with_commands(command: click.Command, *inner: click.Command) -> CommandGroup:
-    """`command` with others below it: it does its own work when none of them follows.
-
-    Shared options before an inner command count for it; the command's own do not.
-    """
+    """A group that runs `command` when no inner command is given."""
 
     def callback(**given: Any) -> Any:
         context = click.get_current_context()

@@ -45,7 +45,6 @@ def _record(session: Session, candidate: str, outcome: str) -> int:
 
 
 def _not_kept(session: Session, warning: str) -> MetierError:
-    """Why an outcome is not stored: no workspace, no trust, or an unusable folder."""
     why, hint = warning, "make the folder writable, or move the damaged file away"
     boundary = session.boundary
     if session.is_outside():

@@ -14,7 +14,7 @@ from metier.cli.hook_stats import command as stats
 from metier.cli.refresh import prepare_hooks
 from metier.cli.review import Review, has_terminal, show
 from metier.cli.session import Session, metier_command
-from metier.core.nearest import nearest
+from metier.core.nearest import did_you_mean
 from metier.core.text import printable
 from metier.errors import MetierError, NotFoundError, UsageError
 from metier.hosts.settings import HOOKS, SCOPES, Scope
@@ -59,7 +59,6 @@ def plan_for(
 
 
 def write(session: Session, plan: Plan, dry_run: bool) -> None:
-    """Do what a plan says, and print the diff."""
     if not dry_run:
         apply(plan)
     if session.as_json:
@@ -74,10 +73,7 @@ def note_next(session: Session, plan: Plan, dry_run: bool) -> None:
 
 
 def own_command() -> list[str]:
-    """What runs metier, by its whole path: a host may have another PATH.
-
-    Without a script Python runs it, and imports nothing from the folder that it is started in.
-    """
+    """The command that runs metier, with an absolute path: a host may have another PATH."""
     beside = os.path.join(os.path.dirname(sys.executable), "metier")
     for candidate in (sys.argv[0], beside, shutil.which("metier") or ""):
         if os.path.basename(candidate) == "metier" and os.access(candidate, os.X_OK):
@@ -105,7 +101,6 @@ def _print_plan(session: Session, plan: Plan, dry_run: bool) -> None:
 
 
 def _shown(change: Change) -> str:
-    """`PATH`, or `PATH (a link to REAL)` where another file is written."""
     is_link = change.target != change.path
     return f"{change.path} (a link to {change.target})" if is_link else change.path
 
@@ -196,16 +191,11 @@ command.subcommand_metavar = "HOST | COMMAND [ARGS]..."
 
 
 def _unknown(arguments: list[str]) -> MetierError:
-    """The error for a word that is neither a host nor a command.
-
-    One without a host may be in a host's settings: exit code 2 would have the host reject every
-    prompt, so it is not found, which exits with 1.
-    """
+    """Exits with 1 unless a host is named: for a host, exit code 2 rejects the prompt."""
     word, *others = arguments
     is_alone = HOOKS.keys().isdisjoint(others)
     known = [*(HOOKS if is_alone else ()), *command.commands]
-    near = nearest(word, known)
-    hint = f"did you mean '{near}'?" if near else f"one of: {', '.join(known)}"
+    hint = did_you_mean(word, known, f"one of: {', '.join(known)}")
     if is_alone:
         return NotFoundError(f"no host is called '{word}'", hint=hint)
     return UsageError(f"no such command 'hook {word}'", hint=hint)

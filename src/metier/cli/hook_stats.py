@@ -11,7 +11,7 @@ import click
 
 from metier.cli.groups import with_commands
 from metier.cli.session import Session, counted, metier_command
-from metier.core.nearest import nearest
+from metier.core.nearest import did_you_mean
 from metier.errors import ConfigError, StoreError, UsageError
 from metier.flow.hook_figures import (
     MOST_USED,
@@ -141,7 +141,7 @@ def _filter(since: str | None, host: str) -> _Filter:
 
 
 def _moment(text: str, now: float) -> float:
-    """When `7d` ago was, or when a date began, here; in seconds since 1970."""
+    """`7d` ago, or the start of a local date, in seconds since 1970."""
     span = _SPAN.fullmatch(text)
     try:
         if span:
@@ -158,24 +158,26 @@ def _moment(text: str, now: float) -> float:
 # Decisions
 
 
-def _cells(one: Decision) -> list[str]:
-    """One line, the longest cell last; `left` is the score of the best that was not injected."""
-    left = _best_left(one.cards) or _best_left(one.skills)
+def _cells(decision: Decision) -> list[str]:
+    """`left` is the best score that was not injected."""
+    left = _best_left(decision.cards) or _best_left(decision.skills)
     return [
-        one.id,
-        _clock(one.at, "%m-%d %H:%M"),
-        one.host,
-        f"{one.milliseconds:.1f}",
+        decision.id,
+        _clock(decision.at, "%m-%d %H:%M"),
+        decision.host,
+        f"{decision.milliseconds:.1f}",
         f"{left.score:.2f}" if left else "",
-        "; ".join(_outcome(one, left)),
+        "; ".join(_outcome(decision, left)),
     ]
 
 
-def _outcome(one: Decision, left: Considered | None) -> Iterator[str]:
-    if one.error:
-        yield f"error: {one.error}"
-    names = [other.name for other in (*one.cards, *one.skills) if other.outcome == INJECTED]
-    if one.injected and names:
+def _outcome(decision: Decision, left: Considered | None) -> Iterator[str]:
+    if decision.error:
+        yield f"error: {decision.error}"
+    names = [
+        other.name for other in (*decision.cards, *decision.skills) if other.outcome == INJECTED
+    ]
+    if decision.injected and names:
         yield ", ".join(names)
     if left:
         yield f"not {left.name} ({left.outcome})"
@@ -188,7 +190,6 @@ def _best_left(considered: Sequence[Considered]) -> Considered | None:
 
 
 def _clock(moment: float | None, form: str = "%Y-%m-%d %H:%M:%S") -> str:
-    """A moment in local time; empty for none."""
     return "" if moment is None else datetime.fromtimestamp(moment).strftime(form)
 
 
@@ -196,12 +197,12 @@ def _clock(moment: float | None, form: str = "%Y-%m-%d %H:%M:%S") -> str:
 
 
 def _catalog_room(session: Session, room: Room) -> Room:
-    """Where the catalog is that hooks use here."""
+    """The room of the catalog that hooks use here."""
     return room if may_speak(room, session.workspace()) else user_room()
 
 
 def _names(session: Session, room: Room) -> tuple[list[str] | None, list[str] | None]:
-    """The cards and skills in the catalog that hooks use; None where not known."""
+    """The cards and skills that hooks know; None if unknown."""
     try:
         return documents_known(_catalog_room(session, room))
     except StoreError as error:
@@ -232,7 +233,6 @@ def _would_inject(held_back: HeldBack) -> str:
 
 
 def _facts(figures: Statistics) -> list[list[str]]:
-    """What is shown once."""
     facts = [["from", _clock(figures.first)], ["to", _clock(figures.last)]]
     for title, groups in (("hosts", figures.hosts), ("modes", figures.modes)):
         counts = (f"{name} {one.requests:,}" for name, one in groups.items())
@@ -253,21 +253,20 @@ _LINES: Mapping[str, Callable[[Group], str]] = {
 
 
 def _rows(groups: Mapping[str, Group]) -> list[list[str]]:
-    """One line a figure, one column a group."""
     return [[name, *(show(one) for one in groups.values())] for name, show in _LINES.items()]
 
 
 def _part(count: int, share: float | None) -> str:
-    """`12 (30.0%)`: a share with its count."""
+    """`12 (30.0%)`"""
     return f"{count:,}" if share is None else f"{count:,} ({share:.1%})"
 
 
-def _figure(value: float | None, places: int = 1) -> str:
-    return "-" if value is None else f"{value:,.{places}f}"
+def _figure(value: float | None, digits: int = 1) -> str:
+    return "-" if value is None else f"{value:,.{digits}f}"
 
 
-def _pair(middle: float | None, high: float | None, places: int) -> str:
-    return f"{_figure(middle, places)} / {_figure(high, places)}"
+def _pair(middle: float | None, high: float | None, digits: int) -> str:
+    return f"{_figure(middle, digits)} / {_figure(high, digits)}"
 
 
 def _print_usage(session: Session, figures: Statistics) -> None:
@@ -308,7 +307,6 @@ def _unused(kind: str, usage: Usage, held_back: Sequence[Used]) -> list[list[str
 
 
 def _note_nothing(session: Session, decisions: Decisions, wanted: _Filter) -> None:
-    """Say why there is nothing to show."""
     hosts = {one.host for one in decisions}
     if not hosts:
         session.note("no decision is logged yet")
@@ -316,9 +314,8 @@ def _note_nothing(session: Session, decisions: Decisions, wanted: _Filter) -> No
         return
     session.note("no decision matches")
     if wanted.host and wanted.host not in hosts:
-        near = nearest(wanted.host, hosts)
-        known = f"did you mean '{near}'?" if near else f"known hosts: {', '.join(sorted(hosts))}"
-        session.note(f"hint: {known}")
+        known = f"known hosts: {', '.join(sorted(hosts))}"
+        session.note(f"hint: {did_you_mean(wanted.host, hosts, known)}")
 
 
 def _note_skipped(session: Session, skipped: int) -> None:
@@ -335,7 +332,7 @@ def _note_kill_switch(session: Session, room: Room) -> None:
 
 
 def _problem(session: Session, room: Room) -> str:
-    """What is wrong with the settings, or else why the last refresh for hooks failed."""
+    """Invalid settings, or why the last refresh for hooks failed."""
     try:
         session.config()
     except ConfigError as error:

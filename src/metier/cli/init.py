@@ -53,7 +53,6 @@ def command(session: Session) -> None:
 
 
 def _write_new(path: str, text: str) -> bool:
-    """Write a file, unless it exists."""
     try:
         with open(path, "x", encoding="utf-8") as file:
             file.write(text)
@@ -63,7 +62,6 @@ def _write_new(path: str, text: str) -> bool:
 
 
 def _trust_if_harmless(session: Session) -> None:
-    """Trust the workspace if nothing in it needs a review."""
     review = Review(session)
     if review.foreign or review.state == "trusted":
         return

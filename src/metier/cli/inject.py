@@ -120,7 +120,7 @@ def _print_text(session: Session, injection: Injection) -> None:
 
 
 def _note_issues(session: Session, injection: Injection) -> None:
-    """Warnings as lines; an error ends the command."""
+    """Print warnings; raise errors."""
     for issue in injection.issues:
         if not issue.is_error:
             session.note(f"warning: {issue.message} ({issue.code})")
@@ -162,7 +162,6 @@ def _print_scores(session: Session, injection: Injection, excluded: list[list[st
 
 
 def _excluded_cards(catalog: Catalog) -> list[list[str]]:
-    """Rows for the excluded cards, with the first reason."""
     rows = []
     for row in catalog.excluded_rows("card"):
         why = next((issue for issue in catalog.issues_of(row) if issue.is_error), None)

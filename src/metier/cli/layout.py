@@ -1,5 +1,6 @@
 """Lay out text and tables for a terminal. Loads rich only on need."""
 
+import sys
 from collections.abc import Sequence
 
 import click
@@ -27,13 +28,22 @@ def bar(value: float) -> str:
 
 
 def packed(parts: Sequence[str], width: int) -> list[str]:
-    """The parts on as few lines as possible."""
     lines = [f"{_INDENT}{parts[0]}"]
     for part in parts[1:]:
         if len(lines[-1]) + len(part) + 2 <= width:
             lines[-1] += f"  {part}"
         else:
             lines.append(f"{_INDENT}{part}")
+    return lines
+
+
+def branches(texts: Sequence[Sequence[str]]) -> list[str]:
+    """Texts of several lines as the branches of a tree."""
+    lines = []
+    for number, (first, *others) in enumerate(texts, start=1):
+        is_last = number == len(texts)
+        lines.append(f"{'└' if is_last else '├'} {first}")
+        lines += [f"{' ' if is_last else '│'} {other}" for other in others]
     return lines
 
 
@@ -57,10 +67,7 @@ def words(text: str) -> list[str]:
 
 
 def flowed(parts: Sequence[str], width: int, indent: int = 0, start: str = "") -> str:
-    """Words, which may be styled, after `start` on lines of that width; the rest is indented.
-
-    A long word is not broken, so that it can be copied.
-    """
+    """Wrap styled words; long ones are not broken, so that they can be copied."""
     from rich.cells import cell_len  # only a terminal needs it
 
     text, room = start, max(width, indent + 20) - cell_len(click.unstyle(start))
@@ -77,8 +84,17 @@ def flowed(parts: Sequence[str], width: int, indent: int = 0, start: str = "") -
     return text
 
 
+def flowed_here(parts: Sequence[str], indent: int = 0, start: str = "") -> str:
+    """For standard output: wrapped on a terminal, else one line."""
+    if not sys.stdout.isatty():
+        return start + " ".join(parts)
+    import shutil  # only terminals need it
+
+    return flowed(parts, shutil.get_terminal_size().columns, indent, start)
+
+
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """One line a row, cut with `…` to the width of the terminal; a long table is paged."""
+    """Cut rows with `…` to the width of the terminal; page long tables."""
     import shutil  # only terminals need it
 
     size = shutil.get_terminal_size()
@@ -90,7 +106,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def _widths(columns: Sequence[str], rows: Sequence[Sequence[str]], room: int) -> list[int]:
-    """The last column takes the rest, at least a third of a narrow terminal."""
+    """The last column takes the rest, at least a third."""
     from rich.cells import cell_len  # only a terminal needs it
 
     widths = []

@@ -104,8 +104,8 @@ def command(
         click.echo(_render(issues, output_format), nl=False)
     if select:  # list no excluded files beside the selected codes
         linted.excluded = []
-    for one in linted.unreported(linter.wants):
-        session.note_wrapped(f"excluded: {linter.shown(one.path)} ({one.reason}: {one.detail})")
+    for file in linted.unreported(linter.wants):
+        session.note_wrapped(f"excluded: {linter.shown(file.path)} ({file.reason}: {file.detail})")
     session.note_wrapped(_summary(linted, issues, hidden=linter.hidden_notes(linted)))
     if dry_run:
         session.note("nothing was written (--dry-run)")
@@ -137,7 +137,6 @@ def _codes(values: tuple[str, ...]) -> tuple[str, ...]:
 def _choice(
     config: Config, select: tuple[str, ...], ignore: tuple[str, ...], *, notes: bool
 ) -> Choice:
-    """What flags and settings ask for; flags win."""
     hint = f"families: {', '.join(sorted({code[:2] for code in CODES}))}; metier explain lists all"
     wrong = unknown_code((*select, *ignore))
     if wrong is not None:
@@ -173,7 +172,6 @@ def _repaired(repairs: Sequence[Repair]) -> str:
 def _print_repairs(
     session: Session, repairs: Sequence[Repair], linter: Linter, *, as_json: bool
 ) -> None:
-    """Print what would be written, as a unified diff of each file."""
     from metier.install.changes import Change  # loads difflib
 
     rows = []
@@ -203,8 +201,8 @@ def _render(issues: Sequence[Issue], output_format: str) -> str:
 def _coloured(issue: Issue) -> str:
     width = shutil.get_terminal_size().columns
     colour = {"error": "red", "warning": "yellow", "info": "blue"}[issue.severity]
-    place = click.style(f"{printable(issue.path)}:{issue.line}:{issue.column}", bold=True)
-    marks = [f"{place}:", click.style(issue.code, fg=colour, bold=True)]
+    location = click.style(f"{printable(issue.path)}:{issue.line}:{issue.column}", bold=True)
+    marks = [f"{location}:", click.style(issue.code, fg=colour, bold=True)]
     if issue.fixable:
         marks.append(click.style("[*]", fg="cyan"))
     text = flowed([*marks, *words(issue.message)], width, indent=4) + "\n"

@@ -15,12 +15,11 @@ _GITHUB_LEVELS = {"error": "error", "warning": "warning", "info": "notice"}
 
 
 def as_text(issues: Sequence[Issue], _version: str) -> str:
-    """One line a finding, and its hint below it."""
     lines = []
     for issue in issues:
         fixable = " [*]" if issue.fixable else ""
-        place = f"{issue.path}:{issue.line}:{issue.column}"
-        lines.append(f"{place}: {issue.code}{fixable} {issue.message}")
+        location = f"{issue.path}:{issue.line}:{issue.column}"
+        lines.append(f"{location}: {issue.code}{fixable} {issue.message}")
         if issue.hint:
             lines.append(f"    hint: {issue.hint}")
     return "".join(f"{_one_line(line)}\n" for line in lines)
@@ -60,7 +59,6 @@ def _property(text: str) -> str:
 
 
 def as_sarif(issues: Sequence[Issue], version: str) -> str:
-    """SARIF 2.1.0, one run."""
     codes = sorted({issue.code for issue in issues})
     driver: dict[str, Any] = {
         "name": "metier",
@@ -85,12 +83,9 @@ def _sarif_rule(code: str) -> dict[str, Any]:
     }
 
 
-def _uri(path: str) -> str:
-    return f"file://{quote(path)}" if path.startswith("/") else quote(path)
-
-
 def _sarif_result(issue: Issue, rule: int) -> dict[str, Any]:
     text = f"{issue.message}; {issue.hint}" if issue.hint else issue.message
+    uri = ("file://" if issue.path.startswith("/") else "") + quote(issue.path)
     region = {"startLine": issue.line, "startColumn": issue.column}
     return {
         "ruleId": issue.code,
@@ -100,7 +95,7 @@ def _sarif_result(issue: Issue, rule: int) -> dict[str, Any]:
         "locations": [
             {
                 "physicalLocation": {
-                    "artifactLocation": {"uri": _uri(issue.path)},
+                    "artifactLocation": {"uri": uri},
                     "region": region,
                 }
             }

@@ -8,12 +8,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from metier.catalog import Catalog
-from metier.cli.session import (
-    Session,
-    complete_names,
-    metier_command,
-    names_from_catalog,
-)
+from metier.cli.session import Session, complete_from, complete_names, metier_command
 from metier.cli.shown import row_json
 from metier.errors import UsageError
 from metier.values.agents import STANDARD
@@ -22,17 +17,11 @@ from metier.values.files import KIND_OF, PLURAL, Kind
 from metier.values.rows import Row
 
 _WIDE = 120
-"""The least columns of a terminal for a table of five."""
+"""Columns of a terminal that fit a table of five."""
 
 
 def _complete(_ctx: Any, _parameter: Any, incomplete: str) -> list[CompletionItem]:
     return [CompletionItem(word) for word in PLURAL.values() if word.startswith(incomplete)]
-
-
-def _complete_capability(
-    ctx: click.Context, _parameter: Any, incomplete: str
-) -> list[CompletionItem]:
-    return names_from_catalog(ctx, Catalog.capabilities, incomplete)
 
 
 @metier_command("list")
@@ -49,7 +38,7 @@ def _complete_capability(
 @click.option(
     "--capability",
     metavar="CAPABILITY",
-    shell_complete=_complete_capability,
+    shell_complete=complete_from(Catalog.capabilities),
     help="Only skills that provide it.",
 )
 @click.option(
@@ -94,7 +83,7 @@ def command(
             return
         if not rows:
             filters = (search, capability, agent, tags or None)
-            is_filtered = any(one is not None for one in filters)
+            is_filtered = any(value is not None for value in filters)
             where = "match" if is_filtered else f"found below {catalog.workspace}"
             session.note(f"no {PLURAL[wanted]} {where}")
             if excluded := len(catalog.excluded_rows(wanted)):
@@ -112,7 +101,6 @@ def command(
 
 
 def _note_missing_folders(session: Session, catalog: Catalog, kind: Kind) -> None:
-    """Warn about configured folders of the kind that do not exist."""
     key = "mounts" if kind == "skill" else f"folders.{PLURAL[kind]}"
     for issue in catalog.issues():
         if issue.code == "IO207" and issue.message.endswith(f"({key})"):
@@ -122,8 +110,8 @@ def _note_missing_folders(session: Session, catalog: Catalog, kind: Kind) -> Non
 def _by_priority(
     catalog: Catalog, rows: list[Row], agent: str | None, tags: tuple[str, ...]
 ) -> list[Row]:
-    """The rows that pass the filters, by priority; shadowed ones after the active one."""
-    places = {ability.id: place for place, ability in enumerate(catalog.abilities())}
+    """Filter rows and sort them by priority, shadowed ones last."""
+    ranks = {ability.id: rank for rank, ability in enumerate(catalog.abilities())}
     kept = []
     for row in rows:
         ability = Ability.of(row.data, content="")
@@ -131,11 +119,10 @@ def _by_priority(
             agent is None or ability.applies_to(agent)
         ):
             kept.append(row)
-    return sorted(kept, key=lambda row: places[row.id])
+    return sorted(kept, key=lambda row: ranks[row.id])
 
 
 def _print_abilities(session: Session, rows: list[Row]) -> None:
-    """Without paths on a narrow terminal."""
     is_narrow = sys.stdout.isatty() and shutil.get_terminal_size().columns < _WIDE
     table = []
     for row in rows:
@@ -149,7 +136,7 @@ def _print_abilities(session: Session, rows: list[Row]) -> None:
 
 
 def _is_not_standard(row: Row) -> bool:
-    """Whether the row does not replace the built-in agent."""
+    """Whether the built-in agent is not replaced by the row."""
     return row.handle != STANDARD or row.data.get("enabled") is False
 
 

@@ -130,14 +130,14 @@ def _serve(
         session.note(f"serving {url}")
 
     given = read_token(token_file) if token_file else os.environ.get("METIER_MCP_TOKEN", "")
-    place = Endpoint(address, port, given, names)
-    run_http(fresh, place, ready, allow_run=allow_run, stamp=stamp)
+    endpoint = Endpoint(address, port, given, names)
+    run_http(fresh, endpoint, ready, allow_run=allow_run, stamp=stamp)
     session.note("stopped")
     return 0
 
 
 def _check_stdio() -> None:
-    """Raise `UsageError` for options that have no meaning without --http."""
+    """Raise `UsageError` for options that need --http."""
     context = click.get_current_context()
     for name, shown in _FOR_HTTP.items():
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:

@@ -52,7 +52,7 @@ def _refresh(session: Session, catalog: Catalog) -> None:
 
 @contextmanager
 def _failure_logged(session: Session) -> Iterator[None]:
-    """Nobody may be watching, so an error goes to the log of hooks as well."""
+    """Also log errors for hooks: a background refresh has no reader."""
     try:
         yield
     except MetierError as error:
@@ -65,7 +65,7 @@ def _failure_logged(session: Session) -> Iterator[None]:
 def prepare_hooks(
     session: Session, config_file: str | None = None, *, is_silent: bool = False
 ) -> None:
-    """Refresh the catalog that hooks use, and note what they can inject."""
+    """Refresh the catalog that hooks use."""
     from metier.flow.hook_refresh import (  # few commands need it
         hook_boundary,
         hook_documents,
@@ -81,13 +81,12 @@ def prepare_hooks(
         if is_silent:
             return
         found = hook_documents(catalog.store)
-    told = f"found {counted(found.skills, 'skill')} and {counted(found.cards, 'card')}"
+    text = f"found {counted(found.skills, 'skill')} and {counted(found.cards, 'card')}"
     more = f"; {found.excluded:,} excluded: metier lint says why" if found.excluded else ""
-    session.note(told + more)
+    session.note(text + more)
 
 
 def summary(refreshed: Refreshed) -> list[str]:
-    """What a refresh found, for people."""
     changes = refreshed.changes
     kinds = [counted(changes.included[kind], kind, PLURAL[kind]) for kind in KINDS]
     if changes.shadowed:
@@ -103,5 +102,5 @@ def summary(refreshed: Refreshed) -> list[str]:
 
 
 def failed_sources(catalog: Catalog) -> list[Issue]:
-    """What the last refresh could not read: sources of cards, and patterns that match nothing."""
+    """Sources that could not be read, and patterns that match nothing."""
     return catalog.source_issues

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from metier.cli.layout import one_line, wrapped
 from metier.cli.resolve_view import Row, reason
 from metier.cli.session import counted
-from metier.core.nearest import nearest
+from metier.core.nearest import did_you_mean
 from metier.errors import NotFoundError
 from metier.values.resolution import TIE_BREAKS, Report
 from metier.values.scoring import (
@@ -22,7 +22,7 @@ from metier.values.scoring import (
 
 
 class Part(NamedTuple):
-    """One figure, its formula with numbers filled in, and where those come from."""
+    """A figure, and the formula that gives it."""
 
     name: str
     value: float
@@ -31,14 +31,12 @@ class Part(NamedTuple):
 
 
 class Gate(NamedTuple):
-    """A limit, and whether the candidate passes it."""
-
     name: str
     value: float
     limit: float
     passed: bool
     own: bool
-    """Whether the candidate set the limit itself."""
+    """The candidate set the limit itself."""
 
 
 class Explanation(NamedTuple):
@@ -66,33 +64,32 @@ def explain(report: Report, wanted: str | None) -> list[Explanation]:
         return [_explanation(row, report) for row in chosen or rows[:1]]
     found = [row for row in rows if wanted in (row["id"], row["name"])]
     if not found:
-        near = nearest(wanted, [row["name"] for row in rows])
         full = "a candidate without a row needs metier resolve --full-report"
         raise NotFoundError(
             f"report '{report.id}' has no candidate '{one_line(wanted)}'",
-            hint=f"did you mean '{near}'?" if near else full,
+            hint=did_you_mean(wanted, [row["name"] for row in rows], full),
         )
     return [_explanation(row, report) for row in found]
 
 
-def lines_of(one: Explanation, width: int) -> Iterator[str]:
-    rank = f"rank {one.row['rank']}" if one.row["rank"] else "not ranked"
-    state = ", selected" if one.row["selected"] else ""
-    yield from wrapped(f"{one.row['id']}: {rank}{state}", width, "")
-    for part in one.parts:
+def lines_of(explanation: Explanation, width: int) -> Iterator[str]:
+    rank = f"rank {explanation.row['rank']}" if explanation.row["rank"] else "not ranked"
+    state = ", selected" if explanation.row["selected"] else ""
+    yield from wrapped(f"{explanation.row['id']}: {rank}{state}", width, "")
+    for part in explanation.parts:
         steps = [part.name, *[part.formula] * bool(part.formula), _figure(part.value)]
         yield from wrapped(" = ".join(steps), width, "  ")
         for note in part.notes:
             yield from wrapped(note, width, "    ")
     yield "  gates"
-    for gate in one.gates:
+    for gate in explanation.gates:
         sign, word = (">=", "passed") if gate.passed else ("<", "failed")
         own = " (its own)" if gate.own else ""
         figures = f"{_figure(gate.value)} {sign} {_figure(gate.limit)}"
         yield from wrapped(f"{gate.name}{own}: {figures}, {word}", width, "    ")
-    if one.tie_break:
-        yield from wrapped(f"tie-break: {one.tie_break}", width, "  ")
-    yield from wrapped(f"verdict: {one.verdict}", width, "  ")
+    if explanation.tie_break:
+        yield from wrapped(f"tie-break: {explanation.tie_break}", width, "  ")
+    yield from wrapped(f"verdict: {explanation.verdict}", width, "  ")
 
 
 def _explanation(row: Row, report: Report) -> Explanation:
@@ -262,7 +259,6 @@ def _of_resolved(row: Row) -> list[Part]:
 
 
 def _ranking(row: Row, report: Report) -> list[Part]:
-    """The figures that break ties."""
     count = len(report["required_capabilities"])
     resolved = count - row["unresolved_required"]
     skill = [f"{weight} × {_figure(row[name])}" for name, weight in SKILL_WEIGHTS.items()]

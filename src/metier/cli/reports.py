@@ -4,22 +4,22 @@ import json
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
+from metier.catalog import Catalog
 from metier.cli.groups import CommandGroup
 from metier.cli.layout import one_line
 from metier.cli.report_explain import explain, lines_of
 from metier.cli.resolve import how_to_continue
 from metier.cli.resolve_hints import Known, notes
 from metier.cli.resolve_view import print_report, shown_outcome
-from metier.cli.session import Session, metier_command, names_from_catalog
+from metier.cli.session import Session, complete_from, metier_command
 from metier.errors import MetierError
 from metier.flow.reports import LAST
 from metier.safety.escapes import escaped_json
 from metier.values.resolution import Report
 
 WIDTH = 80
-"""Of an explanation, in a pipe too."""
+"""Of an explanation, also in a pipe."""
 _NEVER_EQUAL = ("run_id", "generated_at")
 _SECTIONS = {
     "question": (
@@ -40,9 +40,9 @@ _SECTIONS = {
     ),
 }
 _KEYS = ("id", "capability", "provider", "source")
-"""What identifies the entries of a list."""
+"""Keys that identify the entries of a list."""
 Changes = dict[str, dict[str, Any]]
-"""By field: `old` and `new`, each only where the field exists."""
+"""Field → `old` and `new`, where they exist."""
 
 
 command = CommandGroup(
@@ -55,8 +55,7 @@ command = CommandGroup(
 )
 
 
-def _complete(ctx: click.Context, _parameter: Any, incomplete: str) -> list[CompletionItem]:
-    return names_from_catalog(ctx, lambda catalog: catalog.report_ids(), incomplete)
+_complete = complete_from(Catalog.report_ids)
 
 
 @command.add
@@ -158,7 +157,6 @@ def _diff(session: Session, old: str, new: str) -> int:
 
 
 def compare(left: Report, right: Report) -> dict[str, Any]:
-    """The differences: the question, the policy, the result, each candidate, and the rest."""
     sections = {
         name: _changes(_part(left, keys), _part(right, keys)) for name, keys in _SECTIONS.items()
     }

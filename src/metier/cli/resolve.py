@@ -141,7 +141,6 @@ def _ask(report: Report) -> Decision | None:
 
 
 def how_to_continue(session: Session, report_id: str) -> str:
-    """The command that completes a pending resolution."""
     if not report_id:
         return f"to continue: the same command with --decision {_ANY_DECISION}"
     root = f" --root {shlex.quote(session.root)}" if session.root else ""
@@ -183,7 +182,6 @@ def _continue(session: Session, catalog: Catalog, wanted: str, decision: Decisio
 
 
 def _settled(report: Report) -> str:
-    """The result of a decision, in one line."""
     selected = ", ".join(map(one_line, report["selected"]))
     if not report["degraded_mode"]:
         return f"{shown_outcome(report.outcome)}: {selected or 'nothing selected'}"

@@ -20,16 +20,13 @@ from metier.values.resolution import Report
 
 _MOST_HINTS = 10
 _LIKENESS = 0.8
-"""Of a capability to the one that was typed; a shared ending such as -generation is not enough."""
+"""High enough that a shared ending such as -generation does not suffice."""
 
 
 class Known(NamedTuple):
-    """What hints need beside the report."""
-
     probes: frozenset[str]
-    """The capabilities that the settings have a probe for."""
+    """Capabilities with a probe in the settings."""
     capabilities: Callable[[], Iterable[str]]
-    """Every capability that a skill declares."""
 
     @classmethod
     def of(cls, catalog: Catalog) -> "Known":
@@ -38,7 +35,6 @@ class Known(NamedTuple):
 
 
 def notes(report: Report, known: Known) -> list[str]:
-    """Warnings, and hints what to do next."""
     found = matches_of(report)
     hints = [*_disabled(report), *_no_candidates(report), *_typos(report, found, known)]
     hints += [*_prose(report, found), *_probes(report, known)]
@@ -83,7 +79,7 @@ def _no_candidates(report: Report) -> list[str]:
 
 
 def _typos(report: Report, found: dict[str, Found], known: Known) -> list[str]:
-    """The capability that was probably meant, where no skill declares the required one."""
+    """Suggest similar names for capabilities that no skill declares."""
     declared = {
         name
         for name, rows in found.items()
@@ -98,7 +94,7 @@ def _typos(report: Report, found: dict[str, Found], known: Known) -> list[str]:
 
 
 def _prose(report: Report, found: dict[str, Found]) -> list[str]:
-    """How to accept skills that match by their words alone, if that would help."""
+    """How to accept skills that match by words alone, if that helps."""
     chosen = report["diagnostics"]["chosen"]
     for capability in report["unresolved_required_capabilities"]:
         for row, one in found.get(capability, ()):
@@ -128,7 +124,7 @@ def _passes_as_prose(row: Row, report: Report) -> bool:
 
 
 def _probes(report: Report, known: Known) -> list[str]:
-    """Flagged candidates whose probe was not run, and what could clear them."""
+    """Flagged candidates that a probe could clear."""
     tried = {one["candidate"] for one in report["diagnostics"]["probes"]}
     flagged = [row for row in report["candidates"] if row["contract_inflated"]]
     untried = [row for row in flagged if row["id"] not in tried]

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from metier.cli.layout import bar, one_line, packed, wrapped
+from metier.cli.layout import bar, branches, one_line, packed, wrapped
 from metier.cli.session import Session, counted
 from metier.core.names import is_capability_name
 from metier.values.resolution import TIE_BREAKS, Report
@@ -36,7 +36,7 @@ _MOST_BLOCKS = 20
 def print_report(
     session: Session, report: Report, notes: Sequence[str], *, everyone: bool = False
 ) -> None:
-    """Print blocks on a terminal, else a table; `notes` go to standard error."""
+    """Print blocks on a terminal, else a table."""
     on_terminal = sys.stdout.isatty()
     shown = shown_rows(report, everyone=everyone, most=_MOST_BLOCKS if on_terminal else None)
     width = shutil.get_terminal_size().columns
@@ -48,7 +48,7 @@ def print_report(
             click.echo("\n".join(["", *_block(row, report, width)]))
     else:
         session.print_table(_COLUMNS, [_cells(row, report) for row in shown], heading=True)
-    tree = dependency_lines(report)
+    tree = [line for node in report["dependencies"] for line in _tree(node, report)]
     if on_terminal and tree:
         click.echo("\n".join(["", *tree]))
     for line in [*([] if on_terminal else tree), *_counts(report, shown), *notes]:
@@ -56,7 +56,7 @@ def print_report(
 
 
 def shown_rows(report: Report, *, everyone: bool = False, most: int | None = None) -> list[Row]:
-    """The ranked and the matching candidates; at most `most`, and every chosen one."""
+    """Ranked or matching candidates: the first `most`, and all chosen ones."""
     if everyone:
         return list(report["candidates"])
     chosen = report["diagnostics"]["chosen"]
@@ -74,7 +74,7 @@ def shown_outcome(outcome: str) -> str:
 
 
 def _headline(report: Report) -> list[str]:
-    """Who provides each capability or why nobody does, and how the resolution ended."""
+    """The providers of each capability, and the outcome."""
     found = matches_of(report)
     required = report["required_capabilities"]
     lines = [f"{one_line(one)}: {_answer(one, found.get(one, []), report)}" for one in required]
@@ -92,7 +92,6 @@ def _headline(report: Report) -> list[str]:
 
 
 def without(report: Report) -> str:
-    """What a degraded resolution emulates, or lacks."""
     emulated = report["emulated_capabilities"]
     names = _joined(emulated or report["unresolved_required_capabilities"])
     if not names:
@@ -134,10 +133,10 @@ def matches_of(report: Report) -> dict[str, Found]:
     return found
 
 
-def _matched(row: Row, one: Row) -> str:
+def _matched(row: Row, match: Row) -> str:
     """`web-cache (fuzzy: web-searching)`"""
-    token = one["token"] if one["token"] != one["capability"] else None
-    kind = "words alone" if one["match"] == "provisional" else one["match"]
+    token = match["token"] if match["token"] != match["capability"] else None
+    kind = "words alone" if match["match"] == "provisional" else match["match"]
     return f"{one_line(row['name'])} ({kind}{f': {one_line(token)}' if token else ''})"
 
 
@@ -150,7 +149,6 @@ def _named(found: Found) -> str:
 
 
 def _block(row: Row, report: Report, width: int) -> list[str]:
-    """Name, folder, scores as bars, and the reason."""
     mark = click.style("  selected", fg="green", bold=True) if row["selected"] else ""
     name = click.style(one_line(row["name"]), bold=True)
     head = f"{row['rank'] or '–':<2} {name}  {row['S_total_final']:.3f}{mark}"
@@ -179,7 +177,6 @@ def _cells(row: Row, report: Report) -> list[str]:
 
 
 def _changes(row: Row) -> list[str]:
-    """Penalties, history, and the figures that the gates of `cover` use."""
     lines = []
     penalties = row["penalties"]
     if penalties["total"]:
@@ -199,7 +196,6 @@ def _changes(row: Row) -> list[str]:
 
 
 def reason(row: Row, report: Report) -> str:
-    """Why a candidate is chosen or not."""
     if row["rejected"]:
         problem = row.get("contract_problem")
         first = [f"its contract cannot be used: {problem}"] if problem else []
@@ -218,7 +214,7 @@ def reason(row: Row, report: Report) -> str:
 
 
 def _left(report: Report) -> list[Row]:
-    """The ranked candidates, which come first."""
+    """The ranked candidates."""
     return list(takewhile(lambda row: row["rank"], report["candidates"]))
 
 
@@ -248,7 +244,6 @@ def _ranked_by(row: Row, other: Row) -> str:
 
 
 def _apart(value: float, other: float, digits: int = 2) -> tuple[str, str]:
-    """Both with enough digits to differ."""
     while digits < 12 and f"{value:.{digits}f}" == f"{other:.{digits}f}":
         digits += 1
     return f"{value:.{digits}f}", f"{other:.{digits}f}"
@@ -279,7 +274,7 @@ def _rejection(code: str, row: Row, report: Report) -> str:
 
 
 def _main_rejection(row: Row, report: Report) -> str:
-    """The first reason; too little coverage comes with what to try."""
+    """The first reason, with a hint for too little coverage."""
     too_little = "below-min-required-coverage"
     if too_little in row["rejected"]:
         return f"{_rejection(too_little, row, report)}: try --policy selection-mode=cover"
@@ -314,7 +309,7 @@ def _failed_probes(row: Row, report: Report) -> list[str]:
 
 
 def _counts(report: Report, shown: Sequence[Row]) -> list[str]:
-    """How many candidates are not shown, by their first reason."""
+    """Count the candidates that are not shown, by reason."""
     left: Counter[str] = Counter(report["rejected_without_row"])
     ids = {row["id"] for row in shown}
     for row in report["candidates"]:
@@ -342,11 +337,6 @@ def name_of(candidate: str) -> str:
     return one_line(candidate.partition("::")[0])
 
 
-def dependency_lines(report: Report) -> list[str]:
-    """What the chosen providers require, and who provides that, as a tree."""
-    return [line for node in report["dependencies"] for line in _tree(node, report)]
-
-
 def disabled_provider(capability: str, report: Report) -> str:
     """`dep provides it, but is disabled (disable-model-invocation)`, or "" if nobody does."""
     every = report["diagnostics"].get("disabled_providers", ())
@@ -367,12 +357,8 @@ def _tree(node: Row, report: Report) -> list[str]:
         texts.append([f"cycle: {' → '.join(map(name_of, node['cycle']))}"])
     texts += [_tree(below, report) for below in node["dependencies"]]
     texts += [[f"{name_of(key)}: see above"] for key in node.get("repeated", ())]
-    lines = [f"{name_of(node['provider'])} requires {_joined(node['requires'])}"]
-    for number, (first, *others) in enumerate(texts, start=1):
-        is_last = number == len(texts)
-        lines.append(f"{'└' if is_last else '├'} {first}")
-        lines += [f"{' ' if is_last else '│'} {other}" for other in others]
-    return lines
+    head = f"{name_of(node['provider'])} requires {_joined(node['requires'])}"
+    return [head, *branches(texts)]
 
 
 def _state(capability: str, node: Row, report: Report) -> str:
@@ -384,7 +370,6 @@ def _state(capability: str, node: Row, report: Report) -> str:
 
 
 def _why_open(row: Row, report: Report) -> str:
-    """Why the requirements of a rejected candidate are unresolved."""
     node = row["dependency"]
     reasons = {name: _why_refused(name, node, report) for name in node["unresolved"]}
     missing = _joined(name for name, why in reasons.items() if not why)
@@ -395,7 +380,7 @@ def _why_open(row: Row, report: Report) -> str:
 
 
 def _why_refused(capability: str, node: Row, report: Report) -> str:
-    """Who would provide it, and why that one is rejected; "" when nobody would."""
+    """Why providers of the capability are rejected; empty if there are none."""
     refused = [one for one in node.get("refused", ()) if one["capability"] == capability]
     if not refused:
         return disabled_provider(capability, report)

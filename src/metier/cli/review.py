@@ -21,7 +21,7 @@ SPEAK = "its skills, cards and abilities may be put into prompts by a hook"
 
 
 class Review:
-    """The power set of one workspace, and what the user recorded of it."""
+    """The power set of a workspace, and its trust record."""
 
     def __init__(self, session: Session) -> None:
         self.workspace = session.require_workspace()
@@ -44,28 +44,26 @@ class Review:
 
     @property
     def speaks(self) -> bool:
-        """Whether the user lets its text into prompts, as it is now."""
+        """Whether hooks may inject its text."""
         return self.state == "trusted" and self.entry is not None and self.entry.speak
 
     def changes(self) -> list[str]:
-        """What differs from the power set on record, a line each."""
+        """Differences from the recorded power set."""
         if self.entry is None or self.state != "changed":
             return []
         return differences(self.entry.powers, self.powers)
 
     def require_owner(self) -> None:
-        """Raise `TrustError` when the workspace belongs to another user of the system."""
+        """Raise `TrustError` if another user owns the workspace."""
         if self.foreign:
             trust = Trust("owner", detail=f"{self.foreign} belongs to another user of this system")
             raise untrusted_error(self.workspace, trust, "this")
 
     def record(self, *, speak: bool) -> None:
-        """Write to the user's record that the workspace is trusted as it was read."""
         record = TrustRecord(workspace=self.workspace)
         record.put(self.workspace, Entry.of(self.powers, speak=speak))
 
     def rows(self, *, speak: bool) -> list[tuple[str, str]]:
-        """Everything that the workspace could do, and what of it has changed, for people."""
         rows = [("workspace", self.workspace), *described(self.powers)]
         rows += [("speak", SPEAK)] if speak else []
         rows += [("changed", one) for one in self.changes()]
@@ -91,7 +89,6 @@ def has_terminal() -> bool:
 
 
 def show(review: Review, *, err: bool = False, speak: bool = True) -> None:
-    """Print what a workspace may do; `speak` is asked for as well."""
     rows = review.rows(speak=speak)
     width = max(len(kind) for kind, _ in rows)
     stream = sys.stderr if err else sys.stdout
@@ -106,14 +103,14 @@ def show(review: Review, *, err: bool = False, speak: bool = True) -> None:
 
 
 def _exact(text: str) -> str:
-    """`text` on one line, with everything written out that could hide a part of it."""
+    """`text` on one line, with hidden characters escaped."""
     for char, shown in (("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t")):
         text = text.replace(char, shown)
     return visible(text)
 
 
 def confirmed_once(session: Session, workspace: str) -> str:
-    """The digest of the workspace's powers, if the user agrees now. Raises `TrustError`."""
+    """Ask the user; the digest of the powers. Raises `TrustError`."""
     if not has_terminal():
         raise TrustError(
             "--trust-once asks a question, and there is no terminal",
@@ -129,7 +126,7 @@ def confirmed_once(session: Session, workspace: str) -> str:
 
 
 def offered(session: Session) -> bool:
-    """On a terminal, offer to review the workspace now; whether the user trusts it."""
+    """Whether the workspace is trusted; on a terminal, offer a review."""
     if session.boundary.trust.is_trusted:
         return True
     if session.trust_once or session.for_host or session.as_json or not has_terminal():

@@ -17,7 +17,7 @@ from metier.cli.review import offered
 from metier.cli.run_live import TURNS, Progress, progress
 from metier.cli.run_view import not_taken_back, print_output, state_in_words, summary
 from metier.cli.session import Session, complete_names, metier_command
-from metier.core.nearest import nearest
+from metier.core.nearest import did_you_mean
 from metier.core.process import discard_output
 from metier.core.unread import why_not_json
 from metier.errors import MetierError, UsageError
@@ -44,7 +44,6 @@ def input_option(function: Any) -> Any:
 
 
 def run_options(function: Any) -> Any:
-    """The options of everything that runs an agent."""
     for option in (
         click.option("--events", is_flag=True, help="Print events as lines of JSON."),
         click.option(
@@ -105,10 +104,7 @@ def command(
 
 
 def require_trust(session: Session, what: str) -> None:
-    """Raise `TrustError` unless the user trusts the workspace; on a terminal, ask.
-
-    Outside a workspace there are only the user's own agents, which need no trust.
-    """
+    """Raise `TrustError` unless the workspace is trusted; outside of one none is needed."""
     if not session.is_outside() and not offered(session):
         boundary = session.boundary
         raise untrusted_error(boundary.workspace, boundary.trust, what)
@@ -118,7 +114,7 @@ def require_trust(session: Session, what: str) -> None:
 
 
 def read_input(given: str | None) -> Any:
-    """The value of `--input`. Raises `UsageError` for what is no JSON or cannot be read."""
+    """The value of `--input`. Raises `UsageError`."""
     if given is None:
         return None
     where = "standard input" if given == "-" else given[1:] if given.startswith("@") else ""
@@ -161,15 +157,11 @@ def _no_constant(constant: str) -> NoReturn:
 def consent(
     session: Session, catalog: Catalog, allowed: Sequence[str], profile: AgentProfile
 ) -> None:
-    """Allow tools by name, and warn about tools of the agent that are not allowed.
-
-    Raises `UsageError` for a name that no command and no server of the settings has.
-    """
+    """Allow tools, and warn about those of the agent that are not. Raises `UsageError`."""
     agency, commands = catalog.agency, [one.name for one in catalog.config.tools.commands]
     for name in allowed:
         if not agency.needs_consent(name):
-            near = nearest(name, commands)
-            hint = f"did you mean '{near}'?" if near else f"commands: {', '.join(commands) or '-'}"
+            hint = did_you_mean(name, commands, f"commands: {', '.join(commands) or '-'}")
             raise UsageError(f"the settings have no tool '{name}'", hint=hint)
     agency.consent.update(allowed)
     if missing := agency.tools_without_consent(profile):
@@ -185,14 +177,13 @@ def allowing(names: Iterable[str]) -> str:
 
 
 class Attended(NamedTuple):
-    """A run in the foreground: shown while it lasts, cancelled by a signal."""
+    """A run in the foreground; a signal cancels it."""
 
     session: Session
     catalog: Catalog
     events: bool
 
     def finish(self, begin: Begin) -> int:
-        """Run to the end and print the result; the exit code."""
         with progress(self.session, is_shown=not self.events) as shown:
             result = asyncio.run(self._run(begin, shown))
         return self.tell(result)
@@ -233,7 +224,7 @@ class Attended(NamedTuple):
         return RunResult(run, store.steps(run.key), {})
 
     def _print_event(self, event: dict[str, Any], stop: Callable[[], object]) -> None:
-        """Print a line of JSON; stop when the reader has closed the pipe."""
+        """Print a line of JSON; stop if the pipe is closed."""
         try:
             click.echo(escaped_json(json.dumps(event, ensure_ascii=False)))
         except BrokenPipeError:
@@ -243,7 +234,7 @@ class Attended(NamedTuple):
     # The result
 
     def tell(self, result: RunResult) -> int:
-        """Print the output, and a summary to standard error; the exit code."""
+        """Print the result; the exit code."""
         session = self.session
         if self.events:
             self._print_event({"event": "result", **result_json(result)}, lambda: None)
@@ -270,7 +261,7 @@ class Attended(NamedTuple):
             self.session.note(f"{why}: {self._command(action, result.run_id)}")
 
     def _command(self, action: str, run_id: str) -> str:
-        """The command to type; resuming needs the consent that was given here."""
+        """Resuming needs the consent that was given here."""
         given = self.catalog.agency.consent
         more = allowing(sorted(given)) if action == "resume" else ""
         return runs_command(self.session, action, run_id) + more
@@ -292,7 +283,7 @@ class Attended(NamedTuple):
 
 
 def _was_cancelled(result: RunResult) -> bool:
-    """Also when that happened during a rollback."""
+    """Also during a rollback."""
     failure = result.run.failure
     return result.state == "cancelled" or (failure is not None and failure.code == "RUN_CANCELLED")
 
@@ -315,10 +306,7 @@ async def _ticking(tick: Callable[[], object]) -> None:
 
 @contextmanager
 def _on_signal(cancel: Callable[[], object]) -> Iterator[None]:
-    """The first signal calls `cancel`, the second ends the process at once.
-
-    A signal that is ignored stays ignored, as `nohup` wants.
-    """
+    """The first signal calls `cancel`, the second ends the process; ignored ones stay ignored."""
     before = {one: signal.getsignal(one) for one in _SIGNALS}
 
     def first(_number: int, _frame: Any) -> None:

@@ -24,14 +24,11 @@ _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 TURNS = 10
 """Redraws per second."""
 _LONGEST_TEXT = 2_000
-"""Characters of a streamed answer that are kept."""
 _TEXT_LINES = 3
-"""Lines that are shown of a streamed answer, if it is the only one."""
+"""Of a streamed answer, if it is the only one."""
 
 
 class RunningStep:
-    """A step that is running."""
-
     def __init__(self, label: str, started: float) -> None:
         self.label = label
         self.started = started
@@ -43,14 +40,14 @@ class RunningStep:
 
 
 class Notice(NamedTuple):
-    """A line that stays on the screen: a step that ended or is retried, a run that began."""
+    """A line that stays on the screen."""
 
     label: str
     state: str
-    """How it ended; `retried`, `started` or `warning` when it did not."""
+    """The state of a step, or `retried`, `started`, `warning`."""
     words: str
     is_echo: bool = False
-    """Whether it repeats another notice."""
+    """Repeats another notice."""
 
     def line(self) -> str:
         """`collect: succeeded, 0.3 s`"""
@@ -64,10 +61,9 @@ class Board:
     def __init__(self) -> None:
         self.running: dict[tuple[str, str], RunningStep] = {}
         self._above: dict[str, str] = {}
-        """By run: the label of its parent step, as a prefix."""
+        """Run → the label of its parent step."""
 
     def take(self, event: Event) -> Notice | None:
-        """Take an event; the line that it adds, if any."""
         topic, _, what = event.kind.partition(".")
         if topic == "run" and what == "started":
             parent = event.data.get("parentRunId") or "", event.data.get("parentStepId") or ""
@@ -130,41 +126,37 @@ def _is_echo(event: Event) -> bool:
     )
 
 
-def _follow(one: RunningStep, event: Event) -> None:
-    """Update what the model, tool or delegate of a step does."""
+def _follow(step: RunningStep, event: Event) -> None:
     data = event.data
     if event.kind == "model.asked":
-        one.doing, one.text = f"asks {one_line(data['model'])}", ""
+        step.doing, step.text = f"asks {one_line(data['model'])}", ""
     elif event.kind == "model.text":
-        one.text = (one.text + data["text"])[-_LONGEST_TEXT:]
+        step.text = (step.text + data["text"])[-_LONGEST_TEXT:]
     elif event.kind == "model.answered":
         usage = data["usage"]
-        one.tokens += usage["inputTokens"] + usage["outputTokens"]
-        one.doing = ""
+        step.tokens += usage["inputTokens"] + usage["outputTokens"]
+        step.doing = ""
     elif event.kind == "tool.called":
-        one.doing, one.text = f"calls {one_line(data['tool'])}", ""
+        step.doing, step.text = f"calls {one_line(data['tool'])}", ""
     elif event.kind == "tool.returned":
-        one.doing = ""
+        step.doing = ""
     elif event.kind == "delegation.started":
-        one.doing = f"→ {one_line(data['to'])}"
+        step.doing = f"→ {one_line(data['to'])}"
 
 
 # Output
 
 
 class Progress(NamedTuple):
-    """Shows progress on standard error."""
-
     show: Callable[[Event], None]
     note: Callable[[str], None]
-    """Prints a line in between."""
     tick: Callable[[], object]
-    """Redraws; to be called `TURNS` times a second."""
+    """Redraws; call it `TURNS` times a second."""
 
 
 @contextmanager
 def progress(session: Session, *, is_shown: bool = True) -> Iterator[Progress]:
-    """While the block lasts, running steps are shown at the bottom of a terminal."""
+    """Show running steps at the bottom of a terminal."""
     if session.quiet or not is_shown:
         yield Progress(lambda _event: None, session.note, lambda: None)
     elif sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
@@ -187,7 +179,6 @@ def _plainly(session: Session) -> Callable[[Event], None]:
 
 @contextmanager
 def _on_terminal() -> Iterator[Progress]:
-    """Ended steps scroll up, running ones stay below and change."""
     from rich.console import Console  # slow to import
     from rich.live import Live
     from rich.text import Text
@@ -221,7 +212,7 @@ def _on_terminal() -> Iterator[Progress]:
 
 
 def _permanent(notice: Notice) -> "Text":
-    """`✓ collect  0.3 s`; only what succeeded and failed has no word for it."""
+    """`✓ collect  0.3 s`"""
     from rich.text import Text
 
     is_plain = notice.state in ("succeeded", "failed")
@@ -233,7 +224,7 @@ def _permanent(notice: Notice) -> "Text":
 
 
 def picture(board: Board, console: "Console") -> "RenderableType":
-    """A line for each running step, as many as fit, and the streamed answers."""
+    """The running steps that fit, and streamed answers."""
     from rich.console import Group
     from rich.text import Text
 
@@ -259,7 +250,6 @@ def picture(board: Board, console: "Console") -> "RenderableType":
 
 
 def _last_rows(text: str, width: int, rows: int) -> list[str]:
-    """The last rows of a wrapped text; wide characters are cut later."""
     shown = [printable(line).replace("\t", " ") for line in text.splitlines() if line.strip()]
     wrapped = [row for line in shown[-rows:] for row in textwrap.wrap(line, max(width, 10))]
     return wrapped[-rows:]

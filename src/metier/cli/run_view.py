@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, get_args
 
 import click
 
-from metier.cli.layout import one_line, wrapped
+from metier.cli.layout import branches, one_line, wrapped
 from metier.cli.session import Session, counted
 from metier.core.text import printable
 from metier.safety.escapes import escaped_json
@@ -28,12 +28,11 @@ COLOURS = {
     "running": "cyan",
 }
 _LONGEST_OUTPUT = 800
-"""Characters of an output that `runs steps` shows."""
 _MOST_LINES = 12
 
 
 class Family(NamedTuple):
-    """A run with those that it delegated to, and theirs."""
+    """A run and the runs that it delegated to."""
 
     run: RunRecord
     children: Sequence["Family"]
@@ -50,7 +49,7 @@ class Family(NamedTuple):
 
 
 def duration(seconds: float | None) -> str:
-    """`30 ms`, `2.3 s`, `1 min 5 s`; nothing for what has no end."""
+    """`30 ms`, `2.3 s`, `1 min 5 s`"""
     if seconds is None:
         return ""
     if seconds < 0.9995:
@@ -64,7 +63,7 @@ def duration(seconds: float | None) -> str:
 
 
 def moment(at: float) -> str:
-    """A moment in the time of this place."""
+    """Local time."""
     return datetime.fromtimestamp(at).strftime("%Y-%m-%d %H:%M:%S")
 
 
@@ -73,7 +72,7 @@ def tokens(usage: Usage) -> str:
 
 
 def cost(usage: Usage) -> str:
-    """In dollars; nothing where no price is known."""
+    """In dollars; empty if no price is known."""
     if not usage.cost:
         return ""
     return f"${usage.cost:.2f}" if usage.cost >= 1 else f"${usage.cost:.4f}"
@@ -88,15 +87,14 @@ def styled(state: str) -> str:
 
 
 def run_seconds(run: RunRecord) -> float | None:
-    """How long it took; never below 0, though the clock may be set back while it runs."""
+    """At least 0: the clock may be set back during a run."""
     return max(0.0, run.finished - run.created) if run.finished else None
 
 
 def summary(run: RunRecord, steps: Sequence[StepRecord]) -> str:
     """`run ID succeeded: 8 steps, 1,204 tokens, $0.0123, 2.3 s`"""
     facts = [_steps_in_words(steps), tokens(run.usage), cost(run.usage), duration(run_seconds(run))]
-    told = ", ".join(one for one in facts if one)
-    return f"run {run.run_id} {state_in_words(run.state)}: {told}"
+    return f"run {run.run_id} {state_in_words(run.state)}: {', '.join(filter(None, facts))}"
 
 
 def _steps_in_words(steps: Sequence[StepRecord]) -> str:
@@ -109,15 +107,15 @@ def _steps_in_words(steps: Sequence[StepRecord]) -> str:
 
 
 def not_taken_back(run: RunRecord, steps: Sequence[StepRecord]) -> list[str]:
-    """The steps whose work stands although the run was to be taken back."""
+    """Steps that a rollback did not undo."""
     if run.state != "rollback_incomplete":
         return []
-    stand = {one.id for one in steps if one.state == "succeeded"}
-    return [one.step_id for one in AgentProfile.of(run.profile).workflow if one.step_id in stand]
+    done = {one.id for one in steps if one.state == "succeeded"}
+    return [one.step_id for one in AgentProfile.of(run.profile).workflow if one.step_id in done]
 
 
 def output_text(output: Any) -> str:
-    """An output as people read it: a text as it is, anything else as JSON."""
+    """Text as it is, anything else as JSON."""
     if output is None:
         return ""
     if isinstance(output, str):
@@ -126,14 +124,13 @@ def output_text(output: Any) -> str:
 
 
 def print_output(output: Any) -> None:
-    """The output of a run; on a terminal nothing in it is obeyed."""
     text = output_text(output)
     if text:
         click.echo(printable(text) if sys.stdout.isatty() else text)
 
 
 def bounded(text: str) -> str:
-    """As much of a long text as one looks at, and how much is left out."""
+    """The beginning of a long text."""
     lines = printable(text).splitlines()
     shown = "\n".join(lines[:_MOST_LINES])[:_LONGEST_OUTPUT].rstrip()
     left = len(printable(text).rstrip()) - len(shown)
@@ -141,7 +138,7 @@ def bounded(text: str) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """The text for standard output: on a terminal broken between words, elsewhere one line."""
+    """Wrapped on a terminal, else one line."""
     if not sys.stdout.isatty():
         return [one_line(text)]
     return wrapped(text, shutil.get_terminal_size().columns, "")
@@ -158,21 +155,17 @@ def _print_wrapped(title: str, text: str, colour: str | None = None) -> None:
 
 
 def print_runs(session: Session, runs: Sequence[RunRecord]) -> None:
-    """On a terminal ids are whole, and the rest is short; elsewhere all is there."""
+    """A short table on a terminal, a full one elsewhere."""
     if sys.stdout.isatty():
         now = time.time()
-        rows = [
-            [one.run_id, state_in_words(one.state), _ago(now - one.created), _about(one)]
-            for one in runs
-        ]
+        rows = []
+        for run in runs:
+            what = f"{'↳ ' if run.parent_run else ''}{run.agent_id}: {run.task}"
+            rows.append([run.run_id, state_in_words(run.state), _ago(now - run.created), what])
         session.print_table(["run", "state", "ago", "what"], rows)
         return
     columns = ["run", "state", "agent", "began", "took", "parent", "task"]
     session.print_table(columns, [_cells(one) for one in runs], heading=True)
-
-
-def _about(run: RunRecord) -> str:
-    return f"{'↳ ' if run.parent_run else ''}{run.agent_id}: {run.task}"
 
 
 def _cells(run: RunRecord) -> list[str]:
@@ -195,7 +188,6 @@ def _ago(seconds: float) -> str:
 def print_run(
     session: Session, family: Family, steps: Sequence[StepRecord], checkpoints: Sequence[Checkpoint]
 ) -> None:
-    """Facts, error, steps, what they were handed, delegated runs, checkpoints."""
     run = family.run
     for name, value in [*_facts(run), *_least_signal(steps)]:
         _print_wrapped(name, value)
@@ -229,10 +221,9 @@ def _facts(run: RunRecord) -> list[tuple[str, str]]:
 
 
 def _least_signal(steps: Sequence[StepRecord]) -> list[tuple[str, str]]:
-    """What abilities had to score, if any were looked for."""
     found = {_input(one)["minSignal"] for one in steps if "minSignal" in _input(one)}
-    told = ", ".join(f"{least:g}" for least in sorted(found))
-    return [("least signal", f"{told} (abilities.minSignal)")] if told else []
+    signals = ", ".join(f"{least:g}" for least in sorted(found))
+    return [("least signal", f"{signals} (abilities.minSignal)")] if signals else []
 
 
 def usage_in_words(usage: Usage) -> str:
@@ -245,11 +236,11 @@ def usage_in_words(usage: Usage) -> str:
         counted(usage.tool_calls, "tool call") if usage.tool_calls else "",
         cost(usage),
     ]
-    return ", ".join(one for one in facts if one)
+    return ", ".join(filter(None, facts))
 
 
 def print_steps(session: Session, steps: Sequence[StepRecord]) -> None:
-    """A table; on a terminal without the columns that are empty."""
+    """Without empty columns on a terminal."""
     if steps:
         click.echo()
     columns = ["step", "state", "tries", "took", "tokens", "cost", "error"]
@@ -260,32 +251,30 @@ def print_steps(session: Session, steps: Sequence[StepRecord]) -> None:
     session.print_table(columns, rows, heading=True)
 
 
-def _step_cells(one: StepRecord) -> list[str]:
+def _step_cells(step: StepRecord) -> list[str]:
     return [
-        one.id,
-        one.state,
-        str(one.attempts or ""),
-        _step_took(one),
-        f"{one.usage.tokens:,}" if one.usage.tokens else "",
-        cost(one.usage),
-        f"{one.failure.code}: {one.failure.message}" if one.failure else "",
+        step.id,
+        step.state,
+        str(step.attempts or ""),
+        _step_took(step),
+        f"{step.usage.tokens:,}" if step.usage.tokens else "",
+        cost(step.usage),
+        f"{step.failure.code}: {step.failure.message}" if step.failure else "",
     ]
 
 
-def _step_took(one: StepRecord) -> str:
-    """How long a step took that did something."""
-    if one.duration_ms is None or one.state == "skipped":
+def _step_took(step: StepRecord) -> str:
+    if step.duration_ms is None or step.state == "skipped":
         return ""
-    return duration(one.duration_ms / 1e3)
+    return duration(step.duration_ms / 1e3)
 
 
 def print_outputs(steps: Sequence[StepRecord]) -> None:
-    """Each step with what it gave."""
-    for place, one in enumerate(steps):
+    for number, one in enumerate(steps):
         parts = one.state, _step_took(one), tokens(one.usage)
-        facts = ", ".join(part for part in parts if part)
+        facts = ", ".join(filter(None, parts))
         head = f"{click.style(one_line(one.id), bold=True)} ({facts})"
-        click.echo(f"\n{head}" if place else head)
+        click.echo(f"\n{head}" if number else head)
         if one.failure:
             click.echo(f"  {one_line(f'{one.failure.message} ({one.failure.code})')}")
         for line in bounded(output_text(one.output)).splitlines():
@@ -300,12 +289,11 @@ def _print_section(title: str, lines: Sequence[str]) -> None:
 
 
 def _input(step: StepRecord) -> Mapping[str, Any]:
-    """What was prepared for a step, if anything was."""
     return step.input if isinstance(step.input, Mapping) else {}
 
 
 def _warnings(step: StepRecord) -> list[str]:
-    """What preparing a step had to say: `number: core ability 'x' is off … (ABILITY_CORE_KEPT)`."""
+    """`number: core ability 'x' is off … (ABILITY_CORE_KEPT)`"""
     found = _input(step).get("warnings") or ()
     return [line for one in found for line in _lines(f"{step.id}: {warning_in_words(one)}")]
 
@@ -315,7 +303,7 @@ def warning_in_words(warning: Mapping[str, Any]) -> str:
 
 
 def _handed(step: StepRecord) -> list[str]:
-    """What was prepared for a step: `number: abilities a, b; providers x; report 2026…`."""
+    """`number: abilities a, b; providers x; report 2026…`"""
     handed = _input(step)
     facts = []
     for key in ("abilities", "cards", "providers"):
@@ -331,20 +319,15 @@ def _handed(step: StepRecord) -> list[str]:
 
 
 def _tree(family: Family) -> list[str]:
-    """`review → reviewer  succeeded  1.2 s  RUN`, and below it those of that run."""
+    """`review → reviewer  succeeded  1.2 s  RUN`"""
     run = family.run
     took = duration(run_seconds(run))
     why = f"({run.failure.code})" if run.failure else ""
-    facts = "  ".join(one for one in (styled(run.state), why, took, run.run_id) if one)
-    lines = [f"{one_line(f'{run.parent_step} → {run.agent_id}')}  {facts}"]
-    inner = [_tree(one) for one in family.children]
-    for place, (first, *others) in enumerate(inner, start=1):
-        is_last = place == len(inner)
-        lines.append(f"{'└' if is_last else '├'} {first}")
-        lines += [f"{' ' if is_last else '│'} {other}" for other in others]
-    return lines
+    facts = "  ".join(filter(None, (styled(run.state), why, took, run.run_id)))
+    head = f"{one_line(f'{run.parent_step} → {run.agent_id}')}  {facts}"
+    return [head, *branches([_tree(one) for one in family.children])]
 
 
-def _checkpoint(one: Checkpoint) -> str:
-    at = moment(datetime.fromisoformat(one.created_at).timestamp())
-    return one_line(f"{one.checkpoint_id}  after {one.completed_step_id}, {at}")
+def _checkpoint(checkpoint: Checkpoint) -> str:
+    at = moment(datetime.fromisoformat(checkpoint.created_at).timestamp())
+    return one_line(f"{checkpoint.checkpoint_id}  after {checkpoint.completed_step_id}, {at}")

@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager
 from typing import Any, get_args
 
 import click
-from click.shell_completion import CompletionItem
 
 from metier.catalog import Catalog
 from metier.cli.groups import CommandGroup
@@ -21,7 +20,7 @@ from metier.cli.run_agent import (
     runs_command,
 )
 from metier.cli.run_view import Family, print_outputs, print_run, print_runs, state_in_words
-from metier.cli.session import LAST, Session, counted, metier_command, names_from_catalog
+from metier.cli.session import LAST, Session, complete_from, counted, metier_command
 from metier.errors import NotFoundError, UsageError
 from metier.flow.running import Agency
 from metier.values.agents import AgentProfile, Checkpoint
@@ -45,14 +44,11 @@ command = CommandGroup(
 )
 
 
-def _complete(ctx: click.Context, _parameter: Any, incomplete: str) -> list[CompletionItem]:
-    def ids(catalog: Catalog) -> list[str]:
-        return [one.run_id for one in catalog.agency.store.runs(limit=_COMPLETED)]
-
-    return names_from_catalog(ctx, ids, incomplete)
+def _ids(catalog: Catalog) -> list[str]:
+    return [one.run_id for one in catalog.agency.store.runs(limit=_COMPLETED)]
 
 
-_run_argument = click.argument("wanted", metavar="RUN", shell_complete=_complete)
+_run_argument = click.argument("wanted", metavar="RUN", shell_complete=complete_from(_ids))
 
 
 def _subcommand(name: str) -> Callable[[Callable[..., Any]], click.Command]:
@@ -65,7 +61,7 @@ def _subcommand(name: str) -> Callable[[Callable[..., Any]], click.Command]:
 
 
 def _unrefreshed(session: Session) -> AbstractContextManager[Catalog]:
-    """The catalog as it is: runs do not depend on changes of documents."""
+    """Runs do not depend on changes of documents."""
     return session.open_catalog()
 
 
@@ -158,9 +154,9 @@ def _how_to_cancel(session: Session, run: RunRecord) -> str:
     return f"to stop it: {runs_command(session, 'cancel', run.run_id)}"
 
 
-def _checkpoint(one: Checkpoint) -> dict[str, Any]:
+def _checkpoint(checkpoint: Checkpoint) -> dict[str, Any]:
     wanted = ("checkpointId", "stepIndex", "completedStepId", "createdAt", "expiresAt")
-    data = one.to_json()
+    data = checkpoint.to_json()
     return {key: data[key] for key in wanted}
 
 
@@ -214,7 +210,7 @@ def _resume(session: Session, wanted: str, allowed: tuple[str, ...], events: boo
 def _consented(
     session: Session, catalog: Catalog, wanted: str, allowed: tuple[str, ...]
 ) -> RunRecord:
-    """A run that is to be continued, once its agent was checked and tools were allowed."""
+    """A run, after its agent was checked and tools were allowed."""
     run = found_run(catalog.agency, wanted)
     profile = AgentProfile.of(run.profile)
     catalog.agency.check_stored(profile)
@@ -286,7 +282,7 @@ def _cancel(session: Session, wanted: str) -> int:
 
 
 def _awaited(agency: Agency, run_id: str) -> RunRecord:
-    """The run once its process has ended it, or as it is when that takes too long."""
+    """The run, after waiting for its process to end it."""
     deadline = time.monotonic() + _PATIENCE
     while True:
         run = agency.store.run(run_id)

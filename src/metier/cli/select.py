@@ -11,7 +11,7 @@ import click
 from metier.catalog import Catalog
 from metier.cli.layout import bar, one_line, packed, wrapped
 from metier.cli.session import Session, complete_names, metier_command
-from metier.core.nearest import nearest
+from metier.core.nearest import did_you_mean
 from metier.errors import UsageError
 from metier.values.agents import STANDARD, AgentMatch, AgentProfile
 from metier.values.selection import AGENTS_SELECTED, LEAST_CONFIDENCE
@@ -76,7 +76,9 @@ def command(
         session.print_json(_to_json(task, matches))
         return
     if explain and sys.stdout.isatty():
-        _print_blocks(matches, profiles)
+        width = shutil.get_terminal_size().columns
+        blocks = ("\n".join(_block(*one, profiles, width)) for one in enumerate(matches, start=1))
+        click.echo("\n\n".join(blocks))
     elif explain:
         session.print_table(_EXPLAINED, [_cells(one) for one in matches], heading=True)
     else:
@@ -104,19 +106,11 @@ def is_fallback(matches: Sequence[AgentMatch]) -> bool:
 # For people
 
 
-def _print_blocks(matches: Sequence[AgentMatch], profiles: Profiles) -> None:
-    width = shutil.get_terminal_size().columns
-    for place, match in enumerate(matches, start=1):
-        lines = _block(place, match, profiles, width)
-        click.echo("\n".join(lines if place == 1 else ["", *lines]))
-
-
-def _block(place: int, match: AgentMatch, profiles: Profiles, width: int) -> list[str]:
-    """Its name, description, the parts of its score as bars, and the reasons."""
+def _block(rank: int, match: AgentMatch, profiles: Profiles, width: int) -> list[str]:
     name = click.style(one_line(match.agent_id), bold=True)
     parts = [_part(part, points) for part, points in match.parts.items()]
     return [
-        f"{place:<2} {name}  {match.confidence:.2f}{_raw(match)}",
+        f"{rank:<2} {name}  {match.confidence:.2f}{_raw(match)}",
         *wrapped(_description(match, profiles), width),
         *(packed(parts, width) if parts else ()),
         *(line for reason in match.reasons for line in wrapped(f"- {reason}", width)),
@@ -129,7 +123,6 @@ def _part(name: str, points: float) -> str:
 
 
 def _raw(match: AgentMatch) -> str:
-    """The sum, where it is not the confidence."""
     if not match.parts or match.raw == match.confidence:
         return ""
     return f" (the parts add up to {match.raw:g}; confidence goes from 0 to 1)"
@@ -166,12 +159,10 @@ def _note_unknown(
     team: str | None,
     exclude: Sequence[str],
 ) -> None:
-    """Warn about unknown teams and agents."""
     teams = {one.team for one in profiles.values() if one.team}
     if team is not None and team not in teams:
-        near = nearest(team, teams)
         known = f"teams: {', '.join(sorted(teams))}" if teams else "no agent has one"
-        meant = f"did you mean '{near}'?" if near else known
+        meant = did_you_mean(team, teams, known)
         session.note(f"warning: no agent is of team '{team}'; {meant}")
     for one in exclude:
         if one == STANDARD:

@@ -18,7 +18,7 @@ from metier.cli.layout import one_line, print_table, wrapped
 from metier.cli.shown import shown_file
 from metier.cli.usage import shared_options
 from metier.config import Config, Settings, read_settings
-from metier.core.nearest import nearest
+from metier.core.nearest import did_you_mean
 from metier.core.text import printable
 from metier.errors import DamagedError, MetierError, StoreError, UsageError
 from metier.flow.boundary import NONE, RECORD, VARIABLE, Boundary, check_digest, read_boundary
@@ -35,12 +35,11 @@ LAST = "last"
 """Another name for the latest run or report."""
 OUTSIDE = "this is no workspace: only skill folders are read, and nothing is kept"
 _BAR_FROM = 500
-"""Show a progress bar for at least this many files."""
 
 
 @dataclass
 class Session:
-    """The options of a command, and the workspace that it works on."""
+    """The options and the workspace of a command."""
 
     root: str | None = None
     config_file: str | None = None
@@ -50,7 +49,7 @@ class Session:
     verbose: bool = False
     trust_once: bool = False
     for_host: bool = False
-    """Whether a host started the command: then no flag or variable gives it power."""
+    """A host started the command: no flag or variable gives it power."""
 
     def anew(self) -> "Session":
         """The same options; settings and trust are read again."""
@@ -61,7 +60,6 @@ class Session:
         return workspace_of(self.root)
 
     def is_outside(self) -> bool:
-        """Whether there is no workspace."""
         return not is_workspace(self.root)
 
     def require_workspace(self) -> str:
@@ -78,7 +76,6 @@ class Session:
         return ignored_folders(workspace="" if self.is_outside() else self.workspace())
 
     def config(self) -> Config:
-        """The settings in force."""
         return self.boundary.config
 
     @cached_property
@@ -108,7 +105,6 @@ class Session:
         return read_settings(workspace, file=self.config_file, for_host=self.for_host)
 
     def _trust(self, workspace: str) -> str:
-        """What decides on trust: this command, the environment, or the user's record."""
         if self.for_host:
             return RECORD
         if self.trust_once:
@@ -121,7 +117,6 @@ class Session:
         return given or RECORD
 
     def _note_ignored(self, boundary: Boundary) -> None:
-        """Note that the workspace is not trusted, and what of it is ignored."""
         trust, ignored = boundary.trust, boundary.config.ignored
         if trust.is_trusted or not (ignored or trust.state == "changed" or trust.detail):
             return
@@ -150,7 +145,7 @@ class Session:
         return Catalog.within(self.boundary)
 
     def _current(self, catalog: Catalog) -> Catalog:
-        """The same catalog, refreshed; closed if that fails."""
+        """Refresh the catalog; close it if that fails."""
         try:
             is_built = catalog.is_built()
             if not is_built and catalog.is_kept:
@@ -168,7 +163,7 @@ class Session:
 
     @contextmanager
     def progress(self, verb: str) -> Iterator[Callable[[int, int], None] | None]:
-        """A progress bar, on a terminal and if there is enough to do."""
+        """A progress bar on a terminal, for many files."""
         if self.quiet or not sys.stderr.isatty():
             yield None
             return
@@ -186,16 +181,13 @@ class Session:
             yield advance
 
     def shown(self, file: str) -> str:
-        """A path that can be opened from the current folder."""
         return shown_file(file, self.workspace())
 
     def note(self, text: str) -> None:
-        """Print a line to standard error."""
         if not self.quiet:
             click.echo(printable(text), err=True)
 
     def note_wrapped(self, text: str) -> None:
-        """Print to standard error, wrapped on a terminal."""
         if sys.stderr.isatty():
             import shutil  # nothing else here needs what it loads
 
@@ -206,12 +198,11 @@ class Session:
         """Warn about an agent without a profile: another host's, or a typo."""
         names = catalog.names("agent")
         if agent is not None and agent not in names and not catalog.left_out("agent", agent):
-            near = nearest(agent, names)
-            meant = f"; did you mean '{near}'?" if near else ""
-            self.note(f"warning: no agent here is called '{agent}'{meant}")
+            parts = [f"warning: no agent here is called '{agent}'", did_you_mean(agent, names)]
+            self.note("; ".join(filter(None, parts)))
 
     def tell(self, text: str) -> None:
-        """Print a line of a summary to standard output."""
+        """Print a line to standard output."""
         if not self.quiet:
             click.echo(printable(text))
 
@@ -267,7 +258,7 @@ def names_from_catalog(
 
 
 def _for_shell(name: str) -> str:
-    """A name as bash inserts it, escaped unless a quote is open; other shells quote themselves."""
+    """Escape a name for bash, unless a quote is open."""
     word = os.environ.get("COMP_WORDS", "").rpartition("\n")[2]
     is_quoted = word.startswith(("'", '"'))
     if os.environ.get("_METIER_COMPLETE") != "bash_complete" or is_quoted:
@@ -275,12 +266,15 @@ def _for_shell(name: str) -> str:
     return re.sub(r"([^\w@%+=:,./-])", r"\\\1", name)
 
 
-def complete_names(kind: Kind) -> "Callable[..., list[CompletionItem]]":
-
+def complete_from(ask: Callable[[Catalog], list[str]]) -> "Callable[..., list[CompletionItem]]":
     def complete(ctx: click.Context, _parameter: Any, incomplete: str) -> "list[CompletionItem]":
-        return names_from_catalog(ctx, lambda catalog: catalog.names(kind), incomplete)
+        return names_from_catalog(ctx, ask, incomplete)
 
     return complete
+
+
+def complete_names(kind: Kind) -> "Callable[..., list[CompletionItem]]":
+    return complete_from(lambda catalog: catalog.names(kind))
 
 
 def shortened(names: Sequence[str], most: int = 3) -> str:

@@ -1,6 +1,5 @@
 """`metier show`"""
 
-from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
@@ -80,10 +79,7 @@ def _show_schema(name: str) -> None:
 def _show_reference(
     session: Session, catalog: Catalog, name: str, page: int | None, max_tokens: int
 ) -> None:
-    body = catalog.reference(name)
-    which: dict[str, int] = {}
-    if page is not None:
-        body, which = _page(page, pages(body, max_tokens, catalog.count_tokens))
+    body, which = _paged(catalog, catalog.reference(name), page, max_tokens)
     if session.as_json:
         session.print_json({"kind": _REFERENCE, "id": name, "body": body, **which})
     else:
@@ -97,10 +93,7 @@ def _show_document(
     others = [other.id for other in catalog.find(kind, wanted) if other != row]
     shown = ShownPaths(catalog)
     issues = catalog.issues_of(row, shown)
-    body = catalog.document(row).body
-    which: dict[str, int] = {}
-    if page is not None:
-        body, which = _page(page, pages(body, max_tokens, catalog.count_tokens))
+    body, which = _paged(catalog, catalog.document(row).body, page, max_tokens)
     if session.as_json:
         details = {"body": body, "findings": [shown.issue(issue) for issue in issues]}
         session.print_json({**row_json(row), **details, "others": others, **which})
@@ -123,12 +116,16 @@ def _row(catalog: Catalog, kind: Kind, wanted: str) -> Row:
     return catalog.row(kind, wanted)
 
 
-def _page(number: int, pages: Sequence[str]) -> tuple[str, dict[str, int]]:
-    """Page `number` of a text, and which of how many that is."""
-    if number > len(pages):
-        count = counted(len(pages), "page")
+def _paged(
+    catalog: Catalog, body: str, number: int | None, max_tokens: int
+) -> tuple[str, dict[str, int]]:
+    if number is None:
+        return body, {}
+    found = pages(body, max_tokens, catalog.count_tokens)
+    if number > len(found):
+        count = counted(len(found), "page")
         raise UsageError(f"there is no page {number}: the text has {count}", hint="--page 1")
-    return pages[number - 1], {"page": number, "pages": len(pages)}
+    return found[number - 1], {"page": number, "pages": len(found)}
 
 
 def _facts(row: Row, shown: ShownPaths) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Paths as commands show them, relative to the current folder where possible."""
+"""Paths that commands show, and folders that ship with metier."""
 
 import os
 from collections.abc import Mapping
@@ -11,10 +11,7 @@ from metier.values.rows import Row
 
 
 def shown_file(file: str, workspace: str) -> str:
-    """A file as it can be opened from the current folder.
-
-    Relative below the current folder and, inside the workspace, in all of it; else absolute.
-    """
+    """Relative to the current folder if near it, else absolute."""
     try:
         here = os.path.realpath(os.getcwd())
     except OSError:  # it was removed
@@ -26,8 +23,6 @@ def shown_file(file: str, workspace: str) -> str:
 
 
 class ShownPaths:
-    """The paths of one catalog, as files to open."""
-
     def __init__(self, catalog: Catalog) -> None:
         self._workspace = catalog.workspace
         self._files: Mapping[str, str] = catalog.files()
@@ -42,6 +37,12 @@ class ShownPaths:
         return issue._replace(path=self(issue.path)).to_json()
 
 
+def shipped_folder(packaged: str, in_checkout: str) -> str:
+    """A folder of the installed package, or of the checkout; empty if there is none."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    folders = os.path.join(package, packaged), os.path.join(package, "..", "..", in_checkout)
+    return next((os.path.realpath(folder) for folder in folders if os.path.isdir(folder)), "")
+
+
 def row_json(row: Row) -> dict[str, Any]:
-    """A document with the file that it stands in."""
     return {**row.to_json(), "file": row.file}

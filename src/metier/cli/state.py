@@ -25,8 +25,8 @@ def _adopt(session: Session, old: str | None, dry_run: bool) -> int:
     """Take over runs, reports and decisions of a workspace that has moved, or of version 0.1.
 
     OLD is the path that the workspace had before. Without it the folder .metier of the workspace
-    is read, where version 0.1 kept its state. Each row is checked on its way. Secrets, settings,
-    trust and database files are never taken over, and nothing is deleted.
+    is read, where version 0.1 kept its state. Each row is checked. Secrets, settings, trust
+    and database files are never taken over, and nothing is deleted.
     """
     session.require_workspace()
     if not offered(session):
@@ -34,16 +34,20 @@ def _adopt(session: Session, old: str | None, dry_run: bool) -> int:
         raise untrusted_error(boundary.workspace, boundary.trust, "taking over state")
     source = _source(session.workspace(), old)
     found = source.found()
-    session.note(f"found in {source.room.path}: {_told(found)}")
+    session.note(f"found in {source.room.path}: {_summary(found)}")
     if not any(found):
         raise NotFoundError("there is no state to take over", where=source.room.path)
-    taken = found if dry_run else _adopted(session, source)
+    taken = found
+    if not dry_run:
+        with session.open_catalog() as catalog:
+            assert catalog.room is not None
+            taken = source.adopt(catalog.room, catalog.agency.store)
     if session.as_json:
         session.print_json(taken._asdict())
     elif dry_run:
         session.note("nothing was taken over (--dry-run)")
     else:
-        session.tell(f"taken over: {_told(taken)}")
+        session.tell(f"taken over: {_summary(taken)}")
     return 0
 
 
@@ -61,12 +65,6 @@ def _source(workspace: str, old: str | None) -> OldState:
     return OldState.beside(workspace)
 
 
-def _adopted(session: Session, source: OldState) -> Adopted:
-    with session.open_catalog() as catalog:
-        assert catalog.room is not None
-        return source.adopt(catalog.room, catalog.agency.store)
-
-
-def _told(found: Adopted) -> str:
+def _summary(found: Adopted) -> str:
     runs, reports = counted(found.runs, "run"), counted(found.reports, "report")
     return f"{runs}, {reports}, {counted(found.decisions, 'decision')}"

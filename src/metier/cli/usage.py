@@ -36,7 +36,7 @@ def shared_options() -> list[click.Option]:
 
 
 def usage_message(error: click.ClickException) -> str:
-    """One line in our style; arguments have the names of the help."""
+    """A message of click in our style."""
     if isinstance(error, click.MissingParameter):
         return _missing(error)
     if isinstance(error, click.BadParameter) and error.param is not None:
@@ -57,7 +57,6 @@ def _missing(error: click.MissingParameter) -> str:
 
 
 def _called(parameter: click.Parameter) -> str:
-    """The long name of an option; the metavar of an argument, or its name."""
     if isinstance(parameter, click.Option):
         return max(parameter.opts, key=len)
     word = (parameter.metavar or "").strip("[].…")

@@ -22,7 +22,7 @@ Array = TypeVar("Array", Floats, Places)
 
 
 class Arrays(Protocol):
-    """What is used of numpy; the arrays have the operators and methods of numpy's own."""
+    """The part of numpy that is used."""
 
     intp: Any
     uint8: Any
@@ -44,7 +44,7 @@ class Arrays(Protocol):
     def sort(self, values: Array) -> Array: ...
     def partition(self, values: Array, kth: int) -> Array: ...
     def lexsort(self, keys: Sequence[Any]) -> Places: ...
-    def delete(self, values: Array, place: int) -> Array: ...
+    def delete(self, values: Array, index: int) -> Array: ...
     def minimum(self, left: Any, right: Any) -> Floats: ...
     def maximum(self, left: Any, right: Any) -> Floats: ...
     def where(self, mask: Mask, chosen: Any, otherwise: Any) -> Floats: ...
@@ -52,11 +52,11 @@ class Arrays(Protocol):
 
 
 PLAIN_WORK = 30_000
-"""What is done with plain arrays, in values that a question looks at, while numpy would load."""
+"""Values below which plain arrays are faster than loading numpy."""
 
 
 def arrays_for(work: int) -> Arrays:
-    """Plain ones for little work, if numpy would have to be loaded for it."""
+    """Plain arrays for little work, unless numpy is loaded."""
     return plain_arrays() if work <= PLAIN_WORK and "numpy" not in modules else numpy_arrays()
 
 
@@ -73,5 +73,4 @@ def plain_arrays() -> Arrays:
 
 
 def arrays_of(values: Iterable[Any]) -> Arrays:
-    """What makes arrays of the same kind."""
     return plain_arrays() if isinstance(values, plain.Plain) else numpy_arrays()

@@ -14,7 +14,6 @@ _NUMBER_BYTES = 4
 
 
 def idf(total: int, found: float) -> float:
-    """How rare a word is that `found` of `total` texts have."""
     return math.log(1 + (total - found + 0.5) / (found + 0.5))
 
 
@@ -31,10 +30,7 @@ def unpacked(packed: bytes) -> list[int]:
 def bm25_scores(
     postings: Iterable[tuple[float, list[int]]], mean_length: float
 ) -> dict[int, float]:
-    """The score of each text, by key.
-
-    `postings` are pairs of a term's idf and its list: key, count and length of each text.
-    """
+    """Score each text; `postings` pair a term's idf with its keys, counts and lengths."""
     scores: dict[int, float] = {}
     per_word, fixed = K1 * B / (mean_length or 1.0), K1 * (1 - B)
     for weight, numbers in postings:

@@ -23,18 +23,18 @@ TEXT_METHODS = frozenset({
     "rjust", "rpartition", "rsplit", "rstrip", "split", "splitlines", "startswith", "strip",
     "swapcase", "title", "upper", "zfill",
 })  # fmt: skip
-"""Methods of texts that a template may call."""
+"""String methods that a template may call."""
 _SEARCHES = {"count", "find", "index", "partition", "replace", "split"}
 _SLOW_SEARCHES = {"lstrip", "rfind", "rindex", "rpartition", "rsplit", "rstrip", "strip"}
-"""These compare every place of the text with all that they look for."""
+"""These compare the whole argument at every position."""
 _FIELD = 5
-"""Work that it takes to fill one place of a text."""
+"""Work to fill one field of a format."""
 _LONGEST_ESCAPE = 80
-"""Characters that one value, as `Work.weight` counts them, takes at most in a text."""
+"""Most characters of one value, as `Work.weight` counts them."""
 
 
 def check_numbers(values: Iterable[Any]) -> None:
-    """Raise `OverflowError` when a text would be too long that is as long as one of these."""
+    """Raise `OverflowError` for a number that is too large as a length."""
     for one in values:
         if isinstance(one, int):
             check_length(one)
@@ -43,7 +43,7 @@ def check_numbers(values: Iterable[Any]) -> None:
 def check_method(
     work: Work, text: str, name: str, args: Sequence[Any], more: Mapping[str, Any]
 ) -> None:
-    """Count what a method of a text will do. Raises when its answer would be too long."""
+    """Count the work of a string method. Raises if the result is too long."""
     work.read(text)
     check_numbers((*args, *more.values()))
     first = args[0] if args else more.get("sep")
@@ -74,11 +74,11 @@ def check_joined(between: str, parts: Iterable[Any]) -> None:
 # Places that `%` fills
 
 _PLACE = re.compile(r"%(?:\(([^()]*)\))?[#0\- +]*(\*|[0-9]*)(?:\.(\*|[0-9]*))?[hlL]?(.)", re.DOTALL)
-"""The key, the width, the precision and the kind of one place."""
+"""Key, width, precision and conversion of a field."""
 
 
 def check_percent(work: Work, text: str, values: Any) -> None:
-    """Count what `text % values` will do. Raises when it would be too long."""
+    """Count the work of `text % values`. Raises if the result is too long."""
     work.read(text)
     work.read(values)
     given = values if isinstance(values, tuple) else (values,)
@@ -95,14 +95,13 @@ def check_percent(work: Work, text: str, values: Any) -> None:
 
 
 def _room(said: str | None, values: tuple[Any, ...]) -> int:
-    """The characters that a width or a precision asks for; `*` takes them from the values."""
+    """The length that a width or precision demands; `*` takes it from the values."""
     if said == "*":
         return max((one for one in values if isinstance(one, int)), default=0)
     return int(said) if said else 0
 
 
 def _longest(work: Work, value: Any) -> int:
-    """At most how long the text of a value is."""
     return len(value) if isinstance(value, str) else work.weight(value) * _LONGEST_ESCAPE
 
 
@@ -110,7 +109,7 @@ def _longest(work: Work, value: Any) -> int:
 
 
 class _Places(SandboxedFormatter):
-    """Fills the places of a text one by one, as long as it does not become too long."""
+    """Formats fields one by one, up to the length limit."""
 
     def __init__(self, environment: Environment, work: Work, **kwargs: Any) -> None:
         super().__init__(environment, **kwargs)
@@ -136,13 +135,13 @@ class _Places(SandboxedFormatter):
 
 
 class _EscapedPlaces(_Places, SandboxedEscapeFormatter):
-    """The same for a text that is marked as safe."""
+    """The same for `Markup`."""
 
 
 def filled(
     environment: Environment, work: Work, text: str, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> str:
-    """What `text.format(*args, **kwargs)` gives."""
+    """`text.format(*args, **kwargs)`"""
     work.read(text)
     if isinstance(text, Markup):
         escaped = _EscapedPlaces(environment, work, escape=text.escape)
@@ -156,26 +155,25 @@ def filled(
 Function = Callable[..., Any]
 
 TURN = "turn of a loop"
-"""A filter that counts what a loop asks of each item; no template can call it by this name."""
+"""A filter that counts loop conditions; templates cannot write this name."""
 _REMOVED = ("batch", "slice", "wordwrap", "urlize", "xmlattr", "pprint")
-"""Small arguments make very much of little in these."""
+"""Filters whose output can be much larger than their input."""
 _QUICK = {"attr", "count", "d", "default", "first", "last", "length", "random"}
-"""Filters that do the same for a large value as for a small one, and make nothing."""
+"""Filters of constant cost."""
 _COMPARING = {
     "==": "eq", "eq": "eq", "equalto": "eq", "!=": "ne", "ne": "ne",
     ">": "gt", "gt": "gt", "greaterthan": "gt", ">=": "gteq", "ge": "gteq",
     "<": "lt", "lt": "lt", "lessthan": "lt", "<=": "lteq", "le": "lteq", "in": "in",
 }  # fmt: skip
-"""Tests that compare, and what they are called as operators."""
+"""Test → operator."""
 _READING = ("lower", "upper")
-"""Tests that go through a value."""
+"""Tests of linear cost."""
 _COUNTED: tuple[type[Any], ...] = (*CONTAINERS, range)
 _FILTER = 5
 _MOST_DIGITS = 300
 
 
 def bounded_filters(given: Mapping[str, Any]) -> dict[str, Function]:
-    """The filters of an environment, bounded."""
     own: dict[str, Function] = {
         "center": _centered, "format": _formatted, "join": _joined, "replace": _replaced,
         "sum": _summed, "unique": _unique,
@@ -189,7 +187,6 @@ def bounded_filters(given: Mapping[str, Any]) -> dict[str, Function]:
 
 
 def bounded_tests(given: Mapping[str, Any]) -> dict[str, Function]:
-    """The tests of an environment, bounded."""
     comparing = {name: _comparing(operator) for name, operator in _COMPARING.items()}
     reading = {name: _reading(given[name]) for name in _READING}
     return {**given, **comparing, **reading}
@@ -205,7 +202,7 @@ def _quick(given: Function) -> Function:
 
 
 def _bounded(given: Function, check: Function | None) -> Function:
-    """A filter that counts what it takes and what it makes; `check` comes before."""
+    """A filter that counts its input and output; `check` runs first."""
     first = 1 if hasattr(given, "jinja_pass_arg") else 0
 
     @wraps(given)
@@ -225,7 +222,6 @@ def _bounded(given: Function, check: Function | None) -> Function:
 
 
 def _go_through(work: Work, value: Any) -> None:
-    """Count what it takes to do something with each item of a value."""
     work.read(value)
     if isinstance(value, _COUNTED):
         work.spend(len(value))
@@ -275,13 +271,13 @@ def _check_round(_work: Work, _value: Any, precision: Any = 0, *_args: Any, **_k
 
 
 def _check_sorted(work: Work, value: Any, *_args: Any, **_kwargs: Any) -> None:
-    """To put in order is to compare each item as often as the number of items has digits."""
+    """Sorting compares each item about log n times."""
     if isinstance(value, CONTAINERS):
         work.spend((len(value) + work.weight(value) // 4) * len(value).bit_length() // 2)
 
 
 def _check_tags(work: Work, value: Any) -> None:
-    """The text is copied as often as it has a tag."""
+    """The text is copied once per tag."""
     text = str(value)
     work.spend(text.count("<") * len(text) // 1_000)
 
@@ -292,7 +288,7 @@ def _check_trimmed(work: Work, value: Any, chars: str | None = None) -> None:
 
 
 def _check_slow(work: Work, value: Any) -> None:
-    """Each character takes Python code, not only the machine."""
+    """Each character is handled by Python code."""
     work.spend(len(value) if isinstance(value, str) else work.weight(value) * 8)
 
 

@@ -29,7 +29,7 @@ from metier.core.template_work import (
 
 _LARGEST_POWER = 10_000
 _CALL = 20
-"""A call takes as long as so many parts of a template."""
+"""Work of a call."""
 _TURN = 2
 _REMOVED_GLOBALS = ("lipsum", "cycler", "joiner")
 _IN_SEQUENCES = frozenset({"count", "index"})
@@ -45,33 +45,29 @@ _ATTRIBUTES: dict[type, frozenset[str]] = {
     }),
     Macro: frozenset({"arguments", "caller", "catch_kwargs", "catch_varargs", "name"}),
 }  # fmt: skip
-"""What a template may take of values; a tuple that `groupby` gives has two names more."""
+"""Attributes that a template may use; `grouper` and `list` are those of `groupby`."""
 
 
 class Undefined(ChainableUndefined, StrictUndefined):
-    """What is not there: it can be asked for and given a default, but not used."""
+    """Can be tested and given a default, but not used."""
 
 
 class _Namespace(Namespace):
-    """A namespace that does not show what it holds, which may be itself many times over."""
+    """Its repr hides its values, which may be recursive."""
 
     def __repr__(self) -> str:
         return "<namespace>"
 
 
 _TAKE_PAIRS = (dict, _Namespace)
-"""What makes a mapping of a list of pairs."""
+"""Callables that accept a list of pairs."""
 
 
 class _Generator(CodeGenerator):
-    """Writes code that evaluates nothing in advance and counts what it does.
-
-    Every block of statements counts its own parts when it is entered, so that the turns of a
-    loop and the calls of a macro are counted too.
-    """
+    """Generates code that counts its work; each block counts its own parts when entered."""
 
     _due = 0
-    """What the next block counts for things outside it."""
+    """Work that the next block counts for its surroundings."""
 
     def write_commons(self) -> None:
         super().write_commons()
@@ -154,7 +150,6 @@ class _Generator(CodeGenerator):
         self.write(")")
 
     def _visit_read(self, node: nodes.Expr, frame: Frame) -> None:
-        """Write an expression whose value is gone through."""
         is_short = isinstance(node, nodes.Const)
         self.write("" if is_short else "work.read(")
         self.visit(node, frame)
@@ -168,15 +163,12 @@ class _Generator(CodeGenerator):
 
 
 def _never(expressions: list[nodes.Node]) -> nodes.If:
-    """A statement that does nothing, by which Jinja sees the names in these expressions.
-
-    It looks for those that a set block uses in its body only, not in its filter.
-    """
+    """A no-op that shows Jinja the names in the filter of a set block."""
     return nodes.If(nodes.Const(False), [nodes.Output(expressions)], [], [])
 
 
 def _parts(body: Iterable[nodes.Node]) -> int:
-    """How many parts these have, without the blocks inside them, which count for themselves."""
+    """Count nodes, without those in inner blocks."""
     count = 0
     waiting = list(body)
     while waiting:
@@ -189,7 +181,7 @@ def _parts(body: Iterable[nodes.Node]) -> int:
 
 
 class BoundedEnvironment(ImmutableSandboxedEnvironment):
-    """Keys of a mapping come before its methods; what would be too large is an error."""
+    """Prefers keys of a mapping to its methods, and limits the size of values."""
 
     code_generator_class = _Generator
     intercepted_binops = frozenset(["+", "-", "*", "/", "//", "%", "**"])
@@ -203,7 +195,6 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         self.tests.update(bounded_tests(self.tests))
 
     def work(self) -> Work:
-        """What the rendering that is going on may still do."""
         return current()
 
     def is_safe_attribute(self, obj: Any, attr: str, _value: Any) -> bool:
@@ -251,7 +242,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
     def _counted(
         self, work: Work, obj: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Any, ...]:
-        """Count what a function or method will do; its arguments, no longer to be made."""
+        """Count the work of a call; the arguments, with iterators made lists."""
         owner = getattr(obj, "__self__", None)
         if args and (obj in _TAKE_PAIRS or (isinstance(owner, str) and obj.__name__ == "join")):
             args = (list(args[0]) if hasattr(args[0], "__next__") else args[0], *args[1:])
@@ -277,7 +268,6 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
 
 
 def _check_power(left: Any, right: Any) -> None:
-    """Raise `OverflowError` when `left ** right` would be too large."""
     if abs(left) > _LARGEST_POWER or abs(right) > _LARGEST_POWER:
         raise OverflowError("a power is too large")
     if isinstance(left, int) and isinstance(right, int):
@@ -287,7 +277,6 @@ def _check_power(left: Any, right: Any) -> None:
 
 
 def _check_product(values: Any, times: Any) -> None:
-    """Raise `OverflowError` when `values * times` would be too long."""
     if hasattr(values, "__len__") and isinstance(times, int):
         check_length(len(values) * times)
 

@@ -26,7 +26,7 @@ def count_tokens(text: str) -> int:
 
 
 class Fitted:
-    """What fits into a budget: the text, its tokens, and which parts are in it, by number."""
+    """The text that fits, its tokens, and the positions of the parts in and out of it."""
 
     def __init__(self, text: str, tokens: int, taken: list[int], left: list[int]) -> None:
         self.text = text
@@ -57,7 +57,7 @@ def fit(
     check_limit(limit)
     text, tokens = "", 0
     taken: list[int] = []
-    for place, part in enumerate(parts):
+    for number, part in enumerate(parts):
         if part:
             before = len(text)
             text += f"{separator}{part}" if text else f"{start}{part}"
@@ -68,14 +68,13 @@ def fit(
                     break
                 continue
             tokens = size
-        taken.append(place)
+        taken.append(number)
     inside = set(taken)
-    left = [place for place in range(len(parts)) if place not in inside]
+    left = [number for number in range(len(parts)) if number not in inside]
     return Fitted(text, tokens, taken, left)
 
 
 def check_limit(limit: int) -> None:
-    """Raise `UsageError` for a negative limit."""
     if limit < 0:
         raise _usage_error("a token limit cannot be negative", "give 0 or more")
 
@@ -123,7 +122,6 @@ def _end_of_page(text: str, start: int, limit: int, count: CountTokens) -> int:
 
 
 def _last_break(text: str, start: int, end: int) -> int:
-    """Where the page from `start` should end, at `end` or before."""
     for mark in _BREAKS:
         if mark == " " and text[end].isspace():
             return end

@@ -29,7 +29,7 @@ def number_of(value: Any, default: float) -> float:
 
 
 def is_manual(data: Mapping[str, Any]) -> bool:
-    """Whether the front matter of a skill says that only the user starts it."""
+    """Whether only the user may start the skill."""
     return str(data.get("disable-model-invocation")).lower() == "true"
 
 

@@ -38,7 +38,7 @@ class FuzzyNames:
         self._known: dict[str, list[tuple[int, float]]] = {}
 
     def like(self, name: str) -> list[tuple[int, float]]:
-        """Places and similarities of the names that reach the threshold; `name` itself not."""
+        """Positions and similarities of the other names that reach the threshold."""
         if name not in self._known:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
@@ -60,7 +60,7 @@ class FuzzyNames:
         ]
 
     def _possible(self, name: str) -> Places:
-        """Places of the names that share enough characters; an upper bound, so none is lost."""
+        """Positions of names that share enough characters: a superset of the result."""
         if not self._names:
             return self._arrays.arange(0)
         matches = self._arrays.zeros(len(self._names), dtype=self._arrays.float32)
@@ -88,7 +88,7 @@ def _reaches(left: str, right: str, found: float) -> bool:
 
 
 def exact_similarity(left: str, right: str) -> "Fraction":
-    """Jaro-Winkler similarity as a fraction, for what floating point cannot decide."""
+    """Jaro-Winkler similarity as a fraction."""
     from fractions import Fraction
 
     jaro = _exact_jaro(left, right)

@@ -9,10 +9,7 @@ _MARK = re.compile("- +")
 
 
 def with_spaces(yaml: str) -> str | None:
-    """`yaml` indented with spaces.
-
-    None if no line begins with a tab, or if the nesting depends on the width of a tab.
-    """
+    """`yaml` indented with spaces; None if it has no tabs, or their width is ambiguous."""
     lines = yaml.split("\n")
     has_tabs = any(line.startswith("\t") for line in lines)
     if not has_tabs or not all(map(_is_unambiguous, _blocks(lines))):
@@ -32,13 +29,12 @@ def _blocks(lines: list[str]) -> list[list[str]]:
 
 
 def _is_unambiguous(block: list[str]) -> bool:
-    """Whether the lines are nested the same way for every width of a tab."""
+    """Whether every tab width gives the same nesting."""
     first, *others = (_order([_columns(line, width) for line in block]) for width in _WIDTHS)
     return all(other == first for other in others)
 
 
 def _order(columns: list[list[int]]) -> list[int]:
-    """The rank of each column."""
     flat = [column for line in columns for column in line]
     ranks = {column: rank for rank, column in enumerate(sorted(set(flat)))}
     return [ranks[column] for column in flat]

@@ -11,16 +11,15 @@ from metier.errors import UsageError
 
 MOST_PROBLEMS = 20
 _BEGINNING, _END = 90, 60
-"""Characters of one problem: it begins with the value and ends with what is wrong."""
+"""Characters of a problem that are shown."""
 DEEPEST = 100
-"""Levels of lists and mappings inside each other."""
+"""Nested lists and mappings."""
 _MOST_DIGITS = 4_000
 """Python refuses to read or write longer integers as text."""
 _MOST_BITS = int(_MOST_DIGITS * math.log2(10))
 _LONGEST_ESCAPE = 6
 """Bytes of JSON that one byte of text may need: `\\u001f`."""
 _LONGEST_KEY = 100
-"""Characters of a key that are shown."""
 
 
 class NotJsonError(Exception):
@@ -32,8 +31,7 @@ class NotJsonError(Exception):
         self.where = ""
         self.too_large = too_large
 
-    def told(self, root: str) -> str:
-        """The problem with the value called `root`."""
+    def described(self, root: str) -> str:
         if not self.too_large:
             return f"{root}{self.where}: {self.what}"
         passed = f"; the limit is passed at {root}{self.where}" if self.where else ""
@@ -41,11 +39,7 @@ class NotJsonError(Exception):
 
 
 def json_copy(value: Any, most_bytes: int) -> Any:
-    """A copy of `value` in plain JSON types; tuples become lists.
-
-    Raises `NotJsonError` for anything else, for what is too deep, and as soon as it is clear
-    that the copy would be too large: of a huge value only the beginning is looked at.
-    """
+    """A copy in plain JSON types. Raises `NotJsonError`, also if it is too large or deep."""
     if type(value) is dict and not value:
         return {}
     copier = _Copier(most_bytes)
@@ -60,7 +54,7 @@ def _size(value: Any) -> int:
 
 
 class _Copier:
-    """Copies one value and counts the bytes that it needs at least."""
+    """Copies a value and counts its bytes."""
 
     __slots__ = ("most", "used")
 
@@ -148,10 +142,7 @@ class _Copier:
 
 
 class Schema:
-    """A JSON Schema of type object, made ready once. Raises `UsageError` when it is none.
-
-    What it refers to must be inside it: nothing is fetched.
-    """
+    """A compiled JSON Schema of type object; references are not fetched. Raises `UsageError`."""
 
     def __init__(self, data: Mapping[str, Any]) -> None:
         from jsonschema import Draft202012Validator
@@ -170,7 +161,7 @@ class Schema:
         self._takes_nothing = not self._found({})
 
     def problems(self, args: Mapping[str, Any]) -> list[str]:
-        """Everything that does not fit, each with its place; of very many the first."""
+        """The first problems, each with its path."""
         if not args and self._takes_nothing:
             return []
         return self._found(args)
@@ -184,13 +175,13 @@ class Schema:
 
 
 def listed(problems: Iterable[tuple[Iterable[str | int], str]]) -> list[str]:
-    """Problems, each with the way to its place, as texts."""
-    texts = [f"{_place(way)}: {_short(what)}" for way, what in problems]
+    """Problems with their paths, as texts."""
+    texts = [f"{_path(keys)}: {_short(what)}" for keys, what in problems]
     return texts if len(texts) <= MOST_PROBLEMS else [*texts[:MOST_PROBLEMS], "and more"]
 
 
-def _place(way: Iterable[str | int]) -> str:
-    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in way)
+def _path(keys: Iterable[str | int]) -> str:
+    steps = (f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
     return "arguments" + "".join(steps)
 
 

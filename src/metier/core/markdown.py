@@ -46,10 +46,7 @@ class _Fence(NamedTuple):
     mark: str
     quotes: int
     inside: int
-    """The text column of the list item that ends the block; 0 if none does.
-
-    A barely indented fence continues to its closing line, as in most renderers.
-    """
+    """Text column of the list item that ends the block, or 0; renderers differ for others."""
     deepest: int
     """The highest column of its closing line."""
 
@@ -96,7 +93,6 @@ def code_and_comments(text: str) -> list[Span]:
 
 
 def _column_after(blanks: str, column: int) -> int:
-    """The column after blanks and tabs that start at `column`."""
     offset = column % _TAB_WIDTH
     return column - offset + len((" " * offset + blanks).expandtabs(_TAB_WIDTH))
 
@@ -136,7 +132,7 @@ class _Scanner:
         return self.spans
 
     def _block(self, start: int, end: int, last: _Line) -> int:
-        """Collect the spans of a block; its end, or that of a comment that continues after it."""
+        """Collect the spans of a block; its end, or that of its last comment."""
         if not last.certainly:
             return self._inline(start, end)
         self.spans.append(Span(start, end - (self.text[end - 1] == "\n"), "code"))
@@ -189,7 +185,7 @@ class _Scanner:
 
     @property
     def _inside(self) -> int:
-        """The text column of the innermost list item; 0 outside lists."""
+        """Text column of the innermost list item, or 0."""
         return self.items[-1] if self.items else 0
 
     def _unquoted(self, at: int, most: int | None) -> tuple[int, int]:

@@ -28,11 +28,7 @@ def slug(text: str) -> str:
 
 
 def ability_id_from_filename(name: str) -> str:
-    """The id that an ability file's name gives: `TypeScript-Best.md` → `typescript-best`.
-
-    The result may be no legal id (`2024-guide.md` → `2024-guide`): the caller has to ask
-    `is_document_id`.
-    """
+    """`TypeScript-Best.md` → `typescript-best`; the result may be no valid id."""
     return slug(without_md(name.rsplit("/", 1)[-1]))
 
 
@@ -41,7 +37,6 @@ def canonical_id(name: str, folder: str) -> str:
 
 
 def plugin_name(plugin: str, name: str) -> str:
-    """The name of a skill in a plugin: `plugin:name`."""
     return f"{plugin}:{name}" if plugin and not name.startswith(f"{plugin}:") else name
 
 
@@ -50,11 +45,10 @@ def name_in_plugin(name: str, plugin: str) -> str:
 
 
 def stable_hash(candidate_id: str) -> str:
-    """The last tie-breaker."""
     return hashlib.sha256(candidate_id.lower().encode()).hexdigest()
 
 
 @lru_cache(maxsize=4096)
 def loose_key(key: str) -> str:
-    """The same for camelCase, snake_case and kebab-case spellings of a key."""
+    """Equal for camelCase, snake_case and kebab-case."""
     return key.replace("_", "").replace("-", "").lower()

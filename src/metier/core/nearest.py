@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 _LONGEST = 200
-"""Characters of a word that may be a slip of the pen."""
+"""Longer words are not compared."""
 _MOST_LOOKED_FOR = 20
 
 
@@ -14,6 +14,11 @@ def nearest(wanted: str, known: Iterable[str], *, likeness: float = 0.6) -> str:
     if len(wanted) > _LONGEST:
         return ""
     return next(iter(get_close_matches(wanted, list(known), n=1, cutoff=likeness)), "")
+
+
+def did_you_mean(wanted: str, known: Iterable[str], otherwise: str = "") -> str:
+    near = nearest(wanted, known)
+    return f"did you mean '{near}'?" if near else otherwise
 
 
 def nearest_name(wanted: str, names: Iterable[str]) -> str:

@@ -5,10 +5,7 @@ from graphlib import CycleError, TopologicalSorter
 
 
 def dependencies_first(start: str, requires: Callable[[str], Iterable[str]]) -> list[str]:
-    """`start` and all that it requires, directly or not, each after what it requires itself.
-
-    Each is visited once, so a cycle ends like any other chain.
-    """
+    """`start` and its transitive requirements, each after its own; cycles end."""
     order: list[str] = []
     seen = {start}
     trail = [(start, iter(requires(start)))]
@@ -25,7 +22,7 @@ def dependencies_first(start: str, requires: Callable[[str], Iterable[str]]) -> 
 
 
 def cycle_of(graph: Mapping[str, Iterable[str]]) -> str:
-    """The first cycle in a graph of dependencies, as `a → b → a`; empty when there is none."""
+    """The first cycle, as `a → b → a`; empty if there is none."""
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -34,7 +31,7 @@ def cycle_of(graph: Mapping[str, Iterable[str]]) -> str:
 
 
 def layers_of(graph: Mapping[str, Iterable[str]]) -> list[list[str]]:
-    """The names of a graph without cycles in layers: each depends on earlier layers only."""
+    """Names in layers; each depends on earlier layers only."""
     sorter = TopologicalSorter(graph)
     sorter.prepare()
     place = {name: number for number, name in enumerate(graph)}

@@ -15,10 +15,7 @@ _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 
 
 def first_paragraph(text: str) -> str:
-    """The first paragraph as one line of at most 1,024 characters; empty if there is none.
-
-    Headings, lists, quotes, tables, code and comments are skipped.
-    """
+    """The first paragraph of prose as one line of at most 1,024 characters."""
     found: list[str] = []
     for line in _outside_fences(_COMMENT.sub("", text)):
         if _BELOW_HEADING.match(line):

@@ -26,17 +26,14 @@ def _reflected(call: Callable[..., Any]) -> Callable[["Plain", Any], "Plain"]:
 
 
 class Plain:
-    """An array of one dimension."""
-
     __slots__ = ("rest", "size", "some")
     __hash__ = None  # type: ignore[assignment]  # `==` compares the values one by one
 
     def __init__(self, size: int, rest: Any, some: dict[int, Any]) -> None:
         self.size = size
         self.some = some
-        """Values by their place."""
+        """Position → value."""
         self.rest = rest
-        """The value everywhere else."""
 
     def __len__(self) -> int:
         return self.size
@@ -56,8 +53,8 @@ class Plain:
         values = value if isinstance(value, Plain) else repeat(value)
         self.some.update(zip(_places(index, self.size), values, strict=False))
 
-    def at(self, places: Iterable[int]) -> Iterator[Any]:
-        return map(self.some.get, places, repeat(self.rest))
+    def at(self, indexes: Iterable[int]) -> Iterator[Any]:
+        return map(self.some.get, indexes, repeat(self.rest))
 
     __add__, __radd__ = _operator(operator.add), _reflected(operator.add)
     __sub__, __rsub__ = _operator(operator.sub), _reflected(operator.sub)
@@ -82,12 +79,12 @@ class Plain:
         return max(self._different())
 
     def sum(self) -> Any:
-        """The sum of whole numbers: others would have to be added in numpy's order."""
+        """Integers only: floats would have to be added in numpy's order."""
         others = self.size - len(self.some)
         return sum(self.some.values()) + (self.rest * others if others else 0)
 
     def _different(self) -> Collection[Any]:
-        """The values, those that are the same everywhere else once."""
+        """The distinct values."""
         values = self.some.values()
         return values if len(values) == self.size else [*values, self.rest]
 
@@ -123,7 +120,7 @@ class Plain:
         return bisect_left(values, wanted)
 
     def take(self, index: "Plain", mode: str) -> "Plain":
-        """Those at `index`, and the last one for what is beyond it."""
+        """Values at `index`, clipped to the last."""
         assert mode == "clip"
         return self[minimum(index, self.size - 1)]  # type: ignore[no-any-return]
 
@@ -135,7 +132,7 @@ class Plain:
 
 
 def _each(call: Callable[..., Any], *given: Any) -> Plain:
-    """The results of a call with the values of arrays, or with numbers, place by place."""
+    """Apply a call elementwise."""
     arrays = [one for one in given if isinstance(one, Plain)]
     size = arrays[0].size
     places: Collection[int] = arrays[0].some
@@ -149,7 +146,6 @@ def _each(call: Callable[..., Any], *given: Any) -> Plain:
 
 
 def _places(index: "slice | Index", size: int) -> Sequence[int]:
-    """The places that an index stands for."""
     if isinstance(index, slice):
         return range(size)[index]
     if not isinstance(index, Plain):
@@ -215,14 +211,14 @@ def partition(values: Plain, _kth: int) -> Plain:
 
 
 def lexsort(keys: Sequence[Plain]) -> Plain:
-    """The order by the last of `keys`, and of equals by the one before it."""
+    """Sort by the last of `keys` first, like numpy."""
     ranks = list(zip(*reversed(keys), strict=True))
     return array(sorted(range(len(ranks)), key=ranks.__getitem__))
 
 
-def delete(values: Plain, place: int) -> Plain:
+def delete(values: Plain, index: int) -> Plain:
     left = values.tolist()
-    del left[place]
+    del left[index]
     return array(left)
 
 

@@ -15,7 +15,7 @@ def minimal_environment(more: Iterable[str] = ()) -> dict[str, str]:
 
 @contextmanager
 def without_garbage_collection() -> Iterator[None]:
-    """Pause the garbage collector, for work that creates many objects and no cycles."""
+    """Pause the garbage collector while many objects are created."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -26,7 +26,7 @@ def without_garbage_collection() -> Iterator[None]:
 
 
 def discard_output() -> None:
-    """Redirect standard output to the null device, so that flushing a closed pipe cannot fail."""
+    """Redirect standard output to the null device."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.close(null)

@@ -32,7 +32,6 @@ class Registry(Generic[T]):
         return self._items.get(key)
 
     def remove(self, key: str) -> bool:
-        """Whether there was something to remove."""
         known = key in self._items
         self._items.pop(key, None)
         return known

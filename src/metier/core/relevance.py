@@ -10,19 +10,17 @@ if TYPE_CHECKING:
 
 RATIO_WEIGHT, DENSITY_WEIGHT = 0.7, 0.3
 FULL_DENSITY = 100
-"""The occurrences that make the density 1."""
 DECIMALS = 12
 LONG_KEYWORD = 100
 """Longer keywords are searched in one pass."""
 
 
 def folded_text(messages: Iterable[str]) -> str:
-    """The text that keywords are searched in."""
     return " ".join(messages).casefold()
 
 
 def recent(messages: Sequence[str], most: int) -> list[str]:
-    """The last `most` messages that are not blank, in their order."""
+    """The last `most` messages that are not blank."""
     return [message for message in messages if message.strip()][-most:]
 
 
@@ -48,7 +46,6 @@ def _standing_alone(keyword: str, text: str) -> Iterable[int]:
 
 
 def _long_ones_alone(keyword: str, text: str) -> Iterable[int]:
-    """The same in one pass, for long keywords."""
     free = 0
     for at in starts(keyword, text):
         if at >= free and is_alone(text, at, at + len(keyword)):
@@ -86,7 +83,6 @@ def is_alone(text: str, start: int, end: int) -> bool:
 
 
 def without_messages(priority: float) -> float:
-    """The score of a card when there are no messages."""
     return round(priority / 100, DECIMALS)
 
 
@@ -116,16 +112,12 @@ def match_for(scorer: str, match: str) -> str:
 
 
 def time_of_day(hour: int) -> str:
-    """The time of day that a card may require."""
     names = ("night", "morning", "afternoon", "evening")
     return names[(hour >= 5) + (hour >= 12) + (hour >= 18)] if hour < 23 else "night"
 
 
 def budget_for(length: int, max_tokens: int, budgets: Iterable[tuple[int, int]]) -> int:
-    """The token budget of a conversation of `length` characters.
-
-    `budgets` are pairs of a minimum length and its tokens.
-    """
+    """`budgets` are pairs of a minimum length and its tokens."""
     reached = [(least, tokens) for least, tokens in budgets if least <= length]
     return max(reached)[1] if reached else max_tokens
 
@@ -154,12 +146,12 @@ def objection(
 
 
 def forced_places(force_include: Iterable[str]) -> dict[str, int]:
-    """The place of each card that is always included."""
+    """Card → its position in `force_include`."""
     return {card: place for place, card in enumerate(dict.fromkeys(force_include))}
 
 
 def rank(
     card: str, priority: float, score: float, forced: Mapping[str, int]
 ) -> tuple[float, float, float, str]:
-    """The sort key of a chosen card: forced ones first, then by priority, score and id."""
+    """Sort key: forced cards first, then by priority, score and id."""
     return forced.get(card, len(forced)), -priority, -score, card

@@ -1,4 +1,4 @@
-"""How a part looks when it is handed over. Light: hooks load it."""
+"""The format of injected parts. Light: hooks load it."""
 
 try:
     from _blake2 import blake2b  # hashlib would load OpenSSL as well
@@ -19,7 +19,6 @@ _SHOWN_HASH = 12
 
 
 def with_heading(title: str, content: str) -> str:
-    """`content` below a heading of the second level; both stay as they are."""
     heading = f"## {title}"
     return f"{heading}\n\n{content}" if content else heading
 
@@ -27,10 +26,7 @@ def with_heading(title: str, content: str) -> str:
 def as_reference(
     content: str, *, kind: str, id: str, source: str, sha256: str = "", secret: bytes
 ) -> str:
-    """`content` between fences with its origin, which it cannot close.
-
-    Their code is a keyed hash of the content: without the secret no text can contain its own.
-    """
+    """Fence `content` with a keyed hash of it, so that no text can close its own fence."""
     label = f'{kind}="{_attribute(id)}" source="{_attribute(source)}"'
     if sha256:  # what metier says itself has no file
         label += f' sha256="{_attribute(sha256[:_SHOWN_HASH])}"'
@@ -40,6 +36,6 @@ def as_reference(
 
 
 def _attribute(value: str) -> str:
-    """`value` without anything that could end the mark that it stands in."""
+    """`value` without quotes, brackets and unprintable characters."""
     kept = (char if char.isprintable() and char not in '"<>' else "?" for char in value)
     return "".join(kept)

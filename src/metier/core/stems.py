@@ -20,7 +20,7 @@ _porter = Stemmer.Stemmer("porter", 0)
 
 
 def stems(text: str) -> list[str]:
-    """The stems of the words of `text` that are no stop words; order and repetitions are kept."""
+    """The stems of `text` without stop words, in order, with repetitions."""
     found = words(text)
     stemmed = list(map(_known.get, found))
     if None in stemmed:
@@ -29,12 +29,10 @@ def stems(text: str) -> list[str]:
 
 
 def prose_stems(name: str, routing_text: str) -> list[str]:
-    """The stems by which a skill is found in words."""
     return stems(f"{name} {routing_text}")
 
 
 def label_stems(name: str, folder: str) -> list[str]:
-    """The stems of a skill's name and folder."""
     return stems(f"{name} {folder}")
 
 

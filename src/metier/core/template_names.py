@@ -1,4 +1,4 @@
-"""The names that a template speaks of without setting them, found without compiling it."""
+"""The free names of a template, found without compiling it."""
 
 from collections.abc import Iterable
 from itertools import chain
@@ -9,14 +9,12 @@ from jinja2 import TemplateAssertionError, nodes
 from metier.core.bounded_jinja import environment
 
 _IN_MACROS = ("caller", "kwargs", "varargs")
-"""Names that a macro has by itself."""
+"""Names that every macro has."""
 
 
 class _Scope:
-    """The names that are known in one part of a template."""
-
     def __init__(self, outer: "_Scope | None" = None, *, is_branch: bool = False) -> None:
-        """A branch, as of `if`, shares the names that are known around it."""
+        """A branch of `if` shares the names around it."""
         self.outer = outer
         self.is_branch = is_branch
         self.known: set[str] = set()
@@ -26,28 +24,20 @@ class _Scope:
         return name in self.known or (self.outer is not None and self.outer.knows(name))
 
     def stores(self, name: str) -> bool:
-        """Whether the name was set here, or around the branch that this is."""
         around = self.outer if self.is_branch else None
         return name in self.stored or (around is not None and around.stores(name))
 
     @property
     def whole(self) -> "_Scope":
-        """This, or what it is a branch of."""
         return self.outer.whole if self.is_branch and self.outer is not None else self
 
 
 def free_names(tree: nodes.Template) -> set[str]:
-    """The names that a template does not set itself, as Jinja finds them when it compiles.
-
-    A name that is set only in a branch of `if` is one of them. Raises a syntax error for a
-    filter or test that nobody has, unless it stands in a branch, which may ask for it first.
-    """
+    """Names that a template does not set, as Jinja's compiler finds them."""
     return _FreeNames(tree).found
 
 
 class _FreeNames:
-    """Goes through a template, scope by scope."""
-
     def __init__(self, tree: nodes.Template) -> None:
         self.found: set[str] = set()
         self._later: list[tuple[list[nodes.Node], _Scope]] = []
@@ -58,7 +48,7 @@ class _FreeNames:
         self.found -= set(environment.globals)
 
     def _open(self, body: Iterable[nodes.Node], outer: _Scope | None, *known: str) -> None:
-        """Visit `body` in a scope of its own, when all is known that `outer` sets."""
+        """Visit `body` in its own scope, after `outer` is complete."""
         scope = _Scope(outer.whole if outer is not None else None)
         scope.known.update(known)
         scope.stored.update(known)
@@ -69,7 +59,7 @@ class _FreeNames:
             self._visit(one, scope, soft)
 
     def _visit(self, node: nodes.Node, scope: _Scope, soft: bool) -> None:
-        """`soft` is a place in which filters need not exist."""
+        """With `soft`, unknown filters and tests are allowed."""
         soft = soft or scope.is_branch or isinstance(node, nodes.CondExpr)
         special = _VISITS.get(type(node))
         if special is not None:

@@ -1,4 +1,4 @@
-"""How much one rendering of a template may do, how large its values may be, and until when."""
+"""Limits of a rendering: work, size of values, deadline."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -9,17 +9,17 @@ from time import monotonic
 from typing import Any
 
 LONGEST = 1_000_000
-"""Characters that a rendered text, or a text made in an expression, may have."""
+"""Most characters of a text."""
 MOST_WORK = 1_000_000
-"""Parts of a template that one rendering may evaluate; each takes about a microsecond."""
+"""Nodes that one rendering may evaluate; each takes about a microsecond."""
 HEAVIEST = 1_000_000
-"""Values that a list or mapping may hold, with all inside them: see `Work.weight`."""
+"""The largest `Work.weight` of a value."""
 DEEPEST = 200
-"""Lists and mappings inside each other."""
+"""Nested lists and mappings."""
 MOST_BITS = 1_024
-"""Of an integer that is made in an expression."""
+"""Of an integer."""
 CHARACTERS_MADE = 20
-"""Characters that are as much work to make as one part of a template."""
+"""Characters that cost as much as one node."""
 _CHARACTERS_READ = 100
 _CHARACTERS_COMPARED = 500
 _CHARACTERS_AS_ONE_VALUE = 8
@@ -28,10 +28,10 @@ _WEIGHED_AT_ONCE = 8
 _READ_AT_ONCE = 4
 _SHORT_TEXT = 30_000
 _SHORT_PIECE = 100
-"""Python looks for a short piece in a short text by trying every place."""
+"""In short texts Python searches by trying every position."""
 _CROWD = 20
 _BETWEEN_LOOKS = 1_000
-"""Work that is done between two looks at the clock."""
+"""Work between two checks of the deadline."""
 
 _HASHED: tuple[type[Any], ...] = (dict, set, frozenset, type({}.keys()))
 _SMALL = frozenset({bool, float, type(None)})
@@ -52,11 +52,11 @@ _SEARCHING = ("in", "notin")
 
 
 class OverdueError(TimeoutError):
-    """A template was still being rendered when its time was over."""
+    """The deadline passed during a rendering."""
 
 
 class Work:
-    """What one rendering may still do, and how large the values are that it has seen."""
+    """The remaining work of a rendering, and the sizes of its values."""
 
     __slots__ = ("_deadline", "_left", "_look_below", "_weights")
 
@@ -66,10 +66,10 @@ class Work:
         self._left = MOST_WORK
         self._look_below = 0 if deadline is None else MOST_WORK - _BETWEEN_LOOKS
         self._weights: dict[int, tuple[Any, int, int]] = {}
-        """Weight and depth of values, by their ids; the values too, so that ids stay theirs."""
+        """Id → value, weight and depth; keeping the value keeps its id."""
 
     def spend(self, much: int) -> None:
-        """Count a piece of work. Raises when there is no more of it, or no more time."""
+        """Count work. Raises when the work or the time is used up."""
         self._left -= much
         if self._left < self._look_below:
             self._look()
@@ -84,18 +84,13 @@ class Work:
     # How large values are
 
     def weight(self, value: Any) -> int:
-        """How many values there are in a value, itself included; a long text counts as several.
-
-        What is in it twice counts twice, as it does for everything that goes through it.
-        """
+        """The number of nested values, itself included; a long text counts as several."""
         return self._measured(value)[0]
 
     def depth(self, value: Any) -> int:
-        """How many lists and mappings are inside each other."""
         return self._measured(value)[1]
 
     def _measured(self, value: Any) -> tuple[int, int]:
-        """The weight and the depth of a value."""
         if isinstance(value, str):
             return 1 + len(value) // _CHARACTERS_AS_ONE_VALUE, 0
         if isinstance(value, int):
@@ -128,7 +123,7 @@ class Work:
         return weight + self._crowd(value), depth + 1
 
     def _crowd(self, value: Any) -> int:
-        """What the keys of a mapping or set add to its weight: see `crowded`."""
+        """Extra weight for hash collisions: see `crowded`."""
         if not isinstance(value, _HASHED):
             return 0
         odd = sum(type(one) is not str for one in value)
@@ -139,7 +134,7 @@ class Work:
     # What is done with values
 
     def read(self, value: Any) -> Any:
-        """Count one way through a value; the value."""
+        """Count a traversal of a value; the value."""
         if isinstance(value, str):
             self.spend(len(value) // _CHARACTERS_READ)
         elif isinstance(value, CONTAINERS):
@@ -147,7 +142,7 @@ class Work:
         return value
 
     def made(self, value: Any) -> Any:
-        """Count a value that was just made; the value. Raises for one that is too large."""
+        """Count a new value; the value. Raises if it is too large."""
         if isinstance(value, str):
             check_length(len(value))
             self.spend(len(value) // CHARACTERS_MADE)
@@ -159,13 +154,13 @@ class Work:
         return value
 
     def made_anew(self, value: Any) -> Any:
-        """The same for one whose items were made too."""
+        """The same for a container with new items."""
         if isinstance(value, CONTAINERS):
             self.spend(len(value))
         return self.made(value)
 
     def shown(self, value: Any) -> str:
-        """What stands in a text for a value: JSON for mappings and lists."""
+        """A value as text: JSON for mappings and lists."""
         text: str
         if isinstance(value, str):
             text = value
@@ -181,12 +176,12 @@ class Work:
         return text
 
     def joined(self, parts: Iterable[Any]) -> str:
-        """What `~` gives."""
+        """The operator `~`."""
         made: str = self.made("".join([self.shown(one) for one in parts]))
         return made
 
     def compared(self, value: Any, *others: Any) -> bool:
-        """What a chain of comparisons gives: operators and values take turns in `others`."""
+        """A chain of comparisons: `others` alternates operators and values."""
         for name, other in zip(others[::2], others[1::2], strict=True):
             self.read(value)
             self.read(other)
@@ -198,27 +193,22 @@ class Work:
         return True
 
     def search(self, text: str, piece: str) -> None:
-        """Count a search for `piece`."""
         if len(text) < _SHORT_TEXT:
             self.spend(len(text) * min(len(piece), _SHORT_PIECE) // _CHARACTERS_COMPARED)
         else:
             self.spend(len(text) // _CHARACTERS_READ)
 
     def search_everywhere(self, text: str, piece: str) -> None:
-        """Count a search that compares every place of `text` with all of `piece`."""
+        """Count a search that compares `piece` at every position."""
         self.spend(len(text) * len(piece) // _CHARACTERS_COMPARED)
 
 
 def crowded(keys: int) -> int:
-    """The work to find a key that is no text among so many.
-
-    Whoever writes a template can choose numbers that Python cannot tell apart by their hashes.
-    """
+    """Work to find a key that is no text: a template can choose colliding hashes."""
     return keys // _CROWD
 
 
 def check_length(size: int) -> None:
-    """Raise `OverflowError` for a text that would have so many characters."""
     if size > LONGEST:
         raise OverflowError("a text would be too long")
 
@@ -229,11 +219,10 @@ _work: ContextVar[Work] = ContextVar("work")
 _deadline: ContextVar[float | None] = ContextVar("deadline", default=None)
 
 current = _work.get
-"""The work of the rendering that is going on."""
 
 
 def begin() -> Token[Work]:
-    """Begin a rendering; `end` takes what this gives."""
+    """Begin a rendering; pass the token to `end`."""
     return _work.set(Work(_deadline.get()))
 
 
@@ -241,16 +230,12 @@ end = _work.reset
 
 
 def is_going_on() -> bool:
-    """Whether this is part of a larger rendering."""
     return _work.get(None) is not None
 
 
 @contextmanager
 def until(deadline: float) -> Iterator[None]:
-    """Have what is rendered in the block, also by tasks that it starts, end at `deadline`.
-
-    That is a time of `time.monotonic`. Of several blocks around a rendering the earliest counts.
-    """
+    """Stop renderings in the block at `deadline`, a time of `time.monotonic`."""
     outer = _deadline.get()
     before = _deadline.set(deadline if outer is None else min(outer, deadline))
     try:

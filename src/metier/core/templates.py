@@ -20,23 +20,21 @@ __all__ = [
 
 Names = Mapping[str, Any]
 Compiled = Callable[[Names], Any]
-"""Fills a template with names. Raises `TemplateError`, or `OverdueError` when its time is over."""
+"""Renders with names. Raises `TemplateError`, or `OverdueError` after the deadline."""
 _RESULT = "result"
 LONGEST_TEMPLATE = 100_000
-"""Characters of a text with places to fill."""
 MOST_PARTS = 20_000
-"""Names, values, operators and statements in a template."""
+"""Nodes of a template."""
 DEEPEST_TEMPLATE = 50
-"""Parts inside each other: Python has limits for the code that is made of them."""
+"""Nested nodes; Python limits the generated code."""
 DEEPEST_LOOPS = 15
 MOST_NAMES = 1_000
-"""Different names in a template."""
 _OTHER_FILES = (nodes.Include, nodes.Import, nodes.FromImport, nodes.Extends, nodes.Block)
 _ESCAPES = (nodes.EvalContextModifier, nodes.ScopedEvalContextModifier)
 
 
 class TemplateError(ValueError):
-    """A template that cannot be read, or that failed; the message is one line."""
+    """An invalid or failed template; the message is one line."""
 
 
 def is_template(text: str) -> bool:
@@ -45,7 +43,7 @@ def is_template(text: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def compiled_text(text: str) -> Compiled:
-    """A function that gives `text` with its places filled. Raises `TemplateError`."""
+    """Compile a template. Raises `TemplateError`."""
     if not is_template(text):
         return lambda _names: text
     template = _compiled(_checked(lambda: read_text(text)))
@@ -61,7 +59,7 @@ def compiled_text(text: str) -> Compiled:
 
 @lru_cache(maxsize=4096)
 def compiled_expression(text: str) -> Compiled:
-    """A function that gives the value of an expression. Raises `TemplateError`."""
+    """Compile an expression. Raises `TemplateError`."""
     tree = _checked(lambda: read_expression(text))
     target = nodes.Name(_RESULT, "store")
     tree.body = [nodes.Assign(target, tree.body[0].nodes[0], lineno=1)]
@@ -82,10 +80,7 @@ def compiled_expression(text: str) -> Compiled:
 
 
 def compiled_value(value: Any) -> Compiled:
-    """A function that gives `value` with every text in it filled.
-
-    A text that is nothing but one `{{ … }}` becomes the value inside, whatever its type.
-    """
+    """Compile every text in `value`; a lone `{{ … }}` keeps the type of its value."""
     if isinstance(value, str):
         inner = _only_expression(value)
         return compiled_expression(inner) if inner is not None else compiled_text(value)
@@ -99,7 +94,7 @@ def compiled_value(value: Any) -> Compiled:
 
 
 def _together(fill: Compiled) -> Compiled:
-    """Have all templates in a value do no more than one may do."""
+    """Let all templates in a value share one budget of work."""
     return lambda names: _run(fill, names)
 
 
@@ -118,7 +113,7 @@ def _only_expression(text: str) -> str | None:
 
 
 def _check_defined(value: Any) -> None:
-    """Raise `TemplateError` for a value that is not there, or holds one."""
+    """Raise `TemplateError` for an undefined value, also inside others."""
     waiting = [value]
     seen: set[int] = set()
     while waiting:
@@ -131,7 +126,7 @@ def _check_defined(value: Any) -> None:
 
 
 class References:
-    """The names and steps that a template speaks of; nothing of it is evaluated."""
+    """The names and steps that a template uses, without evaluating it."""
 
     def __init__(self, text: str, *, is_expression: bool = False) -> None:
         read = read_expression if is_expression else read_text
@@ -143,11 +138,11 @@ class References:
         self.names = free & used
 
     def of(self, name: str) -> set[str]:
-        """What stands behind a name: the ids in `steps.<id>` or `steps['<id>']`."""
+        """The ids in `steps.<id>` or `steps['<id>']`, for `steps`."""
         return {part for _, part in self._parts(name)}
 
     def needed(self, name: str) -> set[str]:
-        """The same without what has a default, or is only asked for with `is defined`."""
+        """The same without those with a default or `is defined`."""
         return {part for node, part in self._parts(name) if id(node) not in self._guarded}
 
     def _parts(self, name: str) -> list[tuple[nodes.Node, str]]:
@@ -157,7 +152,7 @@ class References:
 
     @property
     def parts_of_steps(self) -> set[str]:
-        """What is wanted of steps: `output` in `steps.<id>.output`."""
+        """`output` in `steps.<id>.output`."""
         found = self._tree.find_all(nodes.Getattr)
         outer = (node for node in found if isinstance(node.node, nodes.Getattr | nodes.Getitem))
         return {node.attr for node in outer if _is_name(node.node.node, "steps")}
@@ -175,14 +170,14 @@ def _part(node: nodes.Getattr | nodes.Getitem) -> str | None:
 
 
 def _asking(tree: nodes.Template) -> list[nodes.Expr]:
-    """What stands before `is defined` or `default`."""
+    """Operands of `is defined` and `default`."""
     found = tree.find_all((nodes.Test, nodes.Filter))
     asks = ("defined", "undefined", "default", "d")
     return [node.node for node in found if node.name in asks and node.node is not None]
 
 
 def _inside(node: nodes.Expr) -> list[nodes.Node]:
-    """The node, and what its attributes and items are taken of."""
+    """The node, and the nodes whose attributes and items it uses."""
     found: list[nodes.Node] = [node]
     while isinstance(node, nodes.Getattr | nodes.Getitem):
         node = node.node
@@ -203,7 +198,6 @@ def _checked(make: Callable[[], Any]) -> Any:
 
 
 def _compiled(tree: nodes.Template) -> Template:
-    """What a tree is when it can be rendered."""
     try:
         made: Template = _checked(lambda: environment.from_string(tree))
     except TemplateError:
@@ -237,13 +231,13 @@ def _one_line(said: object) -> str:
 
 
 def read_text(text: str) -> nodes.Template:
-    """The tree of a template. Raises a syntax error of Jinja, or `ValueError` at a limit."""
+    """Parse a template. Raises `TemplateSyntaxError`, or `ValueError` at a limit."""
     _check_length(text)
     return _within_limits(environment.parse(text))
 
 
 def read_expression(text: str) -> nodes.Template:
-    """The tree of a template that outputs one expression. Raises as `read_text` does."""
+    """Parse an expression as a template. Raises like `read_text`."""
     _check_length(text)
     parser = Parser(environment, text, state="variable")
     found = parser.parse_expression()
@@ -268,7 +262,6 @@ def _within_limits(tree: Any) -> nodes.Template:
 
 
 def _check_size(tree: nodes.Template) -> None:
-    """Raise `ValueError` for a tree that is too large to be worked with."""
     count = 0
     names: set[str] = set()
     waiting: list[tuple[nodes.Node, int, int]] = [(tree, 0, 0)]
@@ -288,7 +281,7 @@ def _check_size(tree: nodes.Template) -> None:
 
 
 def _check_code(tree: nodes.Template) -> None:
-    """Raise for what reads well but could not be made into code."""
+    """Raise for trees that cannot be compiled."""
     for node in tree.find_all(nodes.Node):
         if isinstance(node, nodes.Const) and isinstance(node.value, int):
             if node.value.bit_length() > MOST_BITS:
@@ -326,7 +319,7 @@ def _check_loop(node: nodes.For) -> None:
 
 
 def _refuse(tree: nodes.Template) -> None:
-    """Raise `ValueError` for what can never work: other templates, and parts of Python."""
+    """Raise `ValueError` for other templates, autoescape and dunder attributes."""
     for node in tree.find_all((*_OTHER_FILES, *_ESCAPES, nodes.Getattr)):
         if isinstance(node, _OTHER_FILES):
             raise ValueError(

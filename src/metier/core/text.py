@@ -1,4 +1,4 @@
-"""Words: the one tokenizer for every rule that speaks of words."""
+"""Words: the tokenizer of every rule."""
 
 _ALPHABET = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _ASCII_WORDS = str.maketrans(
@@ -9,10 +9,7 @@ _ASCII_WORDS = str.maketrans(
 
 
 def words(text: str) -> list[str]:
-    """The words of `text`: NFC, case-folded, split on all but letters, marks and digits.
-
-    What holds no letter or digit is no word. Order and repetitions are kept.
-    """
+    """Case-folded NFC words of letters, marks and digits, in order."""
     if text.isascii():
         return text.translate(_ASCII_WORDS).split()
     from unicodedata import normalize  # a hook with an ASCII prompt does not load it
@@ -35,7 +32,7 @@ _categories: dict[str, str] = {}
 
 
 def _category(char: str) -> str:
-    """Give "L" for a letter or digit, "M" for a mark, nothing for what separates words."""
+    """ "L" for a letter or digit, "M" for a mark, else ""."""
     known = _categories.get(char)
     if known is None:
         from unicodedata import category  # as above
@@ -48,7 +45,6 @@ def _category(char: str) -> str:
 
 
 def is_part_of_word(char: str) -> bool:
-    """Whether it is a letter, a mark or a digit."""
     return char.isalnum() if char.isascii() else _category(char) != ""
 
 
@@ -73,7 +69,7 @@ _HIDDEN = frozenset(
 
 
 def is_cjk(char: str) -> bool:
-    """Whether it is a character of Chinese, Japanese or Korean, which need no spaces for words."""
+    """Chinese, Japanese or Korean: scripts without spaces between words."""
     return char >= "\u3040" and any(first <= char <= last for first, last in _CJK)
 
 
@@ -89,7 +85,7 @@ _CJK = (
 
 
 def routing_text(description: str, when_to_use: str) -> str:
-    """What a skill is found by, joined as Claude Code joins it."""
+    """Joined as in Claude Code."""
     return f"{description} - {when_to_use}" if when_to_use else description
 
 

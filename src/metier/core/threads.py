@@ -9,14 +9,14 @@ _enough = False
 
 
 def one_thread_is_enough() -> None:
-    """Say that this process has no use for more: only a program may, whose process it is."""
+    """For programs that own their process: let numpy use one thread."""
     global _enough  # it is a fact about the process
     _enough = True
 
 
 @contextmanager
 def loading_numpy() -> Iterator[None]:
-    """For the block that may load it: there is no thread for each core, if nobody wants them."""
+    """While numpy loads, limit its threads if `one_thread_is_enough` was called."""
     if not _enough or _KEY in os.environ:
         yield
         return

@@ -7,7 +7,6 @@ from typing import Any
 MOST_PARTS = 50
 """Parts of one dotted key."""
 DEEPEST = 50
-"""Nested brackets."""
 _TOKEN = re.compile(
     r'#[^\n]*|"""(?:[^"\\]|\\.|"{1,2}(?!"))*+(?:"{3,5})?|"(?:[^"\\\n]|\\[^\n])*+"?'
     r"|'''(?:[^']|'{1,2}(?!'))*+(?:'{3,5})?|'[^'\n]*'?"

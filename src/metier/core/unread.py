@@ -8,7 +8,7 @@ TOO_MANY_DIGITS = "a number with more digits than metier reads"
 
 
 def why_not_json(error: Exception, text: str | bytes = "") -> str:
-    """What an error of `json` means, raised by reading `text` or by writing a value."""
+    """Explain an error of `json`."""
     if isinstance(error, RecursionError):
         return TOO_DEEP
     if isinstance(error, UnicodeDecodeError):
@@ -20,7 +20,6 @@ def why_not_json(error: Exception, text: str | bytes = "") -> str:
 
 
 def has_too_many_digits(error: Exception) -> bool:
-    """Whether Python rejected a number because of its length."""
     return isinstance(error, ValueError) and "set_int_max_str_digits" in str(error)
 
 

@@ -13,8 +13,6 @@ _FENCE = "````"
 
 
 class Finding(NamedTuple):
-    """What a code stands for."""
-
     severity: Severity
     title: str
     """Empty for an error that ends a command or a run."""
@@ -24,7 +22,7 @@ class Finding(NamedTuple):
 
     @property
     def why(self) -> str:
-        """What happens if nothing is changed, in one paragraph."""
+        """The explanation as one paragraph."""
         return " ".join(self.page.partition("\n\nBad:")[0].split())
 
     @property
@@ -56,9 +54,9 @@ CODES = _read(
     *("front_matter", "files", "skills", "contracts", "abilities", "cards", "agents"),
     *("safety", "several_files", "sources"),
 )
-"""What lint reports."""
+"""Findings of lint."""
 OUTCOMES = _read("injection")
-"""What can go wrong while documents are selected and injected. An error stops the injection."""
+"""Findings of an injection; an error stops it."""
 SEVERITIES = {code: finding.severity for code, finding in {**CODES, **OUTCOMES}.items()}
 
 

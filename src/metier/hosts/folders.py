@@ -1,11 +1,9 @@
-"""The folders in which agent hosts keep skills, in the order in which they count."""
+"""The folders in which agent hosts keep skills, by precedence."""
 
 from typing import NamedTuple
 
 
 class Host(NamedTuple):
-    """A folder in which an agent host keeps skills."""
-
     label: str
     folder: str
     """Relative to the workspace, to the home folder (`~/`), or absolute."""
@@ -37,5 +35,5 @@ PROJECT_HOSTS = tuple(
 )
 PROJECT_FOLDERS = tuple((label, folder.strip("/")) for label, folder, _ in PROJECT_HOSTS)
 USER_HOSTS = frozenset(host.label for host in HOSTS if host.folder.startswith(("~", "/")))
-"""Labels of the folders that belong to the user, not to a workspace."""
+"""Labels of the user's own folders."""
 FIRST_MOUNT_RANK = len(HOSTS) + 1

@@ -9,26 +9,20 @@ SCOPES: tuple[Scope, ...] = ("project", "user")
 
 
 class Entry(NamedTuple):
-    """How a command hook is written."""
-
     event: str
     key: str = "command"
-    """The key of the command."""
     in_group: bool = True
     """Whether entries are in `{"hooks": […]}` groups, or in the event's list itself."""
     limits: Mapping[str, int] = {}
-    """How long the host waits, under the host's own key and in its own unit."""
+    """The host's timeout, in its own key and unit."""
     has_type: bool = True
     version: int | None = None
-    """The version that the file must name."""
 
     @property
     def kind(self) -> dict[str, Any]:
-        """What every entry must say."""
         return {"type": "command"} if self.has_type else {}
 
     def value(self, command: Sequence[str]) -> dict[str, Any]:
-        """The entry that runs `command`."""
         return {**self.kind, self.key: shlex.join(command), **self.limits}
 
 
@@ -45,7 +39,6 @@ class ServerList(NamedTuple):
     form: Literal["json", "toml"] = "json"
 
     def value(self, command: Sequence[str]) -> dict[str, Any]:
-        """The entry that runs `command`."""
         split = {"command": command[0], "args": list(command[1:])}
         words = {"command": list(command)} if self.one_list else split
         return {**self.before, **words, **self.after}

@@ -1,7 +1,7 @@
 """Which hosts let the model start a skill that says `disable-model-invocation: true`. Light."""
 
 IGNORE_THE_SWITCH = {"codex": "Codex", "gemini": "Gemini CLI", "opencode": "opencode"}
-"""Hosts that ignore the key, with their titles; all others honour it (sources, autumn 2026)."""
+"""Host → title; all others honour the key (sources, autumn 2026)."""
 _READ_BY = {
     "/.agents/skills/": ("codex", "gemini", "opencode"),
     "/.codex/skills/": ("codex",),
@@ -13,7 +13,7 @@ _READ_BY = {
 
 
 def honours_the_switch(host: str | None) -> bool:
-    """Whether skills with the key are out of the model's reach; so they are with no host given."""
+    """Also without a host."""
     return (host or "").strip().lower() not in IGNORE_THE_SWITCH
 
 

@@ -1,1 +1,1 @@
-"""What metier writes into the settings of agent hosts, and takes out again."""
+"""Install metier in the settings of agent hosts, and uninstall it."""

@@ -14,30 +14,28 @@ from metier.storage.room import LARGEST, read_regular
 
 Kind = Literal["hook", "mcp"]
 BACKUP = ".metier-backup"
-"""The suffix of the copy of a file as it was before the first install."""
+"""Suffix of the copy from before the first install."""
 _MADE = ".metier-made"
-"""The suffix of a mark: metier made the folder, and the file that the mark names."""
+"""Suffix of a mark: metier created the folder and the marked file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What happens to one file."""
+    """A change of one file."""
 
     path: str
     before: str | None
-    """Its text now; None when there is no such file."""
+    """None if there is no such file."""
     after: str | None
-    """Its new text; None when it is removed."""
+    """None if it is removed."""
     backup: Literal["keep", "make", "drop"] = "keep"
-    """What happens to the backup beside it."""
     copy: str | None = None
-    """What a backup holds; None for the text as it is now."""
+    """The text of a backup; None for the current text."""
     has_more: bool = False
-    """Whether it then has another entry of metier."""
+    """Another entry of metier remains in it."""
 
     @property
     def target(self) -> str:
-        """The file that is written: where links lead."""
         return os.path.realpath(self.path)
 
     @property
@@ -53,7 +51,6 @@ class Change:
 
     @property
     def diff(self) -> str:
-        """A unified diff; empty when nothing changes."""
         lines = difflib.unified_diff(
             _lines(self.before),
             _lines(self.after),
@@ -69,7 +66,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What is to be written for one host."""
+    """The changes for one host."""
 
     host: Host
     scope: Scope
@@ -79,7 +76,6 @@ class Plan:
 
     @property
     def changed(self) -> bool:
-        """Whether anything is left to do."""
         return any(change.action != "keep" for change in self.changes)
 
     def to_json(self) -> dict[str, Any]:
@@ -92,11 +88,7 @@ class Plan:
 
 
 def apply(plan: Plan) -> None:
-    """Write each file of `plan` atomically, following links.
-
-    MetierError when a file cannot be written or has changed since it was planned; files before it
-    are written then.
-    """
+    """Write each file atomically, following links. Raises `MetierError`."""
     for change in plan.changes:
         if change.action == "keep":
             continue
@@ -117,12 +109,12 @@ def apply(plan: Plan) -> None:
 
 
 def backup_of(path: str, is_known: bool) -> Literal["keep", "make"]:
-    """A file is copied once, unless install can write all of it again."""
+    """Copy a file once, unless install can write all of it again."""
     return "keep" if is_known or os.path.lexists(path + BACKUP) else "make"
 
 
 def read(path: str) -> str | None:
-    """The text of a file; None when there is none. UsageError when it is not UTF-8."""
+    """The text of a file; None if there is none. Raises `MetierError`."""
     try:
         return read_regular(path, LARGEST).decode()
     except FileNotFoundError:
@@ -159,7 +151,7 @@ def _write(change: Change) -> None:
 
 
 def _make_folders(folder: str) -> int:
-    """Make a folder and its missing parents; how many were missing."""
+    """Create a folder and its parents; the number created."""
     missing, above = 0, folder
     while not os.path.lexists(above):
         missing, above = missing + 1, os.path.dirname(above)
@@ -168,10 +160,7 @@ def _make_folders(folder: str) -> int:
 
 
 def _mark(path: str, made: int) -> None:
-    """Mark a new file if metier made its folder, and that folder likewise.
-
-    The nearest `made` folders are new; others have marks in them.
-    """
+    """Mark a new file if metier created its folder, and that folder likewise."""
     folder = os.path.dirname(path)
     if made > 0 or _marked(folder):
         write_atomically(path + _MADE, b"metier made this folder\n")
@@ -192,7 +181,6 @@ def _unmark(path: str) -> None:
 
 
 def _marked(folder: str) -> list[str]:
-    """The files that metier put into a folder that it made."""
     try:
         names = os.listdir(folder)
     except OSError:

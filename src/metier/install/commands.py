@@ -15,7 +15,6 @@ _LARGEST = 1 << 20
 
 
 def shell_words(command: object) -> list[str]:
-    """The words of a shell command; none for what is no command."""
     try:
         return shlex.split(command) if isinstance(command, str) else []
     except ValueError:
@@ -23,7 +22,7 @@ def shell_words(command: object) -> list[str]:
 
 
 def around(words: Sequence[str], *called: str) -> tuple[list[str], list[str]] | None:
-    """The words up to metier, and those after what it is `called` with; None when it is not."""
+    """The words up to `metier`, and those after `called`; None if it is not called."""
     for end, word in enumerate(words, start=1):
         if os.path.basename(word) == "metier" and tuple(words[end:][: len(called)]) == called:
             return list(words[:end]), list(words[end + len(called) :])
@@ -31,21 +30,14 @@ def around(words: Sequence[str], *called: str) -> tuple[list[str], list[str]] | 
 
 
 def is_as_installed(words: Sequence[str], *called: str) -> bool:
-    """Whether a command has the form that installing writes: a whole path, nothing around it.
-
-    That is the script `metier`, or `python -P -m metier` where there is none.
-    """
+    """Whether a command has the form that install writes: an absolute path, and no more."""
     before, after = around(words, *called) or ([], [])
     is_form = len(before) == 1 or before[1:] == ["-P", "-m", "metier"]
     return is_form and os.path.isabs(before[0]) and not after
 
 
 def is_by_hand(command: object, host: str) -> bool:
-    """Whether a hook's command was written by hand in another form, and works.
-
-    With options a hook does nothing, and `python -m metier` without -P would import from the
-    folder that the host works in.
-    """
+    """Whether a hook's command has another form that works, and is safe."""
     words = shell_words(command)
     before, after = around(words, "hook", host) or ([], ["-"])
     has_options = bool(after) and after[0].startswith("-")
@@ -81,7 +73,6 @@ def unsafe_entries(workspace: str, home: str) -> list[tuple[str, str]]:
 
 
 def _is_within(file: str, workspace: str) -> bool:
-    """Whether a file is really inside the workspace, wherever links lead."""
     return is_inside(os.path.realpath(file), workspace)
 
 
@@ -94,7 +85,6 @@ def _parsed(file: str) -> Any:
 
 
 def _commands(data: Any) -> Iterator[list[str]]:
-    """The words of every command in settings."""
     if isinstance(data, dict):
         for key in ("command", "bash"):
             words = words_of({"command": data.get(key)})

@@ -1,9 +1,9 @@
-"""What installs metier in a host, as a hook or an MCP server, and what removes it again."""
+"""Plan how to install or uninstall a hook or an MCP server."""
 
 import os
 from collections.abc import Mapping, Sequence
 
-from metier.core.nearest import nearest
+from metier.core.nearest import did_you_mean
 from metier.core.paths import is_inside, is_utf8
 from metier.errors import UsageError
 from metier.hosts.settings import HOOKS, SCOPES, SERVERS, Host, Scope
@@ -22,14 +22,7 @@ def make_plan(
     *,
     environ: Mapping[str, str] | None = None,
 ) -> Plan:
-    """What installs metier in `host`, started by `command`; without one, what removes it.
-
-    Removing finds the entry wherever the metier that it runs is. When the rest is what was there
-    before the first install, the very bytes come back; a file that was made for the entry goes.
-
-    Writes nothing. UsageError when the settings cannot be edited safely: the hint then shows what
-    to add by hand; or when a link would have a project's settings written elsewhere.
-    """
+    """Plan to install `command` in `host`, or to uninstall without one. Raises `UsageError`."""
     found = host_named(host, HOOKS if kind == "hook" else SERVERS)
     asked = f"{kind} {'install' if command else 'uninstall'}"
     path = path_of(found, scope, workspace, home, environ or {}, command=asked)
@@ -53,12 +46,10 @@ def make_plan(
 
 
 def host_named(name: str, hosts: Mapping[str, Host] = HOOKS) -> Host:
-    """The host called `name`; UsageError when there is none."""
     if name in hosts:
         return hosts[name]
-    near = nearest(name, hosts)
-    meant = f"; did you mean '{near}'?" if near else ""
-    raise UsageError(f"no host is called '{name}'{meant}", hint=f"hosts: {', '.join(hosts)}")
+    message = "; ".join(filter(None, [f"no host is called '{name}'", did_you_mean(name, hosts)]))
+    raise UsageError(message, hint=f"hosts: {', '.join(hosts)}")
 
 
 def path_of(
@@ -70,10 +61,7 @@ def path_of(
     *,
     command: str = "hook install",
 ) -> str:
-    """The file or folder that is written; UsageError when the host has none for `scope`.
-
-    `command` is what the user typed: the hint is to type it with the other scope.
-    """
+    """The file or folder to write. Raises `UsageError` if the host has none."""
     below = {"project": host.project, "user": host.user}
     if scope not in below:
         raise UsageError(f"no scope is called '{scope}'", hint=f"scopes: {', '.join(SCOPES)}")
@@ -94,7 +82,7 @@ def path_of(
 
 
 def _check_links(paths: Sequence[str], workspace: str) -> None:
-    """UsageError when a link would have a project's settings read or written elsewhere."""
+    """Raise `UsageError` if a link leads out of the workspace."""
     root = os.path.realpath(workspace)
     for path in paths:
         target = os.path.realpath(path)

@@ -120,17 +120,16 @@ export default {
 
 
 def mark(host: str) -> str:
-    """What every file that metier makes for `host` holds, and no other file does."""
+    """Marks the files that metier creates for `host`."""
     return f"made by 'metier hook install {host}'"
 
 
 def plugin_files(host: str, command: Sequence[str]) -> dict[str, str]:
-    """The files of the plugin for `host`, by name: they run `command`."""
     return _PLUGINS[host](command)
 
 
 def is_unedited(host: str, name: str, text: str) -> bool:
-    """Whether a file of the plugin is as metier makes it, for whichever command."""
+    """Whether a file is as metier writes it, for any command."""
     found = _COMMAND.search(text)
     try:
         command = json.loads(found[1]) if found else []
@@ -178,7 +177,7 @@ _PLUGINS: dict[str, Callable[[Sequence[str]], dict[str, str]]] = {
 
 
 def plugin_changes(host: str, folder: str, command: Sequence[str]) -> Iterator[Change]:
-    """What writes the plugin; UsageError when a file of that name is not metier's."""
+    """Write the plugin. Raises `UsageError` for a file that is not metier's."""
     for name, text in plugin_files(host, command).items():
         path = os.path.join(folder, name)
         before = read(path)
@@ -190,10 +189,7 @@ def plugin_changes(host: str, folder: str, command: Sequence[str]) -> Iterator[C
 
 
 def plugin_removals(host: str, folder: str) -> Iterator[Change]:
-    """What restores the files of before the first install, or else removes what metier made.
-
-    Last made, first removed: the folder is empty when the first file goes.
-    """
+    """Restore the files from before the first install, or remove the plugin, last file first."""
     names = list(reversed(plugin_files(host, [])))
     paths = {name: os.path.join(folder, name) for name in names}
     now = {name: read(path) for name, path in paths.items()}
@@ -210,7 +206,7 @@ def plugin_removals(host: str, folder: str) -> Iterator[Change]:
 
 
 def _kept(host: str, path: str, now: str | None) -> str:
-    """A file of metier as it was before it was installed again; empty for none."""
+    """The backup of a file of metier; empty for none."""
     try:
         text = read(path + BACKUP) or ""
     except MetierError:

@@ -25,45 +25,43 @@ from metier.install.commands import (
 
 _MISSING = object()
 SERVER = "metier"
-"""The name of the server in a host's settings."""
 
 
 class Settings(ABC):
-    """The settings file of one host, in JSON or TOML, and the entries of metier in it."""
+    """The entries of metier in a settings file."""
 
     own_keys: frozenset[str] = frozenset()
-    """Keys that metier may have added besides its entries."""
     restores_own = False
-    """Whether an entry of metier from before the first install comes back."""
+    """Uninstalling restores an entry from before the first install."""
     form = "json"
     called: tuple[str, ...] = ()
-    """What metier is called with."""
+    """The arguments of metier."""
 
     def __init__(self, host: Host) -> None:
         self.host = host
 
     @abstractmethod
     def put(self, text: str, path: str, command: Sequence[str]) -> str:
-        """The text with an entry that runs `command`. UsageError when it cannot be edited."""
+        """Add an entry that runs `command`. Raises `UsageError`."""
 
     @abstractmethod
     def ours(self, data: Any) -> list[splice.Steps]:
-        """Where the entries of metier are, in the order of the file."""
+        """Paths of the entries of metier, in file order."""
 
     @abstractmethod
     def is_made(self, data: Any, at: splice.Steps) -> bool:
-        """Whether an entry is as install writes it, and where."""
+        """Whether an entry is as install writes it."""
 
     @abstractmethod
     def without(self, text: str, ours: Sequence[splice.Steps]) -> str:
-        """The text without these entries."""
+        """Remove entries."""
 
     @abstractmethod
     def pruned(self, text: str, ours: Sequence[splice.Steps], had: Any) -> str:
-        """The same without what they left empty and `had` has not."""
+        """Remove entries, and what they leave empty unless `had` has it."""
 
     def beside(self) -> "Settings | None":
-        """The other entry of metier that may be in the same file."""
+        """The other kind of entry that may be in the same file."""
         return None
 
     # Texts
@@ -72,13 +70,13 @@ class Settings(ABC):
         return splice.parse(text) if self.form == "json" else toml.parse(text)
 
     def is_empty(self, text: str) -> bool:
-        """Whether nothing is in a text but what metier may have added; a comment is something."""
+        """Whether a text has nothing but what metier may have added."""
         if self.form == "toml":
             return toml.is_blank(text)
         return bool(self.parse(text).keys() <= self.own_keys)
 
     def parsed(self, text: str, path: str, hint: str) -> Any:
-        """The value of settings. UsageError when they cannot be read."""
+        """Parse settings. Raises `UsageError`."""
         try:
             return self.parse(text)
         except ValueError as error:
@@ -91,7 +89,7 @@ class Settings(ABC):
             raise UsageError(message, where=path, hint=hint) from None
 
     def without_made(self, text: str) -> str:
-        """The text without the entries that install wrote; those written by hand stay."""
+        """Remove the entries that install wrote."""
         data = self.parse(text)
         made = [at for at in self.ours(data) if self.is_made(data, at)]
         return self.pruned(text, made, None) if made else text
@@ -99,7 +97,6 @@ class Settings(ABC):
     # The two changes
 
     def installed(self, path: str, command: Sequence[str]) -> Change:
-        """The change that adds an entry that runs `command`."""
         before = read(path)
         blank = "{}\n" if self.form == "json" else ""
         text = blank if before is None or toml.is_blank(before) else before
@@ -109,10 +106,7 @@ class Settings(ABC):
         return self._with_beside(change)
 
     def uninstalled(self, path: str) -> Change:
-        """The change that removes the entries, or restores the bytes of before the first install.
-
-        A file goes with its last entry when install made both.
-        """
+        """Remove the entries, or restore the file from before the first install."""
         before = read(path)
         hint = f"remove the entry with 'metier {' '.join(self.called)}' by hand"
         data = self.parsed(before or "", path, hint)
@@ -136,7 +130,7 @@ class Settings(ABC):
         return self._with_beside(change)
 
     def _kept(self, path: str) -> str | None:
-        """What was there before the first install; None when that is not known."""
+        """The backup; None if there is no usable one."""
         try:
             text = read(path + BACKUP)
             data = None if text is None else self.parse(text)
@@ -146,13 +140,12 @@ class Settings(ABC):
         return text if is_usable else None
 
     def _is_all_made(self, text: str) -> bool:
-        """Whether nothing is in a text but what metier wrote."""
         other = self.beside()
         rest = self.without_made(other.without_made(text) if other else text)
         return rest != text and self.is_empty(rest)
 
     def _with_beside(self, change: Change) -> Change:
-        """The backup has no other entry of metier, which was not there before metier."""
+        """Leave the other entry of metier out of the backup."""
         other = self.beside()
         if other is None:
             return change
@@ -177,7 +170,6 @@ class HookSettings(Settings):
         return other if other.form == "json" else None
 
     def to_paste(self, command: Sequence[str]) -> str:
-        """What to add by hand."""
         whole = json.loads(self._extended("{}", {}, self.entry.value(command)))
         return f"add this by hand: {json.dumps(whole, ensure_ascii=False)}"
 
@@ -192,7 +184,7 @@ class HookSettings(Settings):
         return self._updated(text, ours, value) if ours else self._extended(text, data, value)
 
     def _problem(self, data: Any) -> str:
-        """Why no entry can be put into settings; empty when one can."""
+        """Why no entry can be added; empty if one can."""
         entry, title = self.entry, self.host.title
         if not isinstance(data, dict):
             return f"the settings of {title} are not an object"
@@ -228,7 +220,7 @@ class HookSettings(Settings):
         return is_there and bool(old == self.entry.value(words))
 
     def _updated(self, text: str, ours: Sequence[splice.Steps], value: dict[str, Any]) -> str:
-        """The first entry of metier updated, unless written by hand, and no second one."""
+        """Update the first entry, unless written by hand; remove others."""
         first, *others = ours
         text = self.without(text, others)
         old = _at(splice.parse(text), first)
@@ -279,7 +271,6 @@ class ServerSettings(Settings):
         return HookSettings(HOOKS[self.host.name], entry) if is_there and entry else None
 
     def to_paste(self, command: Sequence[str], name: str = SERVER, text: str = "") -> str:
-        """What to add to `text` by hand."""
         keys, value = (*self.keys, name), self.host.servers.value(command)
         if self.form == "toml":
             if toml.has_room(text, keys):
@@ -311,13 +302,13 @@ class ServerSettings(Settings):
             raise UsageError(message, where=path, hint=hint) from None
 
     def _is_by_hand(self, entry: Any) -> bool:
-        """Whether an entry was written by hand in another, safe form; then it stays."""
+        """Whether an entry has another form that is safe."""
         return not self._is_made(entry) and not is_unsafe(words_of(entry))
 
     def _check_name(
         self, text: str, path: str, command: Sequence[str], servers: dict[str, Any]
     ) -> None:
-        """UsageError when there is no room for a new entry of our name."""
+        """Raise `UsageError` if a new entry cannot be added."""
         if SERVER in servers:
             free = SERVER
             while free in servers:
@@ -329,7 +320,7 @@ class ServerSettings(Settings):
             raise UsageError(message, where=path, hint=self.to_paste(command, text=text))
 
     def _put(self, text: str, old: splice.Steps | None, value: dict[str, Any]) -> str:
-        """With the entry: instead of the one at `old`, or as a new one."""
+        """Replace the entry at `old`, or add one."""
         if self.form == "toml":
             keys = [str(step) for step in old or (*self.keys, SERVER)]
             return toml.add(toml.remove(text, keys) if old else text, keys, value)
@@ -375,7 +366,7 @@ def _at(data: Any, path: splice.Steps, missing: Any = _MISSING) -> Any:
 
 
 def _with_keys(text: str, keys: Sequence[str]) -> str:
-    """The text with an object at `keys`."""
+    """Add an object at `keys` if missing."""
     for end, key in enumerate(keys):
         if key not in _at(splice.parse(text), keys[:end]):
             text = splice.add(text, keys[:end], {}, key=key)
@@ -383,7 +374,7 @@ def _with_keys(text: str, keys: Sequence[str]) -> str:
 
 
 def _pruned(text: str, paths: Sequence[splice.Steps], had: Any) -> str:
-    """The text without what is empty at `paths` and not in `had`."""
+    """Remove what is empty at `paths` and not in `had`."""
     for path in paths:
         if not _at(splice.parse(text), path) and _at(had, path) is _MISSING:
             text = splice.remove(text, path)

@@ -22,15 +22,12 @@ class _Item(NamedTuple):
     key: str | None
     start: int
     value: int
-    """Where its value starts; for a value of an array the same as `start`."""
+    """Where its value starts."""
     end: int
 
 
 def parse(text: str) -> Any:
-    """The value of strict JSON. ValueError on comments, `NaN`, or a duplicate key.
-
-    Blank text counts as an empty object, and a byte order mark is passed over.
-    """
+    """Parse strict JSON; blank text is an empty object. Raises `ValueError`."""
     if not text.strip("\ufeff \t\r\n"):
         return {}
     try:
@@ -61,7 +58,8 @@ def add(text: str, path: Steps, value: Any, *, key: str | None = None) -> str:
         return text[: at + 1] + inner + text[close:]
     last = items[-1]
     own = _line_indent(text, last.start)
-    if _starts_line(text, last.start):
+    line_start = text.rfind("\n", 0, last.start) + 1
+    if line_start and not text[line_start : last.start].strip(" \t"):
         added = f",{newline}{own}{_member(key, value, indent, newline + own)}"
     else:
         added = f", {_member(key, value, None, '')}"
@@ -127,12 +125,11 @@ def _skip(text: str, at: int) -> int:
 
 
 def _end(text: str, at: int) -> int:
-    """Where the value that starts at `at` ends."""
     return _DECODER.raw_decode(text, at)[1]
 
 
 def _items(text: str, at: int) -> list[_Item]:
-    """What the object or array that starts at `at` holds; the text is known to be JSON."""
+    """The items of the object or array at `at`."""
     found = []
     position = _skip(text, at + 1)
     while text[position] not in "]}":
@@ -155,7 +152,6 @@ def _position(items: Sequence[_Item], step: str | int) -> int:
 
 
 def _find(text: str, path: Steps) -> int:
-    """Where the value at `path` starts."""
     at = _skip(text, 0)
     for step in path:
         items = _items(text, at)
@@ -164,7 +160,7 @@ def _find(text: str, path: Steps) -> int:
 
 
 def _indent(text: str) -> str:
-    """What one level is indented by: the first indented line shows it."""
+    """The indentation of the first indented line."""
     found = _FIRST_INDENT.search(text)
     return found[1] if found else _DEFAULT_INDENT
 
@@ -174,12 +170,8 @@ def _line_indent(text: str, at: int) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-def _starts_line(text: str, at: int) -> bool:
-    return "\n" in text[:at] and not text[text.rfind("\n", 0, at) + 1 : at].strip(" \t")
-
-
 def _member(key: str | None, value: Any, indent: str | None, newline: str) -> str:
-    """The text of a value, after its key if it has one; each further line begins as `newline`."""
+    """A value, after its key if it has one; further lines begin with `newline`."""
     body = json.dumps(value, indent=indent, ensure_ascii=False)
     if not is_utf8(body):  # half of a surrogate pair can only be written as an escape
         body = json.dumps(value, indent=indent)

@@ -10,22 +10,20 @@ from metier.core.toml import toml_of
 
 
 def parse(text: str) -> dict[str, Any]:
-    """The value of TOML, numbers with a point as written. ValueError when it is none."""
+    """Parse TOML; floats stay text. Raises `ValueError`."""
     return toml_of(text.removeprefix("\ufeff"), parse_float=lambda digits: ("number", digits))
 
 
 def same(left: str, right: str) -> bool:
-    """Whether two texts say the same, comments and all; blank lines are free."""
+    """Whether two texts differ in blank lines only."""
     return _lines(left) == _lines(right) and parse(left) == parse(right)
 
 
 def is_blank(text: str) -> bool:
-    """Whether a text is empty; a comment is something."""
     return not text.strip("\ufeff \t\r\n")
 
 
 def written(keys: Sequence[str], table: dict[str, Any]) -> str:
-    """A table under its header."""
     item: Any = tomlkit.item(table)
     for key in reversed(keys):
         outer = tomlkit.table(is_super_table=True)
@@ -35,14 +33,13 @@ def written(keys: Sequence[str], table: dict[str, Any]) -> str:
 
 
 def inline(table: dict[str, Any]) -> str:
-    """A table on one line, in braces."""
     made = tomlkit.inline_table()
     made.update(table)
     return made.as_string()
 
 
 def has_room(text: str, keys: Sequence[str]) -> bool:
-    """Whether a table can be added at the end: not to one that is written in braces."""
+    """Whether a table can be added at the end: not to an inline table."""
     try:
         parse(f"{text.rstrip()}\n{written(keys, {})}")
     except ValueError:
@@ -51,7 +48,7 @@ def has_room(text: str, keys: Sequence[str]) -> bool:
 
 
 def add(text: str, keys: Sequence[str], table: dict[str, Any]) -> str:
-    """Add a table at the end. ValueError when there is no room for it."""
+    """Add a table at the end. Raises `ValueError`."""
     newline, start = _newline(text), text.rstrip()
     gap = newline * 2 if start.strip("\ufeff") else ""
     new = f"{start}{gap}{written(keys, table).replace(chr(10), newline)}"
@@ -60,10 +57,7 @@ def add(text: str, keys: Sequence[str], table: dict[str, Any]) -> str:
 
 
 def remove(text: str, keys: Sequence[str]) -> str:
-    """Remove a table and those below it. ValueError when it is not written as a table.
-
-    Comments after its last line stay: they are about what follows.
-    """
+    """Remove a table and its subtables, but not the comments after it. Raises `ValueError`."""
     mark = text[: text.startswith("\ufeff")]
     document = tomlkit.parse(text[len(mark) :])
     parent: Any = document
@@ -87,7 +81,6 @@ def remove(text: str, keys: Sequence[str]) -> str:
 
 
 def _comments_after(table: str) -> str:
-    """The comments at the end of a table's text."""
     lines = table.split("\n")
     while lines and (not lines[-1].strip() or lines[-1].lstrip().startswith("#")):
         lines.pop()

@@ -18,7 +18,6 @@ _INTERNAL = MetierError("the server failed", code="INTERNAL", hint="see its stan
 
 
 def schema(name: str) -> dict[str, Any]:
-    """A schema that ships with the package."""
     file = resources.files("metier") / "schemas" / f"{name}.v1.schema.json"
     data: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return data
@@ -45,7 +44,6 @@ def protocol_error(error: Exception, **about: str) -> MCPError:
 
 
 def error_details(error: Exception) -> dict[str, str]:
-    """Code, message, location and hint; no internals."""
     if not isinstance(error, MetierError):
         log.error("unexpected error", exc_info=error)
         error = _INTERNAL

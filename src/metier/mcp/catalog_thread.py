@@ -9,26 +9,18 @@ from typing import TypeVar
 
 from metier.catalog import Catalog
 from metier.errors import DamagedError
+from metier.mcp.answers import protocol_error
 
 T = TypeVar("T")
+Opened = Callable[[], AbstractContextManager[Catalog]]
+Stamp = Callable[[Catalog], object]
+"""Changes when the user's trust in the workspace may have changed."""
 
 
 class CatalogThread:
-    """Opens the catalog in one thread and answers questions there, one at a time.
+    """Answers questions in one thread; reopens the catalog if its file or trust changed."""
 
-    Each question sees the current catalog: what other processes wrote, a file that replaced the
-    old one, and another catalog when the user's trust in the workspace has changed.
-    """
-
-    def __init__(
-        self,
-        opened: Callable[[], AbstractContextManager[Catalog]],
-        stamp: Callable[[Catalog], object] = lambda _: None,
-    ) -> None:
-        """`opened` opens the catalog; it is called in the thread.
-
-        `stamp` changes when the user's trust may have changed.
-        """
+    def __init__(self, opened: Opened, stamp: Stamp = lambda _: None) -> None:
         self._opened = opened
         self._stamp = stamp
         self._stamped: object = None
@@ -38,13 +30,19 @@ class CatalogThread:
         self._opened_file = (0, 0)
 
     def start(self) -> None:
-        """Open the catalog now, so that errors show now."""
+        """Open the catalog; raises its errors."""
         self._thread.submit(self._current).result()
 
     async def ask(self, question: Callable[[Catalog], T]) -> T:
-        """Call `question` with the catalog."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, lambda: self._answer(question))
+
+    async def answer(self, question: Callable[[Catalog], T], **about: str) -> T:
+        """Like `ask`, for everything but tools: raises protocol errors."""
+        try:
+            return await self.ask(question)
+        except Exception as error:
+            raise protocol_error(error, **about) from None
 
     def close(self) -> None:
         """Answer what was asked, close the catalog and end the thread."""
@@ -81,7 +79,6 @@ class CatalogThread:
 
 
 def _file_id(path: str) -> tuple[int, int]:
-    """Which file has that name; zeros for none."""
     with suppress(OSError):
         info = os.stat(path)
         return info.st_dev, info.st_ino

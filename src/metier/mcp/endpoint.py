@@ -20,8 +20,6 @@ _NAME = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?", re.ASCII | r
 
 
 class Endpoint(NamedTuple):
-    """An address to listen on, with its access rules."""
-
     host: str = "127.0.0.1"
     port: int = PORT
     token: str = ""
@@ -39,10 +37,7 @@ class Endpoint(NamedTuple):
             return False
 
     def check(self, *, allow_run: bool = False) -> None:
-        """Raises `UsageError` if others could use the server without a token.
-
-        With `allow_run`, other programs on this machine count too.
-        """
+        """Raise `UsageError` if others could use the server without a token."""
         if not self.is_loopback and not self.token:
             raise UsageError(
                 f"anyone who can reach {self.host} could use this server, so it needs a token",
@@ -65,7 +60,7 @@ class Endpoint(NamedTuple):
                 )
 
     def bound(self) -> socket.socket:
-        """A listening socket. Raises `UsageError` if that fails."""
+        """A listening socket. Raises `UsageError`."""
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
         # with IPPROTO_TCP asyncio sets TCP_NODELAY; without it each answer takes 40 ms
         bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -88,21 +83,15 @@ class Endpoint(NamedTuple):
         return f"{self.host} is not an address of this machine; 127.0.0.1 always is"
 
     def hosts(self) -> frozenset[str]:
-        """Every accepted `Host` header, in lower case.
-
-        A name without a port is accepted with this one too.
-        """
+        """Accepted `Host` headers, in lower case."""
         own = f"[{self.host}]" if ":" in self.host else self.host
         names = {name.lower() for name in (*LOOPBACK, own, *self.names)}
-        return frozenset(names | {f"{name}:{self.port}" for name in names if not _has_port(name)})
-
-
-def _has_port(name: str) -> bool:
-    return name.rpartition(":")[2].isdecimal()
+        without_port = (name for name in names if not name.rpartition(":")[2].isdecimal())
+        return frozenset(names | {f"{name}:{self.port}" for name in without_port})
 
 
 def read_token(file: str) -> str:
-    """The token in a file, without the line ending. Raises `UsageError` if there is none."""
+    """Read a token from a file. Raises `UsageError`."""
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK)
     except OSError as error:
@@ -123,7 +112,7 @@ def read_token(file: str) -> str:
 
 
 def _check_token_file(file: str, info: os.stat_result) -> None:
-    """Raises `UsageError` unless it is a regular file that only its owner can access."""
+    """Raise `UsageError` unless only its owner can access the file."""
     if not stat.S_ISREG(info.st_mode):
         raise UsageError("the token file is not a regular file", where=file, hint=TOKEN_HINT)
     if info.st_mode & (stat.S_IRWXG | stat.S_IRWXO):

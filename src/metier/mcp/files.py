@@ -31,12 +31,10 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 class SkillFolder(NamedTuple):
-    """A skill and its folder."""
-
     row: Row
     folder: str
     main: str
-    """The name of its `SKILL.md`, as it is spelled."""
+    """The spelling of its `SKILL.md`."""
     owners: Owners
     """Shared by a request, so that each tree is walked once."""
 
@@ -55,11 +53,7 @@ class SkillFolder(NamedTuple):
         return not self.owners.hold(info, self.folder)
 
     def files(self) -> list[str]:
-        """Every file, `SKILL.md` first.
-
-        Raises `InvalidDocumentError` when they are too many, `NotFoundError` when `SKILL.md`
-        leads out.
-        """
+        """Every file, `SKILL.md` first. Raises `InvalidDocumentError` or `NotFoundError`."""
         if self.leads_out():
             raise unknown(skill_uri(self.row))
         found = [MAIN_FILE]
@@ -67,7 +61,12 @@ class SkillFolder(NamedTuple):
             for one in self._walk(self.folder, ""):
                 found.append(one)
                 if len(found) > MOST_FILES:
-                    raise _too_large(self.row, f"it has more than {MOST_FILES} files")
+                    raise InvalidDocumentError(
+                        f"skill '{self.row.name}' is not served: it has more than"
+                        f" {MOST_FILES} files",
+                        where=self.row.path,
+                        hint="move other files out of its folder",
+                    )
         return [found[0], *sorted(found[1:])]
 
     def _walk(self, folder: str, above: str) -> Iterator[str]:
@@ -89,7 +88,7 @@ class SkillFolder(NamedTuple):
         return "/" in self.row.path or parts[0] in _OF_THE_FORMAT
 
     def path(self, parts: Sequence[str]) -> str | None:
-        """The absolute path of a file; None if it is not the skill's."""
+        """The path of a file; None if it is not the skill's."""
         target = self._resolve(parts)
         return None if target is None else os.path.join(self.folder, *target)
 
@@ -124,7 +123,7 @@ class SkillFolder(NamedTuple):
         return target if is_linked_file and self._is_own(target) else None
 
     def read(self, parts: Sequence[str]) -> bytes:
-        """The bytes of one file. Raises `NotFoundError`, or `InvalidDocumentError` by its size."""
+        """Read a file. Raises `NotFoundError`, or `InvalidDocumentError` if it is too large."""
         target = self._resolve(parts)
         nowhere = unknown(uri_of([*skill_root(self.row), *parts]))
         if target is None:
@@ -151,7 +150,6 @@ class SkillFolder(NamedTuple):
 
 
 def _is_entered(name: str) -> bool:
-    """Whether a file or folder of that name is part of a skill."""
     is_name = name != "" and "/" not in name and name.isprintable()
     return is_name and not name.startswith(".") and name not in NOT_ENTERED
 
@@ -181,11 +179,3 @@ def _opened(folder: str, parts: Sequence[str]) -> BinaryIO:
         os.close(descriptor)
         raise OSError(None, "not a regular file")
     return os.fdopen(descriptor, "rb")
-
-
-def _too_large(row: Row, why: str) -> InvalidDocumentError:
-    return InvalidDocumentError(
-        f"skill '{row.name}' is not served: {why}",
-        where=row.path,
-        hint="move other files out of its folder",
-    )

@@ -13,15 +13,12 @@ from metier.core.paths import is_inside
 from metier.values.files import NOT_ENTERED
 
 MOST_ENTRIES = 100_000
-"""The most directory entries to read for one request."""
+"""Directory entries to read for one request."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
 class Owners:
-    """The trees that files belong to, for one request.
-
-    A folder outside all of `roots` is a tree of its own.
-    """
+    """The trees that files belong to; a folder outside `roots` is its own tree."""
 
     def __init__(self, roots: Callable[[], Iterable[str]] = tuple) -> None:
         self._roots = roots

@@ -24,7 +24,6 @@ from metier.mcp.slow_clients import LIMITS, Limits, with_limits
 PATH = "/mcp"
 HEALTH = "/health"
 _SHUTDOWN_SECONDS = 5
-"""Seconds to wait for running requests at shutdown."""
 
 
 class Guard:
@@ -123,8 +122,6 @@ async def _while_connected(app: ASGIApp, scope: Scope, receive: Receive, send: S
 
 
 def app(server: Server[Any], endpoint: Endpoint) -> ASGIApp:
-    """The whole server as an ASGI application."""
-
     async def health(_: Request) -> Response:
         return JSONResponse({"status": "ok", "name": server.name, "version": __version__})
 
@@ -154,10 +151,7 @@ async def serve_http(
     *,
     limits: Limits = LIMITS,
 ) -> None:
-    """Serve on `bound` until SIGINT or SIGTERM, then finish running requests.
-
-    Calls `ready` with the URL. Requests that are incomplete after `limits` are closed.
-    """
+    """Serve until SIGINT or SIGTERM, then finish running requests; `ready` gets the URL."""
     endpoint = endpoint._replace(port=bound.getsockname()[1])
     config = uvicorn.Config(
         app(server, endpoint),

@@ -12,9 +12,8 @@ from mcp.types import (
 )
 
 from metier.catalog import Catalog
-from metier.core.nearest import nearest
+from metier.core.nearest import did_you_mean
 from metier.errors import MetierError, NotFoundError, UsageError
-from metier.mcp.answers import protocol_error
 from metier.mcp.catalog_thread import CatalogThread
 from metier.mcp.tool import Context
 from metier.values.agents import AgentProfile
@@ -23,23 +22,17 @@ TASK = PromptArgument(name="task", description="What to do.", required=True)
 
 
 class Prompts:
-    """The prompts of one catalog."""
-
     def __init__(self, catalog: CatalogThread) -> None:
         self._catalog = catalog
 
     async def list(self, _: Context, _params: PaginatedRequestParams | None) -> ListPromptsResult:
-        try:
-            return ListPromptsResult(prompts=await self._catalog.ask(_prompts))
-        except Exception as error:
-            raise protocol_error(error) from None
+        return ListPromptsResult(prompts=await self._catalog.answer(_prompts))
 
     async def get(self, _: Context, params: GetPromptRequestParams) -> GetPromptResult:
         task = (params.arguments or {}).get("task", "")
-        try:
-            return await self._catalog.ask(lambda catalog: _prompt(catalog, params.name, task))
-        except Exception as error:
-            raise protocol_error(error, name=params.name) from None
+        return await self._catalog.answer(
+            lambda catalog: _prompt(catalog, params.name, task), name=params.name
+        )
 
 
 def _enabled(catalog: Catalog) -> list[AgentProfile]:
@@ -62,8 +55,7 @@ def _prompt(catalog: Catalog, name: str, task: str) -> GetPromptResult:
     """Abilities and cards for the task, the system prompt, and the task."""
     profiles = {one.agent_id: one for one in _enabled(catalog)}
     if name not in profiles:
-        near = nearest(name, profiles)
-        hint = f"did you mean '{near}'?" if near else "see prompts/list"
+        hint = did_you_mean(name, profiles, "see prompts/list")
         raise NotFoundError(f"no agent '{name[:200]}'", hint=hint)
     if not task.strip():
         raise UsageError("the task is empty", hint="give the argument 'task'")
@@ -79,10 +71,7 @@ def _prompt(catalog: Catalog, name: str, task: str) -> GetPromptResult:
 
 
 def _is_untrusted(catalog: Catalog, profile: AgentProfile) -> bool:
-    """Whether the agent comes from an untrusted workspace.
-
-    Only such an agent, which the client asked for by name, gets untrusted abilities and cards.
-    """
+    """An untrusted agent, asked for by name, gets untrusted abilities and cards."""
     return bool(profile.path) and catalog.row("agent", profile.agent_id).origin == "untrusted"
 
 

@@ -36,10 +36,7 @@ _MEANING = {
 
 
 async def answer_resolve(call: Call) -> CallToolResult | InputRequiredResult:
-    """The report; a pending resolution asks for a decision first, if the client can be asked.
-
-    Otherwise the client gets the pending report, and may call again with a decision.
-    """
+    """The report; if it is pending and the client can be asked, a question."""
     state, given = call.params.request_state, _given(call.params)
     if state and given is not None:
         report = await call.catalog.ask(lambda catalog: catalog.decide(state, given))
@@ -55,10 +52,12 @@ async def answer_resolve(call: Call) -> CallToolResult | InputRequiredResult:
 
 
 def _resolve(catalog: Catalog, args: Args) -> tuple[Report, bool]:
-    """The report of a new resolution, and whether it is stored."""
     if not args.get("requires") and not args.get("consumer"):
         raise UsageError("nothing is required", hint="give 'requires', 'consumer' or both")
-    given = {key: _in_words(value) for key, value in args.get("policy", {}).items()}
+    given = {
+        key: value if isinstance(value, str) else f"{value:g}"
+        for key, value in args.get("policy", {}).items()
+    }
     policy = {**PRESETS.get(args.get("preset", ""), {}), **given}
     made = catalog.resolve(
         args.get("requires", ()),
@@ -73,13 +72,7 @@ def _resolve(catalog: Catalog, args: Args) -> tuple[Report, bool]:
     return report, bool(catalog.reports.keep(report))
 
 
-def _in_words(value: str | float) -> str:
-    """A value of a policy as contracts write it."""
-    return value if isinstance(value, str) else f"{value:g}"
-
-
 def _can_ask(context: Context) -> bool:
-    """Whether the client accepts a question as the answer, and can show a form."""
     able = context.session.client_capabilities
     is_modern = context.protocol_version in MODERN_PROTOCOL_VERSIONS
     return is_modern and able is not None and able.elicitation is not None
@@ -104,7 +97,7 @@ def _question(report: Report) -> ElicitRequest:
 
 
 def _given(params: CallToolRequestParams) -> Decision | None:
-    """The decision; None when the user was not asked or did not answer."""
+    """The user's decision, if any."""
     answer = (params.input_responses or {}).get(_QUESTION)
     if not isinstance(answer, ElicitResult) or answer.action != "accept":
         return None

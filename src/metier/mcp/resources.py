@@ -19,7 +19,7 @@ from mcp.types import (
 from metier.catalog import Catalog
 from metier.core.paths import is_inside
 from metier.flow.reading import DEEP_REFERENCE
-from metier.mcp.answers import cursor_after, handle_of, protocol_error
+from metier.mcp.answers import cursor_after, handle_of
 from metier.mcp.catalog_thread import CatalogThread
 from metier.mcp.files import SkillFolder
 from metier.mcp.hard_links import Owners
@@ -38,17 +38,12 @@ _TEMPLATE = ResourceTemplate(
 
 
 class Resources:
-    """The resources of one catalog."""
-
     def __init__(self, catalog: CatalogThread) -> None:
         self._catalog = catalog
 
     async def list(self, _: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
         cursor = (params.cursor if params else None) or ""
-        try:
-            return await self._catalog.ask(lambda catalog: _page(catalog, cursor))
-        except Exception as error:
-            raise protocol_error(error) from None
+        return await self._catalog.answer(lambda catalog: _page(catalog, cursor))
 
     async def templates(
         self, _: Context, _params: PaginatedRequestParams | None
@@ -56,11 +51,9 @@ class Resources:
         return ListResourceTemplatesResult(resource_templates=[_TEMPLATE])
 
     async def read(self, _: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
-        try:
-            raw, kind = await self._catalog.ask(lambda catalog: _bytes(catalog, params.uri))
-        except Exception as error:
-            raise protocol_error(error, uri=params.uri) from None
-        return ReadResourceResult(contents=[_contents(params.uri, raw, kind)])
+        uri = params.uri
+        raw, kind = await self._catalog.answer(lambda catalog: _bytes(catalog, uri), uri=uri)
+        return ReadResourceResult(contents=[_contents(uri, raw, kind)])
 
 
 def _page(catalog: Catalog, cursor: str) -> ListResourcesResult:
@@ -94,7 +87,6 @@ def _reference() -> Resource:
 
 
 def _has_reference(catalog: Catalog) -> bool:
-    """Whether there is one inside the workspace."""
     root = os.path.realpath(catalog.workspace)
     for folder in ("", "docs"):
         path = os.path.join(root, folder, DEEP_REFERENCE)
@@ -107,8 +99,8 @@ def _bytes(catalog: Catalog, uri: str) -> tuple[bytes, str]:
     """The bytes at a URI, and their MIME type. Raises `NotFoundError`."""
     if uri == REFERENCE and _has_reference(catalog):
         return catalog.reference(DEEP_REFERENCE).encode(), "text/markdown"
-    row, way = find_skill(catalog, uri)
-    return SkillFolder.of(row, Owners(catalog.folders)).read(way), mime_type(way[-1])
+    row, parts = find_skill(catalog, uri)
+    return SkillFolder.of(row, Owners(catalog.folders)).read(parts), mime_type(parts[-1])
 
 
 def _contents(uri: str, raw: bytes, kind: str) -> TextResourceContents | BlobResourceContents:
@@ -129,5 +121,4 @@ _KNOWN.add_type("text/markdown", ".md")
 
 
 def mime_type(name: str) -> str:
-    """The MIME type of a file, by its name."""
     return _KNOWN.guess_type(name)[0] or _UNKNOWN

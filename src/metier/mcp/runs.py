@@ -2,8 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
 
 from mcp.types import CallToolResult
@@ -11,6 +10,7 @@ from mcp.types import CallToolResult
 from metier.catalog import Catalog
 from metier.errors import UsageError
 from metier.mcp.answers import result
+from metier.mcp.catalog_thread import Opened, Stamp
 from metier.mcp.tool import Args, Call, ServedTool
 from metier.values.runs import Event, RunResult
 
@@ -21,18 +21,9 @@ _NAME = {"type": "string", "minLength": 1, "maxLength": 1_000}
 
 
 class RunThread:
-    """A thread with its own event loop and catalog, in which all runs execute.
+    """Executes runs in a thread with its own loop and catalog; `close` cancels them."""
 
-    A run continues after the call that started it was answered. `close` cancels running runs,
-    which can be resumed later.
-    """
-
-    def __init__(
-        self,
-        opened: Callable[[], AbstractContextManager[Catalog]],
-        stamp: Callable[[Catalog], object] = lambda _: None,
-    ) -> None:
-        """`stamp` changes when the user's trust in the workspace may have changed."""
+    def __init__(self, opened: Opened, stamp: Stamp = lambda _: None) -> None:
         self._opened = opened
         self._stamp = stamp
         self._stamped: object = None
@@ -42,7 +33,6 @@ class RunThread:
         self._running: set[asyncio.Task[RunResult]] = set()
 
     def tools(self) -> Sequence[ServedTool]:
-        """`run_start` and `run_get`."""
         return (
             ServedTool(
                 "run_start",

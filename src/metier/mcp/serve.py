@@ -6,22 +6,18 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from mcp.server.lowlevel import Server
 
 from metier.catalog import Catalog
-from metier.mcp.catalog_thread import CatalogThread
+from metier.mcp.catalog_thread import CatalogThread, Opened, Stamp
 from metier.mcp.endpoint import Endpoint
 from metier.mcp.http import serve_http
 from metier.mcp.runs import RunThread
 from metier.mcp.server import make_server
 from metier.mcp.stdio import OpenRequests, stdio_streams
-
-Opened = Callable[[], AbstractContextManager[Catalog]]
-Stamp = Callable[[Catalog], object]
-"""Changes when the user's trust in the workspace may have changed."""
 
 
 def _no_stamp(_catalog: Catalog) -> object:
@@ -50,7 +46,6 @@ def run_http(
     allow_run: bool = False,
     stamp: Stamp = _no_stamp,
 ) -> None:
-    """Serve over HTTP until a signal."""
     endpoint.check(allow_run=allow_run)
     _log_to_standard_error()
     with endpoint.bound() as bound, serving(opened, allow_run=allow_run, stamp=stamp) as server:
@@ -58,7 +53,6 @@ def run_http(
 
 
 def run_stdio(opened: Opened, *, allow_run: bool = False, stamp: Stamp = _no_stamp) -> None:
-    """Serve over stdio until the client closes it, or a signal."""
     _log_to_standard_error()
     with ExitStack() as stack:
         server = stack.enter_context(serving(opened, allow_run=allow_run, stamp=stamp))
@@ -66,11 +60,7 @@ def run_stdio(opened: Opened, *, allow_run: bool = False, stamp: Stamp = _no_sta
 
 
 async def _over_stdio(server: Server[Any], leave: Callable[[], None]) -> None:
-    """Serve until the end of the input, or until a signal or a client that stops reading.
-
-    Those end the process, after open answers and `leave`: a thread that waits for the next line
-    cannot be stopped otherwise.
-    """
+    """Exit on a signal or a broken pipe: a thread that reads a line cannot be stopped."""
     requests = OpenRequests()
     signalled = asyncio.Event()
     for one in (signal.SIGINT, signal.SIGTERM):

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from mcp.server.caching import CacheHint
-from mcp.server.extension import Extension
 from mcp.server.lowlevel import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.types import (
@@ -16,7 +15,7 @@ from mcp.types import (
 )
 
 from metier import __version__
-from metier.core.nearest import nearest
+from metier.core.nearest import did_you_mean
 from metier.errors import NotFoundError
 from metier.mcp.answers import tool_error
 from metier.mcp.catalog_thread import CatalogThread
@@ -37,7 +36,6 @@ _CONSTANT = CacheHint(ttl_ms=3_600_000, scope="public")
 
 
 def make_server(catalog: CatalogThread, more: Sequence[ServedTool] = ()) -> Server[Any]:
-    """A server over a catalog, with `more` tools after the read-only ones."""
     calls, resources, prompts = (
         Calls(catalog, [*READING, *more]),
         Resources(catalog),
@@ -61,14 +59,11 @@ def make_server(catalog: CatalogThread, more: Sequence[ServedTool] = ()) -> Serv
     # a client can neither read nor change the state of a question that it sends back
     security = RequestStateSecurity.ephemeral()
     server.middleware.append(RequestStateBoundary(security, default_audience=NAME))
-    _extend(server, Skills(catalog))
-    return server
-
-
-def _extend(server: Server[Any], extension: Extension) -> None:
+    extension = Skills(catalog)
     server.extensions[extension.identifier] = extension.settings()
     for method in extension.methods():
         server.add_request_handler(method.method, method.params_type, method.handler)
+    return server
 
 
 class Calls:
@@ -97,9 +92,5 @@ class Calls:
     def _tool(self, name: str) -> ServedTool:
         if name in self._tools:
             return self._tools[name]
-        near = nearest(name, self._tools)
-        raise NotFoundError(
-            f"no tool '{name[:200]}'",
-            code="TOOL_NOT_FOUND",
-            hint=f"did you mean '{near}'?" if near else f"tools: {', '.join(self._tools)}",
-        )
+        hint = did_you_mean(name, self._tools, f"tools: {', '.join(self._tools)}")
+        raise NotFoundError(f"no tool '{name[:200]}'", code="TOOL_NOT_FOUND", hint=hint)

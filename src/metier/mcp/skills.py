@@ -16,7 +16,7 @@ from metier.catalog import Catalog
 from metier.core.names import is_capability_name
 from metier.errors import InvalidDocumentError, MetierError, NotFoundError
 from metier.flow.front_matter import portable_front_matter
-from metier.mcp.answers import cursor_after, handle_of, protocol_error
+from metier.mcp.answers import cursor_after, handle_of
 from metier.mcp.catalog_thread import CatalogThread
 from metier.mcp.files import MOST_BYTES, SkillFolder
 from metier.mcp.hard_links import Owners
@@ -44,20 +44,14 @@ FRESH = {"ttlMs": 0, "cacheScope": "private"}
 
 
 class OfSkill(RequestParams):
-    """The parameters of `skills/get`."""
-
     uri: str
 
 
 class OfFolder(PaginatedRequestParams):
-    """The parameters of `resources/directory/read`."""
-
     uri: str
 
 
 class Skills(Extension):
-    """The extension over one catalog."""
-
     identifier = "io.modelcontextprotocol/skills"
 
     def __init__(self, catalog: CatalogThread) -> None:
@@ -74,22 +68,15 @@ class Skills(Extension):
         )
 
     async def _list(self, _: Context, params: PaginatedRequestParams) -> dict[str, Any]:
-        try:
-            return await self._catalog.ask(lambda catalog: _page(catalog, params.cursor or ""))
-        except Exception as error:
-            raise protocol_error(error) from None
+        return await self._catalog.answer(lambda catalog: _page(catalog, params.cursor or ""))
 
     async def _get(self, _: Context, params: OfSkill) -> dict[str, Any]:
-        try:
-            return await self._catalog.ask(lambda catalog: _one(catalog, params.uri))
-        except Exception as error:
-            raise protocol_error(error, uri=params.uri) from None
+        uri = params.uri
+        return await self._catalog.answer(lambda catalog: _skill(catalog, uri), uri=uri)
 
     async def _folder(self, _: Context, params: OfFolder) -> dict[str, Any]:
-        try:
-            return await self._catalog.ask(lambda catalog: _children(catalog, params.uri))
-        except Exception as error:
-            raise protocol_error(error, uri=params.uri) from None
+        uri = params.uri
+        return await self._catalog.answer(lambda catalog: _children(catalog, uri), uri=uri)
 
 
 def _page(catalog: Catalog, cursor: str) -> dict[str, Any]:
@@ -127,7 +114,7 @@ def _entry_or_none(catalog: Catalog, row: Row, owners: Owners) -> dict[str, Any]
         return None
 
 
-def _one(catalog: Catalog, uri: str) -> dict[str, Any]:
+def _skill(catalog: Catalog, uri: str) -> dict[str, Any]:
     row, parts = find_skill(catalog, uri)
     if parts != [MAIN_FILE]:
         raise unknown(uri)
@@ -135,7 +122,7 @@ def _one(catalog: Catalog, uri: str) -> dict[str, Any]:
 
 
 def skill_entry(catalog: Catalog, row: Row, owners: Owners | None = None) -> dict[str, Any]:
-    """The entry of one skill. Raises `InvalidDocumentError` if it cannot have one."""
+    """Raises `InvalidDocumentError` if the skill cannot have an entry."""
     folder = SkillFolder.of(row, owners)
     files, size = [], 0
     matter: dict[str, Any] = {}
@@ -172,7 +159,6 @@ def _no_entry(row: Row, why: str) -> InvalidDocumentError:
 
 
 def _children(catalog: Catalog, uri: str) -> dict[str, Any]:
-    """The files and folders directly in a folder of a skill."""
     row, parts = find_folder(catalog, uri)
     folder = SkillFolder.of(row, Owners(catalog.folders))
     files = [file.split("/") for file in folder.files()]

@@ -25,10 +25,7 @@ LIMITS = Limits()
 
 
 class _LimitedProtocol(H11Protocol):
-    """Answers 408 and closes when a request is incomplete after its time limit.
-
-    uvicorn itself closes connections that are idle after an answer.
-    """
+    """Answers 408 and closes if a request is incomplete after its time limit."""
 
     limits: Limits
     _awaited: Literal["headers", "body", ""] = ""
@@ -94,5 +91,4 @@ class _LimitedProtocol(H11Protocol):
 
 
 def with_limits(limits: Limits) -> type[asyncio.Protocol]:
-    """uvicorn's protocol for HTTP/1.1 with these limits."""
     return type("LimitedProtocol", (_LimitedProtocol,), {"limits": limits})

@@ -59,7 +59,6 @@ class OpenRequests:
             self._forget(as_request_id((message.params or {}).get("requestId")))
 
     def written(self, line: str) -> None:
-        """Note a message that was written."""
         if answer := _ANSWER.match(line):
             self._forget(json.loads(answer[1]))
 
@@ -79,10 +78,7 @@ class OpenRequests:
 async def stdio_streams(
     requests: OpenRequests, gone: asyncio.Event
 ) -> AsyncIterator[tuple["Reading", Any]]:
-    """The streams of a stdio server; at the end of the input they wait for open answers.
-
-    `gone` is set when the client stops reading.
-    """
+    """Streams that wait for open answers; `gone` is set when the client stops reading."""
     with _own_input() as lines, _own_output() as file:
         output = cast("Any", Output(file, requests, gone))
         async with stdio_server(cast("Any", Input(lines)), output) as (reading, writing):
@@ -112,10 +108,7 @@ def _own_input() -> Iterator[TextIO]:
 
 
 class Input:
-    """The client's lines, without requests that have an invalid id.
-
-    The SDK would treat such a request as a notification and never answer it.
-    """
+    """The client's lines; the SDK would never answer requests with an invalid id."""
 
     def __init__(self, file: TextIO) -> None:
         self._lines = anyio.wrap_file(file)

@@ -29,8 +29,6 @@ Context = ServerRequestContext[Any, Any]
 
 
 class Call(NamedTuple):
-    """One tool call, with valid arguments."""
-
     args: Args
     catalog: CatalogThread
     context: Context
@@ -97,8 +95,6 @@ class ServedTool:
 
 
 def from_catalog(question: Callable[[Catalog, Args], dict[str, Any]]) -> Answer:
-    """An answer computed from the catalog."""
-
     async def answer(call: Call) -> CallToolResult:
         return result(await call.catalog.ask(lambda catalog: question(catalog, call.args)))
 
@@ -132,7 +128,6 @@ class AnswerCache:
         self.answers: dict[str, CallToolResult] = {}
 
     def drop_unless(self, version: object) -> None:
-        """Forget answers about another version."""
         if version != self._version:
             self._version = version
             self._clear()

@@ -153,7 +153,7 @@ READING: tuple[ServedTool, ...] = (
         "capability_list",
         "List capability cards",
         "Lists the capability cards of this workspace by id, one page at a time: what each is"
-        " about, and the keywords and the threshold that have it handed over by context_inject."
+        " about, and the keywords and the threshold by which context_inject chooses it."
         " What skills provide is in skill_list.",
         takes={
             "search": {
@@ -211,4 +211,3 @@ READING: tuple[ServedTool, ...] = (
         answer=from_catalog(_context_inject),
     ),
 )
-"""In the order in which they are listed."""

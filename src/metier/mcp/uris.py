@@ -15,7 +15,7 @@ from metier.values.rows import Row
 SCHEME = "skill://"
 MAIN_FILE = "SKILL.md"
 LONGEST = 512 * 1024
-"""More than any name (64 KiB of front matter) and path (4 KiB) can need."""
+"""More than any name and path can need."""
 _MOST_SEGMENTS = 4 * 1024
 _MARKED = {"": "=", ".": "=.", "..": "=.."}
 """Segments that clients normalize away, even when written as %2E."""
@@ -66,10 +66,7 @@ def _decoded(segment: str, uri: str) -> str:
 
 
 def find_skill(catalog: Catalog, uri: str) -> tuple[Row, list[str]]:
-    """The innermost active skill on a URI's path, and the rest of the path.
-
-    Raises `NotFoundError`. The rest comes from the client and may not exist.
-    """
+    """The innermost skill on the path, and the rest. Raises `NotFoundError`."""
     segments = segments_of(uri)
     return _innermost(catalog, segments, len(segments) - 1, uri)
 
@@ -90,5 +87,4 @@ def _innermost(catalog: Catalog, segments: list[str], most: int, uri: str) -> tu
 
 
 def unknown(uri: str) -> NotFoundError:
-    """The error for a URI that does not exist."""
     return NotFoundError(f"no resource '{uri[:200]}'", hint="see resources/list")

@@ -101,7 +101,7 @@ class Tool:
         try:
             copied: dict[str, Any] = json_copy(args, MOST_ARGUMENTS)
         except NotJsonError as error:
-            raise invalid([error.told("arguments")]) from None
+            raise invalid([error.described("arguments")]) from None
         problems = self._schema.problems(copied)
         if problems:
             raise invalid(problems)

@@ -167,7 +167,7 @@ def _checked(output: Any) -> Any:
     try:
         return json_copy(output, MOST_OUTPUT)
     except NotJsonError as error:
-        raise ToolError(error.told("output")) from None
+        raise ToolError(error.described("output")) from None
 
 
 def _is_cancelled() -> bool:

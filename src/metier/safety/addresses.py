@@ -17,10 +17,7 @@ _LONGEST = 200
 
 
 def host_of(url: str) -> str:
-    """The normalized `host[:port]` of an http or https address; empty if it has none.
-
-    Lower case, without the default port and the trailing dot.
-    """
+    """The normalized `host[:port]` of an http or https address, or ""."""
     parts = _parts(url)
     if parts is None:
         return ""
@@ -49,10 +46,7 @@ def is_inner_host(host: str) -> bool:
 
 
 def check_address(url: str, *, plain_http: bool = False, what: str = "the address") -> None:
-    """Raise `UsageError` unless secrets may be sent to this address.
-
-    It must be https, or http to this machine or with `plain_http`, and contain no credentials.
-    """
+    """Raise `UsageError` unless it is https, or allowed plain http, without credentials."""
     parts = _parts(url)
     if parts is None:
         hint = "such as http://localhost:8080/v1"
@@ -68,7 +62,6 @@ def check_address(url: str, *, plain_http: bool = False, what: str = "the addres
 
 
 def redirected(url: str, location: str) -> str:
-    """The message for a redirect from `url`."""
     from urllib.parse import urljoin
 
     try:
@@ -80,7 +73,6 @@ def redirected(url: str, location: str) -> str:
 
 
 def shown_host(host: str) -> str:
-    """A host, safe to print."""
     return printable(host)[:_LONGEST]
 
 

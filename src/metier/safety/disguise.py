@@ -56,10 +56,7 @@ class Examined(NamedTuple):
 
 
 def examine(text: str, start: int = 0) -> Examined:
-    """The text from `start` on without role markers, chat tokens and comments.
-
-    A phrase or an invisible character anywhere in `text` rejects it. Idempotent.
-    """
+    """Clean the text from `start`; a phrase or invisible character anywhere rejects it."""
     clean, edits = defused(text[start:])
     edits = [edit._replace(start=edit.start + start, end=edit.end + start) for edit in edits]
     grave = find_overrides(text)
@@ -126,6 +123,5 @@ def _finding(code: str, message: str, text: str, at: int) -> Finding:
 
 
 def _location(text: str, at: int) -> tuple[int, int]:
-    """Line and column, both counted from 1."""
     line_start = text.rfind("\n", 0, at) + 1
     return text.count("\n", 0, line_start) + 1, at - line_start + 1

@@ -91,11 +91,7 @@ def as_ascii(text: str) -> str:
 
 
 def readings(text: str) -> str:
-    """`text` as it is read: lower-case Latin letters, blanks between words, `:` and `DIGITS`.
-
-    An ambiguous character becomes a sign of `EITHER`. Marks, invisible characters, emphasis and
-    hyphens are removed.
-    """
+    """Lower-case Latin letters, blanks, `:`, `DIGITS`, and `EITHER` for ambiguous characters."""
     return text.translate(_READINGS)
 
 
@@ -105,7 +101,6 @@ def as_letters(reading: str) -> str:
 
 
 def length_read(character: str) -> int:
-    """The length of a character in `readings`."""
     return len(_READINGS[ord(character)])
 
 

@@ -57,8 +57,6 @@ _BLUNT = re.compile(
 
 
 class Edit(NamedTuple):
-    """A replacement in a text."""
-
     start: int
     end: int
     text: str
@@ -67,10 +65,7 @@ class Edit(NamedTuple):
 
 
 def defused(text: str) -> tuple[str, list[Edit]]:
-    """`text` without markers, tags, tokens and comments outside code, and the first edits.
-
-    Idempotent.
-    """
+    """The text without markers and comments outside code, and the first edits. Idempotent."""
     first = edits(text)
     found = first
     for _ in range(MOST_ROUNDS):
@@ -82,7 +77,6 @@ def defused(text: str) -> tuple[str, list[Edit]]:
 
 
 def edits(text: str) -> list[Edit]:
-    """The edits of one round, in order."""
     spans = code_and_comments(text)
     comments = [Edit(at, end, "", "comment") for at, end, kind in spans if kind == "comment"]
     return sorted([*comments, *_marker_edits(text, _prose(text, spans))])
@@ -101,10 +95,7 @@ def _seen(text: str) -> str:
 
 
 def _decoded(entity: re.Match[str]) -> str:
-    """An entity for a letter, digit, blank, colon or mark, decoded and padded with marks.
-
-    Others stay: `&lt;` is an explicit way to write no tag.
-    """
+    """Decode an entity, padded with marks; `&lt;` and other punctuation stays."""
     shown = html.unescape(entity[0])
     if len(shown) == 1 and unicodedata.category(shown) in ("Cf", "Mn"):
         shown = MARK

@@ -127,10 +127,7 @@ def find_phrases(text: str) -> list[Phrase]:
 
 
 def _marked(text: str) -> str:
-    """`text` with the ends of paragraphs and sentences marked, and words in "new" masked.
-
-    The length stays the same.
-    """
+    """Mark ends of paragraphs and sentences, and mask words in "new"; same length."""
     lines = text.replace("\r\n", " \n").replace("\r", "\n")
     marked = _END_OF_BLOCK.sub(BLOCK, _END_OF_PARAGRAPH.sub(PARAGRAPH, lines))
     return _ENDS_IN_NEW.sub(lambda word: OTHER * len(word[0]), marked)

@@ -1,1 +1,1 @@
-"""The one room for state and settings: where they lie, and how they are opened."""
+"""Where state and settings are stored, and how they are opened."""

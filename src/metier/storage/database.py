@@ -42,9 +42,9 @@ class Database:
 
     called: ClassVar[str] = "the database"
     rebuilt_by: ClassVar[str] = "remove the file"
-    """The hint for a file of a newer version."""
+    """Hint for a file of a newer version."""
     if_damaged: ClassVar[str] = "remove the file"
-    """The hint for a damaged file."""
+    """Hint for a damaged file."""
     migrations: ClassVar[Sequence[Migration]] = ()
     pragmas: ClassVar[Sequence[str]] = ()
 
@@ -176,7 +176,7 @@ class Database:
             )
 
     def _is_being_created(self) -> bool:
-        """Whether another process of ours is creating the schema right now."""
+        """Whether another process is creating the schema."""
         return bool(self.connection.execute("PRAGMA table_info(migration)").fetchall())
 
     def _use_wal(self, busy_seconds: float) -> None:
@@ -187,7 +187,9 @@ class Database:
                 self.connection.execute("PRAGMA journal_mode = WAL")
                 return
             except sqlite3.OperationalError as error:
-                if not _is_busy(error) or time.monotonic() >= deadline:
+                code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+                is_busy = code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+                if not is_busy or time.monotonic() >= deadline:
                     raise
                 time.sleep(0.01)
 
@@ -237,22 +239,13 @@ class Database:
 
 
 def _create_safely(path: str) -> None:
-    """Create the folder and the file, so that SQLite opens only a file of this user.
-
-    An existing file is not opened: closing it would release the locks that SQLite holds on it
-    for another connection of this process.
-    """
+    """Create the file. An existing one is not opened: closing it would release SQLite's locks."""
     folder, name = os.path.split(os.path.abspath(path))
     room = Room(folder)
     room.make()
     if not room.has(name):
         os.close(room.open(name, os.O_RDWR | os.O_CREAT))
     room.vet(f"{name}{ending}" for ending in ("", "-wal", "-shm", "-journal"))
-
-
-def _is_busy(error: sqlite3.Error) -> bool:
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 _CHECK_PERMISSION = "check that you may write there"

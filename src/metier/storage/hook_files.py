@@ -38,7 +38,7 @@ def may_speak(room: Room, workspace: str) -> bool:
 
 
 def stamps_of(paths: Iterable[str]) -> list[str]:
-    """The stamps of these files; `ValueError` when they are too many to check for each prompt."""
+    """Raises `ValueError` for too many files to check with every prompt."""
     lines = [stamp_of(path) for path in dict.fromkeys(paths) if "\n" not in path]
     if len(lines) > MOST:
         raise ValueError(f"its trust depends on {len(lines)} files, hooks check {MOST} at most")
@@ -52,7 +52,6 @@ def allow(room: Room, stamps: Iterable[str], *, is_safe: bool = False) -> None:
 
 
 def forbid(room: Room) -> None:
-    """Forget that the workspace may speak."""
     try:  # noqa: SIM105  # a hook does not load contextlib
         room.remove(SPEAK)
     except OSError:
@@ -60,7 +59,6 @@ def forbid(room: Room) -> None:
 
 
 def stamp_of(path: str) -> str:
-    """What tells one state of a file from another."""
     try:
         info = os.stat(path)
     except OSError:

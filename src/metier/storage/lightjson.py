@@ -12,14 +12,11 @@ if TYPE_CHECKING:
 
 _SPACE = " \t\n\r"
 _ENDS = {"{": "}", "[": "]"}
-"""How a value ends that begins like this."""
 
 
 class _Context:
-    """What the scanner wants to know."""
-
     strict = False
-    """A line end in a text is taken as it is: better an odd prompt than none."""
+    """Accept line ends in strings."""
     object_hook = None
     object_pairs_hook = None
     parse_float = float
@@ -32,7 +29,7 @@ class _Context:
 
 
 def scan(text: str) -> Any:
-    """The value in `text`. Raises `ValueError` without saying what is wrong."""
+    """Parse JSON. Raises `ValueError` without a message."""
     stripped = text.strip(_SPACE)
     if _ENDS.get(stripped[:1], stripped[-1:]) != stripped[-1:]:
         raise ValueError("not JSON")  # the scanner would load the json module to say so
@@ -46,7 +43,7 @@ def scan(text: str) -> Any:
 
 
 def parse(text: str) -> Any:
-    """The value in `text`. Raises `ValueError` that says what is wrong."""
+    """Parse JSON. Raises `ValueError`."""
     try:
         return scan(text)
     except ValueError:
@@ -61,7 +58,7 @@ def parse(text: str) -> Any:
 
 
 def quoted_short(text: str) -> str:
-    """A text as JSON in which letters of any script stay as they are."""
+    """A JSON string that escapes no letters."""
     made = encode_basestring(text.encode(errors="replace").decode())
     for end in ("\x85", "\u2028", "\u2029"):
         made = made.replace(end, f"\\u{ord(end):04x}")
@@ -69,7 +66,7 @@ def quoted_short(text: str) -> str:
 
 
 def dump(value: Any, quoted: Callable[[str], str] = quoted) -> str:
-    """`value`, made of dicts, lists, texts, numbers, flags and None, as JSON in one line."""
+    """`value` as JSON on one line."""
     if isinstance(value, str):
         return quoted(value)
     if value is None or value is True or value is False:

@@ -29,7 +29,6 @@ _LARGEST_SETTINGS = 1 << 20
 
 
 def config_folder(environ: Mapping[str, str] | None = None, workspace: str = "") -> str:
-    """The folder of the user's settings and the trust record."""
     environ = os.environ if environ is None else environ
     home = user_home(environ, workspace)
     given = _accepted(environ, _CONFIG, workspace, home)
@@ -54,10 +53,7 @@ def state_room(workspace: str, environ: Mapping[str, str] | None = None) -> Room
 
 
 def user_room(environ: Mapping[str, str] | None = None, workspace: str = "") -> Room:
-    """The state outside workspaces: the catalog of the user's own documents.
-
-    Each settings folder has its own, so that a process with other settings cannot change it.
-    """
+    """The state outside workspaces, one for each settings folder."""
     digest = _digest(config_folder(environ, workspace))
     return Room(state_home(environ, workspace), f"user-{digest}")
 
@@ -107,14 +103,13 @@ def _accepted(environ: Mapping[str, str], name: str, workspace: str, home: str) 
 
 
 def _variable_objection(name: str, folder: str, workspace: str, home: str) -> str:
-    """Why the folder of a variable is ignored; one for settings must exist."""
+    """A folder for settings must exist."""
     if name == _CONFIG and not os.path.isdir(folder):
         return "is relative" if not os.path.isabs(folder) else "does not exist"
     return _objection(folder, workspace, home)
 
 
 def _objection(folder: str, workspace: str, home: str) -> str:
-    """Why a folder is ignored; empty if it is not."""
     if not os.path.isabs(folder):
         return "is relative"
     real = os.path.realpath(folder)

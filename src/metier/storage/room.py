@@ -14,14 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 LARGEST = 16 * 1024 * 1024
-"""Bytes of a state file."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _OURS = (
     ".db", ".db-wal", ".db-shm", ".db-journal", ".json", ".jsonl", ".log", ".state", ".lock",
     ".flag", ".resumed", ".md", ".trust", ".told", ".new",
 )  # fmt: skip
-"""Suffixes of the state files of metier."""
 
 
 class _Descriptor:
@@ -49,7 +47,6 @@ class Room:
         return Room(self._home, *self._parts, name)
 
     def file(self, name: str) -> str:
-        """The path of a file, for messages and for SQLite."""
         return os.path.join(self.path, name)
 
     def exists(self) -> bool:
@@ -70,7 +67,6 @@ class Room:
     # Reading
 
     def names(self) -> list[str]:
-        """The files in the folder; empty if it does not exist."""
         try:
             with _Descriptor(self._opened()) as folder:
                 return os.listdir(folder)
@@ -119,7 +115,6 @@ class Room:
     # Writing
 
     def write(self, name: str, content: bytes) -> None:
-        """Replace a file atomically."""
         temporary = f"{name}.{os.getpid()}.{os.urandom(4).hex()}.new"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE
         with _Descriptor(self._made()) as folder:
@@ -136,10 +131,7 @@ class Room:
     def append(
         self, name: str, line: bytes, largest: int, older: str = "", *, mend: bool = False
     ) -> None:
-        """Append a line in one write. A file that is too large becomes `older`, or is emptied.
-
-        `mend` first ends an unfinished last line; not for concurrent writers.
-        """
+        """Append a line; a large file becomes `older`, or is emptied. `mend` ends an open line."""
         os.close(self._made())
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
         file = self.open(name, flags)
@@ -202,10 +194,7 @@ class Room:
             return os.stat(name, dir_fd=folder, follow_symlinks=False)
 
     def _checked(self, name: str) -> os.stat_result:
-        """The status of a regular file of this user, which is not opened.
-
-        Closing a database would release the locks that SQLite holds on it in this process.
-        """
+        """Not opened: closing a database would release SQLite's locks."""
         info = self._stat(name)
         _check_own_file(info, self.file(name))
         return info
@@ -219,7 +208,6 @@ class Room:
             return self._opened()
 
     def _opened(self) -> int:
-        """A descriptor of the folder. Raises `OSError`."""
         try:
             return self._walk(create=False)
         except OSError as error:

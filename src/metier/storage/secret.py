@@ -23,7 +23,6 @@ def workspace_secret(room: Room | None) -> bytes:
 
 
 def temporary_secret() -> bytes:
-    """A secret that lives as long as this process."""
     return _TEMPORARY
 
 

@@ -4,7 +4,7 @@ import os
 
 SETTINGS_FILE = "metier.toml"
 MARKS = (".git", SETTINGS_FILE)
-"""A folder with one of these is the root of a workspace."""
+"""Names that make a folder a workspace."""
 CATALOG_FILE = "metier.db"
 RESTRICTED_FILE = "restricted.db"
 """The catalogs of a trusted and of an untrusted workspace."""
@@ -16,10 +16,7 @@ OLD_STATE_FOLDER = ".metier"
 
 
 def find_workspace(start: str | None = None) -> str:
-    """The nearest root at or above `start`, or `start` itself if there is none.
-
-    `start` defaults to the current folder, which may be no workspace: see `is_workspace`.
-    """
+    """The nearest workspace at or above `start`, or `start` itself."""
     first = folder = os.path.realpath(start or os.getcwd())
     while not is_root(folder):
         parent = os.path.dirname(folder)
