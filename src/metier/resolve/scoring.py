@@ -15,10 +15,8 @@ from metier.values.scoring import (
     DECIMALS,
     DIVERGENCE,
     HISTORY,
-    INVALID_TOKEN,
     OVERCLAIM,
     SKILL_WEIGHTS,
-    UNKNOWN_CLAUSE,
     WEIGHTS,
 )
 
@@ -32,7 +30,7 @@ Lookup = Callable[[str], Sequence[int] | None]
 
 
 class Words:
-    """The stems of many texts, looked up one by one; a text is known by its place."""
+    """The stems of many texts, by index, looked up on demand."""
 
     def __init__(
         self,
@@ -114,15 +112,19 @@ class Hits(NamedTuple):
 
     @property
     def places(self) -> Places:
-        return _joined([places for places, _ in self.postings])
+        return self._joined(0)
 
     @property
     def values(self) -> Floats:
-        return _joined([values for _, values in self.postings])
+        return self._joined(1)
+
+    def _joined(self, column: int) -> Array:
+        parts = [one[column] for one in self.postings]
+        return arrays_of(parts[0]).concatenate(parts)
 
 
 def places_by_key(arrays: Arrays, keys: Sequence[int]) -> Places:
-    """The place of the text of each key; -1 for a key that is not among `keys`."""
+    """The index of each key in `keys`; -1 for unknown keys."""
     places: Places = arrays.full(max(keys, default=0) + 1, -1, dtype=int)
     places[keys] = arrays.arange(len(keys))
     return places
@@ -157,10 +159,6 @@ def distinct(values: Places) -> Places:
     is_first[1:] = ordered[1:] != ordered[:-1]
     found: Places = ordered[is_first]
     return found
-
-
-def _joined(parts: Sequence[Array]) -> Array:
-    return arrays_of(parts[0]).concatenate(parts)
 
 
 # Formulas
@@ -226,15 +224,7 @@ def label_scores(shared: Places, distinct: Floats, query: Sequence[str]) -> Floa
     return scores
 
 
-def invalid_token_penalties(counts: Floats) -> Floats:
-    return _penalties(counts, INVALID_TOKEN)
-
-
-def unknown_clause_penalties(counts: Floats) -> Floats:
-    return _penalties(counts, UNKNOWN_CLAUSE)
-
-
-def _penalties(counts: Floats, rule: Mapping[str, float]) -> Floats:
+def penalties(counts: Floats, rule: Mapping[str, float]) -> Floats:
     return rounded(arrays_of(counts).minimum(rule["most"], rule["each"] * counts))
 
 
@@ -279,8 +269,8 @@ def diverging(deltas: Floats) -> Divergence:
     else:
         rule, limit = "two-sigma", mean + DIVERGENCE["sigmas"] * sigma
     if limit is None:
-        nobody = arrays_of(deltas).zeros(count, dtype=bool)
-        return Divergence(nobody, None, rule, mean, sigma)
+        none = arrays_of(deltas).zeros(count, dtype=bool)
+        return Divergence(none, None, rule, mean, sigma)
     limit = round(limit, DECIMALS)
     return Divergence(rounded(deltas) > limit, limit, rule, mean, sigma)
 
