@@ -84,14 +84,14 @@ def stored_cards(store: Store) -> "list[Card]":
         " FROM card JOIN document USING (key) WHERE state = 'active' ORDER BY id"
     )
     with store.checked():
-        return [_card(*row) for row in rows]
+        return [_card(row) for row in rows]
 
 
-def _card(id: str, path: str, sha256: str, description: str, *stored: Any) -> "Card":
+def _card(row: tuple[Any, ...]) -> "Card":
     from metier.values.documents import Card
 
-    priority, threshold = stored[:2]
-    facts, data = map(json.loads, stored[2:])
+    id, path, sha256, description, priority, threshold, *texts = row
+    facts, data = map(json.loads, texts)
     session_types, time_of_day, user_tier, environment_type = map(tuple, facts["conditions"])
     return Card(
         id=id,
