@@ -57,7 +57,7 @@ def _source_roots(
     settings = config.capabilities.sources
     if room is None or not (settings or os.path.lexists(room.file("cards"))):
         return [], []
-    from metier.discover.sources import source_folders, sync_sources  # most workspaces name none
+    from metier.discover.sources.sync import source_folders, sync_sources  # rarely needed
 
     issues = sync_sources(settings, workspace, room)
     first_rank = sum(root.kind == "card" for root in others)

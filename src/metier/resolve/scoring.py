@@ -112,15 +112,11 @@ class Hits(NamedTuple):
 
     @property
     def places(self) -> Places:
-        return self._joined(0)
+        return _joined([places for places, _ in self.postings])
 
     @property
     def values(self) -> Floats:
-        return self._joined(1)
-
-    def _joined(self, column: int) -> Array:
-        parts = [one[column] for one in self.postings]
-        return arrays_of(parts[0]).concatenate(parts)
+        return _joined([values for _, values in self.postings])
 
 
 def places_by_key(arrays: Arrays, keys: Sequence[int]) -> Places:
@@ -159,6 +155,10 @@ def distinct(values: Places) -> Places:
     is_first[1:] = ordered[1:] != ordered[:-1]
     found: Places = ordered[is_first]
     return found
+
+
+def _joined(parts: Sequence[Array]) -> Array:
+    return arrays_of(parts[0]).concatenate(parts)
 
 
 # Formulas
