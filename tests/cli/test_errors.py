@@ -17,7 +17,7 @@ from cli.printed import Finished, looked_at, run_here
 from conftest import Workspace
 from metier.cli import COMMANDS, group
 from metier.cli.usage import usage_message
-from metier.discover import LARGEST
+from metier.values.files import LARGEST
 
 BINARY = bytes(range(256)) * 8
 WITHOUT_PRIVILEGES = """

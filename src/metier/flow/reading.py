@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from metier.config import Config
 from metier.core.paths import is_inside
-from metier.discover import (
-    Steps,
-    discover,
-    is_unchanged,
+from metier.discover.roots import (
     missing_folders,
     roots_for,
     roots_of_user,
     skill_root,
     source_root,
 )
+from metier.discover.trail import Steps, is_unchanged
+from metier.discover.walk import discover
 from metier.errors import NotFoundError
 from metier.storage.room import Room, read_regular
 from metier.values.files import Entry, Found, Origin, Reading, Root, Trail
