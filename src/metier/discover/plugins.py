@@ -38,10 +38,10 @@ class Plugins:
         manifest = os.path.join(marker, _MANIFEST)
         self._steps.paths.append(manifest)
         if os.path.lexists(manifest):
-            own = "" if self._root.label == INSTALLED else slug(os.path.basename(shown))
             name = _read(manifest).get("name")
-            is_name = isinstance(name, str) and is_capability_name(name)
-            self._names[os.path.relpath(shown, self._root.path)] = name if is_name else own
+            if not isinstance(name, str) or not is_capability_name(name):
+                name = "" if self._root.label == INSTALLED else slug(os.path.basename(shown))
+            self._names[os.path.relpath(shown, self._root.path)] = name
 
     def named(self, found: list[Found]) -> list[Found]:
         """Files with the plugin they belong to; without outdated versions."""
