@@ -9,7 +9,7 @@ import pytest
 
 from conftest import Workspace
 from metier.config import Config
-from metier.discover import roots_for
+from metier.discover.roots import roots_for
 from metier.errors import InvalidDocumentError
 from metier.load import (
     load_abilities,

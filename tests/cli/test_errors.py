@@ -15,7 +15,7 @@ from cli.unprivileged import POSSIBLE, run_unprivileged
 from conftest import Workspace
 from metier.cli import COMMANDS, group
 from metier.cli.usage import usage_message
-from metier.discover import LARGEST
+from metier.values.files import LARGEST
 
 BINARY = bytes(range(256)) * 8
 INIT = pytest.param(("init",))

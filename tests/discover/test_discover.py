@@ -8,8 +8,9 @@ import pytest
 
 from conftest import Workspace
 from metier.config import Config, Mount
-from metier.discover import LARGEST, discover, roots_for, skill_root
-from metier.values.files import Found, Kind, Root
+from metier.discover.roots import roots_for, skill_root
+from metier.discover.walk import discover
+from metier.values.files import LARGEST, Found, Kind, Root
 
 AS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 

@@ -14,19 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metier.discover.sources import (
-    CardSource,
-    DatabaseSource,
-    LocalSource,
-    RemoteSource,
-    SourcedCard,
-    source_folders,
-    source_of,
-    sync_sources,
-)
 from metier.discover.sources.cache import SourceCache
-from metier.discover.sources.cards import LARGEST, file_stem
-from metier.discover.sources.database import MOST_CARDS
+from metier.discover.sources.cards import LARGEST, CardSource, SourcedCard, file_stem
+from metier.discover.sources.database import MOST_CARDS, DatabaseSource
+from metier.discover.sources.local import LocalSource
+from metier.discover.sources.remote import RemoteSource
+from metier.discover.sources.sync import source_folders, source_of, sync_sources
 from metier.errors import ConfigError, SourceError
 from metier.storage.room import Room
 from metier.values.capabilities import CapabilitiesConfig, SourceSetting
@@ -779,7 +772,7 @@ def test_a_folder_in_the_place_of_a_card_is_a_finding_and_stays(place: Endpoint)
 
 SYNC = """
 import sys
-from metier.discover.sources import sync_sources
+from metier.discover.sources.sync import sync_sources
 from metier.storage.room import Room
 from metier.values.capabilities import SourceSetting
 root, state, *locations = sys.argv[1:]

@@ -600,7 +600,7 @@ def test_a_tab_that_could_mean_two_things_is_told_without_the_promise_of_a_repai
 def test_a_tab_within_a_line_is_not_called_indentation() -> None:
     (issue,) = take("---\ntags:\n  -\ta\n---\nbody\n").issues
     assert (issue.line, issue.column, issue.hint) == (3, 4, "use spaces")
-    assert issue.message == "not valid YAML: a tab stands where a space has to"
+    assert issue.message == "not valid YAML: a tab where a space is required"
 
 
 def test_tabs_behind_another_fault_are_read_leniently_too() -> None:

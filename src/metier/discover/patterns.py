@@ -5,13 +5,13 @@ from collections.abc import Iterable
 
 
 def is_pattern(folder: str, base: str) -> bool:
-    """Whether it stands for other folders; one that is there by that very name does not."""
+    """Whether it has wildcards and no folder has that very name."""
     has_magic = any(char in folder for char in "*?[")
     return has_magic and not os.path.isdir(os.path.join(base, folder))
 
 
 def matching(folders: Iterable[str], base: str) -> list[str]:
-    """The folders that are meant, each once; those that match a pattern in order of their names."""
+    """The named folders, each once; matches of a pattern are sorted."""
     found: list[str] = []
     for folder in folders:
         found += _matches(folder, base) if is_pattern(folder, base) else [folder]
@@ -19,7 +19,7 @@ def matching(folders: Iterable[str], base: str) -> list[str]:
 
 
 def watched(folders: Iterable[str], base: str) -> list[str]:
-    """The folders that are meant, and for patterns those in which more may come to match."""
+    """The named folders, and for patterns those in which new matches may appear."""
     found: list[str] = []
     for folder in folders:
         if not is_pattern(folder, base):

@@ -1,8 +1,8 @@
-"""Plugins of Claude Code: folders that bring skills along, whose names begin with the plugin's.
+"""Plugins of Claude Code: folders with skills whose names begin with the plugin's.
 
-A plugin is a folder with `.claude-plugin/plugin.json`. In the folder that Claude Code installs
-into, `MARKETPLACE/PLUGIN/VERSION` is one without that file as well. There old versions stay: of
-a plugin that `installed_plugins.json` lists, only the versions that it names count.
+A plugin is a folder with `.claude-plugin/plugin.json`, or `MARKETPLACE/PLUGIN/VERSION` in the
+folder that Claude Code installs into. Of a plugin that `installed_plugins.json` lists, only the
+listed versions count.
 """
 
 import json
@@ -38,11 +38,13 @@ class Plugins:
         manifest = os.path.join(marker, _MANIFEST)
         self._steps.paths.append(manifest)
         if os.path.lexists(manifest):
-            own = "" if self._root.label == INSTALLED else slug(os.path.basename(shown))
-            self._names[os.path.relpath(shown, self._root.path)] = _name_in(manifest) or own
+            name = _read(manifest).get("name")
+            if not isinstance(name, str) or not is_capability_name(name):
+                name = "" if self._root.label == INSTALLED else slug(os.path.basename(shown))
+            self._names[os.path.relpath(shown, self._root.path)] = name
 
     def named(self, found: list[Found]) -> list[Found]:
-        """Those found, each with the plugin that it belongs to; without outdated versions."""
+        """Files with the plugin they belong to; without outdated versions."""
         if self._root.label == INSTALLED:
             found = self._current(found)
         elif not self._names:
@@ -53,7 +55,7 @@ class Plugins:
         ]
 
     def _current(self, found: list[Found]) -> list[Found]:
-        """Without versions that Claude Code has kept beside the one that it loads."""
+        """Without versions that Claude Code no longer loads."""
         versions = self._installed()
         plugins = {os.path.dirname(version) for version in versions}
         return [
@@ -64,7 +66,7 @@ class Plugins:
         ]
 
     def _installed(self) -> set[str]:
-        """The folders of the versions that Claude Code loads, as it notes them beside its cache."""
+        """The folders of the versions that Claude Code loads."""
         cache = self._root.path
         noted = os.path.join(os.path.dirname(cache), _NOTED)
         self._steps.paths.append(noted)
@@ -75,7 +77,7 @@ class Plugins:
         return {path for path in real if is_inside(path, cache)} - {cache}
 
     def _plugin_of(self, path: str) -> str:
-        """The plugin that a file belongs to: the innermost around it, up to a hidden folder."""
+        """The innermost plugin around a file, up to a hidden folder."""
         *folders, _ = path[len(self._root.prefix) :].split("/")
         for depth in range(len(folders), -1, -1):
             name = self._names.get(os.path.join(*folders[:depth]) if depth else ".")
@@ -88,14 +90,8 @@ class Plugins:
         return ""
 
 
-def _name_in(manifest: str) -> str:
-    """The name that a manifest gives; empty when it gives none that can be used."""
-    name = _read(manifest).get("name")
-    return name if isinstance(name, str) and is_capability_name(name) else ""
-
-
 def _entries(value: Any) -> list[dict[str, Any]]:
-    """One installation, or a list of them: one a scope."""
+    """One installation, or a list with one per scope."""
     given = value if isinstance(value, list) else [value]
     return [one for one in given if isinstance(one, dict)]
 

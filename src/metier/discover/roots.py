@@ -12,9 +12,8 @@ from metier.values.files import KINDS, PLURAL, SKILL_NAMES, Kind, Origin, Root
 from metier.values.outcomes import Issue
 
 FIRST_OUTSIDE_RANK = 6_000
-"""After the user's."""
 FIRST_USER_RANK = 5_000
-"""After the folders of the workspace, before untrusted ones."""
+"""After the folders of the workspace, before those outside of any."""
 
 
 def roots_for(workspace: str, config: Config, home: str) -> list[Root]:
@@ -22,9 +21,7 @@ def roots_for(workspace: str, config: Config, home: str) -> list[Root]:
     if not config.is_workspace:
         return [*roots_of_user(config, home), *_skill_folders(workspace, home)]
     own: Origin = "workspace" if config.is_trusted else "untrusted"
-    roots = [
-        Root("skill", workspace, workspace, "workspace", 0, origin=own, links=config.links),
-    ]
+    roots = [Root("skill", workspace, workspace, "workspace", 0, origin=own, links=config.links)]
     if config.host_folders:
         roots += host_roots(home, without="" if own == "untrusted" else workspace)
     roots += _mounted(config, workspace)
@@ -34,7 +31,7 @@ def roots_for(workspace: str, config: Config, home: str) -> list[Root]:
 
 
 def _skill_folders(folder: str, home: str) -> list[Root]:
-    """The usual skill folders of a folder that is no workspace; not those of the user's hosts."""
+    """The usual skill folders of a folder that is no workspace, without the user's own."""
     users = [root.path for root in host_roots(home)]
     roots = []
     for rank, (label, name) in enumerate([("workspace", "skills"), *PROJECT_FOLDERS]):
@@ -62,7 +59,7 @@ def _mounted(config: Config, workspace: str) -> list[Root]:
 
 
 def _folders_of_mount(mount: Mount, workspace: str) -> list[tuple[str, str | None]]:
-    """The folders of a mount; each that matches a pattern, with what stands before its paths."""
+    """The folders of a mount; those that match a pattern with a prefix for their paths."""
     folders = [os.path.join(workspace, one) for one in matching([mount.path], workspace)]
     if not is_pattern(mount.path, workspace):
         return [(os.path.realpath(one), None) for one in folders]
@@ -75,9 +72,9 @@ def _folders_of_mount(mount: Mount, workspace: str) -> list[tuple[str, str | Non
 def _user_roots(config: Config) -> list[Root]:
     """The folders outside every workspace that the user's own settings name."""
     roots = []
-    folders = [
+    folders = (
         (kind, one) for kind, folder in config.user_folders for one in matching([folder], "/")
-    ]
+    )
     for rank, (kind, folder) in enumerate(folders, start=FIRST_USER_RANK):
         path = os.path.realpath(folder)
         label = os.path.basename(path)
@@ -166,7 +163,7 @@ def _prefix(folder: str) -> str:
 
 
 def source_root(path: str, *, label: str, rank: int) -> Root:
-    """The folder that the cards of a source were brought into."""
+    """The folder with the copied cards of a source."""
     return Root("card", path, path, label, rank, f"cards/{os.path.basename(path)}/")
 
 

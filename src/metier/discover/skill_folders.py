@@ -1,7 +1,7 @@
 """Skill folders: which folders hold skills, and which links lead out of a workspace."""
 
 import os
-from collections.abc import Iterator
+from contextlib import suppress
 
 from metier.core.paths import is_inside
 from metier.hosts.folders import PROJECT_FOLDERS
@@ -30,19 +30,14 @@ def is_own_skill_folder(folder: str) -> bool:
 def links_out(workspace: str) -> dict[str, str]:
     """Each link directly in a skill folder that leaves the workspace → its target."""
     found = {}
-    for folder in SKILL_FOLDERS:
-        for link in _links_in(os.path.join(workspace, folder)):
-            target = os.path.realpath(link)
-            if os.path.isdir(target) and not is_inside(target, workspace):
-                found[os.path.relpath(link, workspace)] = target
+    for name in SKILL_FOLDERS:
+        folder = os.path.join(workspace, name)
+        if os.path.islink(folder):
+            continue
+        with suppress(OSError), os.scandir(folder) as entries:
+            for link in entries:
+                target = os.path.realpath(link.path)
+                is_link = link.is_symlink() and os.path.isdir(target)
+                if is_link and not is_inside(target, workspace):
+                    found[os.path.relpath(link.path, workspace)] = target
     return dict(sorted(found.items()))
-
-
-def _links_in(folder: str) -> Iterator[str]:
-    if os.path.islink(folder):
-        return
-    try:
-        with os.scandir(folder) as entries:
-            yield from (entry.path for entry in entries if entry.is_symlink())
-    except OSError:
-        return

@@ -1,4 +1,4 @@
-"""What a walk looked at: while nothing of it has changed, another walk finds the same."""
+"""What a walk looked at; while it is unchanged, another walk finds the same."""
 
 import os
 from array import array
@@ -18,7 +18,7 @@ _STAMP_SIZE = 16
 
 
 class Steps:
-    """What walks have looked at so far."""
+    """Collects what walks look at."""
 
     def __init__(self) -> None:
         self.paths: list[str] = []
@@ -28,7 +28,7 @@ class Steps:
         """Whether change times are reliable."""
 
     def follow(self, link: str) -> str:
-        """The place that a link leads to."""
+        """The target of a link."""
         target = self.links[link] = os.path.realpath(link)
         self.paths.append(target)
         return target
@@ -59,7 +59,7 @@ class Steps:
 
 
 def is_unchanged(trail: Trail) -> bool:
-    """Whether all that walks went by is as it was then."""
+    """Whether everything that the walks looked at is unchanged."""
     try:
         for start in range(0, len(trail.paths), _AT_ONCE):
             end = start + _AT_ONCE

@@ -7,7 +7,7 @@ trusted workspace, to another skill folder of the same user is followed: skills 
 
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import chain
 from operator import itemgetter
 
@@ -80,7 +80,7 @@ def _once(found: list[Found]) -> list[Found]:
 
 
 class _Walk:
-    """One root: what was found below it so far."""
+    """The walk below one root."""
 
     def __init__(self, root: Root, steps: Steps) -> None:
         self._root = root
@@ -101,11 +101,8 @@ class _Walk:
         self._plugins = Plugins(root, steps)
 
     def run(self) -> list[Found]:
-        is_deep = self._root.kind == "skill" and not self._root.only
-        return self.skills() if is_deep else self.folder()
-
-    def skills(self) -> list[Found]:
-        """SKILL.md files at any depth."""
+        if self._root.kind != "skill" or self._root.only:
+            return self._folder()
         self._descend(self._root.path)
         while self._linked_folders:
             self._follow(sorted(self._linked_folders))
@@ -123,11 +120,11 @@ class _Walk:
             if name in SKILL_NAMES and name != counts:
                 self._found.remove(found)
                 shown = os.path.join(self._root.path, found.path[len(self._prefix) :])
-                detail = f"{counts} stands beside it, and that one counts"
+                detail = f"{counts} is in the same folder and counts"
                 self._exclude(shown, "unreadable", "IO206", detail)
         return self._found
 
-    def folder(self) -> list[Found]:
+    def _folder(self) -> list[Found]:
         """The files directly in the root that have a suffix of its kind, or the one wanted."""
         self._steps.paths.append(self._root.path)
         if not os.path.isdir(self._root.path):
@@ -190,8 +187,10 @@ class _Walk:
                 if name in MARKS:
                     is_marked = True
                 elif name == PLUGIN_FOLDER:
-                    self._meet_plugin(entry, top, shown_as)
                     if entry.is_dir(follow_symlinks=False):
+                        folder = self._visited[-1]
+                        shown = folder if shown_as is None else shown_as + folder[len(top) :]
+                        self._plugins.meet(entry.path, shown)
                         folders.append(entry.path)
                 else:
                     documents.append(entry)
@@ -200,31 +199,22 @@ class _Walk:
                     folders.append(entry.path)
             elif entry.is_symlink() and name not in NOT_ENTERED:
                 self._linked_folders.append(entry.path)
-        if is_marked and self._is_another_root(self._visited[-1]):
+        is_foreign = is_marked and self._visited[-1] != self._root.boundary
+        if is_foreign and self._root.origin == "workspace":
             self._origin = "untrusted"
         for entry in documents:
             path = entry.path
             self._meet(entry, path if shown_as is None else shown_as + path[len(top) :])
         return folders
 
-    def _meet_plugin(self, marker: "os.DirEntry[str]", top: str, shown_as: str | None) -> None:
-        if marker.is_dir(follow_symlinks=False):
-            folder = self._visited[-1]
-            shown = folder if shown_as is None else shown_as + folder[len(top) :]
-            self._plugins.meet(marker.path, shown)
-
-    def _is_another_root(self, folder: str) -> bool:
-        """Whether a folder of the workspace is the root of another one: trust ends there."""
-        return self._root.origin == "workspace" and folder != self._root.boundary
-
     def _is_below_another_root(self, folder: str) -> bool:
-        """The same of a folder that was not walked to."""
+        """Whether a folder of the workspace is in another workspace: trust ends there."""
         while self._root.origin == "workspace" and is_inside(folder, self._root.boundary):
             self._steps.paths.append(folder)
-            if folder != self._root.boundary and is_root(folder):
-                return True
             if folder == self._root.boundary:
                 break
+            if is_root(folder):
+                return True
             folder = os.path.dirname(folder)
         return False
 
@@ -238,7 +228,7 @@ class _Walk:
             if not os.path.isdir(target):
                 continue
             if not self._may_enter(link, target):
-                if self._may_hold_skills(link):
+                if "skills" in self._located(link)[0].split("/") or holds_skill(link):
                     self._exclude_outside(link, target)
             elif target not in visited:
                 visited.add(target)
@@ -267,11 +257,6 @@ class _Walk:
     def _is_within_bounds(self, target: str) -> bool:
         return any(is_inside(target, bound) for bound in self._bounds)
 
-    def _may_hold_skills(self, link: str) -> bool:
-        """Only a link that somebody meant as a skill is worth a word."""
-        parts = self._place(link)[0].split("/")
-        return "skills" in parts or holds_skill(link)
-
     def _meet(self, entry: "os.DirEntry[str]", shown: str) -> None:
         """Note one file, or why it cannot be read."""
         try:
@@ -297,7 +282,8 @@ class _Walk:
     def _note(self, file: str, shown: str, info: os.stat_result) -> None:
         size = info.st_size
         if not stat.S_ISREG(info.st_mode):
-            detail = f"{_sort_of_file(info.st_mode)} where a file should be"
+            what = _FILE_TYPES.get(stat.S_IFMT(info.st_mode), "no regular file")
+            detail = f"{what} where a file should be"
             self._exclude(shown, "unreadable", "IO204", detail)
         elif size > self._limit:
             detail = f"the file has {size} bytes, the limit is {self._limit}"
@@ -308,7 +294,7 @@ class _Walk:
             path = self._prefix + shown[self._skip :]
             source, rank = self._own_source
             if "/." in path or path[0] == "." or _OTHER_SEPARATOR:
-                path, source, rank = self._place(shown)
+                path, source, rank = self._located(shown)
             origin = self._origin
             found = Found(
                 self._kind, path, rank if origin != "untrusted" else rank + UNTRUSTED_RANK,
@@ -329,47 +315,36 @@ class _Walk:
         detail: str,
         info: os.stat_result | None = None,
     ) -> None:
-        path, source, rank = self._place(shown)
+        path, source, rank = self._located(shown)
+        rank += UNTRUSTED_RANK if self._origin == "untrusted" else 0
         size, mtime = (info.st_size, info.st_mtime_ns) if info is not None else (0, 0)
         self._found.append(
             Found(
-                self._root.kind, _readable(path), self._ranked(rank), size, mtime, reason,
+                self._root.kind, _readable(path), rank, size, mtime, reason,
                 _readable(shown), source, 0, code, detail, 0, self._origin,
             )
         )  # fmt: skip
 
-    def _ranked(self, rank: int) -> int:
-        return rank + UNTRUSTED_RANK if self._origin == "untrusted" else rank
-
-    def _place(self, shown: str) -> tuple[str, str, int]:
+    def _located(self, shown: str) -> tuple[str, str, int]:
         """Path, source and rank of a file; a host's folder in the workspace is that host's."""
         path = self._prefix + shown[self._skip :] or "."
         if _OTHER_SEPARATOR:
             path = path.replace(os.sep, "/")
-        if "/." in path or path[0] == ".":
-            return path, *self._source_of(f"/{path}")
-        return path, *self._own_source
-
-    def _source_of(self, slashed: str) -> tuple[str, int]:
-        if self._may_meet_hosts:
+        if self._may_meet_hosts and ("/." in path or path[0] == "."):
             for label, folder, rank in PROJECT_HOSTS:
-                if folder in slashed:
-                    return label, rank
-        return self._own_source
+                if folder in f"/{path}":
+                    return path, label, rank
+        return path, *self._own_source
 
 
 def _readable(path: str) -> str:
     return path.encode(errors="backslashreplace").decode()
 
 
-_FILE_SORTS: tuple[tuple[Callable[[int], bool], str], ...] = (
-    (stat.S_ISDIR, "a folder"),
-    (stat.S_ISFIFO, "a named pipe"),
-    (stat.S_ISSOCK, "a socket"),
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
-)
-
-
-def _sort_of_file(mode: int) -> str:
-    return next((name for check, name in _FILE_SORTS if check(mode)), "no regular file")
+_FILE_TYPES = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from metier.config import ALIAS_FILE, Config
 from metier.config.settings import SECURITY_CODES
 from metier.core.paths import is_inside
-from metier.discover import LARGEST, roots_for, roots_of_paths
+from metier.discover.roots import roots_for, roots_of_paths
 from metier.errors import MetierError
 from metier.findings import CODES
 from metier.flow.entries import folder_of, read_bytes, read_text
@@ -23,7 +23,7 @@ from metier.storage.files import write_atomically
 from metier.storage.places import state_room, user_home
 from metier.storage.room import read_regular
 from metier.values.documents import Document, Skill
-from metier.values.files import Entry, Found, Kind, Reading
+from metier.values.files import LARGEST, Entry, Found, Kind, Reading
 from metier.values.outcomes import Exclusion, Issue
 
 _MOST_REPAIRS = 50

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from metier.config import Config
 from metier.core.paths import is_inside
-from metier.discover import (
-    Steps,
-    discover,
-    is_unchanged,
+from metier.discover.roots import (
     missing_folders,
     roots_for,
     roots_of_user,
     skill_root,
     source_root,
 )
+from metier.discover.trail import Steps, is_unchanged
+from metier.discover.walk import discover
 from metier.errors import NotFoundError
 from metier.storage.room import Room, read_regular
 from metier.values.files import Entry, Found, Origin, Reading, Root, Trail
@@ -57,7 +56,7 @@ def _source_roots(
     settings = config.capabilities.sources
     if room is None or not (settings or os.path.lexists(room.file("cards"))):
         return [], []
-    from metier.discover.sources import source_folders, sync_sources  # most workspaces name none
+    from metier.discover.sources.sync import source_folders, sync_sources  # rarely needed
 
     issues = sync_sources(settings, workspace, room)
     first_rank = sum(root.kind == "card" for root in others)

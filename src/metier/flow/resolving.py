@@ -155,7 +155,7 @@ class Resolver:
         was_asked, self._was_asked = self._was_asked, True
         if was_asked:
             return numpy_arrays()
-        return arrays_for(wanted * (len(self._skills.keys) + _SPEAKING * len(self._skills.telling)))
+        return arrays_for(wanted * (len(self._skills.keys) + _SPEAKING * len(self._skills.claims)))
 
     def _pool_of(self, skills: Skills, arrays: Arrays) -> Pool:
         def build(number: int) -> Candidate:
@@ -164,16 +164,14 @@ class Resolver:
                     skills.names[number],
                     folder_of(skills.paths[number]),
                     skills.sources[number],
-                    skills.telling.get(skills.keys[number]),
+                    skills.claims.get(skills.keys[number]),
                 )
 
         with self._store.checked():
             candidates = Candidates(
                 ids=skills.ids(),
                 build=build,
-                speaking={
-                    number for number, key in enumerate(skills.keys) if key in skills.telling
-                },
+                speaking={number for number, key in enumerate(skills.keys) if key in skills.claims},
             )
         return Pool(candidates, partial(self._words, skills), arrays)
 

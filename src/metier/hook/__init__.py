@@ -1,1 +1,1 @@
-"""Hooks: how agent hosts call metier for each prompt, and how that is set up."""
+"""Hooks: hosts call metier for each prompt."""

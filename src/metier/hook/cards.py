@@ -56,7 +56,7 @@ def choose_cards(
     session_type: str,
     time_of_day: str,
 ) -> list[ConsideredCard]:
-    """The chosen cards in order, then the others with the reason as their outcome."""
+    """The chosen cards in order, then the others with a reason as outcome."""
     forced = forced_places(settings["forceInclude"])
     own = settings["confidenceThreshold"]
     given = (session_type, time_of_day, settings["userTier"], settings["environmentType"])
@@ -105,15 +105,11 @@ def _keys_by_keyword(catalog: ReadOnlyCatalog, text: str) -> set[int]:
         for line in lines.split("\n"):
             keyword, _, owners = line.partition("\t")
             if "\\" in keyword:
-                keyword = _unescaped(keyword)
+                keyword = keyword.replace("\\\\", "\0").replace("\\t", "\t").replace("\\n", "\n")
+                keyword = keyword.replace("\0", "\\")
             if (len(keyword) < _GRAM or keyword[:_GRAM] in grams) and keyword in text:
                 keys.update(map(int, owners.split()))
     return keys
-
-
-def _unescaped(keyword: str) -> str:
-    marked = keyword.replace("\\\\", "\0").replace("\\t", "\t").replace("\\n", "\n")
-    return marked.replace("\0", "\\")
 
 
 def _score(card: ConsideredCard, text: str, scorer: str) -> float:

@@ -1,7 +1,6 @@
-"""What a hook writes: its decisions, its failures, the kill switch; and the refresh it starts.
+"""What a hook writes: decisions, failures, the kill switch; and the refresh that it starts.
 
-Light: runs for every prompt. All files are in the state room of the workspace; outside of any
-workspace, in the user's own.
+Light: runs for every prompt. The files are in the state room of the workspace, or of the user.
 """
 
 from __future__ import annotations
@@ -41,9 +40,9 @@ LARGEST_JOURNAL = 8_000_000
 _REFRESH = ("-P", "-m", "metier", "refresh", "--quiet", "--background", "--root")
 """-P: Python must not import from the current folder, which may be a stranger's."""
 _AFTER_A_FAILURE = 60
-"""Seconds after which a catalog counts as stale when it could not be used."""
+"""Seconds after which an unusable catalog counts as stale."""
 _WINDOW, _LEAST = 50, 20
-"""The share of requests that inject is that of the last 50, once there are 20."""
+"""The share of injecting requests is that of the last 50, once there are 20."""
 _WINDOW_BYTES = 1_048_576
 
 
@@ -53,13 +52,13 @@ class Journal:
     def __init__(self) -> None:
         self._workspace = ""
         self._is_workspace = False
-        """Whether it is one: it has a mark, or was named as one before."""
+        """Whether it has a mark or a state room."""
         self._room = user_room()
         self.catalog = self._room
-        """The room with the catalog to use: the workspace's if it may speak, else the user's."""
+        """The room of the catalog: the workspace's if it may speak, else the user's."""
         self.may_speak = False
         self._has_lapsed = False
-        """Whether the workspace could speak until something changed: then a refresh is due."""
+        """Whether the workspace could speak until it changed; then a refresh is due."""
 
     def enter(self, workspace: str) -> None:
         if workspace == self._workspace:
@@ -75,7 +74,7 @@ class Journal:
 
     @property
     def workspace(self) -> str:
-        """The workspace that was entered; empty where there is none."""
+        """The current workspace; empty outside of any."""
         return self._workspace if self._is_workspace else ""
 
     # Decisions
@@ -92,8 +91,7 @@ class Journal:
         if most is None:
             return False
         resumed = self._room.info(RESUMED)
-        since = resumed.st_mtime if resumed is not None else 0.0
-        rows = self._latest(since)
+        rows = self._latest(resumed.st_mtime if resumed is not None else 0.0)
         share = sum(row.get("injected") is True for row in rows) / max(1, len(rows))
         if len(rows) < _LEAST or share <= most:
             return False
@@ -103,7 +101,7 @@ class Journal:
         return True
 
     def _latest(self, since: float) -> list[dict[str, Any]]:
-        """The last decisions since a moment that could inject, at most as many as count."""
+        """The last decisions since `since` that could inject, up to the window."""
         try:
             tail, is_whole = self._room.tail(DECISIONS, _WINDOW_BYTES)
         except OSError:
@@ -126,30 +124,26 @@ class Journal:
     # Failures
 
     def fail(self, host: str, error: BaseException, milliseconds: float) -> None:
-        """Log one line about a failure, and a row that counts it, if that can be done at all."""
-        self.tell(host, error)
+        """Log a failure and keep a row for it, if possible."""
+        self.note(host, f"{type(error).__name__}: {error}")
         try:
-            self.keep(failed_row(host, type(error).__name__, milliseconds))
+            self.keep(decision(host, milliseconds, error=type(error).__name__))
             self.refresh_if_stale(_AFTER_A_FAILURE)
         except (OSError, ValueError):
             pass
 
-    def tell(self, host: str, error: BaseException) -> None:
-        """Log one line about a failure."""
-        self.note(host, f"{type(error).__name__}: {error}")
-
     def note(self, who: str, what: str) -> None:
-        """Log one line, if that can be done at all."""
+        """Log one line, if possible."""
         log((self._room, user_room()), who, what)
 
     def secret(self) -> bytes:
-        """The secret behind the marks around injected text."""
+        """The key of the fences around injected text."""
         return workspace_secret(self._room)
 
     # A catalog that may be stale
 
     def refresh_if_stale(self, after: int) -> None:
-        """Start a refresh in the background if one is due; one at a time."""
+        """Start a refresh in the background if one is due and none is running."""
         if not self._is_stale(after):
             return
         try:
@@ -189,8 +183,8 @@ class Journal:
         return any(_has_changed(line) for line in watched if line)
 
 
-def failed_row(host: str, error: str, milliseconds: float) -> dict[str, Any]:
-    """The decision of a request that failed."""
+def decision(host: str, milliseconds: float, **fields: Any) -> dict[str, Any]:
+    """A row of the journal; without `fields` that of a failed request."""
     return {
         "id": "",
         "at": round(time.time(), 3),
@@ -207,7 +201,8 @@ def failed_row(host: str, error: str, milliseconds: float) -> dict[str, Any]:
         "characters": 0,
         "injected": False,
         "milliseconds": round(milliseconds, 3),
-        "error": error,
+        "error": "",
+        **fields,
     }
 
 

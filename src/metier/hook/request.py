@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 LONGEST_INPUT = 4_000_000
 LOOKED_AT = 6_000
-"""The most characters of a message that count: two thirds from its start, one from its end."""
+"""The most characters of a message that count: two thirds from its start."""
 _TAIL = 65_536
 """Bytes that are read from the end of a transcript."""
 _PROMPT = ("prompt", "initialPrompt", "user_prompt")
@@ -46,7 +46,7 @@ class HookRequest:
             raise ValueError("there is no prompt")
 
     def conversation_length(self) -> int:
-        """The approximate number of characters in the conversation."""
+        """The approximate length of the conversation in characters."""
         try:
             if self._transcript:
                 return os.stat(self._transcript).st_size
@@ -79,7 +79,7 @@ class HookRequest:
 
 
 def _whole(text: str) -> str:
-    """`text` without halves of surrogate pairs, which SQLite does not take."""
+    """`text` without lone surrogates, which SQLite rejects."""
     return text.encode(errors="replace").decode()
 
 

@@ -11,7 +11,7 @@ from metier.core.budget import count_tokens, fit
 from metier.core.relevance import SCORERS, budget_for, time_of_day
 from metier.core.render import BETWEEN_REFERENCES, REFERENCE_PREAMBLE, as_reference
 from metier.hook.cards import ConsideredCard, choose_cards
-from metier.hook.journal import Journal
+from metier.hook.journal import Journal, decision
 from metier.hook.request import LONGEST_INPUT, HookRequest
 from metier.hook.skills import Suggestion, suggest
 from metier.hook.store import ReadOnlyCatalog
@@ -77,7 +77,7 @@ def _forget_output() -> None:
 
 
 def _note_that_it_waits(host: str) -> None:
-    """Tell a person who typed the command that it waits for a host's JSON."""
+    """Say that it waits for JSON if a person typed the command."""
     if os.isatty(0) and sys.stderr is not None:
         what = "waits for the JSON of its host on standard input; Ctrl-D ends it"
         sys.stderr.write(f"metier hook {host} {what}\n")
@@ -85,7 +85,7 @@ def _note_that_it_waits(host: str) -> None:
 
 
 def _warn(journal: Journal, workspace: str) -> None:
-    """Say on standard error what is not used."""
+    """Print what is ignored to standard error."""
     lines = ignored_folders(workspace=journal.workspace) if _MOVED & os.environ.keys() else []
     if not journal.may_speak and is_root(workspace):
         lines.append("only your own skills and cards are used: this workspace may not speak")
@@ -153,9 +153,8 @@ class _Answer:
             return "off"
         mode = self._wanted_mode()
         share = self.settings.get("maxInjectionShare")
-        if mode in ("soft", "on") and self._journal.is_killed(share):
-            mode = "monitor"
-        return mode
+        is_killed = mode in ("soft", "on") and self._journal.is_killed(share)
+        return "monitor" if is_killed else mode
 
     def _wanted_mode(self) -> str:
         """The mode of the settings, or a stricter one of the environment.
@@ -187,7 +186,7 @@ class _Answer:
         return arm, scorer
 
     def text(self) -> str:
-        """What the host adds to the context; may be empty."""
+        """The text to inject; may be empty."""
         if self._mode == "off" or not self.settings:
             return ""
         messages = self._request.messages(self.settings["recentMessages"])
@@ -204,18 +203,14 @@ class _Answer:
             threshold = self.settings["skillThreshold"]
             self._skills = suggest(self._catalog, messages, suggestions, threshold, self._host)
         text = self._composed()
-        if not self._is_silent():
+        session = self._request.session_type
+        is_soft = self._mode == "soft" and session in self.settings["softSessionTypes"]
+        if self._mode == "on" or is_soft:
             return text
-        for card in self._cards:
-            card.outcome = self._mode if card.outcome == "injected" else card.outcome
-        for skill in self._skills:
-            skill.outcome = self._mode if skill.outcome == "injected" else skill.outcome
+        considered: list[ConsideredCard | Suggestion] = [*self._cards, *self._skills]
+        for one in considered:
+            one.outcome = self._mode if one.outcome == "injected" else one.outcome
         return ""
-
-    def _is_silent(self) -> bool:
-        if self._mode == "soft":
-            return self._request.session_type not in self.settings["softSessionTypes"]
-        return self._mode == "monitor"
 
     def _composed(self) -> str:
         """The text of the cards and skills that fit, each between its fences."""
@@ -278,24 +273,21 @@ class _Answer:
         injected = [one for one in self._cards if one.outcome == "injected"]
         others = [one for one in self._cards if one.outcome != "injected"]
         session = self._request.session
-        return {
-            "id": "",
-            "at": round(time.time(), 3),
-            "host": self._host,
-            "event": self._request.event,
-            "session": self._journal.session_hash(session) if session else "",
-            "session_type": self._request.session_type,
-            "mode": self._mode,
-            "scorer": self._scorer,
-            "arm": self._arm,
-            "cards": [one.as_row() for one in [*injected, *others[:_PASSED_OVER]]],
-            "skills": [one.as_row() for one in self._skills],
-            "tokens": self._tokens,
-            "characters": len(text),
-            "injected": bool(text),
-            "milliseconds": round(milliseconds, 3),
-            "error": "",
-        }
+        return decision(
+            self._host,
+            milliseconds,
+            event=self._request.event,
+            session=self._journal.session_hash(session) if session else "",
+            session_type=self._request.session_type,
+            mode=self._mode,
+            scorer=self._scorer,
+            arm=self._arm,
+            cards=[one.as_row() for one in [*injected, *others[:_PASSED_OVER]]],
+            skills=[one.as_row() for one in self._skills],
+            tokens=self._tokens,
+            characters=len(text),
+            injected=bool(text),
+        )
 
 
 def _line(one: Suggestion, where: str) -> str:

@@ -24,7 +24,7 @@ NAME_BONUS = 0.75
 FEW_TERMS = 8
 """Scores for a prompt with more words are scaled down: more words match by chance."""
 _MOST_ROWS = 60
-"""Skills whose rows are read; some may be shadowed."""
+"""The most skills whose rows are read; some may be shadowed."""
 
 
 class Suggestion:

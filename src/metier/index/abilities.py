@@ -6,7 +6,7 @@ from builtins import list as list_of
 from collections import Counter
 from collections.abc import Collection, Iterable
 from itertools import chain
-from typing import Any, cast
+from typing import cast
 
 from metier.core.registry import Registry
 from metier.index.postings import CONTENT, Postings, keys_by_word
@@ -16,7 +16,7 @@ from metier.values.files import Entry, Stored
 
 
 class AbilityRegistry(Registry[Ability]):
-    """Abilities by id; registering a known id replaces the ability and keeps its place."""
+    """Abilities by id; registering a known id replaces the ability."""
 
     def __init__(self, abilities: Iterable[Ability] = ()) -> None:
         super().__init__(lambda ability: ability.ability_id, on_duplicate="replace")
@@ -31,7 +31,7 @@ class AbilityRegistry(Registry[Ability]):
         enabled: bool | None = None,
         applicable_to: str | None = None,
     ) -> list_of[Ability]:
-        """Those that pass every filter, by priority, then registration; one tag is enough."""
+        """Abilities that pass every filter, by priority; any of `tags` is enough."""
         wanted = frozenset(tags)
         listed = [
             ability
@@ -83,16 +83,14 @@ class StoredAbilities:
         )
         with store.checked():
             for key, path, description, data, origin in rows:
-                self._add(key, path, {**json.loads(data), "description": description}, origin)
-
-    def _add(self, key: int, path: str, fields: dict[str, Any], origin: str) -> None:
-        ability = Ability.of(fields, content="", path=path)
-        self.registry.register(ability)
-        self._ids[key] = ability.id
-        if origin == "untrusted":
-            self.untrusted.add(ability.id)
+                fields = {**json.loads(data), "description": description}
+                ability = Ability.of(fields, content="", path=path)
+                self.registry.register(ability)
+                self._ids[key] = ability.id
+                if origin == "untrusted":
+                    self.untrusted.add(ability.id)
 
     def count_words(self, words: Collection[str]) -> dict[str, int]:
-        """How many of `words` the content of each ability holds; without those that have none."""
+        """How many of `words` each ability's content has; abilities with none are absent."""
         counts = Counter(chain.from_iterable(keys_by_word(self._store, words).values()))
         return {self._ids[key]: count for key, count in counts.items() if key in self._ids}

@@ -25,7 +25,7 @@ STANDARD_PROFILE = AgentProfile.of(
 
 
 class AgentRegistry(Registry[AgentProfile]):
-    """Profiles by id. What is not a whole profile, or has an id that is taken, is refused."""
+    """Profiles by id. Invalid profiles and duplicate ids are rejected."""
 
     def __init__(self, profiles: Iterable[AgentProfile] = ()) -> None:
         super().__init__(lambda profile: profile.agent_id, on_duplicate="reject")
@@ -38,7 +38,7 @@ class AgentRegistry(Registry[AgentProfile]):
         return super().register(item)
 
     def update(self, item: AgentProfile) -> None:
-        """Put a profile in the place of the one with its id. Raises `NotFoundError`."""
+        """Replace the profile with the same id. Raises `NotFoundError`."""
         _check(item)
         if not self.exists(item.agent_id):
             raise NotFoundError(f"no agent is called '{item.agent_id}'", hint="register it first")
@@ -47,7 +47,7 @@ class AgentRegistry(Registry[AgentProfile]):
     def list(
         self, *, team: str | None = None, enabled: bool | None = None
     ) -> list_of[AgentProfile]:
-        """Those that pass every filter given, in order of registration."""
+        """Profiles that pass every filter, in order of registration."""
         return [
             profile
             for profile in self
@@ -57,11 +57,7 @@ class AgentRegistry(Registry[AgentProfile]):
 
 
 def _check(profile: AgentProfile) -> None:
-    data = {
-        "agentId": profile.agent_id,
-        "description": profile.description,
-        **profile.data,
-    }
+    data = {"agentId": profile.agent_id, "description": profile.description, **profile.data}
     flaws = [flaw.message for flaw in profile_flaws(data)]
     if flaws:
         called = profile.agent_id or "without an id"
@@ -74,17 +70,11 @@ def _check(profile: AgentProfile) -> None:
 
 def stored_agents(store: Store) -> list_of[AgentProfile]:
     """The profiles of a catalog, and the built-in `standard` unless a trusted one replaces it."""
-    rows = [
-        row
-        for row in list_documents(store, "agent")
-        if row.handle != STANDARD or row.origin != "untrusted"
-    ]
-    profiles = [
-        AgentProfile.of(
-            {**row.data, "agentId": row.handle, "description": row.description}, row.path
-        )
-        for row in rows
-    ]
-    kept = [one for one in profiles if one.enabled or one.agent_id != STANDARD]
+    kept = []
+    for row in list_documents(store, "agent"):
+        data = {**row.data, "agentId": row.handle, "description": row.description}
+        profile = AgentProfile.of(data, row.path)
+        if row.handle != STANDARD or (row.origin != "untrusted" and profile.enabled):
+            kept.append(profile)
     known = {profile.agent_id for profile in kept}
     return kept if STANDARD in known else [*kept, STANDARD_PROFILE]

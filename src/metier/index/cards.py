@@ -6,7 +6,7 @@
 import json
 import sqlite3
 from collections import defaultdict
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from metier.index.store import Store
 from metier.values.files import Entry, Stored
@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # slow to import, and most commands change no card
     from metier.values.documents import Card
 
 _START = 2
-"""Keywords are kept by their first so many characters."""
+"""Keywords are stored by this many first characters."""
 
 
 class CardRows:
@@ -68,20 +68,13 @@ class CardRows:
                 keys_of[keyword].append(key)
         by_start: defaultdict[str, list[str]] = defaultdict(list)
         for keyword, keys in sorted(keys_of.items()):
-            by_start[keyword[:_START]].append(
-                f"{_in_one_line(keyword)}\t{' '.join(map(str, keys))}"
-            )
+            escaped = keyword.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n")
+            by_start[keyword[:_START]].append(f"{escaped}\t{' '.join(map(str, keys))}")
         self._connection.execute("DELETE FROM card_keyword")
         self._connection.executemany(
             "INSERT INTO card_keyword VALUES (?, ?)",
             [(start, "\n".join(lines)) for start, lines in by_start.items()],
         )
-
-
-def _in_one_line(keyword: str) -> str:
-    """A keyword with its line ends and tabs written out."""
-    escaped = keyword.replace("\\", "\\\\").replace("\t", "\\t")
-    return escaped.replace("\n", "\\n")
 
 
 def stored_cards(store: Store) -> "list[Card]":
@@ -91,22 +84,14 @@ def stored_cards(store: Store) -> "list[Card]":
         " FROM card JOIN document USING (key) WHERE state = 'active' ORDER BY id"
     )
     with store.checked():
-        return [_card(*row) for row in rows]
+        return [_card(row) for row in rows]
 
 
-def _card(
-    id: str,
-    path: str,
-    sha256: str,
-    description: str,
-    priority: int,
-    threshold: float,
-    facts_json: str,
-    data_json: str,
-) -> "Card":
+def _card(row: tuple[Any, ...]) -> "Card":
     from metier.values.documents import Card
 
-    facts, data = json.loads(facts_json), json.loads(data_json)
+    id, path, sha256, description, priority, threshold, *texts = row
+    facts, data = map(json.loads, texts)
     session_types, time_of_day, user_tier, environment_type = map(tuple, facts["conditions"])
     return Card(
         id=id,

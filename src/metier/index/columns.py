@@ -1,4 +1,4 @@
-"""The skills of the catalog, for those who have to look at all of them."""
+"""The skills of the catalog, column by column."""
 
 from collections.abc import Mapping, Sequence
 from itertools import compress
@@ -12,10 +12,10 @@ CLAIMS = "SELECT key, claims FROM document WHERE claims != ''"
 
 
 class Skills(NamedTuple):
-    """What is known of skills: in each column an entry for each of them."""
+    """One sequence per column, with an entry for each skill."""
 
-    telling: Mapping[int, str]
-    """By key, what a skill claims, for `Candidate.stored`."""
+    claims: Mapping[int, str]
+    """What skills claim, by key, for `Candidate.stored`."""
     names: Sequence[str]
     paths: Sequence[str]
     sources: Sequence[str]
@@ -32,20 +32,19 @@ class Skills(NamedTuple):
         return list(map(canonical_id, self.names, map(folder_of, self.paths)))
 
     def where(self, wanted: Sequence[bool]) -> "Skills":
-        """These alone."""
         columns: Sequence[Sequence[Any]] = self[1:]
-        return Skills(self.telling, *(list(compress(column, wanted)) for column in columns))
+        return Skills(self.claims, *(list(compress(column, wanted)) for column in columns))
 
 
 NO_SKILLS = Skills({}, *[()] * 8)
 
 
 def read_skills(store: Store) -> Skills:
-    """All skills that are included, hidden ones too."""
+    """All active and shadowed skills."""
     rows = store.rows(
         "SELECT name, path, source, manual, key, prose, prose_distinct, label_distinct"
         " FROM document JOIN skill_size USING (key)"
         " WHERE kind = 'skill' AND state IN ('active', 'shadowed')"
     )
-    telling = dict(store.rows(CLAIMS))
-    return Skills(telling, *zip(*rows, strict=True)) if rows else NO_SKILLS
+    claims = dict(store.rows(CLAIMS))
+    return Skills(claims, *zip(*rows, strict=True)) if rows else NO_SKILLS

@@ -19,7 +19,6 @@ _COLUMNS = (
 )
 
 _SEARCHED = "name || char(10) || description || char(10) || when_to_use"
-"""What `search` looks into."""
 
 
 def list_documents(
@@ -67,7 +66,7 @@ def shadowed_documents(store: Store) -> list[Row]:
 
 
 def find_documents(store: Store, kind: Kind, wanted: str) -> list[Row]:
-    """The documents called `wanted`: by id, else by name; the active one first."""
+    """The documents with the id or else the name `wanted`, active ones first."""
     if not wanted:
         return []
     order = "ORDER BY state != 'active', rank, path"
@@ -83,7 +82,7 @@ def find_documents(store: Store, kind: Kind, wanted: str) -> list[Row]:
 
 
 def _names_in_id(wanted: str) -> list[str]:
-    """What stands before each `::`; a name may hold one itself."""
+    """The text before each `::`; a name may contain one."""
     parts = wanted.split("::")
     return ["::".join(parts[:end]) for end in range(1, len(parts))]
 
@@ -93,19 +92,15 @@ def excluded_path(store: Store, kind: Kind, wanted: str) -> str:
     active = store.rows(
         "SELECT 1 FROM document WHERE kind = ? AND handle = ? AND state = 'active'", (kind, wanted)
     )
-    if active:
-        return ""
-    for handle, path in store.rows(
-        "SELECT handle, path FROM document WHERE kind = ? AND state = 'excluded' ORDER BY path",
-        (kind,),
-    ):
+    excluded = "SELECT handle, path FROM document WHERE kind = ? AND state = 'excluded'"
+    for handle, path in [] if active else store.rows(f"{excluded} ORDER BY path", (kind,)):
         if wanted in (handle, *_names_of_file(kind, path)):
             return str(path)
     return ""
 
 
 def _names_of_file(kind: Kind, path: str) -> tuple[str, ...]:
-    """What a document is called after its file: a skill after its folder, with its id."""
+    """The names that a file gives a document: for a skill its folder's, and its id."""
     folder, _, file = path.rpartition("/")
     if kind != "skill":
         return (file.rpartition(".")[0],)

@@ -16,13 +16,13 @@ from metier.index.store import Store
 from metier.index.trail import keep_trail
 from metier.storage.database import MEANINGLESS
 from metier.values.files import KINDS, Entry, Found, Kind, Reading, Stored
-from metier.values.outcomes import Changes, Issue
+from metier.values.outcomes import Changes
 
 if TYPE_CHECKING:
     from metier.values.documents import Document, Skill
 
 OnProgress = Callable[[int, int], None]
-"""Called with files read and files to read."""
+"""Called with the number of files read and to read."""
 
 _FRESH_NS = 2_000_000_000
 """A file changed this shortly before it was listed may change again within one clock tick."""
@@ -102,7 +102,7 @@ def _refresh(
 
 
 def _lines(found: Sequence[Found]) -> list[str]:
-    """All that tells one state of a file from another, in one line that ends with its path."""
+    """One line per file that changes with the file and ends with its path."""
     return [
         f"{one.kind} {one.rank} {one.size} {one.mtime_ns} {one.ctime_ns} {one.excluded}"
         f" {one.plugin} {one.path}"
@@ -255,7 +255,9 @@ class _Update:
         )
         if not self._is_steady(entry):
             self._unsteady.add(_at(found))
-        issues = _dump_issues(entry.issues) if entry.issues else "[]"
+        issues = _dump(
+            [[one.code, one.message, one.line, one.column, one.hint] for one in entry.issues]
+        )
         if document is None:
             return (*settled, "", "", "", "[]", "{}", issues, found.origin, "", "", False, "")
         capabilities = entry.capabilities
@@ -279,7 +281,7 @@ class _Update:
         )
 
     def _compete(self, handle: tuple[Kind, str]) -> None:
-        """Note whom a document competes with; alone in a new catalog it has no rival."""
+        """Note the group of a document; in a new catalog the first of a group has no rival."""
         if not self._was_empty or handle in self._handles:
             self._groups.add(handle)
         self._handles.add(handle)
@@ -313,10 +315,6 @@ def _of_skill(kind: Kind, document: "Document") -> tuple[str, bool, str]:
 
 def _at(found: Found) -> _At:
     return found.kind, found.path
-
-
-def _dump_issues(issues: Sequence[Issue]) -> str:
-    return _dump([[one.code, one.message, one.line, one.column, one.hint] for one in issues])
 
 
 def _count(connection: sqlite3.Connection) -> dict[str, dict[str, int]]:

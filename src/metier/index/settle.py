@@ -1,4 +1,4 @@
-"""Who counts among documents that have one name: active, shadowed, or an exact copy."""
+"""Which of several documents with one name is active; the others are shadowed or copies."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -10,11 +10,11 @@ from metier.values.files import KINDS, Kind
 
 _COPY = "duplicate-content"
 _MANY = 4000
-"""From so many groups on, all documents are read at once."""
+"""With more groups than this, all documents are read at once."""
 
 
 def settle(connection: sqlite3.Connection, groups: set[tuple[Kind, str]]) -> None:
-    """Say of each group who is active, who is shadowed, and which skills are exact copies."""
+    """Mark the documents of each group as active, shadowed or exact copies."""
     updates: list[tuple[str, str, str, int]] = []
     for kind in KINDS:
         handles = {handle for one, handle in groups if one == kind and handle}

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from metier.core.stems import label_stems, prose_stems
 from metier.core.text import routing_text
+from metier.index.documents import folder_of
 from metier.index.postings import LABEL, PROSE, Postings
 from metier.index.store import Store
 from metier.values.files import Entry, Stored
@@ -19,8 +20,6 @@ _MISSING = """
 
 
 class Size(NamedTuple):
-    """How much text a skill has."""
-
     key: int
     prose: int
     prose_distinct: int
@@ -54,7 +53,7 @@ class SkillRows:
         self._connection.execute("DELETE FROM skill_size WHERE key = ?", (old.key,))
         about = routing_text(old.description, old.when_to_use)
         self._postings.remove(old.key, PROSE, prose_stems(old.name, about))
-        self._postings.remove(old.key, LABEL, label_stems(old.name, _folder(old.path)))
+        self._postings.remove(old.key, LABEL, label_stems(old.name, folder_of(old.path)))
 
     def write(self) -> None:
         """Write all changes; new skills get stems only where all others have theirs."""
@@ -90,7 +89,7 @@ class SkillRows:
         about = routing_text(description, when_to_use)
         found = prose_stems(name, about)
         prose = Counter(found)
-        labels = set(label_stems(name, _folder(path)))
+        labels = set(label_stems(name, folder_of(path)))
         added = self._postings.added[PROSE]
         for stem, count in prose.items():
             added[stem] += (key, count, len(found))
@@ -110,12 +109,12 @@ _SKELETON = {
     code: chr(code).lower() if chr(code).lower() in "cdfghjkmnpqruvwxyz" else None
     for code in range(128)
 }
-"""Leaves of a text the letters that no digit or sign can stand for, but for g."""
+"""Keeps the letters that no digit or sign looks like, except g."""
 _LIKE_G = {ord(digit): "g" for digit in "69"}
 
 
 def _is_plain(text: str) -> bool:
-    """Whether words stand in `text` as they are read: no markup, nothing invisible."""
+    """Whether `text` is shown as written: no markup, nothing invisible."""
     is_shown = text.isascii() and text.replace("\n", " ").replace("\t", " ").isprintable()
     return is_shown and not any(mark in text for mark in _MARKUP)
 
@@ -126,7 +125,7 @@ def _is_suspect(text: str) -> bool:
 
 
 def _is_safe(text: str) -> bool:
-    """Whether nothing in `text` overrides instructions; most texts need no close look."""
+    """Whether `text` overrides no instructions; most texts pass the fast checks."""
     if _is_plain(text) and not _is_suspect(text) and not _is_suspect(text.translate(_LIKE_G)):
         return True
     from metier.safety.disguise import find_overrides  # few texts need it, and it loads a lot
@@ -145,7 +144,3 @@ def catch_up(store: Store) -> int:
         return 0
     with store.transaction() as connection, store.checked():
         return SkillRows(connection).write_missing()
-
-
-def _folder(path: str) -> str:
-    return path.rpartition("/")[0] or "."

@@ -12,7 +12,7 @@ _KEPT = "SELECT key, found, paths, stamps, absent, links FROM trail"
 
 
 def kept_trail(store: Store) -> Trail | None:
-    """The trail that leads to what the catalog holds, if one is kept."""
+    """The stored trail, if it belongs to the catalog's content."""
     rows = store.rows(_KEPT)
     if not rows or not store.setting("counts"):
         return None

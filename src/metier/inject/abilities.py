@@ -1,4 +1,4 @@
-"""Abilities as text for one prompt (spec 1): never more than the limit, core first."""
+"""Abilities as text for one prompt (spec 1): within the limit, core first."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
@@ -55,7 +55,10 @@ def arrange(
     abilities = [] if absent else [*lead, *rest]
     return Arranged(
         abilities=abilities,
-        parts=[_rendered(ability, include_metadata) for ability in abilities],
+        parts=[
+            with_heading(one.name, one.content) if include_metadata else one.content
+            for one in abilities
+        ],
         core=len(lead),
         issues=[*selection.issues, *_not_found(wanted, absent, selection)],
         skipped=selection.skipped,
@@ -140,19 +143,13 @@ def _lead(selection: AbilitySelection, core: Iterable[str]) -> list[Ability]:
     return list(lead.values())
 
 
-def _rendered(ability: Ability, include_metadata: bool) -> str:
-    if not include_metadata:
-        return ability.content
-    return with_heading(ability.name, ability.content)
-
-
 def _not_found(core: Sequence[str], absent: set[str], selection: AbilitySelection) -> list[Issue]:
-    """One error for each core ability that is not there, unless the selection says so already."""
-    told = {one.id for one in selection.skipped if one.reason == "not-found"}
+    """An error for each missing core ability that the selection does not report."""
+    reported = {one.id for one in selection.skipped if one.reason == "not-found"}
     return [
         Issue("ABILITY_NOT_FOUND", f"core ability '{one}' is not among the selected ones", "")
         for one in core
-        if one in absent - told
+        if one in absent - reported
     ]
 
 

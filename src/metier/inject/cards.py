@@ -33,7 +33,6 @@ class CardResult(NamedTuple):
     text: str
     total_tokens_used: int
     truncated: bool
-    """Whether any was skipped for its size."""
     skipped: Sequence[Skipped]
     issues: Sequence[Issue]
     sizes: Mapping[str, int] = MappingProxyType({})
@@ -105,14 +104,13 @@ def inject_capabilities(
 def _with_cards(files: list[BootstrapFile], text: str) -> list[BootstrapFile]:
     if not text:
         return files
-    others = [one for one in files if not _is_made(one)]
+    others = [
+        one
+        for one in files
+        if one.name != CAPABILITIES_FILE or not one.content.startswith(REFERENCE_PREAMBLE)
+    ]
     at = next((place + 1 for place, one in enumerate(others) if one.name == AGENTS_FILE), 0)
     return [*others[:at], BootstrapFile(CAPABILITIES_FILE, text), *others[at:]]
-
-
-def _is_made(file: BootstrapFile) -> bool:
-    """Whether an earlier call made it."""
-    return file.name == CAPABILITIES_FILE and file.content.startswith(REFERENCE_PREAMBLE)
 
 
 def is_silent(config: CapabilitiesConfig, session_type: str) -> bool:
@@ -179,9 +177,7 @@ def fit_cards(
         for place in fitted.left
     ]
     taken = [parts[place].scored for place in fitted.taken]
-    sizes = {
-        parts[place].scored.item.id: count(parts[place].scored.item.body) for place in fitted.taken
-    }
+    sizes = {one.item.id: count(one.item.body) for one in taken}
     return CardResult(taken, fitted.text, fitted.tokens, bool(left), left, (), sizes)
 
 

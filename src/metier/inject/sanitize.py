@@ -1,4 +1,4 @@
-"""Card text as it may be handed over (spec 5, content sanitization)."""
+"""Sanitized card text (spec 5)."""
 
 import re
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from metier.core.coerce import text_of
@@ -24,20 +24,19 @@ _TOP_LEVEL = {**AGENT, **SELECTION, "coreAbilities": AGENT["skills"]}
 def parse_agent(raw: bytes, path: str, *, file: str = "") -> Parsed:
     """The profile in `raw`; in Markdown the body is the system prompt.
 
-    `file` says where it lies, where the path that is shown does not.
+    `file` is its full path.
     """
     split = _split_file(raw, path)
     if split.matter is None:
         return Parsed(document=None, matter=None, issues=split.issues)
     respelling = Respelling(split.matter, path)
     data = respelling.mapping(split.matter.data, _TOP_LEVEL)
-    _gather(data, ("coreAbilities",), "abilities", {"coreAbilities": "core"}, respelling)
-    _gather(data, tuple(SELECTION), "selectionMetadata", {}, respelling)
+    _gather(data, {"coreAbilities": "core"}, "abilities", respelling)
+    _gather(data, {key: key for key in SELECTION}, "selectionMetadata", respelling)
     if isinstance(data.get("workflow"), list):
         data["workflow"] = _steps(data["workflow"], respelling, ("workflow",))
     if is_markdown(path) and "workflow" not in data:
-        of_host = any(_IN_FOLDER_OF_HOST.search(place) for place in (path, file))
-        _as_prompt_only(data, of_host=of_host)
+        _as_prompt_only(data, of_host=any(map(_IN_FOLDER_OF_HOST.search, (path, file))))
     if split.matter.body:
         data.setdefault("systemPrompt", split.matter.body)
     return Parsed(
@@ -48,9 +47,9 @@ def parse_agent(raw: bytes, path: str, *, file: str = "") -> Parsed:
 
 
 def _as_prompt_only(data: dict[str, Any], *, of_host: bool) -> None:
-    """Read a sub-agent of a host: its tools and model are the host's own, and so is the rest.
+    """Move the host's own keys of a sub-agent to `metadata.host`.
 
-    What is not ours is kept under `metadata.host`, which every file in a host's folder has.
+    Every file in a host's folder gets that key.
     """
     tools, model = data.get("tools"), data.get("model")
     foreign = [key for key in data if key not in _TOP_LEVEL and key not in AGENT]
@@ -103,8 +102,7 @@ def _split_json(raw: bytes, path: str) -> SplitText:
         return SplitText(None, [issue], False)
     located = read_yaml(raw, path)
     if located.matter is None:
-        matter = Matter(data=value, body="", body_line=1, position=lambda _path: (1, 1))
-        return SplitText(matter, [], True)
+        return SplitText(Matter(value, "", 1, lambda _: (1, 1)), [], True)
     return located._replace(matter=located.matter._replace(data=value))
 
 
@@ -123,12 +121,12 @@ def _not_json(error: ValueError, raw: bytes, path: str) -> Issue:
         (line, column), said = locate_digits(raw), TOO_MANY_DIGITS
     else:
         said = str(error)
-    hint = "check commas, quotes and brackets at this place"
+    hint = "check commas, quotes and brackets here"
     return Issue("FM115", f"not valid JSON: {said}", path, line, column, hint)
 
 
 def _depth(value: Any) -> int:
-    """How many lists and mappings stand in each other at most, counted level by level."""
+    """How deep lists and mappings are nested, up to one more than allowed."""
     depth, level = 0, [value]
     while level := [one for one in level if isinstance(one, dict | list)]:
         depth += 1
@@ -149,27 +147,22 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _gather(
-    data: dict[str, Any],
-    keys: Sequence[str],
-    into: str,
-    names: Mapping[str, str],
-    respelling: Respelling,
+    data: dict[str, Any], names: Mapping[str, str], into: str, respelling: Respelling
 ) -> None:
-    """Move keys that may also stand at the top level to where the spec has them.
+    """Move keys that may also be at the top level to where the spec has them.
 
-    A plain list under `abilities` is its `core`. Of two values for one key the first counts.
+    A plain list under `abilities` is its `core`. The first of two values counts.
     """
     if into == "abilities" and isinstance(data.get(into), list):
         data[into] = {"core": data[into]}
         respelling.moved((into, "core"), (into,))
     order = list(data)
-    for key in keys:
+    for key, name in names.items():
         if key not in data:
             continue
         target = data.setdefault(into, {})
         if not isinstance(target, dict):
             return
-        name = names.get(key, key)
         nested_first = into in order and order.index(into) < order.index(key)
         value = data.pop(key)
         if name in target:

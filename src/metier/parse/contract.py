@@ -95,7 +95,7 @@ def parse_contract(text: str, mode: Mode | None = None) -> Contract:
     known = 0
     while scanner.at < len(scanner.text):
         if not scanner.take(_SPACES):
-            scanner.fail("a space must stand between clauses")
+            scanner.fail("clauses must be separated by a space")
         known += _clause(scanner, lists, pairs, unknown)
     if not known:
         scanner.fail("at least one clause is required", hint="for example P(web-search)")

@@ -1,11 +1,11 @@
-"""The one front-matter reader: bytes → values, body, issues.
+"""Front matter: bytes → values, body, issues.
 
 `read_matter` never raises. In lenient mode a text whose YAML does not parse is read again,
-one top-level key at a time, and keeps what can be kept.
+one top-level key at a time.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from metier.core.indentation import with_spaces
@@ -14,6 +14,7 @@ from metier.values.files import KeyPath, Matter
 from metier.values.outcomes import Issue
 
 LARGEST_FRONT_MATTER = 64 * 1024
+_OPENING = re.compile(r"---[ \t\r]*(?:\n|\Z)")
 _FENCE = re.compile(r"\n---[ \t]*\r?(?=\n|\Z)")
 _TOP_LEVEL_KEY = re.compile(r"([A-Za-z_][\w.-]*)[ \t]*:(?=[ \t\r]|$)")
 _CONTROL_SHARE_OF_BINARY = 0.1
@@ -46,20 +47,19 @@ _PLAIN_WORDS = (
     ("found character that cannot start", "a value starts with a character that YAML reserves,"
      " such as '@', '`' or '%'", "put it in quotes"),
     ("found a tab character", _NO_TABS, "use spaces"),
-    ("found unknown escape", "a backslash in double quotes stands for nothing known",
+    ("found unknown escape", "a backslash in double quotes starts no known escape",
      "use single quotes, or write the backslash twice"),
     ("found invalid Unicode character escape", "an escape in double quotes is no character",
      "write the character itself"),
     ("did not find expected key", "a quote closes too early, or the indentation is off",
-     "quote the whole value, and quotes inside it the other way"),
+     "quote the whole value, and use the other quotes inside it"),
     ("did not find expected ','", "a '[' or '{' is not closed", "close it, or quote the value"),
     ("found unexpected end of stream", "a quote is not closed", "close it"),
     ("did not find expected <document start>", "this line does not belong to the mapping",
      "write 'key: value' on every line"),
 )  # fmt: skip
-"""What libyaml says, what that means, and what to do."""
+"""Messages of libyaml, what they mean, and what to do."""
 _NEVER_LENIENT = frozenset({"FM106", "FM107", "FM108"})
-"""Findings after which the text is not read leniently."""
 
 
 class SplitText(NamedTuple):
@@ -85,13 +85,14 @@ def read_matter(raw: bytes, path: str, *, lenient: bool = False) -> SplitText:
     text = _decode(raw, path, issues, lenient=lenient)
     if text is None:
         return SplitText(None, issues, False)
-    if not _opens_with_fence(text):
-        return SplitText(_all_body(text), issues, False)
+    if not _OPENING.match(text):
+        body, skipped = trim_blank_lines(text)
+        return SplitText(Matter({}, body, 1 + skipped, lambda _: (1, 1)), issues, False)
     parts = _split(text)
     if parts is None:
         issues.append(_issue("FM102", "the front matter opened on line 1 is never closed", path))
         return SplitText(None, issues, True)
-    if _is_too_large(parts.yaml):
+    if len(parts.yaml.encode()) > LARGEST_FRONT_MATTER:
         message = f"front matter is larger than {LARGEST_FRONT_MATTER // 1024} KiB"
         issues.append(_issue("FM108", message, path))
         return SplitText(None, issues, True)
@@ -100,31 +101,23 @@ def read_matter(raw: bytes, path: str, *, lenient: bool = False) -> SplitText:
 
 
 def no_front_matter(matter: Matter, path: str, what: str) -> Issue:
-    """The finding in a text that is all body and should not be; `what` it is called."""
+    """The finding for a text without front matter; `what` names it in the message."""
     first, _, rest = matter.body.partition("\n")
     glued = first.removeprefix("---").strip(_BLANK)
     if matter.body_line > 1 or not first.startswith("---") or glued[:1] in ("", "-"):
         return _issue("FM101", f"{what} has no front matter", path)
     message = f"the first line goes on after '---', so {what} has no front matter"
     hint = HINTS["FM117"]
-    if _has_keys(f"---\n{glued}\n{rest}"):
+    split = read_matter(f"---\n{glued}\n{rest}".encode(), "", lenient=True)
+    if split.matter is not None and split.matter.data:
         shown = glued[:40]
         below = "below the second '---'" if glued.startswith("#") else "on the next line"
         hint = f"let the first line be '---' alone, and put '{shown}' {below}"
     return Issue("FM117", message, path, 1, 4, hint)
 
 
-def _has_keys(text: str) -> bool:
-    matter = read_matter(text.encode(), "", lenient=True).matter
-    return matter is not None and bool(matter.data)
-
-
-def _is_too_large(yaml: str) -> bool:
-    return len(yaml) * 4 > LARGEST_FRONT_MATTER and len(yaml.encode()) > LARGEST_FRONT_MATTER
-
-
 def read_yaml(raw: bytes, path: str) -> SplitText:
-    """A file that is YAML from its first line to its last; it has no body."""
+    """A YAML file; it has no body."""
     issues: list[Issue] = []
     text = _decode(raw, path, issues, lenient=False)
     if text is None:
@@ -160,9 +153,8 @@ def _decode(raw: bytes, path: str, issues: list[Issue], *, lenient: bool) -> str
 def _binary(raw: bytes, path: str) -> Issue:
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return _issue("FM110", "the file is UTF-16", path)
-    at = raw.index(b"\0")
-    line, column = _line_and_column(raw, at)
-    return _issue("FM111", "the file holds a NUL byte", path, line, column)
+    at = _line_and_column(raw, raw.index(b"\0"))
+    return _issue("FM111", "the file holds a NUL byte", path, *at)
 
 
 def _decode_damaged(
@@ -182,13 +174,6 @@ def _line_and_column(raw: bytes, at: int) -> tuple[int, int]:
     return raw.count(b"\n", 0, at) + 1, at - (raw.rfind(b"\n", 0, at) + 1) + 1
 
 
-def _opens_with_fence(text: str) -> bool:
-    if not text.startswith("---"):
-        return False
-    end = text.find("\n")
-    return not text[3 : end if end >= 0 else None].strip(_BLANK)
-
-
 def _split(text: str) -> _Parts | None:
     newline = text.find("\n")
     fence = _FENCE.search(text, newline) if newline >= 0 else None
@@ -200,27 +185,15 @@ def _split(text: str) -> _Parts | None:
     return _Parts(yaml, 2, body, fence_line + 1 + skipped if body else fence_line)
 
 
-def _all_body(text: str) -> Matter:
-    body, skipped = trim_blank_lines(text)
-    return Matter(data={}, body=body, body_line=1 + skipped, position=_at_the_top)
-
-
 def trim_blank_lines(text: str, start: int = 0) -> tuple[str, int]:
-    """`text` from `start` on without blank lines at its ends, and how many stood before it."""
+    """`text` from `start` on without blank lines at its ends, and the number before it."""
     inked = _INKED.search(text, start)
     if inked is None:
         return "", 0
     first = max(text.rfind("\n", start, inked.start()) + 1, start)
-    last = len(text)
-    while text[last - 1] in _BLANK:
-        last -= 1
-    end = text.find("\n", last)
+    end = text.find("\n", len(text.rstrip(_BLANK)))
     body = text[first : end if end >= 0 else len(text)]
     return body.removesuffix("\r"), text.count("\n", start, first)
-
-
-def _at_the_top(_path: KeyPath) -> tuple[int, int]:
-    return 1, 1
 
 
 def _matter(parts: _Parts, path: str, issues: list[Issue], *, lenient: bool) -> Matter | None:
@@ -228,24 +201,20 @@ def _matter(parts: _Parts, path: str, issues: list[Issue], *, lenient: bool) -> 
         tree = load_yaml(parts.yaml)
     except YamlRejectedError as rejected:
         problem = rejected.problem
-        if _is_tab(problem, parts.yaml):
+        line = _line_of(parts.yaml, problem.line)
+        if problem.code == "FM103" and line[problem.column : problem.column + 1] == "\t":
             return _tabbed(problem, parts, path, issues, lenient=lenient)
-        issues.append(_place(problem, parts, path))
+        issues.append(_located(problem, parts, path))
         if not lenient or problem.code in _NEVER_LENIENT:
             return None
         return _by_lines(parts, path, issues)
-    issues.extend(_place(problem, parts, path) for problem in tree.problems)
+    issues.extend(_located(problem, parts, path) for problem in tree.problems)
     if tree.value is not None and not isinstance(tree.value, dict):
         issues.append(
             _issue("FM109", "the front matter is not a mapping of keys", path, parts.yaml_line)
         )
         return None
     return _whole(tree, parts)
-
-
-def _is_tab(problem: Problem, yaml: str) -> bool:
-    line = _line_of(yaml, problem.line)
-    return problem.code == "FM103" and line[problem.column : problem.column + 1] == "\t"
 
 
 def _tabbed(
@@ -259,7 +228,7 @@ def _tabbed(
         issues.append(_issue("FM116", _NO_TABS, path, line, column))
         parts = parts._replace(yaml=spaced)
         return _matter(parts, path, issues, lenient=True) if lenient else None
-    what = _NO_TABS if indents else "a tab stands where a space has to"
+    what = _NO_TABS if indents else "a tab where a space is required"
     issues.append(Issue("FM103", f"not valid YAML: {what}", path, line, column, "use spaces"))
     return _by_lines(parts, path, issues) if lenient else None
 
@@ -273,17 +242,15 @@ def _whole(tree: Tree, parts: _Parts) -> Matter:
         line, column = places.locate(key_path)
         return line + parts.yaml_line, column + 1
 
-    return Matter(
-        data=tree.value or {}, body=parts.body, body_line=parts.body_line, position=position
-    )
+    return Matter(tree.value or {}, parts.body, parts.body_line, position)
 
 
-def _place(problem: Problem, parts: _Parts, path: str) -> Issue:
+def _located(problem: Problem, parts: _Parts, path: str) -> Issue:
     line, column = problem.line + parts.yaml_line, problem.column + 1
     if problem.code == "FM104":
         key = _TOP_LEVEL_KEY.match(_line_of(parts.yaml, problem.line))
         if key is None or ": " not in key.string[key.end() :].strip() + " ":
-            return _not_yaml("a ':' stands where no key can be", path, line, column)
+            return _not_yaml("a ':' where no key can be", path, line, column)
         message = f"the value of '{key[1]}' holds ': ' and is not quoted"
         return _issue("FM104", message, path, line, column)
     if problem.code == "FM103":
@@ -324,39 +291,26 @@ def _by_lines(parts: _Parts, path: str, issues: list[Issue]) -> Matter:
         if value is None:
             unread.add(chunk.key)
         data[chunk.key] = value[0] if value is not None else _without_quotes(chunk.value)
-    return Matter(
-        data=data,
-        body=parts.body,
-        body_line=parts.body_line,
-        position=_lines_of(lines),
-        unread=frozenset(unread),
-    )
 
-
-def _lines_of(lines: dict[str, int]) -> Callable[[KeyPath], tuple[int, int]]:
     def position(key_path: KeyPath) -> tuple[int, int]:
         return (lines.get(str(key_path[0]), 1) if key_path else 1), 1
 
-    return position
+    return Matter(data, parts.body, parts.body_line, position, frozenset(unread))
 
 
-def _chunks(yaml: str) -> list[_Chunk]:
+def _chunks(yaml: str) -> Iterator[_Chunk]:
     lines = yaml.split("\n")
-    starts = [number for number, line in enumerate(lines) if _TOP_LEVEL_KEY.match(line)]
-    ends = [*starts[1:], len(lines)] if starts else []
-    return [_chunk(lines[start:end], start) for start, end in zip(starts, ends, strict=True)]
-
-
-def _chunk(lines: list[str], start: int) -> _Chunk:
-    key = _TOP_LEVEL_KEY.match(lines[0])
-    assert key is not None  # a chunk starts where one was found
-    first = lines[0][key.end() :].strip()
-    value = " ".join([first, *(line.strip() for line in lines[1:])]).strip()
-    return _Chunk(key[1], start, "\n".join(lines), value)
+    keys = [(number, key) for number, key in enumerate(map(_TOP_LEVEL_KEY.match, lines)) if key]
+    for (start, key), end in zip(
+        keys, [*(start for start, _ in keys[1:]), len(lines)], strict=False
+    ):
+        own = lines[start:end]
+        value = " ".join([own[0][key.end() :].strip(), *map(str.strip, own[1:])]).strip()
+        yield _Chunk(key[1], start, "\n".join(own), value)
 
 
 def _chunk_value(chunk: _Chunk) -> tuple[Any] | None:
-    """The value of a key; none when it is no YAML by itself either."""
+    """The value of a key, in a tuple; None if it is not valid YAML."""
     try:
         value = load_yaml(with_spaces(chunk.text) or chunk.text).value
     except YamlRejectedError:

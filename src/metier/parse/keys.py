@@ -11,7 +11,7 @@ from metier.values.outcomes import Issue
 
 
 class Respelling:
-    """Renames the keys of one document and remembers what was written where."""
+    """Renames the keys of one document and keeps their positions."""
 
     def __init__(self, matter: Matter, path: str) -> None:
         self.issues: list[Issue] = []
@@ -24,7 +24,7 @@ class Respelling:
         self, data: Mapping[str, Any], fields: Mapping[str, Field], at: KeyPath = ()
     ) -> dict[str, Any]:
         """`data` with known keys in our spelling; the first of two spellings counts."""
-        known = _spellings(fields)
+        known = _known.get(id(fields)) or _known.setdefault(id(fields), spellings(fields))
         out: dict[str, Any] = {}
         for key, value in data.items():
             name = key if key in fields else known.get(loose_key(key), key)
@@ -46,7 +46,7 @@ class Respelling:
         return self._matter.position(tuple(steps))
 
     def moved(self, now: KeyPath, before: KeyPath) -> None:
-        """Note that what stands at `now` was written at `before`."""
+        """Note that the value at `now` was written at `before`."""
         self._moved[now] = before
 
     def matter(self, data: dict[str, Any]) -> Matter:
@@ -65,7 +65,7 @@ class Respelling:
         return value
 
     def twice(self, first: str, second: str, at: KeyPath) -> None:
-        """Note that one key was written twice, in two ways."""
+        """Report a key that was written in two spellings."""
         line, column = self._matter.position(at)
         message = f"'{first}' and '{second}' are one key; the first one counts"
         self.issues.append(
@@ -74,11 +74,4 @@ class Respelling:
 
 
 _known: dict[int, dict[str, str]] = {}
-
-
-def _spellings(fields: Mapping[str, Field]) -> dict[str, str]:
-    """`spellings(fields)`, worked out once for each of the fixed tables."""
-    known = _known.get(id(fields))
-    if known is None:
-        known = _known[id(fields)] = spellings(fields)
-    return known
+"""`spellings` of the fixed tables, by their `id`."""

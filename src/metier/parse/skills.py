@@ -13,11 +13,11 @@ from metier.parse.keys import Respelling
 from metier.values.contracts import Contract
 from metier.values.documents import Skill
 from metier.values.fields import SKILL, spellings
-from metier.values.files import KeyPath, Matter, Parsed
+from metier.values.files import Matter, Parsed
 from metier.values.outcomes import Issue, has_errors
 
 _DROP_IT = "Codex, Gemini CLI and most others"
-"""Hosts that do not load a skill without a description (seen in their sources, 2026)."""
+"""Hosts that do not load a skill without a description (by their sources, 2026)."""
 _KNOWN = frozenset(SKILL)
 _LOOSE = spellings(SKILL)
 _CODE_FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
@@ -47,15 +47,17 @@ def parse_skill(
     if not description or (strict and has_errors(issues)):
         return Parsed(document=None, matter=matter, issues=issues)
     name = _name(matter, path, folder, issues)
-    listed = _listed_capabilities(matter, path, issues)
+    listed = _listed(matter, ("capabilities",), path, issues)
+    listed += _listed(matter, ("metadata", "capabilities"), path, issues)
     contract, problem = _contract(matter, path, raw, issues)
+    provided = contract.provides if contract is not None else ()
     skill = Skill(
         name=plugin_name(plugin, name),
         description=description,
         path=path,
         plugin=plugin,
         folder_name=folder,
-        capabilities=_together(listed, contract),
+        capabilities=tuple(dict.fromkeys([*listed, *filter(None, provided)])),
         contract=contract,
         contract_problem=problem,
         data=matter.data,
@@ -73,7 +75,7 @@ def _no_front_matter(matter: Matter, path: str) -> Issue:
         return no_front_matter(matter, path, "the file")
     line = matter.body_line + matter.body.count("\n", 0, late.start())
     message = f"the front matter starts on line {line}; hosts look for it on line 1"
-    return Issue("FM101", message, path, line, 1, "remove what stands before it")
+    return Issue("FM101", message, path, line, 1, "remove the text before it")
 
 
 def _no_description(matter: Matter, path: str, *, instead: str) -> Issue:
@@ -111,20 +113,11 @@ def _name(matter: Matter, path: str, folder: str, issues: list[Issue]) -> str:
     return folder
 
 
-def _listed_capabilities(matter: Matter, path: str, issues: list[Issue]) -> list[str]:
-    data = matter.data
-    listed = _listed(data.get("capabilities"), matter, ("capabilities",), path, issues)
-    nested = mapping_of(data.get("metadata")).get("capabilities")
-    return listed + _listed(nested, matter, ("metadata", "capabilities"), path, issues)
-
-
-def _together(listed: list[str], contract: Contract | None) -> tuple[str, ...]:
-    """The list, then the `P(...)`; each name once."""
-    provided = contract.provides if contract is not None else ()
-    return tuple(dict.fromkeys([*listed, *filter(None, provided)]))
-
-
-def _listed(value: Any, matter: Matter, at: KeyPath, path: str, issues: list[Issue]) -> list[str]:
+def _listed(matter: Matter, at: tuple[str, ...], path: str, issues: list[Issue]) -> list[str]:
+    """The capabilities in the list at `at`."""
+    value: Any = matter.data
+    for key in at:
+        value = mapping_of(value).get(key)
     if value is None:
         return []
     kept: list[str] = []
@@ -170,7 +163,7 @@ def _contract(
 
 
 def _loses_escapes(raw: bytes, line: int, column: int) -> bool:
-    """Whether the value there is in double quotes and escapes a space."""
+    """Whether the value at that position is in double quotes and escapes a space."""
     lines = raw.decode("utf-8", errors="replace").splitlines()
     written = lines[line - 1][column - 1 :] if line <= len(lines) else ""
     written = written.partition(":")[2].lstrip() if written.startswith("contract") else written

@@ -6,18 +6,11 @@ can cost anything.
 """
 
 import re
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from yaml import YAMLError
 from yaml._yaml import CParser
-from yaml.events import (
-    AliasEvent,
-    CollectionEndEvent,
-    CollectionStartEvent,
-    Event,
-    ScalarEvent,
-)
+from yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent, ScalarEvent
 from yaml.nodes import MappingNode, Node, ScalarNode
 from yaml.reader import ReaderError
 
@@ -30,7 +23,7 @@ _MAY_BE_ANCHOR = re.compile(r"&\S")
 _BEFORE_ANCHOR = frozenset(" \t\r\n,[{:?-")
 _MAY_BE_TAG = re.compile(r"(?:^|[\s\[{,])!(?:\s|$)")
 _STRANGE_START = re.compile("\r(?!\n)|\ufeff")
-"""What also starts a line for libyaml, so that the patterns above do not see it."""
+"""Other line starts of libyaml, which the patterns above miss."""
 _NOT_OUR_LINE_ENDS = re.compile("[\x85\u2028\u2029]")
 _MAY_BE_DEEP = re.compile(r"\n[ \t?:-]{9}")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,39})(?:\.[0-9]{1,40})?\Z")
@@ -44,7 +37,7 @@ _CONSTANTS: dict[str, bool | None] = {
 
 
 class Problem(NamedTuple):
-    """Something wrong at a place; lines and columns count from 0."""
+    """A problem and its position; lines and columns count from 0."""
 
     code: str
     message: str
@@ -53,7 +46,7 @@ class Problem(NamedTuple):
 
 
 class YamlRejectedError(Exception):
-    """The text is no YAML that metier reads."""
+    """The text is not YAML, or not allowed."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.message)
@@ -66,7 +59,7 @@ class Tree(NamedTuple):
     value: Any
     root: Node | None
     problems: list[Problem]
-    """What was wrong and could be lived with: keys that appear twice."""
+    """Keys that appear twice."""
 
 
 class _Composer(CParser):
@@ -102,12 +95,12 @@ def load_yaml(text: str) -> Tree:
 
 
 class Places:
-    """Where the values of a tree stand. The keys of a mapping are gone through once."""
+    """The positions of the values of a tree."""
 
     def __init__(self, root: Node) -> None:
         self._root = root
         self._children: dict[int, tuple[_Children, _Children]] = {}
-        """By the mapping: its keys as they are written, and in their loose form."""
+        """Per mapping: by keys as written, and by their loose form."""
 
     def locate(self, path: KeyPath) -> tuple[int, int]:
         """Line and column of the value at `path`, or of the deepest part of it that exists."""
@@ -127,22 +120,16 @@ class Places:
         if not isinstance(node, MappingNode):
             return None
         if id(node) not in self._children:
-            self._children[id(node)] = _by_key(node)
+            written, loose = self._children[id(node)] = {}, {}
+            for key, value in node.value:
+                written.setdefault(key.value, (value, key.start_mark))
+                loose.setdefault(loose_key(key.value), (value, key.start_mark))
         written, loose = self._children[id(node)]
         return written.get(step) or loose.get(loose_key(step))
 
 
 _Children = dict[str, tuple[Node, Any]]
-"""By its key, a value and where its key stands; the first of equal keys counts."""
-
-
-def _by_key(node: MappingNode) -> tuple[_Children, _Children]:
-    written: _Children = {}
-    loose: _Children = {}
-    for key, value in node.value:
-        written.setdefault(key.value, (value, key.start_mark))
-        loose.setdefault(loose_key(key.value), (value, key.start_mark))
-    return written, loose
+"""By key: a value and the position of its key; the first of equal keys counts."""
 
 
 def _needs_a_look(text: str) -> bool:
@@ -168,7 +155,8 @@ def _reject_by_events(text: str) -> None:
     Composing would recurse in C for as long as the text opens brackets.
     """
     depth = 0
-    for event in _events(text):
+    parser = _Composer(text)
+    while (event := parser.get_event()) is not None:
         if isinstance(event, CollectionStartEvent):
             depth += 1
             if depth > DEEPEST:
@@ -182,14 +170,6 @@ def _reject_by_events(text: str) -> None:
                 raise _reject("FM106", f"anchor '&{event.anchor}' is not allowed", event.start_mark)
             if event.tag:
                 raise _reject("FM106", f"tag '{event.tag}' is not allowed", event.start_mark)
-
-
-def _events(text: str) -> Iterator[Event]:
-    parser = _Composer(text)
-    while parser.check_event():
-        event = parser.get_event()
-        assert event is not None  # check_event has just said so
-        yield event
 
 
 def _build(node: Node, depth: int, problems: list[Problem]) -> Any:

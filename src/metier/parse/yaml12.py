@@ -1,7 +1,6 @@
-"""Front matter that others read otherwise than metier does.
+"""Front matter that hosts read differently from metier.
 
-metier reads YAML with libyaml, which lets more pass than YAML 1.2 does; hosts keep to YAML 1.2.
-An entry must not say what a host does not find in the file.
+metier reads YAML with libyaml, which accepts more than YAML 1.2; hosts follow YAML 1.2.
 """
 
 import re
@@ -13,26 +12,23 @@ from metier.parse.yaml import load_yaml
 
 _FENCED = re.compile(r"---[ \t]*\r?\n(.*?)^---[ \t]*\r?$", re.DOTALL | re.MULTILINE)
 _ODD_MARKS = re.compile("\r(?!\n)|[\x85\u2028\u2029\ufeff]|^\\.\\.\\.", re.MULTILINE)
-"""Ends of lines and of documents, and other marks, that not everybody takes for such."""
+"""Line ends, document ends and marks that not every parser knows."""
 _NO_TEXT = re.compile(
     r"null|~|true|false|-|[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[-+]?[0-9]+)?"
     r"|0o[0-7]+|0x[0-9a-f]+|[-+]?\.inf|\.nan",
     re.IGNORECASE,
 )
-"""What YAML 1.2 takes for something else than a text when it stands without quotes."""
+"""Unquoted values that YAML 1.2 does not read as text."""
 _SAME_TO_ALL = re.compile(r"null|~|true|false|-?(?:0|[1-9][0-9]{0,39})(?:\.[0-9]{1,40})?")
 _QUOTES = ("'", '"')
 _BLOCK = re.compile(r"[|>][-0-9]*(?:\s|$)")
-"""How a block of text begins; with a `+` it hangs on where the front matter is cut."""
+"""The start of a block; with `+` it would depend on where the front matter is cut."""
 _GLUED = "a comment needs a space before it"
 _COMMENT_IN_LIST = re.compile(r"[,:\[{]#")
 
 
 def difference(raw: bytes) -> str:
-    """The first thing in a file's front matter that others read otherwise; empty for none.
-
-    The front matter is one that metier can read.
-    """
+    """The first difference in front matter that metier can read; empty for none."""
     fenced = _FENCED.match(raw.decode("utf-8-sig"))
     if fenced is None:
         return "its fences are none to others"
@@ -45,9 +41,14 @@ def difference(raw: bytes) -> str:
 
 
 def _differences(node: Node, column: int, lines: list[str]) -> Iterator[str]:
-    """`column` is that of the keys or dashes which the node stands below."""
+    """`column` is that of the keys or dashes above the node."""
     if isinstance(node, ScalarNode):
-        yield from _of_text(node, column, lines)
+        if not node.style:
+            yield from _of_plain(node)
+        elif node.style in _QUOTES:
+            yield from _of_quoted(node, column, lines)
+        else:
+            yield from _of_block(node, column, lines)
     elif isinstance(node, CollectionNode):
         if node.flow_style:
             yield from _of_brackets(node, column, lines)
@@ -59,35 +60,25 @@ def _differences(node: Node, column: int, lines: list[str]) -> Iterator[str]:
             yield from _differences(value, inner, lines)
 
 
-def _of_text(node: ScalarNode, column: int, lines: list[str]) -> Iterator[str]:
-    if not node.style:
-        yield from _of_plain(node)
-    elif node.style in _QUOTES:
-        yield from _of_quoted(node, column, lines)
-    else:
-        yield from _of_block(node, column, lines)
-
-
 def _of_plain(node: ScalarNode) -> Iterator[str]:
     if _NO_TEXT.fullmatch(node.value) and not _SAME_TO_ALL.fullmatch(node.value):
         yield _at(node.start_mark.line, f"'{node.value[:40]}' without quotes is no text to others")
 
 
 def _of_key(key: ScalarNode, lines: list[str]) -> Iterator[str]:
-    """A key is a text, and no `?` stands before it."""
+    """A key must be text, without a `?` before it."""
     line, column = key.start_mark.line, key.start_mark.column
     is_text = key.style in _QUOTES or not (key.style or _NO_TEXT.fullmatch(key.value))
-    if not is_text or _sign_before(lines[line], column) == "?":
+    if not is_text or lines[line][:column].rstrip().endswith("?"):
         yield _at(line, "a key is no plain text")
 
 
 def _of_block(node: ScalarNode, column: int, lines: list[str]) -> Iterator[str]:
-    """A text below a `|` or `>`."""
     start = node.start_mark
     if start.column <= column:
         yield _not_indented(start.line)
     if not _BLOCK.match(lines[start.line], start.column):
-        yield _at(start.line, "more than a '-' or a digit stands behind a '|' or '>'")
+        yield _at(start.line, "more than a '-' or a digit follows a '|' or '>'")
 
 
 def _of_quoted(node: ScalarNode, column: int, lines: list[str]) -> Iterator[str]:
@@ -98,7 +89,7 @@ def _of_quoted(node: ScalarNode, column: int, lines: list[str]) -> Iterator[str]
 
 
 def _of_brackets(node: CollectionNode, column: int, lines: list[str]) -> Iterator[str]:
-    """A list or mapping in brackets. The last of them may stand right below the key."""
+    """A list or mapping in brackets; the last bracket may be right below the key."""
     start, end = node.start_mark, node.end_mark
     for number in range(start.line + 1, end.line + 1):
         is_last = number == end.line and end.column == column + 1
@@ -115,17 +106,8 @@ def _behind(node: Node, lines: list[str]) -> Iterator[str]:
         yield _at(line, _GLUED)
 
 
-def _sign_before(line: str, column: int) -> str:
-    """The last character before a column that is no space."""
-    while column and line[column - 1].isspace():
-        column -= 1
-    return line[column - 1] if column else ""
-
-
 def _lines_of(node: Node, lines: list[str]) -> list[str]:
     start, end = node.start_mark, node.end_mark
-    if start.line == end.line:
-        return [lines[start.line][start.column : end.column]]
     own = lines[start.line : end.line + 1]
     own[-1] = own[-1][: end.column]
     own[0] = own[0][start.column :]
@@ -133,7 +115,7 @@ def _lines_of(node: Node, lines: list[str]) -> list[str]:
 
 
 def _depth(line: str) -> float:
-    """How many spaces a line begins with; a blank one is as deep as it needs to be."""
+    """The indentation of a line; infinite for a blank one."""
     text = line.lstrip(" ")
     return len(line) - len(text) if text else float("inf")
 

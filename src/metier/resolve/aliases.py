@@ -63,7 +63,6 @@ class AliasTables:
 
     @property
     def versions(self) -> dict[str, str]:
-        """Source → version."""
         return {table.source: table.version for table in self.tables}
 
 
@@ -77,7 +76,7 @@ def read_alias_table(path: str, source: str, shown: str) -> tuple[AliasTable | N
 
 
 def _text_of(path: str, source: str) -> str:
-    """The text of a table; the workspace's own may not link out of it."""
+    """The text of a table; that of a workspace may not be a link out of it."""
     real = os.path.realpath(path)
     workspace = os.path.realpath(os.path.dirname(os.path.dirname(path)))
     if source == "workspace" and not is_inside(real, workspace):
@@ -98,9 +97,10 @@ def parse_alias_table(text: str, source: str, path: str) -> tuple[AliasTable | N
         return None, [_issue(f"not valid JSON: {what}", path, line, column)]
     problems = list(_problems(data))
     if problems:
-        places = _places(text)
-        found = ((message, places.get(key, (1, 1))) for key, message in problems)
-        return None, [_issue(message, path, *place) for message, place in found]
+        positions = _positions(text)
+        return None, [
+            _issue(message, path, *positions.get(key, (1, 1))) for key, message in problems
+        ]
     return AliasTable.of(source, data["alias_table_version"], data["aliases"]), []
 
 
@@ -135,13 +135,13 @@ def _issue(message: str, path: str, line: int, column: int) -> Issue:
     return Issue("DC403", message, path, line, column, "correct it: until then it does not count")
 
 
-def _places(text: str) -> dict[str, tuple[int, int]]:
+def _positions(text: str) -> dict[str, tuple[int, int]]:
     """Line and column of the first occurrence of each string."""
-    places: dict[str, tuple[int, int]] = {}
+    positions: dict[str, tuple[int, int]] = {}
     for number, line in enumerate(text.split("\n"), 1):
         for found in _TEXT.finditer(line):
-            places.setdefault(json.loads(found[0]), (number, found.start() + 1))
-    return places
+            positions.setdefault(json.loads(found[0]), (number, found.start() + 1))
+    return positions
 
 
 def _circles(aliases: Mapping[str, Iterable[str]]) -> list[list[str]]:
@@ -174,20 +174,13 @@ def _circles(aliases: Mapping[str, Iterable[str]]) -> list[list[str]]:
                     above = path[-1][0]
                     lowest[above] = min(lowest[above], lowest[key])
                 if lowest[key] == number[key]:
-                    circle = _taken_off(waiting, key)
+                    circle: list[str] = []
+                    while not circle or circle[-1] != key:
+                        circle.append(waiting.pop())
                     is_waiting.difference_update(circle)
                     if len(circle) > 1:
                         circles.append(circle)
     return circles
-
-
-def _taken_off(waiting: list[str], key: str) -> list[str]:
-    at = len(waiting) - 1
-    while waiting[at] != key:
-        at -= 1
-    taken = waiting[at:]
-    del waiting[at:]
-    return taken
 
 
 # The table that ships with metier: short, because a wrong alias is worse than none

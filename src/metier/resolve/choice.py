@@ -15,27 +15,15 @@ from metier.values.resolution import REASONS, TIE_BREAKS
 
 
 class Verdicts:
-    """Rejections after the gates, by place in the pool."""
+    """Rejections after the gates, by index in the pool."""
 
     def __init__(self) -> None:
-        self._by_place: defaultdict[int, set[str]] = defaultdict(set)
-        self._open: dict[int, tuple[str, ...]] = {}
+        self.reasons: defaultdict[int, set[str]] = defaultdict(set)
+        self.open: dict[int, tuple[str, ...]] = {}
 
     def reject(self, reason: str, places: Iterable[int]) -> None:
         for place in places:
-            self._by_place[place].add(reason)
-
-    def leave_open(self, place: int, capabilities: tuple[str, ...]) -> None:
-        self._open[place] = capabilities
-
-    def left_open(self, place: int) -> tuple[str, ...]:
-        return self._open.get(place, ())
-
-    def lacking(self) -> list[int]:
-        return list(self._open)
-
-    def items(self) -> Iterable[tuple[int, set[str]]]:
-        return self._by_place.items()
+            self.reasons[place].add(reason)
 
 
 def gates(scores: Scores, policy: Policy) -> Iterator[tuple[str, Mask]]:
@@ -166,12 +154,10 @@ class Choice:
         found: list[str] = []
         for number, name in enumerate(self.question.requires):
             if name in self.unresolved:
-                found += self._lacking(number) or [name]
+                places = sorted(self.places(self._able(number)))
+                lacking = [one for place in places for one in self.verdicts.open.get(place, ())]
+                found += lacking or [name]
         return tuple(dict.fromkeys(found))
-
-    def _lacking(self, number: int) -> list[str]:
-        places = sorted(self.places(self._able(number)))
-        return [one for place in places for one in self.verdicts.left_open(place)]
 
     def _able(self, number: int) -> Places:
         matches = self.scores.matches
@@ -192,14 +178,13 @@ class Choice:
         if not self.unresolved:
             return []
         masks = dict(gates(self.scores, self.policy))
-        verdicts = dict(self.verdicts.items())
         found = []
         for number, name in enumerate(self.question.requires):
             if name in self.unresolved:
                 for row in rank(self.scores, self._able(number)):
                     place = int(self.scores.places[row])
                     why = {one for one, refused in masks.items() if refused[row]}
-                    why |= verdicts.get(place, set())
+                    why |= self.verdicts.reasons.get(place, set())
                     found.append((name, place, tuple(one for one in REASONS if one in why)))
         return found
 
@@ -221,14 +206,14 @@ class Refused(NamedTuple):
     """Its own unresolved requirements."""
 
     def to_json(self) -> dict[str, Any]:
-        told: dict[str, Any] = {
+        node: dict[str, Any] = {
             "capability": self.capability,
             "provider": self.provider,
             "reasons": list(self.reasons),
         }
         if self.lacks:
-            told["unresolved_dependencies"] = list(self.lacks)
-        return told
+            node["unresolved_dependencies"] = list(self.lacks)
+        return node
 
 
 class Dependency(NamedTuple):
@@ -248,10 +233,6 @@ class Dependency(NamedTuple):
     """Providers whose own requirements are described elsewhere in the report."""
     refused: tuple[Refused, ...] = ()
     more_refused: int = 0
-
-    @property
-    def is_resolved(self) -> bool:
-        return not self.unresolved and all(one.is_resolved for one in self.below)
 
     def all_unresolved(self) -> list[str]:
         return [*self.unresolved, *(name for one in self.below for name in one.all_unresolved())]

@@ -1,8 +1,7 @@
-"""Who is chosen for a question, and what the chosen require themselves.
+"""Choosing providers for a question, and for what those providers require.
 
-A provider is met on as many ways as there are chains of providers that lead to it. What it
-requires is settled once for each depth that is left: of the chain above it only those count that
-could be met again further down, because a circle is not followed a second time.
+Many chains of providers may lead to one provider. Its requirements are settled once per remaining
+depth and per set of providers above it that it can reach again: a cycle is not followed twice.
 """
 
 from collections import Counter
@@ -29,9 +28,9 @@ from metier.values.policy import Policy
 from metier.values.resolution import MayProbe, Probe, ProbeResult
 
 Chain = tuple[int, ...]
-"""Places of providers, each required by the one before it."""
+"""Indexes of providers, each required by the previous one."""
 MOST_REFUSED = 5
-"""Rejected providers that are named for each unresolved requirement."""
+"""Rejected providers listed per unresolved requirement."""
 ITSELF = "requires-itself"
 """Why a provider does not provide its own requirement."""
 
@@ -53,12 +52,8 @@ class Probing:
         if not self._probes:
             return []
         question = scores.question
-        resolved = scores.matches.resolved_by(row, question.mode)
-        return [
-            name
-            for number, name in enumerate(question.requires)
-            if name in self._probes and number in resolved
-        ]
+        resolved = sorted(scores.matches.resolved_by(row, question.mode))
+        return [name for number in resolved if (name := question.requires[number]) in self._probes]
 
     def run(self, place: int, capability: str) -> ProbeResult:
         key = place, capability
@@ -69,7 +64,7 @@ class Probing:
 
 
 class Needs(NamedTuple):
-    """The requirements of one provider, by place."""
+    """The requirements of one provider, by index."""
 
     requires: tuple[str, ...]
     is_followed: bool = False
@@ -183,7 +178,6 @@ class Chooser:
         chain: Chain,
     ) -> list[int]:
         """Check each candidate that would be kept, from the top, and drop those that fail."""
-        order = list(order)
         looked_at: set[int] = set()
         while True:
             kept, _ = cut(within_hints(order, scores)[0], scores, policy)
@@ -212,7 +206,7 @@ class Chooser:
         needs = self.needs(place, depth, chain) if place not in chain else None
         if needs is not None and needs.unresolved:
             reasons.append("dependency-unresolved")
-            verdicts.leave_open(place, needs.open)
+            verdicts.open[place] = needs.open
         for reason in reasons:
             verdicts.reject(reason, [place])
         return bool(reasons)
@@ -287,7 +281,7 @@ class Chooser:
         for name, place, reasons in everyone:
             named[name] += 1
             if named[name] <= MOST_REFUSED:
-                lacks = choice.verdicts.left_open(place)
+                lacks = choice.verdicts.open.get(place, ())
                 best.append(Refused(name, self._pool.ids[place], reasons, lacks))
         others = len(everyone) - len(best)
         consumer = choice.question.consumer

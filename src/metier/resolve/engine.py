@@ -17,7 +17,6 @@ from metier.values.policy import OnMissing, Policy, strictest
 from metier.values.resolution import DEPTH, Decide, MayProbe, Probe, ResolveRequest, settle
 
 MOST_REQUIRED = 1_000
-"""The most capabilities that one resolution may require."""
 
 
 class Inputs(NamedTuple):
@@ -105,6 +104,11 @@ def run(request: ResolveRequest, inputs: Inputs) -> Resolution:
     choice.verdicts.reject("dependency-unresolved", lacking)
     chosen = tuple(pool.ids[place] for place in selected)
     dependencies = [chooser.dependency(place, depth) for place in selected]
+    no_names = [
+        f"'{name[:80]}' is no capability name, so nothing can match it"
+        for name in wanted
+        if not is_capability_name(name)
+    ]
     return Resolution(
         question=question,
         policy=policy.with_on_missing(on_missing),
@@ -117,7 +121,7 @@ def run(request: ResolveRequest, inputs: Inputs) -> Resolution:
         ),
         dependencies=tuple(tree for tree in dependencies if tree is not None),
         probes=chooser.probing.results,
-        warnings=tuple(dict.fromkeys([*_no_names(wanted), *chooser.warnings])),
+        warnings=tuple(dict.fromkeys([*no_names, *chooser.warnings])),
         consumer=consumer.id if consumer is not None else None,
         facts=inputs.facts,
         pool=pool,
@@ -166,14 +170,6 @@ def _asked_for(
     return wanted, optional
 
 
-def _no_names(wanted: Sequence[str]) -> list[str]:
-    return [
-        f"'{one[:80]}' is no capability name, so nothing can match it"
-        for one in wanted
-        if not is_capability_name(one)
-    ]
-
-
 def _optional(
     chooser: Chooser, pool: Pool, question: Question, policy: Policy, capability: str
 ) -> OptionalMatch:
@@ -199,7 +195,7 @@ def _lacking(chooser: Chooser, choice: Choice, pool: Pool, depth: int) -> dict[i
     rows = pool.arrays.flatnonzero(scores.explicit)
     if len(rows) > MOST_ROWS:
         rows = pool.arrays.array(rank(scores, rows)[:MOST_ROWS])
-    places = dict.fromkeys([*choice.verdicts.lacking(), *choice.places(rows)])
+    places = dict.fromkeys([*choice.verdicts.open, *choice.places(rows)])
     return chooser.lacking(places, depth)
 
 

@@ -14,7 +14,7 @@ from metier.values.contracts import Mode
 from metier.values.scoring import MATCH_SCORES
 
 KINDS = ("none", "provisional", "fuzzy", "alias", "exact")
-"""From the weakest to the strongest; a kind is stored as its place here."""
+"""From weakest to strongest; a kind is stored as its index."""
 RESOLVING: dict[Mode, tuple[str, ...]] = {
     "strict": ("alias", "exact"),
     "best-effort": ("provisional", "fuzzy", "alias", "exact"),
@@ -43,7 +43,7 @@ class Matches(NamedTuple):
     rows: Places
     kinds: Places
     tokens: Places
-    """The place in `names` of the capability that matched; -1 without an explicit match."""
+    """The index in `names` of the capability that matched; -1 without an explicit match."""
     names: list[str]
 
     def where(self, mask: Mask) -> "Matches":
@@ -79,10 +79,7 @@ class Matches(NamedTuple):
 
 
 def match(pool: Pool, requires: Sequence[str], aliases: AliasTables, mode: Mode) -> Matches:
-    """The best match of every candidate for each of `requires`, by places in the pool.
-
-    A token that is no name matches nothing.
-    """
+    """The best match of every candidate for each of `requires`, by index in the pool."""
     found = _Found(pool, aliases, mode)
     for number, required in enumerate(requires):
         if is_capability_name(required):
@@ -101,7 +98,7 @@ class _Run(NamedTuple):
 
 
 class _Found:
-    """Matches as they are found, a run of entries at a time."""
+    """Collects matches, a run of entries at a time."""
 
     def __init__(self, pool: Pool, aliases: AliasTables, mode: Mode) -> None:
         self._pool = pool

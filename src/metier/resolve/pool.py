@@ -13,20 +13,21 @@ from metier.core.stems import label_stems, prose_stems
 from metier.resolve.scoring import (
     Hits,
     Words,
-    invalid_token_penalties,
     mean_length,
     median_of_others,
     overclaim_penalties,
+    penalties,
     rounded,
     runtime_scores,
-    unknown_clause_penalties,
     weights_of_stem,
 )
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
 from metier.values.policy import Policy
+from metier.values.scoring import INVALID_TOKEN, UNKNOWN_CLAUSE
 
 UNLIMITED = 10**9
+_digest = lru_cache(maxsize=200_000)(stable_hash)
 _LIMITS = ("min_total_score", "min_contract_score", "min_required_coverage")
 _LOOSEST = Policy(
     min_total_score=0.0,
@@ -38,7 +39,7 @@ _LOOSEST = Policy(
 
 
 class Pool:
-    """Candidates by id, each once (the first counts), with what every question needs."""
+    """Candidates by id; the first of equal ids counts."""
 
     def __init__(
         self,
@@ -46,11 +47,11 @@ class Pool:
         words: "Callable[[Pool], PoolWords] | None" = None,
         arrays: Arrays | None = None,
     ) -> None:
-        """`words` gives the stems of the candidates, by default made from their texts."""
+        """`words` gives the stems of the candidates, by default computed from their texts."""
         self.arrays = arrays if arrays is not None else numpy_arrays()
         given = candidates if isinstance(candidates, Candidates) else Candidates.of(candidates)
-        count = len(given.ids)
-        first = dict(zip(reversed(given.ids), reversed(range(count)), strict=True))
+        numbers = reversed(range(len(given.ids)))
+        first = dict(zip(reversed(given.ids), numbers, strict=True))
         self.ids = sorted(first)
         self.given = [first[key] for key in self.ids]
         """The number of each candidate among those given."""
@@ -58,7 +59,7 @@ class Pool:
         self.speaking = [
             place for place, number in enumerate(self.given) if number in given.speaking
         ]
-        """Places of the candidates that may claim anything."""
+        """Indexes of the candidates that may claim anything."""
         self._words = words
         self._forget()
 
@@ -136,15 +137,10 @@ class Pool:
 
     def hash_ranks(self, places: Places) -> Places:
         """The order of these candidates by the SHA-256 of their lower-cased ids."""
-        digests = self.arrays.array([self._digest(self.ids[place]) for place in places])
+        digests = self.arrays.array([_digest(self.ids[place]) for place in places])
         ranks: Places = self.arrays.empty(len(places), dtype=int)
         ranks[digests.argsort()] = self.arrays.arange(len(places))
         return ranks
-
-    @staticmethod
-    @lru_cache(maxsize=200_000)
-    def _digest(key: str) -> str:
-        return stable_hash(key)
 
     def runtime(self, host: str | None) -> Floats:
         """S_runtime of every candidate."""
@@ -155,7 +151,7 @@ class Pool:
 
     @cached_property
     def restricted(self) -> list[int]:
-        """Places of the candidates that name runtimes."""
+        """Indexes of the candidates that name runtimes."""
         return [place for place in self.speaking if self.candidates[place].compatibility]
 
 
@@ -177,7 +173,7 @@ class Candidates(NamedTuple):
 
 
 class _Built(Sequence[Candidate]):
-    """The candidates of a pool by place, each built once."""
+    """The candidates of a pool, each built once."""
 
     def __init__(self, build: Callable[[int], Candidate], numbers: Sequence[int]) -> None:
         self._build = build
@@ -221,9 +217,9 @@ class Claims:
         by_name: defaultdict[str, list[int]] = defaultdict(list)
         self._arrays = arrays
         self.counts: Floats = arrays.zeros(len(candidates))
-        """How many capabilities each claims, as written."""
+        """How many capabilities each claims."""
         self.prose: Mask = arrays.ones(len(candidates), dtype=bool)
-        """Which of them have only words."""
+        """Which of them claim none, only describe."""
         for place in speaking:
             candidate = candidates[place]
             provides = candidate.provides_in(mode)
@@ -236,7 +232,6 @@ class Claims:
         self._places: dict[str, Places] = {
             name: arrays.array(by_name[name], dtype=int) for name in self.names
         }
-        self._nowhere = arrays.arange(0)
         self.has_prose = bool(self.prose.any())
         self._candidates = candidates
         self._speaking = speaking
@@ -253,11 +248,11 @@ class Claims:
 
     @cached_property
     def invalid_tokens(self) -> Floats:
-        return invalid_token_penalties(self._of_contracts(Candidate.invalid_tokens))
+        return penalties(self._of_contracts(Candidate.invalid_tokens), INVALID_TOKEN)
 
     @cached_property
     def unknown_clauses(self) -> Floats:
-        return unknown_clause_penalties(self._of_contracts(Candidate.unknown_clauses))
+        return penalties(self._of_contracts(Candidate.unknown_clauses), UNKNOWN_CLAUSE)
 
     def _of_contracts(self, count: Callable[[Candidate], int]) -> Floats:
         counts: Floats = self._arrays.zeros(len(self._candidates))
@@ -282,7 +277,7 @@ class Claims:
         return overclaim_penalties(self.counts, median_of_others(self.counts, without))
 
     def places(self, name: str) -> Places:
-        return self._places.get(name, self._nowhere)
+        return self._places.get(name, self._arrays.arange(0))
 
     def like(self, name: str) -> list[str]:
         """Similar names, the most similar last."""
@@ -303,7 +298,6 @@ class Hints:
         self, arrays: Arrays, size: int, policies: Mapping[int, Mapping[str, str]]
     ) -> None:
         self.bind = any(policies.values())
-        """Whether any provider sets a limit."""
         self.max_candidates: Floats = arrays.full(size, float(UNLIMITED))
         self._arrays = arrays
         self._least: dict[str, Floats] = {name: arrays.zeros(size) for name in _LIMITS}

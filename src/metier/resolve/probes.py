@@ -1,4 +1,4 @@
-"""Probes: commands from the settings that try whether a candidate really does what it says."""
+"""Probes: commands from the settings that test what a candidate claims."""
 
 import os
 import selectors
@@ -30,10 +30,9 @@ class CommandProbe:
     """Called just before it starts; raises `MetierError` when it must not."""
 
     def __call__(self, candidate: Candidate, capability: str) -> ProbeResult:
-        """Run it for one candidate. Never raises, never waits longer than its time.
+        """Run it for one candidate. Never raises, never exceeds its timeout.
 
-        It sees PATH, HOME and LANG of the environment, as commands of agents do, and three
-        variables that say what it is asked about.
+        Its environment is PATH, HOME, LANG and the three variables below.
         """
         environment = {
             **minimal_environment(),
@@ -59,16 +58,15 @@ class CommandProbe:
             output, in_time = _read(process, time.monotonic() + self.timeout)
         finally:
             _end(process)
-        if not in_time:
-            detail = f"stopped after {self.timeout:g} s"
-        else:
-            detail = f"exit code {process.returncode}"
+        timed_out = f"stopped after {self.timeout:g} s"
+        detail = f"exit code {process.returncode}" if in_time else timed_out
         passed = in_time and process.returncode == 0
-        return ProbeResult(candidate.id, capability, passed, detail, _text(output))
+        text = output.decode("utf-8", errors="replace")
+        return ProbeResult(candidate.id, capability, passed, detail, text)
 
 
 def _read(process: "subprocess.Popen[bytes]", deadline: float) -> tuple[bytes, bool]:
-    """The first bytes that it prints, and whether it ended in time; the rest is thrown away."""
+    """The first bytes of its output, and whether it ended in time."""
     assert process.stdout is not None
     kept = b""
     with selectors.DefaultSelector() as selector:
@@ -80,7 +78,7 @@ def _read(process: "subprocess.Popen[bytes]", deadline: float) -> tuple[bytes, b
                 if not chunk:
                     break
             elif process.poll() is not None:
-                break  # a child of it may hold the pipe open; nobody waits for that
+                break  # a child may hold the pipe open; do not wait for it
     try:
         process.wait(max(deadline - time.monotonic(), 0))
     except subprocess.TimeoutExpired:
@@ -89,7 +87,7 @@ def _read(process: "subprocess.Popen[bytes]", deadline: float) -> tuple[bytes, b
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """Stop it and all that it started in its session."""
+    """Kill it and its session."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
@@ -97,7 +95,3 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
     process.wait()
     if process.stdout is not None:
         process.stdout.close()
-
-
-def _text(output: bytes) -> str:
-    return output.decode("utf-8", errors="replace")

@@ -1,4 +1,4 @@
-"""How often candidates did well lately: `.dci/state/reliability.v1.json` of the workspace."""
+"""Recent outcomes of candidates: `.dci/state/reliability.v1.json` of the workspace."""
 
 import json
 import os
@@ -39,22 +39,18 @@ class Reliability:
         self._is_kept = is_kept
         self._now = now or (lambda: datetime.now(UTC))
         self._unsaved: dict[str, list[int]] = {}
-        state = os.path.dirname(self.path)
-        self._folders = (state, os.path.dirname(state), workspace)
-        """The first of these that exists must be writable."""
+        self._workspace = workspace
 
     def history(self) -> History:
-        if not self._is_kept:
-            return self._of(self._unsaved, "ephemeral", "")
-        stored, warning = self._read()
-        if warning:
+        stored, warning = self._read() if self._is_kept else ({}, "")
+        if warning or not self._is_kept:
             return self._of(self._unsaved, "ephemeral", warning)
         outcomes = {key: value["outcomes_last_20"] for key, value in stored.items()}
         for key, more in self._unsaved.items():
             outcomes[key] = [*outcomes.get(key, []), *more][-WINDOW:]
         if self._unsaved or not self._can_write():
             return self._of(outcomes, "ephemeral", "outcomes cannot be kept: " + self.path)
-        return self._of(outcomes, "persistent", "")
+        return self._of(outcomes, "persistent")
 
     def record(self, candidate: str, *, success: bool) -> History:
         """Add an outcome; it is kept in memory when it cannot be stored."""
@@ -104,27 +100,23 @@ class Reliability:
         return data["candidates"], ""
 
     def _can_write(self) -> bool:
-        there = next((one for one in self._folders if os.access(one, os.F_OK)), "")
-        return os.access(there, os.W_OK)
+        state = os.path.dirname(self.path)
+        folders = (state, os.path.dirname(state), self._workspace)
+        first = next((one for one in folders if os.access(one, os.F_OK)), "")
+        return os.access(first, os.W_OK)
 
     @staticmethod
-    def _of(outcomes: Mapping[str, list[int]], state: HistoryState, warning: str) -> History:
+    def _of(outcomes: Mapping[str, list[int]], state: HistoryState, warning: str = "") -> History:
         used = {key: value for key, value in outcomes.items() if value}
-        return History(
-            {key: sum(value) / len(value) for key, value in used.items()},
-            {key: len(value) for key, value in used.items()},
-            state,
-            warning,
-        )
+        rates = {key: sum(value) / len(value) for key, value in used.items()}
+        return History(rates, {key: len(value) for key, value in used.items()}, state, warning)
 
 
 def _is_valid(data: Any) -> bool:
     if not isinstance(data, dict) or data.get("schema_version") != SCHEMA_VERSION:
         return False
     candidates = data.get("candidates")
-    if not isinstance(candidates, dict):
-        return False
-    return all(
+    return isinstance(candidates, dict) and all(
         isinstance(one, dict)
         and isinstance(one.get("outcomes_last_20"), list)
         and len(one["outcomes_last_20"]) <= WINDOW

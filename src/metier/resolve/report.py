@@ -34,13 +34,11 @@ from metier.values.scoring import MATCH_SCORES
 
 SCHEMA_VERSION = "1"
 LIMITS = ("min-contract-score", "min-required-coverage", "min-total-score", "max-candidates")
-"""What a candidate has to reach, and the rank that it has to have."""
 SWITCH = "disable-model-invocation"
-"""The key of a skill that leaves it to the user."""
 MOST_ROWS = 200
-"""Candidates with an explicit match that get a row of their own."""
+"""The most candidates with an explicit match that get a row."""
 MOST_MATCHES = 20_000
-"""Matches in all rows together; when very much is required there are fewer rows."""
+"""The most matches in all rows together; it reduces the number of rows."""
 
 
 class SourceCount(NamedTuple):
@@ -89,9 +87,9 @@ class Resolution:
     """Rejections after the gates."""
     lacking: Mapping[int, Lack] = field(repr=False)
     cleared: tuple[int, ...] = field(repr=False)
-    """Places of flagged candidates whose probes have passed."""
+    """Indexes of flagged candidates whose probes have passed."""
     ranked: tuple[int, ...] = field(repr=False)
-    """Places of the candidates that passed the gates and the cut, best first."""
+    """Indexes of the candidates that passed the gates and the cut, best first."""
 
     def open_capabilities(self) -> list[str]:
         """Unresolved capabilities, those of providers too."""
@@ -114,19 +112,17 @@ class Resolution:
 
     @cached_property
     def scores(self) -> Scores:
-        """The scores of every candidate."""
         return Scores(self.pool, self.question, everyone=True, cleared=self.cleared)
 
     @cached_property
     def rejections(self) -> "Rejections":
-        refused = dict(gates(self.scores, self.policy))
-        for place, reasons in self.verdicts.items():
+        rejected = dict(gates(self.scores, self.policy))
+        for place, reasons in self.verdicts.reasons.items():
             for reason in reasons:
-                mask = refused.setdefault(
-                    reason, self.pool.arrays.zeros(len(self.pool), dtype=bool)
-                )
-                mask[place] = True
-        return Rejections(refused)
+                if reason not in rejected:
+                    rejected[reason] = self.pool.arrays.zeros(len(self.pool), dtype=bool)
+                rejected[reason][place] = True
+        return Rejections(rejected)
 
     @cached_property
     def report(self) -> Report:
@@ -221,7 +217,7 @@ def _best(run: Resolution, mask: Mask, most: int) -> Places:
 
 
 def _with_next(run: Resolution, places: Sequence[int]) -> list[tuple[int, int | None]]:
-    """Each place with the next below; for the last one kept, the first one cut."""
+    """Each row with the next below; for the last one kept, the first one cut."""
     count = len(run.ranked)
     following: list[int | None] = [*places[1:], None][: len(places)]
     if count:
@@ -320,11 +316,10 @@ def _tie_break(run: Resolution, place: int, below: int | None) -> dict[str, Any]
 
 
 def _discovery(run: Resolution) -> dict[str, Any]:
-    sources = [one.to_json() for one in run.facts.sources]
     included = len(run.pool)
     excluded = sum(run.facts.excluded.values())
     return {
-        "sources": sources,
+        "sources": [one.to_json() for one in run.facts.sources],
         "discovered": included + excluded,
         "included": included,
         "excluded": excluded,

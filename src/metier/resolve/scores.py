@@ -1,4 +1,4 @@
-"""All scores of the candidates of one question, each computed when it is first asked for."""
+"""The scores of the candidates of one question, computed on first use."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -40,7 +40,7 @@ class Question:
     query: str
     mode: Mode
     consumer: int | None
-    """The place of the consumer, which is no candidate."""
+    """The index of the consumer, which is no candidate."""
     aliases: AliasTables
     rates: Mapping[str, float]
     """Success rates by candidate id."""
@@ -54,9 +54,9 @@ class Scores:
     def __init__(
         self, pool: Pool, question: Question, *, everyone: bool, cleared: Collection[int] = ()
     ) -> None:
-        """Score the candidates that match any requirement, or all of them.
+        """Score the candidates that match a requirement, or `everyone`.
 
-        `cleared` are places of candidates whose probes have passed.
+        `cleared` are indexes of candidates whose probes have passed.
         """
         self.pool = pool
         self.question = question
@@ -66,7 +66,7 @@ class Scores:
             matches = matches.where(matches.rows != question.consumer)
         self._arrays = pool.arrays
         self.places = self._arrays.arange(len(pool)) if everyone else self._matching(matches)
-        """The places of the scored candidates in the pool, ascending."""
+        """The indexes of the scored candidates in the pool, ascending."""
         if not everyone:
             matches = matches._replace(rows=self.places.searchsorted(matches.rows))
         self._everyone = everyone
@@ -269,9 +269,7 @@ def _deltas(pool: Pool, claims: Matches, places: Places) -> Floats:
     return rounded(rounded(claimed) - skill_score(rounded(borne_out), rounded(labelled)))
 
 
-def _claimed_stems(
-    claims: Matches,
-) -> tuple[list[str], Places, Places]:
+def _claimed_stems(claims: Matches) -> tuple[list[str], Places, Places]:
     """The stems of the matching names; pairs of a row and the number of a stem, each once."""
     numbers: dict[str, int] = {}
     by_name = [
@@ -291,14 +289,11 @@ def _claimed_stems(
     return list(numbers), pairs // size, pairs % size
 
 
-# The figures behind the scores, for the report
-
-
 class Basis:
-    """The numbers that the scores of one question were computed from."""
+    """The figures behind the scores of one question."""
 
     def __init__(self, scores: Scores, places: Sequence[int]) -> None:
-        """`scores` are those of all candidates, `places` the ones with a row."""
+        """`scores` cover all candidates; `places` are those with a row."""
         pool = self.pool = scores.pool
         self.question = scores.question
         self._scores = scores
@@ -353,13 +348,13 @@ class Basis:
         }
 
     def _claim(self, place: int) -> dict[str, Any] | None:
-        """The score of its claims, and how many of their stems its own words have."""
+        """The score of its claims, and how many of their stems its text has."""
         if not self.question.with_divergence or not self._scores.explicit[place]:
             return None
-        found = self._scores.matches.where(
-            self._scores.matches.explicit & (self._scores.matches.rows == place)
-        )
-        stems = _stems_of(found)
+        matches = self._scores.matches
+        found = matches.where(matches.explicit & (matches.rows == place))
+        names = [found.names[token] for token in found.tokens]
+        stems = list(dict.fromkeys(stem for name in names for stem in stems_of_capability(name)))
         return {
             "score": _rounded(math.fsum(found.scores) / len(found.rows)),
             "stems": len(stems),
@@ -380,11 +375,6 @@ def _counts(
         for place in wanted[contained(wanted, having)].tolist():
             found[place][stem] = int(counts[having.searchsorted(place)])
     return found
-
-
-def _stems_of(matches: Matches) -> list[str]:
-    names = [matches.names[token] for token in matches.tokens]
-    return list(dict.fromkeys(stem for name in names for stem in stems_of_capability(name)))
 
 
 def _count(words: Words, stems: Sequence[str], place: int) -> int:

@@ -15,10 +15,8 @@ from metier.values.scoring import (
     DECIMALS,
     DIVERGENCE,
     HISTORY,
-    INVALID_TOKEN,
     OVERCLAIM,
     SKILL_WEIGHTS,
-    UNKNOWN_CLAUSE,
     WEIGHTS,
 )
 
@@ -32,7 +30,7 @@ Lookup = Callable[[str], Sequence[int] | None]
 
 
 class Words:
-    """The stems of many texts, looked up one by one; a text is known by its place."""
+    """The stems of many texts, by index, looked up on demand."""
 
     def __init__(
         self,
@@ -122,7 +120,7 @@ class Hits(NamedTuple):
 
 
 def places_by_key(arrays: Arrays, keys: Sequence[int]) -> Places:
-    """The place of the text of each key; -1 for a key that is not among `keys`."""
+    """The index of each key in `keys`; -1 for unknown keys."""
     places: Places = arrays.full(max(keys, default=0) + 1, -1, dtype=int)
     places[keys] = arrays.arange(len(keys))
     return places
@@ -226,15 +224,7 @@ def label_scores(shared: Places, distinct: Floats, query: Sequence[str]) -> Floa
     return scores
 
 
-def invalid_token_penalties(counts: Floats) -> Floats:
-    return _penalties(counts, INVALID_TOKEN)
-
-
-def unknown_clause_penalties(counts: Floats) -> Floats:
-    return _penalties(counts, UNKNOWN_CLAUSE)
-
-
-def _penalties(counts: Floats, rule: Mapping[str, float]) -> Floats:
+def penalties(counts: Floats, rule: Mapping[str, float]) -> Floats:
     return rounded(arrays_of(counts).minimum(rule["most"], rule["each"] * counts))
 
 
@@ -279,8 +269,8 @@ def diverging(deltas: Floats) -> Divergence:
     else:
         rule, limit = "two-sigma", mean + DIVERGENCE["sigmas"] * sigma
     if limit is None:
-        nobody = arrays_of(deltas).zeros(count, dtype=bool)
-        return Divergence(nobody, None, rule, mean, sigma)
+        none = arrays_of(deltas).zeros(count, dtype=bool)
+        return Divergence(none, None, rule, mean, sigma)
     limit = round(limit, DECIMALS)
     return Divergence(rounded(deltas) > limit, limit, rule, mean, sigma)
 

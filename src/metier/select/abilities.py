@@ -104,10 +104,11 @@ class _Scorer:
     ) -> None:
         self._words = frozenset(words(task))
         self._core = core
-        self._shared_words = shared_words or self._words_in_content
+        self._shared_words = shared_words or (
+            lambda abilities: [len(self._words & ability.words) for ability in abilities]
+        )
 
     def scored(self, abilities: Iterable[Ability]) -> list[Scored[Ability]]:
-        """Each with its score and the parts of it."""
         abilities = list(abilities)
         keywords = self._for_keywords(abilities)
         return [self._scored(*pair) for pair in zip(abilities, keywords, strict=True)]
@@ -159,11 +160,8 @@ class _Scorer:
             for shared in self._shared_words(abilities)
         ]
 
-    def _words_in_content(self, abilities: Sequence[Ability]) -> list[int]:
-        return [len(self._words & ability.words) for ability in abilities]
-
     def _has(self, label: tuple[str, ...]) -> bool:
-        """Whether all words of `label` are among the task's; one without words never is."""
+        """Whether the task has all words of `label`, and there is any."""
         return bool(label) and self._words.issuperset(label)
 
 

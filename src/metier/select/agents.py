@@ -79,29 +79,32 @@ class _Task:
 
     def _signals(self, profile: AgentProfile) -> Iterable[tuple[str, float, str]]:
         """The name of each part, its points and why, in the order of the rules."""
-        told = profile.selection
-        yield from self._examples(told)
-        yield from self._not_for(told)
+        selection = profile.selection
+        yield from self._examples(selection)
+        for one in selection.get("notForTasks") or ():
+            if self._is_alike(one):
+                yield "notForTasks", POINTS["notForTask"], f"not for '{one}'"
+                break
         for part, key, label in (
             ("primaryIntent", "primaryIntents", "intent"),
             ("negativeIntent", "negativeIntents", "negative intent"),
             ("keyword", "keywords", "keyword"),
             ("antiKeyword", "antiKeywords", "anti-keyword"),
         ):
-            yield from self._labels(part, told.get(key) or (), label)
+            yield from self._labels(part, selection.get(key) or (), label)
         yield from self._labels("capability", profile.capabilities, "capability")
         yield from self._labels("expertise", profile.expertise, "expertise")
         if shared := _content(words(profile.role)) & self._words:
             yield "role", POINTS["role"], f"role shares {_named(shared)}"
         yield from self._description(profile)
         yield from self._requirements(profile)
-        for one in told.get("redirectWhen") or ():
+        for one in selection.get("redirectWhen") or ():
             if _contains(self._sequence, words(one["phrase"])):
                 to = f" to '{one['suggest']}'" if one.get("suggest") else ""
                 yield "redirect", POINTS["redirect"], f"'{one['phrase']}' redirects{to}"
 
-    def _examples(self, told: Mapping[str, Any]) -> Iterable[tuple[str, float, str]]:
-        examples = list(told.get("exampleTasks") or ())
+    def _examples(self, selection: Mapping[str, Any]) -> Iterable[tuple[str, float, str]]:
+        examples = list(selection.get("exampleTasks") or ())
         for example in examples:
             if words(example) == self._sequence and self._sequence:
                 yield "exampleTasks", POINTS["exampleTask"], f"is the example '{example}'"
@@ -109,12 +112,6 @@ class _Task:
         for example in examples:
             if self._is_alike(example):
                 yield "exampleTasks", POINTS["exampleTaskPart"], f"is like the example '{example}'"
-                return
-
-    def _not_for(self, told: Mapping[str, Any]) -> Iterable[tuple[str, float, str]]:
-        for one in told.get("notForTasks") or ():
-            if self._is_alike(one):
-                yield "notForTasks", POINTS["notForTask"], f"not for '{one}'"
                 return
 
     def _is_alike(self, text: str) -> bool:
@@ -156,11 +153,10 @@ class _Task:
 
 
 def _contains(outer: Sequence[str], inner: Sequence[str]) -> bool:
-    """Whether `inner` stands in `outer`, word by word."""
-    if not inner:
-        return False
+    """Whether `outer` contains the words of `inner` in a row."""
     size = len(inner)
-    return any(outer[at : at + size] == inner for at in range(len(outer) - size + 1))
+    starts = range(len(outer) - size + 1) if size else ()
+    return any(outer[at : at + size] == inner for at in starts)
 
 
 def _content(found: Iterable[str]) -> frozenset[str]:

@@ -36,7 +36,6 @@ from metier.values.selection import Scored
 Scorer = Callable[[Card, SelectionContext], float]
 Counts = NDArray[np.int64]
 MOST_PASSED_OVER = 20
-"""The most cards in `passed_over`."""
 _NEARLY = 1e-9
 _registered: dict[str, Scorer] = {}
 _DEFAULTS = CapabilitiesConfig()
@@ -50,7 +49,6 @@ def register_scorer(name: str, scorer: Scorer) -> None:
 
 
 def is_scorer(name: str) -> bool:
-    """Whether a scorer has that name."""
     return name in SCORERS or name in _registered
 
 
@@ -116,8 +114,7 @@ class CardIndex:
         passed: list[Scored[Card]] = []
         others: list[tuple[Scored[Card], str]] = []
         for one in scored:
-            reason = _objection(one, context, config, forced)
-            if reason:
+            if reason := _objection(one, context, config, forced):
                 others.append((one, reason))
             else:
                 passed.append(one)

@@ -33,7 +33,7 @@ class Settling:
         """Ids of abilities with a missing dependency."""
 
     def add(self, ability: Ability) -> bool:
-        """Take `ability` unless it conflicts or misses something; whether it was taken."""
+        """Take `ability` unless it conflicts or lacks a dependency; whether it was taken."""
         if ability.id in self.added:
             return False
         group, missing = self._group(ability, self._admitted)
@@ -47,7 +47,7 @@ class Settling:
         return True
 
     def add_core(self, ability: Ability) -> None:
-        """Take `ability` and what it requires; what speaks against it becomes a warning."""
+        """Take `ability` and what it requires; problems become warnings."""
         if ability.id in self.added:
             return
         group, missing = self._group(ability, self._known)
@@ -57,11 +57,12 @@ class Settling:
             self._warn("ABILITY_CONFLICT", ability, clash)
         for one in group:
             if one.id not in self._admitted:
-                self._warn("ABILITY_CORE_KEPT", ability, _kept(one, ability))
+                who = "it" if one is ability else f"'{one.id}', which it requires,"
+                self._warn("ABILITY_CORE_KEPT", ability, f"{who} {_why_off(one)}")
         self._take(group, ability)
 
     def met(self) -> list[str]:
-        """Ids of all that were taken or left out."""
+        """Ids of all that were taken or skipped."""
         return [*self.added, *(one.id for one in self.skipped)]
 
     def _take(self, group: list[Ability], ability: Ability) -> None:
@@ -145,12 +146,6 @@ _HINTS = {
 
 def _why_off(ability: Ability) -> str:
     return "does not apply to this agent" if ability.enabled else "is disabled"
-
-
-def _kept(one: Ability, core: Ability) -> str:
-    return (
-        f"it {_why_off(one)}" if one is core else f"'{one.id}', which it requires, {_why_off(one)}"
-    )
 
 
 def _exclude_each_other(one: str, other: str) -> str:

@@ -1,9 +1,9 @@
-"""The folders in the state room that the cards of sources are brought into."""
+"""The folders in the state room with the copied cards of sources."""
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 
 from metier.discover.sources.cards import LARGEST, SUFFIX, SourcedCard, digest
 from metier.storage.room import Room
@@ -24,7 +24,7 @@ class SourceCache:
         return self.room.below(f"{setting.type}-{digest(setting.type + setting.location)}")
 
     def cards(self, folder: Room) -> list[SourcedCard]:
-        """What is in `folder` that may be a card."""
+        """The readable cards in `folder`."""
         return [
             SourcedCard(name.removesuffix(SUFFIX), data)
             for name, data in sorted(_present(folder).items())
@@ -36,12 +36,9 @@ class SourceCache:
         wanted = {card.name + SUFFIX: card.data for card in cards}
         if _present(folder) == wanted:
             return
-        lock = self._above.lock(f"{FOLDER}.lock")
-        try:
+        with self._locked():
             folder.make()
             _make_equal(folder, wanted)
-        finally:
-            os.close(lock)
 
     def keep_only(self, folders: Iterable[Room]) -> None:
         """Remove the cards of all other sources. Raises `OSError`."""
@@ -49,17 +46,22 @@ class SourceCache:
         for name in self.room.names():
             folder = self.room.below(name)
             if _OWN.match(name) and folder.path not in kept:
-                lock = self._above.lock(f"{FOLDER}.lock")
-                try:
+                with self._locked():
                     _make_equal(folder, {})
                     with suppress(OSError):  # something else is in it
                         os.rmdir(folder.path)
-                finally:
-                    os.close(lock)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        lock = self._above.lock(f"{FOLDER}.lock")
+        try:
+            yield
+        finally:
+            os.close(lock)
 
 
 def _present(folder: Room) -> dict[str, bytes | None]:
-    """The cards in a folder; None for what has the name of one and cannot be read."""
+    """The cards in a folder; None for unreadable ones."""
     return {name: _if_readable(folder, name) for name in folder.names() if name.endswith(SUFFIX)}
 
 

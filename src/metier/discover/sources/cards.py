@@ -24,29 +24,29 @@ class SourcedCard(NamedTuple):
 
 
 class CardSource(Protocol):
-    """One place that cards come from."""
+    """A source of cards."""
 
     type: str
     location: str
 
     def load(self) -> list[SourcedCard]:
-        """Every card of it. Raises `SourceError`, and then nothing of it counts."""
+        """All of its cards. Raises `SourceError`."""
 
 
 def file_stem(text: str) -> str:
-    """`text` if it is a plain name, else its slug and a hash, so that no two meet."""
+    """`text` if it is a plain name, else its slug and a hash, which is unique."""
     if is_capability_name(text):
         return text
     return f"{slug(text)[:40] or 'card'}_{digest(text)}"
 
 
 def digest(text: str) -> str:
-    """Twelve hexadecimal digits that stand for `text`."""
+    """A hash of twelve hexadecimal digits."""
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:12]
 
 
 def content(file: str) -> bytes | None:
-    """The bytes of a regular file; None for anything else, a link included, and a larger one."""
+    """The bytes of a regular file; None for a link, a larger file or anything else."""
     if not stat.S_ISREG(os.lstat(file).st_mode):
         return None
     with open(os.open(file, _OPEN_FLAGS), "rb") as opened:
@@ -55,7 +55,7 @@ def content(file: str) -> bytes | None:
 
 
 def reason(error: BaseException) -> str:
-    """What went wrong, in one short line that no terminal obeys."""
+    """The message of an error, in one short printable line."""
     inner = getattr(error, "reason", error)
     text = getattr(inner, "strerror", None) or str(inner) or type(inner).__name__
     return printable(" ".join(text.split()))[:200]

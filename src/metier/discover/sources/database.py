@@ -35,7 +35,9 @@ class DatabaseSource:
                 rows = connection.execute("SELECT id, text FROM card LIMIT ?", (MOST_CARDS + 1,))
                 cards = sorted(self._card(*row) for row in rows)
         except (OSError, ValueError, sqlite3.Error) as error:
-            raise self._failed(self._why(error)) from None
+            why = reason(error)
+            late = f"it took more than {self._limit:g} s"
+            raise self._failed(late if why == "interrupted" else why) from None
         if len(cards) > MOST_CARDS:
             raise self._failed(f"it has more than {MOST_CARDS} cards")
         return cards
@@ -60,10 +62,6 @@ class DatabaseSource:
         if len(data) > LARGEST:
             raise self._failed(f"card {key!r} has more than {LARGEST} bytes")
         return SourcedCard(file_stem(key), data)
-
-    def _why(self, error: Exception) -> str:
-        said = reason(error)
-        return f"it took more than {self._limit:g} s" if said == "interrupted" else said
 
     def _failed(self, detail: str) -> SourceError:
         return SourceError(

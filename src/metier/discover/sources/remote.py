@@ -45,12 +45,11 @@ class RemoteSource:
 
     @property
     def name(self) -> str:
-        """What its card is called, by the last part of the address."""
+        """The name of its card: the last part of the address."""
         path = re.split(r"[?#]", self.location)[0]
         return file_stem(without_md(path.rpartition("/")[2]))
 
     def is_pinned(self, data: bytes) -> bool:
-        """Whether these are the bytes that the settings want."""
         return hashlib.sha256(data).hexdigest() == self._pin
 
     def load(self) -> list[SourcedCard]:
@@ -73,7 +72,7 @@ class RemoteSource:
 
 
 def shown_address(url: str) -> str:
-    """The beginning of an address, without what may be secret: name, password, query."""
+    """The start of an address, without user, password and query."""
     public = re.split(r"[?#]", re.sub(r"//[^/]*@", "//", url))[0]
     return printable(" ".join(public.split()))[:200]
 
@@ -121,7 +120,7 @@ def _fetch(url: str, limit: float, context: "ssl.SSLContext | None") -> bytes:
     def run() -> None:
         try:
             outcome.append(_get(url, _opener(deadline, opened, context)))
-        except Exception as error:  # whatever it is, it belongs to the caller
+        except Exception as error:  # raised again by the caller
             outcome.append(error)
 
     thread = threading.Thread(target=run, name="metier-fetch", daemon=True)
@@ -171,7 +170,7 @@ def _opener(
             super().connect()
             opened.append(self.sock)
             if time.monotonic() >= deadline:
-                raise TimeoutError  # nobody waits any more
+                raise TimeoutError  # the caller has stopped waiting
 
     class Handler(request.HTTPSHandler):
         def https_open(self, req: "Request") -> "HTTPResponse":

@@ -1,4 +1,4 @@
-"""All sources that the settings name → plain files in the state folder."""
+"""Configured sources → plain files in the state folder."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -65,10 +65,10 @@ def sync_sources(settings: Sequence[SourceSetting], workspace: str, room: Room) 
                 raise SourceError("it is named twice, with two hashes; the first counts")
             _bring(source, folder, cache)
         except MetierError as error:
-            issues.append(_issue(_place(setting), error.message, error.hint))
-        except Exception as error:  # whatever is wrong with one source, the others go on
+            issues.append(_issue(_shown(setting), error.message, error.hint))
+        except Exception as error:  # a failing source must not stop the others
             why = f"not brought in: {reason(error)}"
-            issues.append(_issue(_place(setting), why, cache.room.path))
+            issues.append(_issue(_shown(setting), why, cache.room.path))
     try:
         cache.keep_only(folders)
     except OSError as error:
@@ -80,13 +80,13 @@ def _issue(path: str, message: str, hint: str = "") -> Issue:
     return Issue("SRC901", message, path, hint=hint)
 
 
-def _place(setting: SourceSetting) -> str:
+def _shown(setting: SourceSetting) -> str:
     is_remote = setting.type == "remote"
     return shown_address(setting.location) if is_remote else printable(setting.location)
 
 
 def _bring(source: CardSource, folder: Room, cache: SourceCache) -> None:
-    """Put what the source has, or what is still valid of it, into `folder`. Raises why not."""
+    """Copy the cards of a source, or those that are still valid. Raises `SourceError`."""
     kept = _still_valid(source, cache.cards(folder))
     if kept and isinstance(source, RemoteSource):
         cache.put(folder, kept)
@@ -101,7 +101,7 @@ def _bring(source: CardSource, folder: Room, cache: SourceCache) -> None:
 
 
 def _still_valid(source: CardSource, had: list[SourcedCard]) -> list[SourcedCard]:
-    """What may stay of the cards that a source gave before, if it fails now."""
+    """The cards to keep from the last time if a source fails."""
     if isinstance(source, RemoteSource):
         return [card for card in had if card.name == source.name and source.is_pinned(card.data)]
     return had if isinstance(source, DatabaseSource) else []
