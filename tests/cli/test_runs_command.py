@@ -160,7 +160,7 @@ def test_no_run_and_more_than_one_are_told_apart(family: Agents) -> None:
     [
         (("show",), "missing argument RUN"),
         (("list", "x"), "unexpected argument (x)"),
-        (("x",), "no such command 'x'"),
+        (("x",), "no such command 'runs x'"),
         (("show", "x", "--state", "failed"), "no such option --state"),
         (("list", "--checkpoint", "1"), "no such option --checkpoint"),
         (("resume", "x", "--input", "1"), "no such option --input"),
@@ -174,7 +174,8 @@ def test_what_a_subcommand_does_not_take_is_refused(
     assert (finished.returncode, finished.stdout) == (2, "")
     error, hint = finished.stderr.splitlines()
     assert error == f"error: {message} (USAGE)"
-    assert hint == "hint: metier runs --help"
+    named = "" if arguments == ("x",) else f"{arguments[0]} "
+    assert hint == f"hint: metier runs {named}--help"
 
 
 def test_options_count_before_and_after_the_subcommand(family: Agents) -> None:

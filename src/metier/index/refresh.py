@@ -255,9 +255,11 @@ class _Update:
         )
         if not self._is_steady(entry):
             self._unsteady.add(_at(found))
-        issues = _dump(
-            [[one.code, one.message, one.line, one.column, one.hint] for one in entry.issues]
-        )
+        issues = "[]"
+        if entry.issues:
+            issues = _dump(
+                [[one.code, one.message, one.line, one.column, one.hint] for one in entry.issues]
+            )
         if document is None:
             return (*settled, "", "", "", "[]", "{}", issues, found.origin, "", "", False, "")
         capabilities = entry.capabilities
