@@ -86,7 +86,7 @@ def check(path: Path, text: str) -> None:
 
 def all_commands() -> dict[str, click.Command]:
     """Every command by what is typed, those in groups too."""
-    context = click.Context(group, info_name="metier")
+    context = click.Context(group, info_name="metier", **group.context_settings)
     return {
         inner.command_path.removeprefix("metier "): inner.command for inner in contexts(context)
     }

@@ -119,7 +119,7 @@ def _by_priority(
             agent is None or ability.applies_to(agent)
         ):
             kept.append(row)
-    return sorted(kept, key=lambda row: ranks[row.id])
+    return sorted(kept, key=lambda row: ranks.get(row.id, len(ranks)))
 
 
 def _print_abilities(session: Session, rows: list[Row]) -> None:
