@@ -1,10 +1,13 @@
 """Prompt steps: what is sent, when tools are called, what an answer must be, what goes wrong."""
 
 import json
+from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
+import metier
 from metier.errors import ModelError
 from metier.lint import validate_agent
 from metier.run.models import OfflineModel, ScriptedModel
@@ -285,7 +288,10 @@ def test_an_error_of_the_model_is_a_failure_of_its_kind(kind: str) -> None:
     assert failure is not None
     assert (failure.code, failure.message, failure.kind) == ("MODEL_BUSY", "it is busy", kind)
     assert failure.retryable == bool(kind)
-    assert "model.failed" in [one.kind for one in events]
+    (failed,) = [one for one in events if one.kind == "model.failed"]
+    schema = json.loads((Path(metier.__file__).parent / "schemas/event.v1.schema.json").read_text())
+    jsonschema.validate(failed.to_json(), schema)
+    assert failed.to_json()["errorKind"] == kind
 
 
 def test_what_the_model_did_is_told() -> None:

@@ -193,7 +193,7 @@ def test_a_tool_that_fails_and_a_step_that_is_retried_are_marked() -> None:
 
 
 def test_a_model_that_fails_ends_its_span_with_the_kind_of_failure() -> None:
-    failed = {"model": "openai:gpt-5", "error": "slow down", "kind": "rateLimit"}
+    failed = {"model": "openai:gpt-5", "error": "slow down", "errorKind": "rateLimit"}
     tracer = told(
         BEGIN,
         ("step.started", "ask", {"type": "prompt"}),

@@ -168,7 +168,9 @@ class Spans:
         names = {INPUT_TOKENS: "inputTokens", OUTPUT_TOKENS: "outputTokens"}
         attributes = {ours: usage[theirs] for ours, theirs in names.items() if theirs in usage}
         if event.kind == "model.failed":
-            self._end(key, event, attributes, event.data["kind"] or "_OTHER", event.data["error"])
+            self._end(
+                key, event, attributes, event.data["errorKind"] or "_OTHER", event.data["error"]
+            )
         else:
             self._end(key, event, attributes)
 
