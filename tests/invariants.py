@@ -44,7 +44,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant(
         "INV-ABL-003",
         "The rendered ability text stays within the token limit, and truncated is true exactly "
-        "when one was left out for size.",
+        "when one was skipped for size.",
         1,
         "metier.inject.abilities",
         "inject",
@@ -83,7 +83,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     ),
     Invariant(
         "INV-ABL-LDR-001",
-        "An ability is loaded only if it passes validation; an invalid file is left out with its "
+        "An ability is loaded only if it passes validation; an invalid file is excluded with its "
         "issues and the others still load.",
         1,
         "metier.load",
@@ -219,7 +219,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     ),
     Invariant(
         "INV-AGT-ABL-002",
-        "A profile's core abilities are always handed over, before the matched ones; if they "
+        "A profile's core abilities are always injected, before the matched ones; if they "
         "cannot be, the step fails unsent.",
         2,
         "metier.inject.abilities",
@@ -1577,7 +1577,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     ),
     Invariant(
         "CARD-REG-002",
-        "A card without id, name or description is invalid and is left out with an issue.",
+        "A card without id, name or description is invalid and is excluded with an issue.",
         5,
         "metier.lint",
         "lint",
@@ -1810,7 +1810,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     ),
     Invariant(
         "CARD-SEC-003",
-        "Front matter is stripped before a card is handed over.",
+        "Front matter is stripped before a card is injected.",
         5,
         "metier.inject",
         "inject",

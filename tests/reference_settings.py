@@ -22,7 +22,7 @@ MEANINGS = {
     "abilities.minSignal": (
         "what an ability must score, without its priority, against the task of a run and the text"
         " of a step together to be handed to that step; one tag gives 10. Core abilities are always"
-        " handed over"
+        " injected"
     ),
     "lint.select": "only these codes or beginnings of codes",
     "lint.ignore": "all but these",

@@ -189,7 +189,7 @@ def test_warnings_go_to_standard_error_with_code_and_hint(
     ability(filled, "lonely", "requires: [nobody]", "priority: 1", text="Alone.")
     made = metier("inject", "--task", "sql", "--limit", "9")
     assert made.err.splitlines() == [
-        "warning: ability 'lonely' is left out: it requires 'nobody', which does not exist"
+        "warning: ability 'lonely' is excluded: it requires 'nobody', which does not exist"
         " (ABILITY_DEPENDENCY_MISSING)",
         "    hint: add what is missing, or take it out of 'requires'",
     ]

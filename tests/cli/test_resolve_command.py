@@ -135,7 +135,7 @@ def test_a_failed_run_is_exit_code_1(
 ) -> None:
     result = resolve("-r", "nowhere", *arguments)
     assert (result.code, "outcome: failed (hard-fail)" in result.out) == (1, True)
-    assert result.out.startswith("nowhere: nobody provides it\n")
+    assert result.out.startswith("nowhere: no skill provides it\n")
 
 
 def test_a_run_that_waits_is_exit_code_3(filled: Workspace, resolve: Resolve) -> None:
@@ -162,7 +162,7 @@ def test_r_is_repeated_and_keeps_its_order(filled: Workspace, resolve: Resolve) 
 
 def test_an_empty_workspace_has_nobody(workspace: Workspace, resolve: Resolve) -> None:
     result = resolve("-r", "one")
-    assert (result.code, result.out.splitlines()[0]) == (3, "one: nobody provides it")
+    assert (result.code, result.out.splitlines()[0]) == (3, "one: no skill provides it")
 
 
 def test_for_takes_requirements_mode_and_policy_of_a_skill(

@@ -118,8 +118,8 @@ def test_the_verdict_on_a_provider_names_the_requirement_that_nobody_provides(
     workspace.skill("spare", extra=contract("DCI/1 P(one,two,three)"))
     table = metier("resolve", "-r", "one", "--mode", "strict", "--no-divergence")
     assert table.out.splitlines()[0] == "one: spare (exact)"
-    assert table.verdict("needy") == "dependency-unresolved: nobody provides nowhere"
-    assert table.verdict("poorer") == "dependency-unresolved: nobody provides here, there"
+    assert table.verdict("needy") == "dependency-unresolved: no skill provides nowhere"
+    assert table.verdict("poorer") == "dependency-unresolved: no skill provides here, there"
     assert table.verdict("spare") == "selected: no other candidate is left"
 
 
@@ -144,7 +144,7 @@ def test_the_verdict_on_one_that_is_cut_names_what_it_lacks_too(
     strict = ("--mode", "strict", "--no-divergence", "--policy", "max-candidates=1")
     assert (
         metier("resolve", "-r", "one", *strict).verdict("late")
-        == "dependency-unresolved: nobody provides nowhere;"
+        == "dependency-unresolved: no skill provides nowhere;"
         " ranks below the 1 that max-candidates keeps"
     )
 
@@ -199,7 +199,7 @@ def test_two_skills_meet_what_a_provider_requires_and_the_tree_says_who_does_wha
 @pytest.mark.parametrize(
     ("others", "reason"),
     [
-        ({}, "nobody provides sql-query"),
+        ({}, "no skill provides sql-query"),
         (
             {"sql": "P(sql-query) R(nowhere)"},
             "sql-query is open: sql would provide it,"

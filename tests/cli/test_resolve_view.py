@@ -222,7 +222,7 @@ def test_who_would_and_does_not_pass_is_named_with_the_gate(
     assert re.match(r"one: best would, but S_total_final 0\.\d+ is below min-total", high.lines[0])
     half = resolve("-r", "one", "-r", "nowhere")
     assert half.lines[0].endswith("min-required-coverage 0.60: try --policy selection-mode=cover")
-    assert half.lines[1] == "nowhere: nobody provides it"
+    assert half.lines[1] == "nowhere: no skill provides it"
 
 
 def test_what_is_no_name_is_told_so(workspace: Workspace, resolve: Resolve) -> None:
@@ -326,7 +326,7 @@ def test_nothing_like_it_is_told_and_everybody_is_counted(
 ) -> None:
     provider(workspace, "best", "summarization")
     seen = resolve("-r", "zebra")
-    assert seen.lines[0] == "zebra: nobody provides it"
+    assert seen.lines[0] == "zebra: no skill provides it"
     assert "did you mean" not in seen.err
     assert "hint: no skill has these words or names" in seen.err
     assert "1 other candidate: below min-contract-score 0.30" in seen.err

@@ -101,7 +101,7 @@ def test_show_names_what_a_step_was_handed(agents: Agents) -> None:
     agents.agent("writer", prompt("write", "Write for {{ task }}", requires=["release-notes"]))
     run_id = run_id_of(agents, "writer", "ann")
     lines = agents.metier("runs", "show", run_id).stdout.splitlines()
-    handed = lines[lines.index("handed over") + 1]
+    handed = lines[lines.index("injected") + 1]
     assert handed.startswith("write: abilities style; providers notes::skills/notes; report 2")
     report = handed.split("report ")[1].split(";")[0]
     assert agents.metier("reports", "show", report).returncode == 0

@@ -1,4 +1,4 @@
-"""How a part looks when it is handed over."""
+"""How a part looks when it is injected."""
 
 import pytest
 from hypothesis import example, given

@@ -50,7 +50,7 @@ def card(id: str, body: str = "Text.", **fields: Any) -> Card:
 
 
 def injected(cards: Sequence[Card], **settings: Any) -> CapabilityInjection:
-    """Chosen for a message about deploying, and handed over."""
+    """Chosen for a message about deploying, and injected."""
     config = CapabilitiesConfig(**settings)
     ranked = CardIndex(cards).choose(ABOUT, config).ranked
     return inject_capabilities([], ranked, config, secret=b"s")

@@ -1,4 +1,4 @@
-"""Core abilities in the text of a prompt: first and whole, or nothing is handed over."""
+"""Core abilities in the text of a prompt: first and whole, or nothing is injected."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

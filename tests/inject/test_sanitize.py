@@ -1,4 +1,4 @@
-"""Card text before it is handed over: what is stripped, defused and refused (spec 5)."""
+"""Card text before it is injected: what is stripped, defused and refused (spec 5)."""
 
 import json
 from typing import Any

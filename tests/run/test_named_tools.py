@@ -1,4 +1,4 @@
-"""The tools that an agent names: who gets them, what nobody provides, what a model sees of them."""
+"""The tools that an agent names: who gets them, which do not exist, what a model sees of them."""
 
 import json
 from typing import Any
@@ -80,7 +80,7 @@ def test_a_command_that_a_prompt_step_names_needs_consent_as_any_other(office: O
     assert office.model.requests[3].messages[-1].text == "hi"
 
 
-# Tools that nobody provides
+# Tools that do not exist
 
 NAMED: dict[str, tuple[list[Data], Data]] = {
     "profile": ([prompt("p")], {"tools": ["gone"]}),
@@ -104,7 +104,7 @@ def test_a_tool_that_nobody_provides_fails_the_run_before_anything_is_sent(where
     assert result.state == "failed"
     code, message, _ = failure_of(result)
     assert code == "TOOL_NOT_FOUND"
-    assert message == "agent 'worker' names the tool 'gone', which nobody provides"
+    assert message == "agent 'worker' names the tool 'gone', which does not exist"
     assert (model.requests, world.calls) == ([], [])
     assert set(states(result).values()) == {"cancelled"}
 
@@ -112,7 +112,7 @@ def test_a_tool_that_nobody_provides_fails_the_run_before_anything_is_sent(where
 def test_every_tool_that_is_missing_is_named_with_what_to_do() -> None:
     world = World()
     _, message, hint = failure_of(world.run(agent(prompt("p"), tools=["dob", "do", "zzz"])))
-    assert message == "agent 'worker' names the tools 'dob' and 'zzz', which nobody provides"
+    assert message == "agent 'worker' names the tools 'dob' and 'zzz', which do not exist"
     assert hint == "did you mean 'do'?"
     _, _, hint = failure_of(world.run(agent(prompt("p"), tools=["zzz"])))
     assert "[tools.zzz]" in hint
@@ -135,7 +135,7 @@ def test_a_tool_that_a_delegate_lacks_fails_the_run_at_once() -> None:
     result = world.run(agent(prompt("p"), delegate("d", "between")))
     assert failure_of(result)[:2] == (
         "TOOL_NOT_FOUND",
-        "agent 'kid' names the tool 'gone', which nobody provides",
+        "agent 'kid' names the tool 'gone', which does not exist",
     )
     assert model.requests == []
 

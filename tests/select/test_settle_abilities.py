@@ -279,7 +279,7 @@ def test_of_two_that_conflict_the_better_stays_whoever_says_so(known: list[Abili
     assert codes(selection) == ["ABILITY_CONFLICT"]
     assert selection.issues[0].severity == "warning"
     assert selection.issues[0].hint
-    assert "'b' is left out" in selection.issues[0].message
+    assert "'b' is excluded" in selection.issues[0].message
     detail = "'a' and 'b' exclude each other"
     assert [one.item.id for one in selection.rejected] == ["b"]
     assert selection.rejected[0].parts["priority"] == 0.8

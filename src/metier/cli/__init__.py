@@ -145,7 +145,7 @@ def run(arguments: Sequence[str]) -> int:
         )
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
-    except SystemExit as stop:  # click ends so after completing, or when nobody reads its output
+    except SystemExit as stop:  # click exits like this after completion, or on a closed pipe
         return _leave_closed_pipe() if stop.code == 1 else 0
     except BrokenPipeError:
         return _leave_closed_pipe()

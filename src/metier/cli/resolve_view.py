@@ -120,7 +120,7 @@ def _answer(capability: str, matching: Found, report: Report) -> str:
         return f"{_matched(*matching[0])} would, but strict takes only exact and alias matches"
     if not is_capability_name(capability):
         return "this is no name of a capability (a–z, 0–9, single hyphens)"
-    return "no skill declares it" if report["rejected_without_row"] else "nobody provides it"
+    return "no skill declares it" if report["rejected_without_row"] else "no skill provides it"
 
 
 def matches_of(report: Report) -> dict[str, Found]:
@@ -226,7 +226,7 @@ def _why_not(row: Row, report: Report) -> str:
             return f"what it covers {', '.join(one_line(one['name']) for one in chosen)} does, too"
         return f"max-providers {report['max_providers']} is reached"
     if not chosen:
-        return "nobody was"
+        return "no candidate was selected"
     return f"{one_line(chosen[0]['name'])} ranks above by {_ranked_by(row, chosen[0])}"
 
 
@@ -338,7 +338,7 @@ def name_of(candidate: str) -> str:
 
 
 def disabled_provider(capability: str, report: Report) -> str:
-    """`dep provides it, but is disabled (disable-model-invocation)`, or "" if nobody does."""
+    """`dep provides it, but is disabled (disable-model-invocation)`, or "" if none does."""
     every = report["diagnostics"].get("disabled_providers", ())
     found = [one for one in every if one["capability"] == capability]
     if not found:
@@ -373,7 +373,7 @@ def _why_open(row: Row, report: Report) -> str:
     node = row["dependency"]
     reasons = {name: _why_refused(name, node, report) for name in node["unresolved"]}
     missing = _joined(name for name, why in reasons.items() if not why)
-    texts = [f"nobody provides {missing}"] if missing else []
+    texts = [f"no skill provides {missing}"] if missing else []
     return "; ".join(
         [*texts, *(f"{one_line(name)} is open: {why}" for name, why in reasons.items() if why)]
     )

@@ -199,7 +199,7 @@ def print_run(
             _print_wrapped("hint", run.failure.hint)
     print_steps(session, steps)
     _print_section("warnings", [line for one in steps for line in _warnings(one)])
-    _print_section("handed over", [line for one in steps for line in _handed(one)])
+    _print_section("injected", [line for step in steps for line in _injected(step)])
     _print_section("delegated", [line for one in family.children for line in _tree(one)])
     _print_section("checkpoints", [_checkpoint(one) for one in checkpoints])
 
@@ -302,14 +302,14 @@ def warning_in_words(warning: Mapping[str, Any]) -> str:
     return f"{warning['message']} ({warning['code']})"
 
 
-def _handed(step: StepRecord) -> list[str]:
+def _injected(step: StepRecord) -> list[str]:
     """`number: abilities a, b; providers x; report 2026…`"""
     handed = _input(step)
     facts = []
     for key in ("abilities", "cards", "providers"):
         if handed.get(key):
             facts.append(f"{key} {', '.join(map(str, handed[key]))}")
-    for key, words in (("providersLeftOut", "left out:"), ("report", "report")):
+    for key, words in (("providersLeftOut", "excluded:"), ("report", "report")):
         value = handed.get(key)
         if value:
             facts.append(f"{words} {', '.join(value) if isinstance(value, list) else value}")

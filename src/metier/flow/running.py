@@ -167,7 +167,7 @@ class Agency:
         if found is not None:
             return found
         if broken := self._catalog.left_out("agent", agent_id):
-            message = f"agent '{agent_id}' was left out for its errors"
+            message = f"agent '{agent_id}' is excluded because of its errors"
             raise NotFoundError(message, where=broken, hint="metier lint")
         near = nearest(agent_id, [one.agent_id for one in self.profiles()])
         raise NotFoundError(
@@ -308,7 +308,7 @@ class Agency:
             record["report"] = resolution.facts.run_id
             if resolution.unresolved or not resolution.selected:
                 lacking = ", ".join(resolution.unresolved or requires)
-                message = f"nobody provides {lacking} (report {resolution.facts.run_id})"
+                message = f"no skill provides {lacking} (report {resolution.facts.run_id})"
                 failure = Failure("CAPABILITY_UNRESOLVED", message)
                 return Prepared(record=record, failure=failure)
             providers = resolution.selected

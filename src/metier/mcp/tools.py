@@ -169,9 +169,9 @@ READING: tuple[ServedTool, ...] = (
     ServedTool(
         "context_inject",
         "Choose context",
-        "Gives the text that a prompt about these messages should have before it: abilities and"
-        " capability cards, chosen by written rules within a budget of tokens, with all that was"
-        " left out and why.",
+        "Returns the text to put before a prompt about these messages: abilities and capability"
+        " cards, selected by written rules within a token budget, with everything that was"
+        " excluded and why.",
         takes={
             "messages": {
                 "type": "array",

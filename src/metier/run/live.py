@@ -410,7 +410,8 @@ def _missing(agent_id: str, missing: Sequence[str], services: Services) -> Failu
     quoted = [f"'{one}'" for one in missing]
     listed = " and ".join(filter(None, (", ".join(quoted[:-1]), quoted[-1])))
     what = "tool" if len(missing) == 1 else "tools"
-    message = f"agent '{agent_id}' names the {what} {listed}, which nobody provides"
+    verb = "does" if len(missing) == 1 else "do"
+    message = f"agent '{agent_id}' names the {what} {listed}, which {verb} not exist"
     near = nearest(missing[0], [one.name for one in services.tools.specs()])
     set_up = f"set it up as [tools.{missing[0]}] in metier.toml, or register such a function"
     return Failure("TOOL_NOT_FOUND", message, hint=f"did you mean '{near}'?" if near else set_up)

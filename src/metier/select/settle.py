@@ -38,10 +38,10 @@ class Settling:
             return False
         group, missing = self._group(ability, self._admitted)
         if missing:
-            self._leave_out(ability, "dependency-missing", missing[0])
+            self._exclude(ability, "dependency-missing", missing[0])
             return False
         if clash := next(self._clashes(group), ""):
-            self._leave_out(ability, "conflict", clash)
+            self._exclude(ability, "conflict", clash)
             return False
         self._take(group, ability)
         return True
@@ -108,7 +108,7 @@ class Settling:
         if dependency is None:
             why = "does not exist"
         elif wanted in self._lacking:
-            why = "is left out itself"
+            why = "is itself excluded"
         else:
             why = _why_off(dependency)
         through = "" if dependent == ability else f" through '{dependent}'"
@@ -126,9 +126,9 @@ class Settling:
                 if other != one.id and (other in self.added or other in together):
                     yield _exclude_each_other(one.id, other)
 
-    def _leave_out(self, ability: Ability, reason: str, detail: str) -> None:
+    def _exclude(self, ability: Ability, reason: str, detail: str) -> None:
         code = f"ABILITY_{reason.upper().replace('-', '_')}"
-        message = f"ability '{ability.id}' is left out: {detail}"
+        message = f"ability '{ability.id}' is excluded: {detail}"
         self.issues.append(Issue(code, message, ability.path, hint=_HINTS[code]))
         self.skipped.append(Skipped(ability.id, "ability", reason, detail=detail))
 
