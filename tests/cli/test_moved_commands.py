@@ -14,9 +14,10 @@ def test_a_command_that_moved_names_the_new_one(
     assert out == ""
     assert err.splitlines() == [
         f"error: 'metier {old}' is now 'metier {new}' (USAGE)",
-        f"hint: metier {new} -h",
+        f"hint: metier {new.removesuffix(' --capability')} --help",
     ]
     assert new.split()[0] in COMMANDS
+    assert run(err.splitlines()[1].removeprefix("hint: metier ").split()) == 0
 
 
 def test_the_commands_of_hooks_are_known_by_their_old_names() -> None:

@@ -91,7 +91,8 @@ class _LazyGroup(click.Group):
         for old in (" ".join(args[:1]), " ".join(args[:2])):
             if old in MOVED:
                 new = MOVED[old]
-                raise UsageError(f"'metier {old}' is now 'metier {new}'", hint=f"metier {new} -h")
+                hint = f"metier {new.partition(' --')[0]} --help"
+                raise UsageError(f"'metier {old}' is now 'metier {new}'", hint=hint)
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             meant = MEANT.get(args[0]) or nearest(args[0], COMMANDS)
             hint = f"; did you mean '{meant}'?" if meant else ""
