@@ -198,7 +198,8 @@ def test_a_run_belongs_to_the_process_that_claimed_it_until_its_lease_is_over() 
     with pytest.raises(UsageError, match="is already running in another process"):
         world.resume(run_id)
     assert world.calls == ["a", "b"]
-    assert world.store.renew(FAR_AWAY, [claimed.claim], now + LEASE_SECONDS) == ([], [])
+    renewed = world.store.renew(FAR_AWAY, [claimed.claim], now + LEASE_SECONDS)
+    assert asyncio.run(renewed) == ([], [])
     with pytest.raises(UsageError):
         world.store.claim(run_id, this_process(), now + LEASE_SECONDS + 1)
     world.store.claim(run_id, this_process(), now + 2 * LEASE_SECONDS + 1)
