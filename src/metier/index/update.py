@@ -10,6 +10,7 @@ from metier.index.cards import CardRows
 from metier.index.listing import LINE_END, Listing, lines_of
 from metier.index.settle import settle
 from metier.index.stems import SkillRows
+from metier.index.trail import forget_trail
 from metier.values.candidates import claims_of
 from metier.values.documents import Document, Skill
 from metier.values.files import KINDS, Entry, Found, Kind, Reading, Stored
@@ -101,7 +102,7 @@ class Update:
         for writer in self._rows.values():
             writer.write()
         self._remember("reader", self._reading.fingerprint)
-        self._connection.execute("DELETE FROM trail")
+        forget_trail(self._connection)
         self._connection.execute("DELETE FROM listing")
         listing = LINE_END.join([*self._final_lines(), *self._known.others])
         self._connection.execute("INSERT INTO listing VALUES (?)", (listing,))
