@@ -69,11 +69,14 @@ _TABLES = {
     )""",
     "trail_part": "(paths TEXT NOT NULL, times BLOB NOT NULL)",
 }
+DOCUMENT_INDEXES = {
+    "document_by_handle": "document (handle, kind)",
+    "document_by_state": "document (kind, state, name, path, source, manual)",
+    "document_by_plugin": "document (plugin) WHERE plugin != ''",
+    "document_by_claims": "document (key) WHERE claims != ''",
+}
 _INDEXES = (
-    "CREATE INDEX document_by_handle ON document (handle, kind)",
-    "CREATE INDEX document_by_state ON document (kind, state, name, path, source, manual)",
-    "CREATE INDEX document_by_plugin ON document (plugin) WHERE plugin != ''",
-    "CREATE INDEX document_by_claims ON document (key) WHERE claims != ''",
+    *(f"CREATE INDEX {name} ON {columns}" for name, columns in DOCUMENT_INDEXES.items()),
     "CREATE INDEX skill_capability_by_key ON skill_capability (key)",
     "CREATE INDEX card_by_id ON card (id)",
     "CREATE INDEX card_by_threshold ON card (threshold)",
