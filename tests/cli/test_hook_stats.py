@@ -220,7 +220,7 @@ def test_json_follows_the_schema_and_holds_everything(
     assert shown.data["overall"]["requests"] == sum(
         isinstance(one, dict) and "host" in one for one in lines
     )
-    assert shown.data["skipped_lines"] == lines.count(b"broken")
+    assert shown.data["skippedLines"] == lines.count(b"broken")
     assert shown.data["first"] == "2025-11-15T15:10:42+00:00"
     assert shown.data["skills"]["unused"] == (["brave", "pdf"] if built else None)
 
@@ -228,7 +228,7 @@ def test_json_follows_the_schema_and_holds_everything(
 def test_the_schema_refuses_what_is_not_said(workspace: Workspace, stats: Stats) -> None:
     write_log(workspace.root, injecting(1))
     data = stats("--json").data
-    for place in (data, data["overall"], data["cards"], data["cards"]["most_used"][0]):
+    for place in (data, data["overall"], data["cards"], data["cards"]["mostUsed"][0]):
         place["more"] = 1
         assert not jsonschema.Draft202012Validator(SCHEMA).is_valid(data)
         del place["more"]
@@ -537,11 +537,11 @@ def test_a_kill_switch_is_told_with_the_figures(
     os.utime(flag, (START, START))
     told = "warning: kill switch on since 2025-11-15 15:10; to undo: metier hook stats resume\n"
     assert stats().err.endswith(f"{told}    why: why\n")
-    assert stats("--json").data["kill_switch"] == "why"
+    assert stats("--json").data["killSwitch"] == "why"
     jsonschema.validate(stats("--json").data, SCHEMA)
     stats("resume")
     assert "warning" not in stats().err
-    assert stats("--json").data["kill_switch"] == ""
+    assert stats("--json").data["killSwitch"] == ""
 
 
 # What is wrong with the settings

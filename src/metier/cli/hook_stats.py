@@ -70,7 +70,7 @@ def _stats(session: Session, since: str | None, host: str) -> None:
     cards, skills = _names(session, room)
     figures = statistics(decisions, **wanted._asdict(), cards=cards, skills=skills)
     if session.as_json:
-        session.print_json({**figures.to_json(), "kill_switch": kill_switch(room)})
+        session.print_json({**figures.to_json(), "killSwitch": kill_switch(room)})
     else:
         if figures.overall.requests:
             _print(session, figures)
