@@ -34,7 +34,6 @@ version: 1.0.0
 ---
 Questions that can be answered with numbers go to the reporting database.
 """
-HEADING = "id\ttime\thost\tms\tleft\tinjected\n"
 NOTHING = "no decision is logged yet\nhint: metier hook install HOST\n"
 DAY = 86_400
 
@@ -441,7 +440,6 @@ def test_decisions_are_one_line_each_the_latest_last(workspace: Workspace, stats
     when = "11-15 15:10"
     assert stats("decisions") == (
         0,
-        f"{HEADING}"
         f"{names[0]}\t{when}\tclaude-code\t3.1\t0.40\tbilling, pdf; not returns (below-threshold)\n"
         f"{names[1]}\t{when}\tcodex\t7.1\t0.45\tnot attic (rejected)\n"
         f"{names[2]}\t{when}\tclaude-code\t7.1\t9.00\tnot brave (over-budget)\n"
@@ -454,11 +452,10 @@ def test_decisions_are_one_line_each_the_latest_last(workspace: Workspace, stats
 def test_twenty_are_shown_or_as_many_as_are_wanted(workspace: Workspace, stats: Stats) -> None:
     write_log(workspace.root, *(decision(number) for number in range(30)), b"broken")
     shown = stats("decisions")
-    assert shown.out.startswith(HEADING)
-    assert len(shown.out.splitlines()) == 1 + 20
+    assert len(shown.out.splitlines()) == 20
     assert shown.out.splitlines()[-1].startswith(decision(29)["id"])
-    assert shown.err == "warning: 1 line of the log cannot be read\n"
-    assert len(stats("decisions", "--limit", "7").out.splitlines()) == 1 + 7
+    assert shown.err == "20 of 30 decisions\nwarning: 1 line of the log cannot be read\n"
+    assert len(stats("decisions", "--limit", "7").out.splitlines()) == 7
     assert len(stats("decisions", "--limit", "99", "--json").data) == 30
 
 

@@ -111,9 +111,9 @@ def group(context: click.Context, /, **given: Any) -> None:
     them a task needs, inject only the text it needs within a token budget, run agents so that a
     crash loses nothing, and prove every decision afterwards.
 
-    Data goes to standard output, everything else to standard error. Exit codes: 0 done;
-    1 findings, unresolved, or a failed run; 2 wrong usage or configuration; 3 a decision is
-    pending; 130 cancelled.
+    Data goes to standard output, everything else to standard error. In a pipe, lists are
+    tab-separated rows without a header. Exit codes: 0 done; 1 findings, unresolved, or a failed
+    run; 2 wrong usage or configuration; 3 a decision is pending; 130 cancelled.
 
     The options below go before or after the command; those after it win.
     """

@@ -47,7 +47,7 @@ def print_report(
         for row in shown:
             click.echo("\n".join(["", *_block(row, report, width)]))
     else:
-        session.print_table(_COLUMNS, [_cells(row, report) for row in shown], heading=True)
+        session.print_table(_COLUMNS, [_cells(row, report) for row in shown])
     tree = [line for node in report["dependencies"] for line in _tree(node, report)]
     if on_terminal and tree:
         click.echo("\n".join(["", *tree]))

@@ -162,10 +162,10 @@ def print_runs(session: Session, runs: Sequence[RunRecord]) -> None:
         for run in runs:
             what = f"{'↳ ' if run.parent_run else ''}{run.agent_id}: {run.task}"
             rows.append([run.run_id, state_in_words(run.state), _ago(now - run.created), what])
-        session.print_table(["run", "state", "ago", "what"], rows)
+        session.print_list(["run", "state", "ago", "what"], rows, "run")
         return
     columns = ["run", "state", "agent", "began", "took", "parent", "task"]
-    session.print_table(columns, [_cells(one) for one in runs], heading=True)
+    session.print_list(columns, [_cells(run) for run in runs], "run")
 
 
 def _cells(run: RunRecord) -> list[str]:
@@ -248,7 +248,7 @@ def print_steps(session: Session, steps: Sequence[StepRecord]) -> None:
     if sys.stdout.isatty():
         kept = [at for at, _ in enumerate(columns) if any(row[at] for row in rows)]
         columns, rows = [columns[at] for at in kept], [[row[at] for at in kept] for row in rows]
-    session.print_table(columns, rows, heading=True)
+    session.print_table(columns, rows)
 
 
 def _step_cells(step: StepRecord) -> list[str]:

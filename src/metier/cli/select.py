@@ -80,12 +80,12 @@ def command(
         blocks = ("\n".join(_block(*one, profiles, width)) for one in enumerate(matches, start=1))
         click.echo("\n\n".join(blocks))
     elif explain:
-        session.print_table(_EXPLAINED, [_cells(one) for one in matches], heading=True)
+        session.print_table(_EXPLAINED, [_cells(one) for one in matches])
     else:
         rows = [
             [one.agent_id, f"{one.confidence:.2f}", _description(one, profiles)] for one in matches
         ]
-        session.print_table(_COLUMNS, rows)
+        session.print_list(_COLUMNS, rows, "agent")
     _note_next(session, task, matches)
 
 

@@ -209,8 +209,28 @@ class Session:
     def print_json(self, value: Any) -> None:
         click.echo(escaped_json(json.dumps(value, indent=2, ensure_ascii=False)))
 
+    def print_list(
+        self,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        noun: str,
+        *,
+        plural: str = "",
+        total: int = 0,
+    ) -> None:
+        """A table and a count on a terminal, else tab-separated rows without a header.
+
+        `total` is how many there are without `--limit`.
+        """
+        self.print_table(columns, rows, heading=False)
+        total = max(total, len(rows))
+        if len(rows) < total:
+            self.note(f"{len(rows):,} of {counted(total, noun, plural)}")
+        elif rows and sys.stdout.isatty():
+            self.note(counted(total, noun, plural))
+
     def print_table(
-        self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, heading: bool = False
+        self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, heading: bool = True
     ) -> None:
         """A table on a terminal, else tab-separated rows, with a header if `heading`."""
         if not rows:
