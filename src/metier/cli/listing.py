@@ -101,7 +101,7 @@ def command(
 def _note_missing_folders(session: Session, catalog: Catalog, kind: Kind) -> None:
     key = "mounts" if kind == "skill" else f"folders.{PLURAL[kind]}"
     for issue in catalog.issues():
-        if issue.code == "IO207" and issue.message.endswith(f"({key})"):
+        if issue.code == "IO207" and issue.setting == key:
             session.note(f"warning: {issue.message} (IO207)")
 
 

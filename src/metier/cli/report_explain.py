@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from metier.cli.layout import one_line, wrapped
-from metier.cli.resolve_view import Row, reason
+from metier.cli.resolve_view import Row, verdict
 from metier.cli.session import counted
 from metier.core.nearest import did_you_mean
 from metier.errors import NotFoundError
@@ -105,8 +105,8 @@ def _explanation(row: Row, report: Report) -> Explanation:
         *_of_resolved(row),
         *_ranking(row, report),
     ]
-    verdict = f"{'selected: ' if row['selected'] else ''}{reason(row, report)}"
-    return Explanation(row, parts, _gates(row, report), _tie_break(row, report), verdict)
+    gates, tie_break = _gates(row, report), _tie_break(row, report)
+    return Explanation(row, parts, gates, tie_break, verdict(row, report))
 
 
 # The parts of the score

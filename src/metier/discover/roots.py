@@ -133,7 +133,8 @@ def missing_folders(workspace: str, config: Config) -> list[Issue]:
         is_everywhere = is_relative and bool(file) and not is_inside(file, workspace)
         if problem and not is_everywhere:
             hint = "check the spelling, or take it out"
-            issues.append(Issue("IO207", f"{problem} ({key})", file, line, hint=hint))
+            message = f"{problem} ({key})"
+            issues.append(Issue("IO207", message, file, line, hint=hint, setting=key))
     return issues
 
 

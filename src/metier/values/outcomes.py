@@ -21,6 +21,8 @@ class Issue(NamedTuple):
     hint: str = ""
     left_alone: bool = False
     """Whether `metier lint --fix` cannot repair it here."""
+    setting: str = ""
+    """The setting that it is about, if any: `mounts`, `folders.agents`."""
 
     @property
     def severity(self) -> Severity:
