@@ -10,7 +10,7 @@ import click
 
 from metier import __version__
 from metier.cli.usage import shared_options, usage_message
-from metier.core.nearest import nearest
+from metier.core.nearest import nearest, suggestion
 from metier.core.paths import is_utf8
 from metier.core.process import discard_output, without_garbage_collection
 from metier.core.text import printable
@@ -95,8 +95,8 @@ class _LazyGroup(click.Group):
                 raise UsageError(f"'metier {old}' is now 'metier {new}'", hint=hint)
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             meant = MEANT.get(args[0]) or nearest(args[0], COMMANDS)
-            hint = f"; did you mean '{meant}'?" if meant else ""
-            ctx.fail(f"no such command '{args[0]}'{hint}")
+            parts = [f"no such command '{args[0]}'", suggestion(meant)]
+            ctx.fail("; ".join(filter(None, parts)))
         return super().resolve_command(ctx, args)
 
 

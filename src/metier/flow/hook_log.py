@@ -13,7 +13,7 @@ from contextlib import ExitStack, suppress
 from datetime import datetime
 from typing import Any, BinaryIO, NamedTuple, TypeVar
 
-from metier.core.nearest import nearest
+from metier.core.nearest import did_you_mean
 from metier.errors import NotFoundError
 from metier.storage.hook_files import DECISIONS, FLAG, LOG, OLDER_DECISIONS, RESUMED, STATE
 from metier.storage.room import Room
@@ -303,11 +303,10 @@ def _find(room: Room, wanted: str) -> str:
         raise NotFoundError(
             f"{len(beginning):,} decisions begin with '{wanted}'", hint=_latest(list(beginning))
         )
-    near = nearest(wanted, recent)
     raise NotFoundError(
         f"no decision is called '{wanted}'",
         where=room.file(DECISIONS),
-        hint=f"did you mean '{near}'?" if near else _latest(list(recent)),
+        hint=did_you_mean(wanted, recent, _latest(list(recent))),
     )
 
 

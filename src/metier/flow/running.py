@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from metier.config import Config
 from metier.config.consent import check_agent, consented
 from metier.core.budget import CountTokens, fit
-from metier.core.nearest import nearest
+from metier.core.nearest import did_you_mean
 from metier.core.render import BETWEEN_REFERENCES, REFERENCE_PREAMBLE, as_reference
 from metier.errors import MetierError, NotFoundError, UsageError
 from metier.flow.boundary import powers_of
@@ -169,11 +169,11 @@ class Agency:
         if broken := self._catalog.left_out("agent", agent_id):
             message = f"agent '{agent_id}' is excluded because of its errors"
             raise NotFoundError(message, where=broken, hint="metier lint")
-        near = nearest(agent_id, [one.agent_id for one in self.profiles()])
+        known = [profile.agent_id for profile in self.profiles()]
         raise NotFoundError(
             f"no agent is called '{agent_id}'",
             where=self._catalog.workspace,
-            hint=f"did you mean '{near}'?" if near else "metier list agents",
+            hint=did_you_mean(agent_id, known, "metier list agents"),
         )
 
     # Runs

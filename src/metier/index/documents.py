@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from metier.core.names import canonical_id
-from metier.core.nearest import nearest_name
+from metier.core.nearest import nearest_name, suggestion
 from metier.errors import NotFoundError
 from metier.index.store import Store
 from metier.values.files import PLURAL, Kind
@@ -218,7 +218,7 @@ def no_such_document(store: Store, kind: Kind, wanted: str, workspace: str) -> N
         f"no {kind} is called '{wanted}'",
         code=code,
         where=workspace,
-        hint=f"did you mean '{near}'?" if near else f"metier list {PLURAL[kind]}",
+        hint=suggestion(near, f"metier list {PLURAL[kind]}"),
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from metier.core.coerce import scalar_text_of
 from metier.core.names import LONGEST_NAME, is_capability_name, loose_key, slug
-from metier.core.nearest import nearest
+from metier.core.nearest import nearest, suggestion
 from metier.core.text import is_cjk
 from metier.values.checks import Field, FieldType
 from metier.values.contracts import Contract
@@ -182,7 +182,7 @@ def _check_keys(data: dict[str, Any], found: _Findings) -> None:
     for key in unknown[:_MOST_COMPARED]:
         meant = _meant_by(key)
         if meant and meant not in data:
-            found.add("SK309", f"unknown key '{key[:40]}'", (key,), f"did you mean '{meant}'?")
+            found.add("SK309", f"unknown key '{key[:40]}'", (key,), suggestion(meant))
             unknown.remove(key)
     if unknown:
         keys = ", ".join(f"'{key[:40]}'" for key in unknown[:5])

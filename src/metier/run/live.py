@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from metier.core.nearest import nearest
+from metier.core.nearest import did_you_mean
 from metier.core.template_work import until
 from metier.core.templates import TemplateError
 from metier.errors import RunLostError
@@ -412,6 +412,6 @@ def _missing(agent_id: str, missing: Sequence[str], services: Services) -> Failu
     what = "tool" if len(missing) == 1 else "tools"
     verb = "does" if len(missing) == 1 else "do"
     message = f"agent '{agent_id}' names the {what} {listed}, which {verb} not exist"
-    near = nearest(missing[0], [one.name for one in services.tools.specs()])
+    known = [spec.name for spec in services.tools.specs()]
     set_up = f"set it up as [tools.{missing[0]}] in metier.toml, or register such a function"
-    return Failure("TOOL_NOT_FOUND", message, hint=f"did you mean '{near}'?" if near else set_up)
+    return Failure("TOOL_NOT_FOUND", message, hint=did_you_mean(missing[0], known, set_up))

@@ -88,8 +88,7 @@ def _without_core(absent: Sequence[str], known: Mapping[str, Ability]) -> Abilit
     issues = []
     names = Nearest(known)
     for one in absent:
-        near = names.to(one)
-        hint = f"did you mean '{near}'?" if near else "metier list abilities shows what there is"
+        hint = names.did_you_mean(one, "metier list abilities shows what there is")
         message = f"core ability '{one}' does not exist"
         issues.append(Issue("ABILITY_NOT_FOUND", message, "", hint=hint))
     skipped = [Skipped(one, "ability", "not-found") for one in absent]

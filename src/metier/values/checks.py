@@ -6,7 +6,7 @@ from math import inf
 from typing import Any, Literal, NamedTuple
 
 from metier.core.names import is_capability_name, is_document_id
-from metier.core.nearest import nearest
+from metier.core.nearest import did_you_mean
 from metier.values.files import KeyPath
 
 _VERSION = r"(?:0|[1-9][0-9]*)(?:\.(?:0|[1-9][0-9]*)){2}\Z"
@@ -138,8 +138,7 @@ def check_mapping(
 
 
 def _unknown(at: KeyPath, fields: Mapping[str, Field]) -> Flaw:
-    near = nearest(str(at[-1]), fields)
-    hint = f"did you mean '{near}'?" if near else "remove it, or put it under 'metadata'"
+    hint = did_you_mean(str(at[-1]), fields, "remove it, or put it under 'metadata'")
     return Flaw(at, "unknown", f"unknown key '{dotted(at)}'", hint, tuple(fields))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from metier.core.nearest import nearest
+from metier.core.nearest import did_you_mean
 from metier.errors import UsageError
 from metier.values.contracts import Mode
 
@@ -56,8 +56,8 @@ class Policy:
         for key, text in pairs.items():
             value, problem = _read(key, text)
             if problem:
-                near = nearest(key, _FIELDS) if key not in _FIELDS else None
-                hint = f"did you mean '{near}'?" if near else f"keys: {', '.join(_FIELDS)}"
+                known = () if key in _FIELDS else _FIELDS
+                hint = did_you_mean(key, known, f"keys: {', '.join(_FIELDS)}")
                 raise UsageError(problem, hint=hint)
             values[_FIELDS[key]] = value
         return replace(self, **values) if values else self

@@ -140,5 +140,4 @@ def _of_value(value: Any, at: KeyPath, known: _Known, is_expression: bool) -> It
 
 
 def _near(name: str, known: Nearest) -> str:
-    near = known.to(name)
-    return f"did you mean '{near}'?" if near else "check the spelling"
+    return known.did_you_mean(name, "check the spelling")
