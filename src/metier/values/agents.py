@@ -240,14 +240,27 @@ class AgentProfile:
 # What a workflow names
 
 
-def walk_steps(steps: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+def inner_steps(step: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The steps inside a step, each with its key: `then`, `steps`, `compensate`.
+
+    Values that are no steps are skipped.
+    """
+    config = step.get("config")
+    for key in NESTED_STEPS:
+        nested = config.get(key) if isinstance(config, Mapping) else None
+        for inner in nested if isinstance(nested, list | tuple) else ():
+            if isinstance(inner, Mapping):
+                yield key, inner
+    if isinstance(step.get("compensate"), Mapping):
+        yield "compensate", step["compensate"]
+
+
+def walk_steps(steps: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
     """These steps, then the nested and compensating ones, level by level."""
-    waiting = list(steps)
+    waiting = [step for step in steps if isinstance(step, Mapping)]
     for step in waiting:
         yield step
-        for key in NESTED_STEPS:
-            waiting += step["config"].get(key) or ()
-        waiting += [step["compensate"]] if step.get("compensate") else []
+        waiting += (inner for _, inner in inner_steps(step))
 
 
 def _steps_of(profile: AgentProfile) -> Iterator[Mapping[str, Any]]:
