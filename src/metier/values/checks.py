@@ -105,14 +105,16 @@ FORMS: dict[str, tuple[Callable[[str], bool], str]] = {
     ),
     "model": (lambda text: re.match(_MODEL, text) is not None, "look like provider:name"),
 }
-_TYPES: dict[str, tuple[tuple[type, ...], str]] = {
+TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     "text": ((str,), "a text"),
+    "text-or-texts": ((str, list), "a text or a list of texts"),
     "integer": ((int,), "a whole number"),
     "number": ((int, float), "a number"),
     "flag": ((bool,), "true or false"),
     "list": ((list, tuple), "a list"),
     "mapping": ((dict,), "a mapping"),
 }
+"""The Python types of each type of field, and its name in messages."""
 
 
 def check_mapping(
@@ -154,7 +156,7 @@ def check_value(value: Any, field: Field, at: KeyPath) -> Iterator[Flaw]:
 def _flaws(value: Any, field: Field, at: KeyPath) -> Iterator[Flaw]:
     if field.type == "any":
         return
-    accepted, called = _TYPES[field.type]
+    accepted, called = TYPES[field.type]
     is_flag = isinstance(value, bool)
     fits: bool = isinstance(value, accepted) and is_flag == (field.type == "flag")
     if not fits:
