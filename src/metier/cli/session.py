@@ -197,7 +197,7 @@ class Session:
     def note_unknown_agent(self, catalog: Catalog, agent: str | None) -> None:
         """Warn about an agent without a profile: another host's, or a typo."""
         names = catalog.names("agent")
-        if agent is not None and agent not in names and not catalog.left_out("agent", agent):
+        if agent is not None and agent not in names and not catalog.excluded_path("agent", agent):
             parts = [f"warning: no agent here is called '{agent}'", did_you_mean(agent, names)]
             self.note("; ".join(filter(None, parts)))
 

@@ -88,7 +88,7 @@ class RunCatalog(Protocol):
     ) -> Injection: ...
     def row(self, kind: Kind, wanted: str) -> Row: ...
     def document(self, row: Row) -> Document: ...
-    def left_out(self, kind: Kind, wanted: str) -> str: ...
+    def excluded_path(self, kind: Kind, wanted: str) -> str: ...
 
 
 class Bodies(NamedTuple):
@@ -166,7 +166,7 @@ class Agency:
         found = self.profile(agent_id)
         if found is not None:
             return found
-        if broken := self._catalog.left_out("agent", agent_id):
+        if broken := self._catalog.excluded_path("agent", agent_id):
             message = f"agent '{agent_id}' is excluded because of its errors"
             raise NotFoundError(message, where=broken, hint="metier lint")
         known = [profile.agent_id for profile in self.profiles()]
