@@ -14,7 +14,7 @@ from metier.core.nearest import nearest, suggestion
 from metier.core.paths import is_utf8
 from metier.core.process import discard_output, without_garbage_collection
 from metier.core.text import printable
-from metier.core.threads import loading_numpy, one_thread_is_enough
+from metier.core.threads import loading_numpy, use_one_thread
 from metier.errors import MetierError, UsageError
 
 COMMANDS = {
@@ -132,7 +132,7 @@ group.params += shared_options()
 def run(arguments: Sequence[str]) -> int:
     """Run a command and return its exit code; errors are printed, not raised."""
     _prepare_streams()
-    one_thread_is_enough()
+    use_one_thread()
     if not arguments and _COMPLETION not in os.environ:
         context = click.Context(group, info_name="metier", **group.context_settings)
         click.echo(group.get_help(context), err=True, color=_colour())

@@ -108,7 +108,7 @@ def _note_missing_folders(session: Session, catalog: Catalog, kind: Kind) -> Non
 def _by_priority(
     catalog: Catalog, rows: list[Row], agent: str | None, tags: tuple[str, ...]
 ) -> list[Row]:
-    """Filter rows and sort them by priority, shadowed ones last."""
+    """Filter rows and sort them by priority, shadowed rows last."""
     ranks = {ability.id: rank for rank, ability in enumerate(catalog.abilities())}
     kept = []
     for row in rows:

@@ -57,7 +57,7 @@ class Explanation(NamedTuple):
 
 
 def explain(report: Report, wanted: str | None) -> list[Explanation]:
-    """The candidate `wanted`, else the chosen ones, else the best. Raises `NotFoundError`."""
+    """The candidate `wanted`, else the chosen candidates, else the best. Raises `NotFoundError`."""
     rows = report["candidates"]
     if wanted is None:
         chosen = [row for row in rows if row["id"] in report["diagnostics"]["chosen"]]
@@ -147,7 +147,7 @@ def _term(term: Row, basis: Row, texts: Row) -> str:
     text = f"{one_line(term['term'])}: {have}, idf {rarity}"
     often = basis["term_counts"].get(term["term"], 0)
     if not often:
-        return f"{text}; this one does not"
+        return f"{text}; this text does not"
     norm = k1 * (1 - b + b * basis["text_length"] / mean)
     shown = f"{k1} × ({_figure(1 - b)} + {b} × {basis['text_length']} / {_figure(mean)})"
     weight = f"{_figure(idf)} × {often} × {k1 + 1:g} / ({often} + {shown})"

@@ -124,7 +124,7 @@ def _show(session: Session, report: str) -> int:
 def _explain(session: Session, report: str, candidate: str | None) -> int:
     """Explain how a report came to its scores, step by step.
 
-    REPORT is the last one by default; CANDIDATE is a name or an id, by default every chosen one.
+    By default REPORT is the last report, and CANDIDATE, a name or an id, is every chosen candidate.
     """
     with session.catalog() as catalog:
         found = catalog.reports.find(report)

@@ -56,7 +56,7 @@ def print_report(
 
 
 def shown_rows(report: Report, *, everyone: bool = False, most: int | None = None) -> list[Row]:
-    """Ranked or matching candidates: the first `most`, and all chosen ones."""
+    """Ranked or matching candidates: the first `most`, and all that are chosen."""
     if everyone:
         return list(report["candidates"])
     chosen = report["diagnostics"]["chosen"]

@@ -155,7 +155,7 @@ def _print_wrapped(title: str, text: str, colour: str | None = None) -> None:
 
 
 def print_runs(session: Session, runs: Sequence[RunRecord]) -> None:
-    """A short table on a terminal, a full one elsewhere."""
+    """A short table on a terminal, a full table elsewhere."""
     if sys.stdout.isatty():
         now = time.time()
         rows = []

@@ -68,7 +68,7 @@ class Session:
             raise UsageError(
                 "there is no workspace here",
                 where=self.workspace(),
-                hint="metier init makes this folder one; --root names another",
+                hint="metier init makes this folder a workspace; --root names another",
             )
         return self.workspace()
 
@@ -96,7 +96,7 @@ class Session:
         )
         self._note_ignored(boundary)
         if is_outside and not self.for_host:
-            self.note_wrapped(f"note: {OUTSIDE}; to make this folder one: metier init")
+            self.note_wrapped(f"note: {OUTSIDE}; to make this folder a workspace: metier init")
         return boundary
 
     def settings(self) -> Settings:

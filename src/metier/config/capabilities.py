@@ -62,7 +62,7 @@ def merged(stronger: Any, weaker: Any) -> Any:
 
 
 def for_agent(config: CapabilitiesConfig, agent: str | None) -> CapabilitiesConfig:
-    """The settings of an agent: those of its profile over the general ones."""
+    """The settings of an agent: those of its profile over the general settings."""
     profile = config.agents.get(agent or "")
     return config if profile is None else with_profile(config, profile)
 

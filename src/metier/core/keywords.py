@@ -50,7 +50,7 @@ class KeywordFinder:
         return {number: count for number, count in zip(numbers, counts, strict=True) if count}
 
     def everywhere(self, text: str) -> Iterator[Occurrence]:
-        """Every occurrence, overlapping ones included."""
+        """Every occurrence, overlapping occurrences included."""
         yield from self._matches(text)
         for place in self._long:
             keyword = self.keywords[place]

@@ -107,7 +107,7 @@ def _kind_roots(kind: Kind, folders: Sequence[str], workspace: str, origin: Orig
 def missing_folders(workspace: str, config: Config) -> list[Issue]:
     """A finding for every configured folder that does not exist.
 
-    Default folders may be missing, and so may relative ones of the user's own settings. A mount
+    Default folders may be missing, and so may relative folders of the user's own settings. A mount
     that is no pattern is reported by the walk.
     """
     usual = _folders(Config())
@@ -223,7 +223,7 @@ def _of_folder(
 
 
 def _known_below(real: str, folders: Sequence[str], workspace: str) -> list[str]:
-    """The folders of a kind in a named one: configured ones, and those of the same names."""
+    """The folders of a kind in a named folder: configured folders, and those of the same names."""
     own = [os.path.realpath(os.path.join(workspace, one)) for one in matching(folders, workspace)]
     alike = [
         os.path.join(real, one)

@@ -34,7 +34,7 @@ class Steps:
         return target
 
     def look_below(self, folder: str) -> None:
-        """Note the folders directly in one."""
+        """Note the folders directly in a folder."""
         try:
             with os.scandir(folder) as entries:
                 self.paths += [one.path for one in entries if one.is_dir(follow_symlinks=False)]

@@ -236,7 +236,7 @@ def _acting(step: Mapping[str, Any], within: Sequence[str]) -> dict[str, Any]:
 def _steps(
     steps: Iterable[Mapping[str, Any]], within: tuple[str, ...] = ()
 ) -> Iterator[tuple[Mapping[str, Any], tuple[str, ...]]]:
-    """All steps, nested ones too, each with the conditions and loops around it."""
+    """All steps, nested steps too, each with the conditions and loops around it."""
     for step in steps:
         yield step, within
         for key, inner in inner_steps(step):

@@ -250,22 +250,23 @@ class _Counts:
         self.held_cards, self.held_skills = _Uses(*HELD_BACK), _Uses(*HELD_BACK)
         self.held_requests = self.held_tokens = 0
 
-    def add(self, one: Decision, right: bool | None) -> None:
-        self.first = one.at if self.first is None else min(self.first, one.at)
-        self.last = one.at if self.last is None else max(self.last, one.at)
-        tallies = [self.overall, self.hosts[one.host], self.modes[one.mode]]
-        if one.arm:
-            tallies.append(self.arms[one.arm])
-            self.scorers[one.arm].add(one.scorer)
+    def add(self, decision: Decision, right: bool | None) -> None:
+        at, arm = decision.at, decision.arm
+        self.first = at if self.first is None else min(self.first, at)
+        self.last = at if self.last is None else max(self.last, at)
+        tallies = [self.overall, self.hosts[decision.host], self.modes[decision.mode]]
+        if arm:
+            tallies.append(self.arms[arm])
+            self.scorers[arm].add(decision.scorer)
         for tally in tallies:
-            tally.add(one, right)
+            tally.add(decision, right)
         for uses in (self.cards, self.held_cards):
-            uses.add(one.cards)
+            uses.add(decision.cards)
         for uses in (self.skills, self.held_skills):
-            uses.add(one.skills)
-        if any(other.outcome in HELD_BACK for other in (*one.cards, *one.skills)):
+            uses.add(decision.skills)
+        if any(item.outcome in HELD_BACK for item in (*decision.cards, *decision.skills)):
             self.held_requests += 1
-            self.held_tokens += one.tokens
+            self.held_tokens += decision.tokens
 
     def held_back(self) -> HeldBack:
         return HeldBack(

@@ -238,8 +238,8 @@ def _with_threshold(selection: CardSelection, threshold: float | None) -> CardSe
     )
 
 
-def _showing(one: Scored[Card], threshold: float) -> Scored[Card]:
-    return replace(one, item=replace(one.item, confidence_threshold=threshold))
+def _showing(scored: Scored[Card], threshold: float) -> Scored[Card]:
+    return replace(scored, item=replace(scored.item, confidence_threshold=threshold))
 
 
 def _narrowed(
@@ -265,15 +265,15 @@ def _narrowed(
     return selection._replace(ranked=kept, passed_over=[*rejected, *selection.passed_over])
 
 
-def _rejection(one: Scored[Card], own: CapabilitiesConfig, left: int) -> str:
+def _rejection(scored: Scored[Card], own: CapabilitiesConfig, left: int) -> str:
     if _is_off(own):
         return "off"
     if own.mode == "monitor":
         return "monitor"
-    if one.item.id in own.exclude:
+    if scored.item.id in own.exclude:
         return "excluded"
     threshold = own.confidence_threshold
-    if threshold is not None and one.score < threshold:
+    if threshold is not None and scored.score < threshold:
         return "below-threshold"
     return "over-budget" if left < 0 else ""
 

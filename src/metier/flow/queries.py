@@ -52,7 +52,7 @@ class Queries:
         return stored_cards(self.store)
 
     def agents(self) -> "list[AgentProfile]":
-        """All agents, disabled ones included."""
+        """All agents, disabled agents included."""
         from metier.index.agents import stored_agents  # a refresh with nothing to do needs none
 
         return stored_agents(self.store)

@@ -71,10 +71,10 @@ def inject_capabilities(
     secret: bytes | None = None,
     count: CountTokens = count_tokens,
 ) -> CapabilityInjection:
-    """Put the selected cards into a `CAPABILITIES.md` behind `AGENTS.md`, or first without one.
+    """Put the selected cards into a `CAPABILITIES.md` behind `AGENTS.md`, or first.
 
     A `CAPABILITIES.md` of an earlier call is replaced; other files are unchanged. Never raises: a
-    card that cannot be injected is skipped. `secret` is the key of the fences; without one they
+    card that cannot be injected is skipped. `secret` is the key of the fences; without it they
     change with every process.
     """
     files: list[BootstrapFile] = []

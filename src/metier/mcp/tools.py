@@ -182,8 +182,8 @@ READING: tuple[ServedTool, ...] = (
             },
             "agent": {
                 **_NAME,
-                "description": "Who is to act: its core abilities and its limit. One that is not"
-                " known here gets what applies to its name.",
+                "description": "Who is to act: its core abilities and its limit. An agent that"
+                " is not known here gets what applies to its name.",
             },
             "core": {
                 "type": "array",

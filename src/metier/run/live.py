@@ -79,13 +79,13 @@ class LiveRun:
         }
 
     def names_of_iteration(
-        self, one: ReadyStep, names: Names, number: int, items: Any = None
+        self, step: ReadyStep, names: Names, number: int, items: Any = None
     ) -> Names:
         """What the steps in one iteration of a loop over `items` see."""
         inner = {**names, "index": number}
-        if one.over is not None:
-            given = one.over(names) if items is None else items
-            inner["item"] = inner[one.step.config.get("as") or "item"] = given[number]
+        if step.over is not None:
+            given = step.over(names) if items is None else items
+            inner["item"] = inner[step.declared.config.get("as") or "item"] = given[number]
         return inner
 
     def emit(self, kind: str, step: str = "", **data: Any) -> None:
@@ -297,13 +297,13 @@ class LiveRun:
             if record.state == "succeeded" and is_inside(record.id, inside, suffix)
         ]
 
-    async def _compensate(self, one: ReadyStep, record: StepRecord) -> bool:
-        if one.compensate is None:
+    async def _compensate(self, step: ReadyStep, record: StepRecord) -> bool:
+        if step.compensate is None:
             return False
-        suffix = record.id.removeprefix(one.id)
-        key = one.compensate.id + suffix
+        suffix = record.id.removeprefix(step.id)
+        key = step.compensate.id + suffix
         self.ledger.begin_compensation(key, record)
-        failure = await self._run_step(self, one.compensate, self.names(record.id), suffix)
+        failure = await self._run_step(self, step.compensate, self.names(record.id), suffix)
         if failure is not None or self.ledger.records[key].state != "succeeded":
             return False
         self.emit("step.compensated", record.id)
@@ -335,17 +335,17 @@ class LiveRun:
         for one in self._begun(self.plan.steps, ""):
             self.restore_step(one, names, "")
 
-    def restore_step(self, one: ReadyStep, names: Names, suffix: str) -> None:
+    def restore_step(self, step: ReadyStep, names: Names, suffix: str) -> None:
         """Let templates see the stored output of a step, and of all inside it."""
-        key = one.id + suffix
-        for inner, inner_suffix in self._iterations(one, names, suffix):
-            for child in self._begun(one.children(), inner_suffix):
+        key = step.id + suffix
+        for inner, inner_suffix in self._iterations(step, names, suffix):
+            for child in self._begun(step.children(), inner_suffix):
                 self.restore_step(child, inner, inner_suffix)
         record = self.ledger.records.get(key)
         if record is not None and record.state in ("succeeded", "skipped", "compensated"):
             if suffix:
                 self.scopes[key] = names
-            self.ledger.show(one.id, record)
+            self.ledger.show(step.id, record)
 
     def _begun(self, steps: Iterable[ReadyStep], suffix: str) -> list[ReadyStep]:
         """The `steps` that began, in the order in which they ended."""
@@ -354,16 +354,18 @@ class LiveRun:
         begun.sort(key=lambda pair: (pair[1].seq == 0, pair[1].seq))
         return [one for one, _ in begun]
 
-    def _iterations(self, one: ReadyStep, names: Names, suffix: str) -> Iterator[tuple[Names, str]]:
+    def _iterations(
+        self, step: ReadyStep, names: Names, suffix: str
+    ) -> Iterator[tuple[Names, str]]:
         """The names and suffix for the steps inside a step, for each iteration."""
-        if one.kind != "loop":
+        if step.kind != "loop":
             yield names, suffix
             return
-        items, number = self.ledger.items(one.id + suffix), 0
-        while self._begun(one.children(), f"{suffix}[{number}]"):
-            self.ledger.forget(one)
+        items, number = self.ledger.items(step.id + suffix), 0
+        while self._begun(step.children(), f"{suffix}[{number}]"):
+            self.ledger.forget(step)
             try:
-                inner = self.names_of_iteration(one, names, number, items)
+                inner = self.names_of_iteration(step, names, number, items)
             except (TemplateError, LookupError, TypeError):  # what it went over is not known
                 inner = {**names, "index": number}
             yield inner, f"{suffix}[{number}]"

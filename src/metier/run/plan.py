@@ -30,7 +30,7 @@ _NESTED = {"conditional": ("then", "else"), "loop": ("steps",), "parallel": ("st
 
 
 def plan_layers(steps: Iterable[WorkflowStep] | Mapping[str, Sequence[str]]) -> list[list[str]]:
-    """Step ids in layers that depend on earlier ones only. Raises `UsageError`."""
+    """Step ids in layers that depend on earlier steps only. Raises `UsageError`."""
     graph = dict(steps) if isinstance(steps, Mapping) else _graph(steps)
     for step, dependencies in graph.items():
         for one in dependencies:
@@ -85,13 +85,13 @@ class ReadyStep:
     """A step with its templates compiled."""
 
     __slots__ = (
-        "body", "compensate", "condition", "depends", "groups", "id", "kind", "over", "step",
+        "body", "compensate", "condition", "declared", "depends", "groups", "id", "kind", "over",
         "test", "timeout",
     )  # fmt: skip
 
     def __init__(self, step: WorkflowStep) -> None:
         config = step.config
-        self.step = step
+        self.declared = step
         self.id = step.step_id
         self.kind = step.type
         self.depends = step.dependencies

@@ -258,13 +258,13 @@ class Runner:
     # Delegation
 
     async def _delegate_step(
-        self, live: LiveRun, one: ReadyStep, names: dict[str, Any], suffix: str, _attempt: int
+        self, live: LiveRun, step: ReadyStep, names: dict[str, Any], suffix: str, _attempt: int
     ) -> Any:
-        key = one.id + suffix
-        asked = one.body(names)
-        if live.profile.requires or one.step.requires:
-            await prepared(live, one, key, str(asked["task"]))
-        target = one.step.config["targetAgent"]
+        key = step.id + suffix
+        asked = step.body(names)
+        if live.profile.requires or step.declared.requires:
+            await prepared(live, step, key, str(asked["task"]))
+        target = step.declared.config["targetAgent"]
         live.emit("delegation.started", key, to=target)
         result = await self.delegate(live, key, target, str(asked["task"]), asked.get("input"))
         live.emit("delegation.finished", key, **result.to_json(), childRunId=result.run_id)

@@ -200,12 +200,12 @@ def _as_scored(card: Card, score: float) -> Scored[Card]:
 
 
 def _objection(
-    one: Scored[Card],
+    scored: Scored[Card],
     context: SelectionContext,
     config: CapabilitiesConfig,
     forced: Mapping[str, int],
 ) -> str:
-    card = one.item
+    card = scored.item
     own = card.confidence_threshold
     threshold = own if config.confidence_threshold is None else config.confidence_threshold
     conditions = (
@@ -214,7 +214,7 @@ def _objection(
         (card.user_tier, context.user_tier or config.user_tier),
         (card.environment_type, context.environment_type or config.environment_type),
     )
-    return objection(card.id, one.score, threshold, conditions, config.exclude, forced)
+    return objection(card.id, scored.score, threshold, conditions, config.exclude, forced)
 
 
 def token_budget(context: SelectionContext, config: CapabilitiesConfig) -> int:

@@ -256,7 +256,7 @@ def inner_steps(step: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any
 
 
 def walk_steps(steps: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
-    """These steps, then the nested and compensating ones, level by level."""
+    """These steps, then the nested and compensating steps, level by level."""
     waiting = [step for step in steps if isinstance(step, Mapping)]
     for step in waiting:
         yield step

@@ -45,7 +45,7 @@ class Field(NamedTuple):
     or_number: bool = False
     """Whether a number counts as its text."""
     called: str = ""
-    """Its name in a message, in place of a list of flaws."""
+    """Its name in a message, instead of a list of flaws."""
 
     @property
     def is_table(self) -> bool:
@@ -145,7 +145,7 @@ def _unknown(at: KeyPath, fields: Mapping[str, Field]) -> Flaw:
 
 
 def check_value(value: Any, field: Field, at: KeyPath) -> Iterator[Flaw]:
-    """Every flaw of a value; at most one for a field that is `called` something."""
+    """Every flaw of a value; at most one flaw for a field that is `called` something."""
     flaws = _flaws(value, field, at)
     if not field.called or (field.is_table and isinstance(value, dict)):
         yield from flaws

@@ -59,7 +59,7 @@ class Failure(NamedTuple):
     """The tool that lacks consent, if any; not stored."""
 
     def may_retry(self, kinds: Sequence[str]) -> bool:
-        """Whether to try again: after one of `kinds`; without kinds, if it is retryable."""
+        """Whether to try again: after any of `kinds`; without kinds, if it is retryable."""
         return self.kind in kinds if kinds else self.retryable
 
     def to_json(self) -> dict[str, Any]:
