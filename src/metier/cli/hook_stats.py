@@ -311,7 +311,7 @@ def _unused(kind: str, usage: Usage, held_back: Sequence[Used]) -> list[list[str
 
 
 def _note_nothing(session: Session, decisions: Decisions, wanted: _Filter) -> None:
-    hosts = {one.host for one in decisions}
+    hosts = {decision.host for decision in decisions}
     if not hosts:
         session.note("no decision is logged yet")
         session.note("hint: metier hook install HOST")

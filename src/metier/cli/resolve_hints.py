@@ -30,7 +30,7 @@ class Known(NamedTuple):
 
     @classmethod
     def of(cls, catalog: Catalog) -> "Known":
-        probes = frozenset(one.capability for one in catalog.config.probes)
+        probes = frozenset(probe.capability for probe in catalog.config.probes)
         return cls(probes, catalog.capabilities)
 
 

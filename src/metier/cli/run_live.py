@@ -231,7 +231,7 @@ def picture(board: Board, console: "Console") -> "RenderableType":
     steps = list(board.running.values())
     now, width = time.time(), console.width
     most = max(1, console.height // 2 - 2)
-    talking = sum(bool(one.text) for one in steps)
+    talking = sum(bool(step.text) for step in steps)
     lines = []
     for one in steps[-most:]:
         facts = [duration(max(0.0, now - one.started)), one.doing]

@@ -62,7 +62,7 @@ def _folders_of_mount(mount: Mount, workspace: str) -> list[tuple[str, str | Non
     """The folders of a mount; those that match a pattern with a prefix for their paths."""
     folders = [os.path.join(workspace, one) for one in matching([mount.path], workspace)]
     if not is_pattern(mount.path, workspace):
-        return [(os.path.realpath(one), None) for one in folders]
+        return [(os.path.realpath(folder), None) for folder in folders]
     above = os.path.join(workspace, fixed_part(mount.path))
     return [
         (os.path.realpath(one), f"{mount.label}/{os.path.relpath(one, above)}/") for one in folders
@@ -113,9 +113,9 @@ def missing_folders(workspace: str, config: Config) -> list[Issue]:
     usual = _folders(Config())
     named = [
         *(
-            ("mounts", one.path, workspace)
-            for one in config.mounts
-            if is_pattern(one.path, workspace)
+            ("mounts", mount.path, workspace)
+            for mount in config.mounts
+            if is_pattern(mount.path, workspace)
         ),
         *((f"folders.{PLURAL[kind]}", one, "/") for kind, one in config.user_folders),
         *(

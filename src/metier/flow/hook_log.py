@@ -67,8 +67,8 @@ class Decision(NamedTuple):
     def to_json(self) -> dict[str, Any]:
         return {
             **self._asdict(),
-            "cards": [one._asdict() for one in self.cards],
-            "skills": [one._asdict() for one in self.skills],
+            "cards": [card._asdict() for card in self.cards],
+            "skills": [skill._asdict() for skill in self.skills],
         }
 
 
@@ -106,7 +106,7 @@ class Decisions:
 def read_decisions(room: Room) -> Decisions:
     """The log of a workspace; invalid lines are counted. Raises `OSError`."""
     entries = _entries(room, holding=b'"label"')
-    labels = {one.decision: one.right for one in entries if isinstance(one, _Label)}
+    labels = {entry.decision: entry.right for entry in entries if isinstance(entry, _Label)}
     return Decisions(room, labels)
 
 

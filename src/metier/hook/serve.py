@@ -236,7 +236,7 @@ class _Answer:
         )
 
     def _with_skills(self, text: str, secret: bytes, limit: int) -> str:
-        named = [one for one in self._skills if not one.outcome]
+        named = [skill for skill in self._skills if not skill.outcome]
         start = f"{text}{BETWEEN_REFERENCES}" if text else REFERENCE_PREAMBLE
         while named:
             lines = "\n".join(_line(one, self._path(one)) for one in named)
@@ -270,8 +270,8 @@ class _Answer:
 
     def row(self, text: str, milliseconds: float) -> dict[str, Any]:
         """The decision for the journal."""
-        injected = [one for one in self._cards if one.outcome == "injected"]
-        others = [one for one in self._cards if one.outcome != "injected"]
+        injected = [card for card in self._cards if card.outcome == "injected"]
+        others = [card for card in self._cards if card.outcome != "injected"]
         session = self._request.session
         return decision(
             self._host,
@@ -283,7 +283,7 @@ class _Answer:
             scorer=self._scorer,
             arm=self._arm,
             cards=[one.as_row() for one in [*injected, *others[:_PASSED_OVER]]],
-            skills=[one.as_row() for one in self._skills],
+            skills=[skill.as_row() for skill in self._skills],
             tokens=self._tokens,
             characters=len(text),
             injected=bool(text),

@@ -56,8 +56,8 @@ def arrange(
     return Arranged(
         abilities=abilities,
         parts=[
-            with_heading(one.name, one.content) if include_metadata else one.content
-            for one in abilities
+            with_heading(ability.name, ability.content) if include_metadata else ability.content
+            for ability in abilities
         ],
         core=len(lead),
         issues=[*selection.issues, *_not_found(wanted, absent, selection)],

@@ -105,9 +105,9 @@ def _with_cards(files: list[BootstrapFile], text: str) -> list[BootstrapFile]:
     if not text:
         return files
     others = [
-        one
-        for one in files
-        if one.name != CAPABILITIES_FILE or not one.content.startswith(REFERENCE_PREAMBLE)
+        file
+        for file in files
+        if file.name != CAPABILITIES_FILE or not file.content.startswith(REFERENCE_PREAMBLE)
     ]
     at = next((place + 1 for place, one in enumerate(others) if one.name == AGENTS_FILE), 0)
     return [*others[:at], BootstrapFile(CAPABILITIES_FILE, text), *others[at:]]

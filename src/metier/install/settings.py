@@ -211,7 +211,7 @@ class HookSettings(Settings):
 
     def _is_ours(self, item: Any) -> bool:
         commands = (item.get(key) for key in ("command", "bash")) if isinstance(item, dict) else ()
-        return any(around(shell_words(one), *self.called) is not None for one in commands)
+        return any(around(shell_words(command), *self.called) is not None for command in commands)
 
     def is_made(self, data: Any, at: splice.Steps) -> bool:
         old = _at(data, at)

@@ -44,7 +44,7 @@ def _skill_list(catalog: Catalog, args: Args) -> dict[str, Any]:
 
 def _capability_list(catalog: Catalog, args: Args) -> dict[str, Any]:
     wanted = args.get("search", "").casefold()
-    found = [one for one in catalog.cards() if wanted in _searched(one)]
+    found = [card for card in catalog.cards() if wanted in _searched(card)]
     after, limit = handle_of(args.get("cursor", "")), args.get("limit", PAGE)
     rest = [one for one in found if one.id > after]
     last = rest[limit - 1].id if len(rest) > limit else ""

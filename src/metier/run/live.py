@@ -56,7 +56,7 @@ class LiveRun:
         self.plan = plan
         self.chain = chain
         self.on_event = on_event
-        order = [one.id for one in plan.steps]
+        order = [step.id for step in plan.steps]
         self.ledger = Ledger(store, run.claim, order, profile.checkpoint, limits, known)
         self.is_lost = False
         self.is_cancel_requested = False
@@ -103,7 +103,7 @@ class LiveRun:
         self.restore()
         failure = self.run.rollback or missing_tools(self.profile, self.plan, self.services)
         if failure is not None and self.run.rollback is None:
-            never = [one for one in self.plan.steps if one.id not in self.ledger.records]
+            never = [step for step in self.plan.steps if step.id not in self.ledger.records]
             self._mark_rest(never, set(), "")
             return await self._end_run("failed", failure)
         try:
@@ -159,8 +159,12 @@ class LiveRun:
         return result
 
     def _set_ended(self, state: RunState, failure: Failure | None) -> None:
-        records = [self.ledger.records.get(one.id) for one in self.plan.steps]
-        outputs = [one.output for one in records if one is not None and one.state == "succeeded"]
+        records = [self.ledger.records.get(step.id) for step in self.plan.steps]
+        outputs = [
+            record.output
+            for record in records
+            if record is not None and record.state == "succeeded"
+        ]
         self.run = self.run._replace(
             state=state,
             finished=time.time(),
@@ -350,7 +354,7 @@ class LiveRun:
     def _begun(self, steps: Iterable[ReadyStep], suffix: str) -> list[ReadyStep]:
         """The `steps` that began, in the order in which they ended."""
         records = self.ledger.records
-        begun = [(one, records[one.id + suffix]) for one in steps if one.id + suffix in records]
+        begun = [(step, records[step.id + suffix]) for step in steps if step.id + suffix in records]
         begun.sort(key=lambda pair: (pair[1].seq == 0, pair[1].seq))
         return [one for one, _ in begun]
 
@@ -402,7 +406,7 @@ def missing_tools(profile: AgentProfile, plan: Workflow, services: Services) -> 
             named[target] = named_tools(other)
             waiting += delegates(other)
     for agent_id, names in named.items():
-        missing = [one for one in names if not services.tools.is_tool_available(one)]
+        missing = [name for name in names if not services.tools.is_tool_available(name)]
         if missing:
             return _missing(agent_id, missing, services)
     return None

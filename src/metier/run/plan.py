@@ -76,7 +76,7 @@ class Group:
     ) -> None:
         self.is_parallel = execution == "parallel"
         (plan_layers if self.is_parallel else check_order)(steps)
-        self.steps = tuple(ReadyStep(one) for one in steps)
+        self.steps = tuple(ReadyStep(step) for step in steps)
         self.limit = limit
         self.strategy = strategy
 
@@ -111,7 +111,7 @@ class ReadyStep:
             yield from one.walk(compensating=compensating)
 
     def children(self) -> Iterable["ReadyStep"]:
-        return (one for group in self.groups.values() for one in group.steps)
+        return (step for group in self.groups.values() for step in group.steps)
 
 
 def _expression(text: Any) -> Compiled | None:

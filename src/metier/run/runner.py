@@ -98,7 +98,7 @@ class Runner:
         if found.run_id != run.run_id:
             raise UsageError(f"checkpoint '{checkpoint_id}' belongs to another run")
         context, now = resume_context(found), time.time()
-        known = {one.id: one for one in self._store.steps(run.key)}
+        known = {step.id: step for step in self._store.steps(run.key)}
         restored = [
             known.get(one, StepRecord(one, "succeeded", started=now))._replace(output=output)
             for one, output in context.step_outputs.items()

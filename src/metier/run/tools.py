@@ -124,7 +124,7 @@ class ToolExecutor:
 
     def _unknown(self, name: Any, allow: Collection[str] | None) -> str:
         shown = name if isinstance(name, str) else type(name).__name__
-        known = [one for one in self._tools if self.is_tool_available(one, allow)]
+        known = [tool for tool in self._tools if self.is_tool_available(tool, allow)]
         meant = did_you_mean(name, known) if isinstance(name, str) else ""
         return "; ".join(filter(None, [f"there is no tool '{shown}'", meant]))
 

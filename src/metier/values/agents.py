@@ -230,7 +230,7 @@ class AgentProfile:
         steps: Sequence[Mapping[str, Any]] = self.data.get("workflow") or ()
         if not steps:
             return (WorkflowStep(step_id="answer", type="prompt", config={"prompt": _PROMPT_ONLY}),)
-        return tuple(WorkflowStep.of(one) for one in steps)
+        return tuple(WorkflowStep.of(step) for step in steps)
 
     def _part(self, key: str) -> Mapping[str, Any]:
         value = self.data.get(key)
@@ -290,7 +290,7 @@ def offered_tools(profile: AgentProfile) -> Collection[str]:
 
 def delegates(profile: AgentProfile) -> set[str]:
     steps = _steps_of(profile)
-    return {one["config"]["targetAgent"] for one in steps if one["type"] == "delegate"}
+    return {step["config"]["targetAgent"] for step in steps if step["type"] == "delegate"}
 
 
 class AgentMatch(NamedTuple):
