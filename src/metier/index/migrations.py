@@ -1,6 +1,6 @@
 """The schema of the catalog. It is a cache: a new version drops all tables and creates them anew.
 
-To change the schema, add an empty step before the last one and raise `CATALOG_VERSION`.
+To change the schema, add an empty step before the last step and raise `CATALOG_VERSION`.
 """
 
 from metier.storage.database import Migration

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from metier.core.indentation import with_spaces
-from metier.parse.yaml import Places, Problem, Tree, YamlRejectedError, load_yaml
+from metier.parse.yaml import Positions, Problem, Tree, YamlRejectedError, load_yaml
 from metier.values.files import KeyPath, Matter
 from metier.values.outcomes import Issue
 
@@ -236,12 +236,12 @@ def _tabbed(
 
 
 def _whole(tree: Tree, parts: _Parts) -> Matter:
-    places = Places(tree.root) if tree.root is not None else None
+    positions = Positions(tree.root) if tree.root is not None else None
 
     def position(key_path: KeyPath) -> tuple[int, int]:
-        if places is None:
+        if positions is None:
             return 1, 1
-        line, column = places.locate(key_path)
+        line, column = positions.locate(key_path)
         return line + parts.yaml_line, column + 1
 
     return Matter(tree.value or {}, parts.body, parts.body_line, position)

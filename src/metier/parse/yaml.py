@@ -95,7 +95,7 @@ def load_yaml(text: str) -> Tree:
     return Tree(_build(root, 1, problems), root, problems)
 
 
-class Places:
+class Positions:
     """The positions of the values of a tree."""
 
     def __init__(self, root: Node) -> None:
