@@ -124,12 +124,11 @@ LOCK = (
     " ORDER BY key FOR NO KEY UPDATE"
 )
 _CLAIMED = "WHERE namespace = %s AND key = %s AND epoch = %s"
-SAVE_STEP = (
+_SAVE_STEP = (
     "INSERT INTO metier.step AS step (namespace, run, id, seq, state, attempts, input, output,"
     " failure, usage, started, finished, step_index, memory, generation)"
     " SELECT namespace, key, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s"
-    f" FROM metier.run {_CLAIMED}"
-    " ON CONFLICT (namespace, run, id) DO UPDATE SET"
+    " FROM {claimed} ON CONFLICT (namespace, run, id) DO UPDATE SET"
     " step_index = CASE WHEN step.seq = excluded.seq AND excluded.step_index IS NULL"
     " THEN step.step_index ELSE excluded.step_index END,"
     " memory = CASE WHEN step.seq = excluded.seq AND excluded.step_index IS NULL"
@@ -140,6 +139,11 @@ SAVE_STEP = (
     " generation = excluded.generation"
 )
 """A step keeps its checkpoint as long as it keeps its `seq`."""
+SAVE_STEP = _SAVE_STEP.format(claimed=f"metier.run {_CLAIMED}")
+SAVE_STEP_ALONE = _SAVE_STEP.format(
+    claimed=f"(SELECT namespace, key FROM metier.run {_CLAIMED} FOR NO KEY UPDATE) AS run"
+)
+"""The same with its own lock, as a transaction of one statement."""
 SAVE_LAST_CHECKPOINT = (
     "INSERT INTO metier.checkpoint (namespace, run, seq, name, step_index, completed, context,"
     " memory, created, expires)"

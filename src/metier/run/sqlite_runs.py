@@ -5,6 +5,7 @@ Every write names the claim of its writer, and changes nothing once the run was 
 
 import asyncio
 import contextlib
+import re
 import sqlite3
 import threading
 import time
@@ -271,7 +272,7 @@ class SqliteRuns(Database):
     def run(self, run_id: str) -> RunRecord:
         found = self._found("WHERE id = ?", run_id)
         if not found and run_id:
-            pattern = run_id.replace("*", "[*]").replace("?", "[?]") + "*"
+            pattern = re.sub(r"([\[*?])", r"[\1]", run_id) + "*"
             found = self._found("WHERE id GLOB ? LIMIT 2", pattern)
         if len(found) != 1:
             raise NotFoundError(f"no run is called '{run_id}'", hint="metier runs list")
