@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from metier.config.database_url import DatabaseUrl, check_no_secret, check_url
 from metier.config.settings import SETTINGS, unknown_setting
 from metier.errors import ConfigError
 from metier.values.checks import Field, check_value, dotted
@@ -16,7 +17,7 @@ from metier.values.running import (
     ServerSetting,
     ToolSettings,
 )
-from metier.values.settings import Mount, ProbeSetting
+from metier.values.settings import Mount, ProbeSetting, QueueSetting
 
 
 def checked(key: str, value: Any, source: str) -> Any:
@@ -97,6 +98,21 @@ def _mounts(tables: list[Any], source: str) -> tuple[Mount, ...]:
     return tuple(mounts)
 
 
+def _state_url(text: str, source: str) -> DatabaseUrl:
+    """Only the environment may bring a password."""
+    check_url(text, source)
+    if source != SETTINGS["state.url"].variable:
+        check_no_secret(text, source)
+    return DatabaseUrl(text)
+
+
+def _queues(table: Mapping[str, Any], source: str) -> Mapping[str, QueueSetting]:
+    for name, entry in table.items():
+        if ("starts" in entry) != ("seconds" in entry):
+            raise wrong(f"workers.queues.{name}", "given both 'starts' and 'seconds'", source)
+    return {name: QueueSetting(**_entry("workers.queues", one)) for name, one in table.items()}
+
+
 def _label(path: str) -> str:
     """The default label of a mount: its folder's name, or that of the folder above a pattern."""
     first, *others = re.split(r"/(?=[^/]*[*?\[])", path.rstrip("/"), maxsplit=1)
@@ -114,4 +130,6 @@ _MAKERS: dict[str, Callable[[Any, str], Any]] = {
     "mcp": _servers,
     "probes": _probes,
     "mounts": _mounts,
+    "state.url": _state_url,
+    "workers.queues": _queues,
 }
