@@ -160,7 +160,7 @@ class PostgresRuns:
             await self._writer.execute(request)
 
     def _save_in_place(self, request: Request) -> bool:
-        """Commit a step in one statement, without the writer; false if PostgreSQL is away."""
+        """Commit a step in one statement, without the writer; false if that would have to wait."""
         values = request.writes[0][1]
 
         def job(connection: Connection) -> int:

@@ -1,8 +1,9 @@
 """One thread that writes for all runs of a process: what waits is committed together."""
 
 import asyncio
+import json
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -173,9 +174,19 @@ class Writer:
         with connection.pipeline(), connection.transaction():
             _execute(connection, tables.BEFORE_LOCK, rows)
             locked = connection.execute(tables.LOCK, (self._namespace, list(keys)))
+            self._save_steps(connection, rows.pop(tables.SAVE_STEP, []))
             _execute(connection, tables.AFTER_LOCK, rows)
         self._remember(row[1] for row in rows.get(tables.ADD_BLOB, ()))
         return dict(locked.fetchall())
+
+    def _save_steps(self, connection: Connection, steps: Sequence[Row]) -> None:
+        """Save many steps in one statement, unless it would write a row twice."""
+        if len(steps) < 2 or len({(row[0], row[-2]) for row in steps}) < len(steps):
+            _execute(connection, [tables.SAVE_STEP], {tables.SAVE_STEP: steps})
+            return
+        objects = [dict(zip(tables.STEP_NAMES, row, strict=True)) for row in steps]
+        text = _encoder.encode(objects)
+        connection.execute(tables.SAVE_STEPS, (text, self._namespace))
 
     def _by_statement(self, requests: Iterable[Request]) -> dict[str, list[Row]]:
         rows: dict[str, list[Row]] = {}
@@ -197,7 +208,9 @@ def is_one_step(request: Request) -> bool:
     return len(request.writes) == 1 and request.writes[0][0] == tables.SAVE_STEP
 
 
-def _execute(connection: Connection, statements: Iterable[str], rows: dict[str, list[Row]]) -> None:
+def _execute(
+    connection: Connection, statements: Iterable[str], rows: Mapping[str, Sequence[Row]]
+) -> None:
     for statement in statements:
         if some := rows.get(statement):
             connection.cursor().executemany(statement, some)
@@ -219,3 +232,6 @@ def _settle(batch: Iterable[Request]) -> None:
 def _settle_all(requests: Iterable[Request]) -> None:
     for one in requests:
         one.settle()
+
+
+_encoder = json.JSONEncoder(separators=(",", ":"), default=bytes.hex)
