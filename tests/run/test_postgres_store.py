@@ -25,7 +25,9 @@ from metier.run import postgres_tables as tables
 from metier.run.postgres_store import PostgresRunStore
 from metier.run.store import LEASE_SECONDS, CheckpointMark
 from metier.run.tool import ToolContext
+from metier.storage.database import Migration
 from metier.storage.postgres import Postgres
+from metier.storage.postgres_schema import MIGRATIONS
 from metier.values.agents import Checkpoint
 from metier.values.runs import Failure, RunRecord, StepRecord
 from postgres_server import Proxy, own_server
@@ -417,14 +419,14 @@ def test_several_processes_create_the_schema_once(database: str) -> None:
     assert len(opened) == 5
     with psycopg.connect(database) as connection:
         rows = connection.execute("SELECT number, name FROM metier.migration").fetchall()
-    assert rows == [(1, "runs")]
+    assert rows == [(number, one.name) for number, one in enumerate(MIGRATIONS, start=1)]
 
 
 def test_a_schema_of_a_newer_version_is_an_error_that_says_so(database: str) -> None:
     PostgresRunStore(database, "team").close()
     with psycopg.connect(database) as connection:
-        connection.execute("INSERT INTO metier.migration VALUES (2, 'of tomorrow')")
-    with pytest.raises(StoreError, match="has version 2, this program reads 1") as raised:
+        connection.execute("INSERT INTO metier.migration VALUES (99, 'of tomorrow')")
+    with pytest.raises(StoreError, match="has version 99, this program reads") as raised:
         PostgresRunStore(database, "team")
     assert (raised.value.code, raised.value.hint) == ("STORE_NEWER", "upgrade metier")
 
@@ -433,7 +435,7 @@ def test_a_process_that_reconnects_to_a_newer_schema_stops(database: str) -> Non
     with closing(PostgresRunStore(database, "team")) as store:
         run = begun(store)
         with psycopg.connect(database) as connection:
-            connection.execute("INSERT INTO metier.migration VALUES (2, 'of tomorrow')")
+            connection.execute("INSERT INTO metier.migration VALUES (99, 'of tomorrow')")
             connection.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                 " WHERE datname = current_database() AND pid <> pg_backend_pid()"
@@ -445,8 +447,8 @@ def test_a_process_that_reconnects_to_a_newer_schema_stops(database: str) -> Non
 
 
 def test_a_failed_migration_leaves_nothing(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = tables.TABLES._replace(statements=(*tables.TABLES.statements, "SELECT 1 / 0"))
-    monkeypatch.setattr(tables, "TABLES", broken)
+    broken = Migration("broken", ("SELECT 1 / 0",))
+    monkeypatch.setattr("metier.run.postgres_runs.MIGRATIONS", (*MIGRATIONS, broken))
     with pytest.raises(StoreError, match="DivisionByZero"):
         PostgresRunStore(database, "team")
     monkeypatch.undo()

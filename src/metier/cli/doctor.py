@@ -3,8 +3,10 @@
 import os
 import platform
 import sqlite3
+import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -159,12 +161,14 @@ def _old_state(catalog: Catalog) -> Iterator[Check]:
 
 
 def _runs(agency: "Agency") -> Check:
-    store = agency.store
-    if damage := store.damage():
-        hint = "keep a copy and remove the file: agents start without the runs in it"
-        return Check("runs", "error", f"{store.path}: {damage}", hint)
-    size = os.path.getsize(store.path) / 1_000_000
-    ((kept, pending),) = store.rows("SELECT count(*), total(state = 'pending') FROM run")
+    """The runs on this machine, also when others are shared."""
+    with closing(agency.local_store()) as store:
+        if damage := store.damage():
+            hint = "keep a copy and remove the file: agents start without the runs in it"
+            return Check("runs", "error", f"{store.path}: {damage}", hint)
+        store.recover(time.time())
+        size = os.path.getsize(store.path) / 1_000_000
+        ((kept, pending),) = store.rows("SELECT count(*), total(state = 'pending') FROM run")
     waiting = f", {counted(int(pending), 'run')} to resume" if pending else ""
     return Check("runs", "ok", f"{store.path}, {size:.1f} MB, {counted(kept, 'run')}{waiting}")
 

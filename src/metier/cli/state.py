@@ -1,6 +1,7 @@
 """`metier state`"""
 
 import os
+from contextlib import closing
 
 import click
 
@@ -41,7 +42,8 @@ def _adopt(session: Session, old: str | None, dry_run: bool) -> int:
     if not dry_run:
         with session.open_catalog() as catalog:
             assert catalog.room is not None
-            taken = source.adopt(catalog.room, catalog.agency.store)
+            with closing(catalog.agency.local_store()) as store:
+                taken = source.adopt(catalog.room, store)
     if session.as_json:
         session.print_json(taken._asdict())
     elif dry_run:

@@ -15,6 +15,7 @@ from metier.core.nearest import did_you_mean
 from metier.core.render import BETWEEN_REFERENCES, REFERENCE_PREAMBLE, as_reference
 from metier.errors import MetierError, NotFoundError, UsageError
 from metier.flow.boundary import powers_of
+from metier.flow.shared import SharedState
 from metier.index.agents import stored_agents
 from metier.index.store import Store
 from metier.inject.sanitize import sanitize_capability_content
@@ -23,6 +24,7 @@ from metier.run.models import model_for
 from metier.run.runner import Runner
 from metier.run.services import Prepared
 from metier.run.sqlite_store import SqliteRunStore
+from metier.run.store import RunStore
 from metier.run.telemetry import spans
 from metier.run.tool import Tool, ToolContext
 from metier.run.tools import ToolExecutor, connected, toolbox
@@ -64,6 +66,8 @@ class RunCatalog(Protocol):
     def check_files(self, argv: Sequence[str], folder: str) -> None: ...
     @property
     def is_kept(self) -> bool: ...
+    @property
+    def shared(self) -> SharedState | None: ...
     @property
     def count_tokens(self) -> CountTokens: ...
     def resolve(
@@ -128,18 +132,23 @@ class Agency:
         return self._is_reviewed and consented(tool, agent_id, config, trust)
 
     @cached_property
-    def store(self) -> SqliteRunStore:
+    def store(self) -> RunStore:
         """The store of runs; runs whose process is gone become pending."""
-        if not self._catalog.is_kept:
-            return SqliteRunStore.in_memory()
-        assert self._catalog.room is not None
-        store = SqliteRunStore.open(self._catalog.room.file(RUNS_FILE))
+        shared = self._catalog.shared
+        store = shared.runs() if shared is not None else self.local_store()
         try:
             store.recover(time.time())
         except BaseException:
             store.close()
             raise
         return store
+
+    def local_store(self) -> SqliteRunStore:
+        """A new connection to the runs on this machine, whatever the settings."""
+        if not self._catalog.is_kept:
+            return SqliteRunStore.in_memory()
+        assert self._catalog.room is not None
+        return SqliteRunStore.open(self._catalog.room.file(RUNS_FILE))
 
     @cached_property
     def checkpoints(self) -> CheckpointStore:

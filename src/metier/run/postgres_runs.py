@@ -32,6 +32,7 @@ from metier.run.rows import (
 from metier.run.store import LEASE_SECONDS, CheckpointMark, Renewed
 from metier.storage.database import MEANINGLESS
 from metier.storage.postgres import PATIENCE_SECONDS, Connection, Postgres, scalar
+from metier.storage.postgres_schema import MIGRATIONS
 from metier.values.agents import CheckpointSettings
 from metier.values.runs import RESUMABLE, Claim, Failure, RunRecord, StepRecord
 
@@ -73,9 +74,8 @@ class PostgresRuns:
         self._noting = threading.Lock()
         self._keys = range(0)
         self._profiles: dict[str, tuple[Mapping[str, Any], Write]] = {}
-        migrations = (tables.TABLES,)
         self._database, writing = (
-            Postgres(address, called=_CALLED, migrations=migrations, patience=patience)
+            Postgres(address, called=_CALLED, migrations=MIGRATIONS, patience=patience)
             for _ in range(2)
         )
         self._writer = Writer(writing, namespace, self._note_again)

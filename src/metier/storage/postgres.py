@@ -79,6 +79,10 @@ class Postgres:
             except psycopg.Error as error:
                 raise self._named(error) from None
 
+    @property
+    def is_connected(self) -> bool:
+        return self._connection is not None and not self._connection.closed
+
     def stop(self) -> None:
         """Wait no longer for a database that is away."""
         self._stopped.set()
