@@ -22,6 +22,7 @@ from metier.flow.reading import (
     user_roots,
     workspace_roots,
 )
+from metier.flow.state import is_shared
 from metier.index.refresh import OnProgress, refresh_documents
 from metier.index.skills import SkillRepository
 from metier.index.store import Store
@@ -326,7 +327,7 @@ class Catalog(Queries):
     @cached_property
     def shared(self) -> "SharedState | None":
         """State on PostgreSQL, if the settings name it. Raises `ConfigError`."""
-        if not self.is_kept or (self.config.state_url is None and not self.config.state_url_file):
+        if not self.is_kept or not is_shared(self.config):
             return None
         from metier.flow.shared import SharedState
 

@@ -10,6 +10,7 @@ from metier.cli.session import Session, counted, metier_command
 from metier.cli.shown import ShownPaths
 from metier.errors import ConfigError, MetierError
 from metier.flow.boundary import Boundary
+from metier.flow.state import is_shared
 from metier.storage.places import state_room
 from metier.values.files import KINDS, PLURAL
 from metier.values.outcomes import Issue
@@ -93,7 +94,7 @@ def prepare_hooks(
 def ship(boundary: Boundary) -> None:
     """Send the decisions of hooks to shared state, if there is any."""
     config = boundary.config
-    if config.is_workspace and (config.state_url is not None or config.state_url_file):
+    if config.is_workspace and is_shared(config):
         from metier.flow.shipping import ship_from  # few workspaces share their state
 
         ship_from(config, boundary.workspace, state_room(boundary.workspace))

@@ -75,6 +75,14 @@ class Decision(NamedTuple):
         }
 
 
+class DecisionRow(NamedTuple):
+    """A line of the log: a decision, or a verdict on a decision."""
+
+    id: str
+    at: float
+    line: str
+
+
 class _Label(NamedTuple):
     decision: str
     right: bool
@@ -225,14 +233,27 @@ def parse_line(line: bytes) -> str:
     return entry.id if isinstance(entry, Decision) else f"label {line.decode()}"
 
 
-def row_of(line: bytes) -> tuple[str, float] | None:
-    """The id under which a line is stored once, and its time; None for an invalid line."""
+def row_of(line: bytes) -> DecisionRow | None:
+    """A line as it is stored once in shared state; None if it cannot be."""
     entry = _entry(line)
     if entry is None:
         return None
+    text = line.decode().strip()
     if isinstance(entry, Decision):
-        return entry.id, entry.at
-    return f"label {blake2b(line.strip(), digest_size=16).hexdigest()}", entry.at
+        key = entry.id
+    else:
+        key = f"label {blake2b(text.encode(), digest_size=16).hexdigest()}"
+    return DecisionRow(key, entry.at, text) if key.isprintable() else None
+
+
+def decision_rows(room: Room) -> Iterator[DecisionRow]:
+    """Each valid line of a log, once. Raises `OSError`."""
+    known = set()
+    for line in _lines(room):
+        row = row_of(line)
+        if row is not None and row.id not in known:
+            known.add(row.id)
+            yield row
 
 
 def _entry(line: bytes) -> Decision | _Label | None:

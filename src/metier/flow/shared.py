@@ -3,7 +3,6 @@
 Only where PostgreSQL is configured is the driver loaded.
 """
 
-from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 PATIENCE_SECONDS = 5.0
 """How long reports, outcomes and decisions wait for PostgreSQL: work goes on without them."""
-_TABLES = ("run", "step", "checkpoint", "report", "outcome", "decision")
+_KINDS = ("runs", "steps", "checkpoints", "reports", "outcomes", "decisions")
 
 
 class SharedState:
@@ -90,13 +89,12 @@ class SharedState:
         return PostgresDecisions(self.database, self.namespace)
 
     def counts(self) -> dict[str, int]:
-        """How many rows each table has. Raises `StoreError`."""
-        return dict(zip(_TABLES, self._counts(), strict=True))
-
-    def _counts(self) -> Sequence[int]:
-        parts = (f"(SELECT count(*) FROM metier.{one} WHERE namespace = %s)" for one in _TABLES)
-        statement, names = f"SELECT {', '.join(parts)}", (self.namespace,) * len(_TABLES)
-        return self.database.call(lambda one: one.execute(statement, names).fetchall())[0]
+        """How many records of each kind there are. Raises `StoreError`."""
+        tables = (kind.removesuffix("s") for kind in _KINDS)
+        parts = (f"(SELECT count(*) FROM metier.{one} WHERE namespace = %s)" for one in tables)
+        statement, names = f"SELECT {', '.join(parts)}", (self.namespace,) * len(_KINDS)
+        rows = self.database.call(lambda one: one.execute(statement, names).fetchall())
+        return dict(zip(_KINDS, rows[0], strict=True))
 
 
 def check_driver() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from metier.flow.hook_log import DecisionRow
 from metier.storage.postgres import Connection, Postgres
 
 _ADD = (
@@ -12,6 +13,7 @@ _PAGE = (
     "SELECT at, id, line FROM metier.decision WHERE namespace = %s AND (at, id) > (%s, %s)"
     " ORDER BY at, id LIMIT %s"
 )
+_FIND = "SELECT id, line FROM metier.decision WHERE namespace = %s AND id = ANY(%s)"
 _ROWS = 2_000
 """How many rows are read at a time."""
 
@@ -23,8 +25,8 @@ class PostgresDecisions:
         self._database = database
         self._namespace = namespace
 
-    def add(self, rows: Sequence[tuple[str, float, str]]) -> int:
-        """Store the lines that are new, each with its id and time; how many."""
+    def add(self, rows: Sequence[DecisionRow]) -> int:
+        """Store the lines that are new, in one transaction; how many."""
 
         def job(connection: Connection) -> int:
             with connection.transaction(), connection.cursor() as cursor:
@@ -32,6 +34,11 @@ class PostgresDecisions:
                 return cursor.rowcount
 
         return self._database.call(job)
+
+    def found(self, ids: Sequence[str]) -> dict[str, str]:
+        """The lines with these ids."""
+        values = (self._namespace, list(ids))
+        return dict(self._database.call(lambda one: one.execute(_FIND, values).fetchall()))
 
     def lines(self) -> Iterator[bytes]:
         """Every line, oldest first."""

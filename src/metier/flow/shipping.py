@@ -13,7 +13,7 @@ from typing import BinaryIO, NamedTuple
 
 from metier.config import Config
 from metier.errors import MetierError
-from metier.flow.hook_log import LONGEST_LINE, row_of
+from metier.flow.hook_log import LONGEST_LINE, DecisionRow, row_of
 from metier.flow.shared import SharedState
 from metier.flow.state import StateSettings, state_settings
 from metier.storage.hook_files import DECISIONS, OLDER_DECISIONS
@@ -23,7 +23,6 @@ FILE = "shipped.state"
 LOCK = "shipped.lock"
 _BATCH = 500
 _LARGEST = 4096
-Row = tuple[str, float, str]
 
 
 class Sent(NamedTuple):
@@ -68,7 +67,7 @@ def ship_decisions(shared: SharedState, room: Room) -> int:
 def send_decisions(shared: SharedState, room: Room, sent: Sent = Sent()) -> int:  # noqa: B008  # immutable
     """Send what follows `sent`; how many were new there. Raises `StoreError` and `OSError`."""
     target, new = _target(shared.settings), 0
-    batch: list[Row] = []
+    batch: list[DecisionRow] = []
     for row, file, offset in _unsent(room, sent):
         batch += [row] if row is not None else []
         sent = Sent(target, file, offset)
@@ -80,11 +79,6 @@ def send_decisions(shared: SharedState, room: Room, sent: Sent = Sent()) -> int:
         new += shared.decisions.add(batch) if batch else 0
         _remember(room, sent)
     return new
-
-
-def rows_of(room: Room) -> list[Row]:
-    """Every decision and verdict of the log. Raises `OSError`."""
-    return [row for row, _, _ in _unsent(room, Sent()) if row is not None]
 
 
 def _target(settings: StateSettings) -> str:
@@ -109,7 +103,7 @@ def _remember(room: Room, sent: Sent) -> None:
     room.write(FILE, json.dumps(sent).encode())
 
 
-def _unsent(room: Room, sent: Sent) -> Iterator[tuple[Row | None, str, int]]:
+def _unsent(room: Room, sent: Sent) -> Iterator[tuple[DecisionRow | None, str, int]]:
     """Each line after `sent`: its row (None if invalid), its file, and where the next begins."""
     with ExitStack() as stack:
         newer = _opened(room, DECISIONS, stack)  # first: it may be renamed
@@ -136,11 +130,9 @@ def _first_line(file: BinaryIO) -> str:
     return _digest(file.readline(LONGEST_LINE))
 
 
-def _rows(file: BinaryIO) -> Iterator[Row | None]:
+def _rows(file: BinaryIO) -> Iterator[DecisionRow | None]:
     """The rows of complete lines; a line that is being written waits for the next time."""
     while line := file.readline(LONGEST_LINE):
         if not line.endswith(b"\n") and len(line) < LONGEST_LINE:
             return
-        found = row_of(line)
-        is_storable = found is not None and found[0].isprintable()
-        yield (*found, line.decode().strip()) if found is not None and is_storable else None
+        yield row_of(line)

@@ -55,17 +55,17 @@ class PostgresOutcomes:
         rows = self._database.call(lambda one: one.execute(_READ, values).fetchall())
         return _grouped({}, rows)
 
-    def add_missing(self, outcomes: Mapping[str, Sequence[int]]) -> int:
-        """Add the outcomes of candidates that have none here; how many. Raises `StoreError`."""
+    def add_missing(self, outcomes: Mapping[str, Sequence[int]]) -> list[str]:
+        """Add the outcomes of candidates that have none here; their ids. Raises `StoreError`."""
 
-        def job(connection: Connection) -> int:
+        def job(connection: Connection) -> list[str]:
             with connection.transaction():
                 connection.execute(_LOCK, (self._namespace,))
                 known = connection.execute(_READ, (self._namespace, 1)).fetchall()
-                new = outcomes.keys() - {candidate for candidate, _ in known}
-                rows = [(key, bool(one)) for key in sorted(new) for one in outcomes[key]]
+                new = sorted(outcomes.keys() - {candidate for candidate, _ in known})
+                rows = [(key, bool(one)) for key in new for one in outcomes[key]]
                 self._insert(connection, rows)
-            return len(rows)
+            return new
 
         return self._database.call(job)
 

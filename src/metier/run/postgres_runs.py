@@ -109,7 +109,7 @@ class PostgresRuns:
         row = (
             self.namespace, run.key, run.run_id, run.agent_id, dumped(run.task),
             "running" if owner else "pending", run.created, _key_of(request), _key_of(profile),
-            *_kept(run.profile), run.parent_run, run.parent_step, run.forked_from, owner,
+            *kept_checkpoints(run.profile), run.parent_run, run.parent_step, run.forked_from, owner,
             LEASE_SECONDS if owner else None, run.epoch,
         )  # fmt: skip
         return [request, profile, (tables.ADD_RUN, row)]
@@ -357,7 +357,7 @@ def _key_of(blob: Write) -> bytes:
     return key
 
 
-def _kept(profile: Mapping[str, Any]) -> tuple[float, float]:
+def kept_checkpoints(profile: Mapping[str, Any]) -> tuple[float, float]:
     """For how many hours checkpoints are kept, and how many of them."""
     default = CheckpointSettings()
     given = profile.get("checkpoint") or {}
