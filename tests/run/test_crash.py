@@ -131,7 +131,7 @@ def test_opening_a_catalog_sets_the_runs_of_dead_processes_free(workspace: Works
     with Catalog.open(workspace.root) as catalog:
         catalog.refresh()
         results = [catalog.run_sync("standard", "t", model="offline") for _ in owners]
-        store = catalog.agency.store
+        store = catalog.agency.file
         back = "UPDATE run SET state = 'running', owner = ?, lease = 1e12 WHERE id = ?"
         for owner, one in zip(owners, results, strict=True):
             store.connection.execute(back, (owner, one.run_id))
