@@ -165,7 +165,7 @@ class Catalog(Queries):
     def _close_shared(self) -> None:
         """Send the decisions of hooks along while there is a connection."""
         assert self.shared is not None
-        if self.room is not None and self.shared.is_connected:
+        if self.room is not None and self.shared.was_reached:
             from metier.flow.shipping import ship_decisions
 
             ship_decisions(self.shared, self.room)
@@ -387,7 +387,8 @@ class Catalog(Queries):
     def agency(self) -> "Agency":
         from metier.flow.running import Agency  # only who runs agents needs it
 
-        return Agency(self, lambda: workspace_secret(self.room))
+        open_store = self.shared.runs if self.shared is not None else None
+        return Agency(self, lambda: workspace_secret(self.room), open_store)
 
     @cached_property
     def _resolver(self) -> "Resolver":

@@ -22,12 +22,12 @@ from metier.errors import (
     UsageError,
 )
 from metier.run import postgres_tables as tables
+from metier.run.postgres_migrations import MIGRATIONS
 from metier.run.postgres_store import PostgresRunStore
 from metier.run.store import LEASE_SECONDS, CheckpointMark
 from metier.run.tool import ToolContext
 from metier.storage.database import Migration
 from metier.storage.postgres import Postgres
-from metier.storage.postgres_schema import MIGRATIONS
 from metier.values.agents import Checkpoint
 from metier.values.runs import Failure, RunRecord, StepRecord
 from postgres_server import Proxy, own_server
@@ -326,7 +326,8 @@ def test_a_caller_that_cannot_await_is_not_blocked_for_long(
     assert far.run("run").state == "cancelled", "a release must not undo an end"
 
 
-def test_closing_a_store_that_is_away_does_not_wait(proxy: Proxy, far: PostgresRunStore) -> None:
+def test_closing_a_store_that_is_away_does_not_wait(proxy: Proxy, namespace: str) -> None:
+    far = PostgresRunStore(proxy.address, namespace, patience=1e6)
     run = begun(far)
     proxy.go_away()
 
@@ -359,6 +360,24 @@ def test_a_batch_with_a_value_that_postgres_refuses_stores_the_others(
     assert (first, third) == (None, None)
     assert isinstance(second, StoreError)
     assert [len(store.steps(run.key)) for run in runs] == [1, 0, 1]
+
+
+def test_a_run_whose_id_is_taken_is_an_error_of_that_run_only(store: PostgresRunStore) -> None:
+    begun(store)
+
+    async def main() -> list[Any]:
+        runs = [
+            RunRecord(name, "w", "t", "running", 1.0, {}, {}, key=store.new_key(), epoch=1)
+            for name in ("a", "run", "b")
+        ]
+        saves = [store.begin(run, MINE) for run in runs]
+        return await asyncio.gather(*saves, return_exceptions=True)
+
+    first, second, third = asyncio.run(main())
+    assert (first, third) == (None, None)
+    assert isinstance(second, StoreError)
+    assert "UniqueViolation" in second.message
+    assert {one.run_id for one in store.runs()} == {"run", "a", "b"}
 
 
 def test_a_batch_is_one_transaction(store: PostgresRunStore) -> None:
@@ -453,6 +472,47 @@ def test_a_failed_migration_leaves_nothing(database: str, monkeypatch: pytest.Mo
         PostgresRunStore(database, "team")
     monkeypatch.undo()
     PostgresRunStore(database, "team").close()
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (psycopg.errors.DiskFull, "STORE_FULL"),
+        (psycopg.errors.InsufficientPrivilege, "STORE_READ_ONLY"),
+        (psycopg.errors.LockNotAvailable, "STORE_LOCKED"),
+        (psycopg.errors.DeadlockDetected, "STORE_LOCKED"),
+        (psycopg.errors.AdminShutdown, "STORE_UNREACHABLE"),
+        (psycopg.errors.ReadOnlySqlTransaction, "STORE_UNREACHABLE"),
+        (psycopg.OperationalError, "STORE_UNREACHABLE"),
+        (psycopg.errors.UndefinedTable, "STORE_FAILED"),
+    ],
+)
+def test_every_error_of_postgres_has_a_code_and_none_of_its_words(
+    postgres: str, error: type[psycopg.Error], code: str
+) -> None:
+    def job(_connection: object) -> None:
+        raise error(f"said {SECRET}")
+
+    database = Postgres(postgres, called="it", migrations=(tables.TABLES,), patience=0.0)
+    with closing(database), pytest.raises(StoreError) as raised:
+        database.call(job)
+    assert raised.value.code == code
+    assert SECRET not in str(raised.value)
+
+
+def test_a_job_that_met_a_passing_error_is_repeated(postgres: str) -> None:
+    errors = [psycopg.errors.DeadlockDetected, psycopg.OperationalError]
+
+    def job(_connection: object) -> str:
+        if errors:
+            raise errors.pop()
+        return "done"
+
+    with closing(Postgres(postgres, called="it", migrations=(tables.TABLES,))) as database:
+        assert database.call(job) == "done"
 
 
 # Secrets

@@ -15,7 +15,6 @@ from metier.core.nearest import did_you_mean
 from metier.core.render import BETWEEN_REFERENCES, REFERENCE_PREAMBLE, as_reference
 from metier.errors import MetierError, NotFoundError, UsageError
 from metier.flow.boundary import powers_of
-from metier.flow.shared import SharedState
 from metier.index.agents import stored_agents
 from metier.index.store import Store
 from metier.inject.sanitize import sanitize_capability_content
@@ -67,8 +66,6 @@ class RunCatalog(Protocol):
     @property
     def is_kept(self) -> bool: ...
     @property
-    def shared(self) -> SharedState | None: ...
-    @property
     def count_tokens(self) -> CountTokens: ...
     def resolve(
         self,
@@ -105,10 +102,17 @@ class Bodies(NamedTuple):
 class Agency:
     """The agents of one catalog, and what they need to run."""
 
-    def __init__(self, catalog: RunCatalog, secret: Callable[[], bytes]) -> None:
-        """`secret` makes the fences around injected text."""
+    def __init__(
+        self,
+        catalog: RunCatalog,
+        secret: Callable[[], bytes],
+        open_store: Callable[[], RunStore] | None = None,
+    ) -> None:
+        """`secret` makes the fences around injected text; `open_store` opens the store of runs,
+        by default a file in the state of the workspace."""
         self._catalog = catalog
         self._secret = secret
+        self._open_store = open_store or self.local_store
         self.consent: set[str] = set()
         """Tools that were allowed in this process."""
         self._is_reviewed = True
@@ -134,8 +138,7 @@ class Agency:
     @cached_property
     def store(self) -> RunStore:
         """The store of runs; runs whose process is gone become pending."""
-        shared = self._catalog.shared
-        store = shared.runs() if shared is not None else self.local_store()
+        store = self._open_store()
         try:
             store.recover(time.time())
         except BaseException:

@@ -29,6 +29,7 @@ class SharedState:
         """Raises `ConfigError` if the driver is not installed."""
         check_driver()
         self.settings = settings
+        self._has_runs = False
 
     @classmethod
     def of(cls, config: Config, workspace: str) -> "SharedState | None":
@@ -46,8 +47,8 @@ class SharedState:
 
     @cached_property
     def database(self) -> "Postgres":
+        from metier.run.postgres_migrations import MIGRATIONS
         from metier.storage.postgres import Postgres
-        from metier.storage.postgres_schema import MIGRATIONS
 
         return Postgres(
             self.settings.conninfo,
@@ -57,8 +58,9 @@ class SharedState:
         )
 
     @property
-    def is_connected(self) -> bool:
-        return "database" in self.__dict__ and self.database.is_connected
+    def was_reached(self) -> bool:
+        """Whether PostgreSQL has answered."""
+        return self._has_runs or ("database" in self.__dict__ and self.database.is_connected)
 
     def close(self) -> None:
         if "database" in self.__dict__:
@@ -68,7 +70,9 @@ class SharedState:
         """A new store of runs. Raises `StoreError` if PostgreSQL does not answer."""
         from metier.run.postgres_store import PostgresRunStore
 
-        return PostgresRunStore(self.settings.conninfo, self.namespace)
+        store = PostgresRunStore(self.settings.conninfo, self.namespace)
+        self._has_runs = True
+        return store
 
     @cached_property
     def reports(self) -> "PostgresReports":

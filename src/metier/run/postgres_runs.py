@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from metier.errors import DamagedError, NotFoundError, RunLostError, StoreError, UsageError
 from metier.run import postgres_tables as tables
+from metier.run.postgres_migrations import MIGRATIONS
 from metier.run.postgres_writer import Notes, Request, Write, Writer, is_one_step
 from metier.run.rows import (
     INTERRUPTED,
@@ -32,7 +33,6 @@ from metier.run.rows import (
 from metier.run.store import LEASE_SECONDS, CheckpointMark, Renewed
 from metier.storage.database import MEANINGLESS
 from metier.storage.postgres import PATIENCE_SECONDS, Connection, Postgres, scalar
-from metier.storage.postgres_schema import MIGRATIONS
 from metier.values.agents import CheckpointSettings
 from metier.values.runs import RESUMABLE, Claim, Failure, RunRecord, StepRecord
 

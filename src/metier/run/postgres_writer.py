@@ -57,6 +57,8 @@ class Writer:
         self._note_again = note_again
         self._gathered: list[Request] = []
         """What one turn of the event loop has asked for so far."""
+        self._turn: asyncio.AbstractEventLoop | None = None
+        """The loop at the end of whose turn it is handed over."""
         self._waiting: list[Request] = []
         self._is_busy = False
         self._is_closing = False
@@ -73,17 +75,20 @@ class Writer:
     def submit(self, request: Request) -> "Future[Any]":
         """Have a request executed; the result is for another thread than the writer's."""
         request.future = Future()
-        self._gathered.append(request)
-        self._hand_over()
+        with self._changed:
+            self._gathered.append(request)
+            self._hand_over()
         return request.future  # type: ignore[no-any-return]  # it is a Future, see above
 
     async def execute(self, request: Request) -> Any:
         """The result of a request, once it is committed."""
         request.loop = asyncio.get_running_loop()
         request.future = request.loop.create_future()
-        self._gathered.append(request)
-        if len(self._gathered) == 1:
-            request.loop.call_soon(self._hand_over)
+        with self._changed:
+            self._gathered.append(request)
+            if self._turn is not request.loop:
+                self._turn = request.loop
+                request.loop.call_soon(self._hand_over)
         return await request.future
 
     def close(self) -> None:
@@ -100,6 +105,7 @@ class Writer:
         """Give the thread what was gathered, all at once."""
         with self._changed:
             gathered, self._gathered = self._gathered, []
+            self._turn = None
             if not gathered:
                 return
             if self._is_closing:

@@ -228,6 +228,8 @@ def _why_unreachable(error: Exception) -> str:
 
 _CHECK_ADDRESS = "check the address, the network and the login; see metier doctor"
 _REASONS = (
+    ("starting up", "it is starting"),
+    ("shutting down", "it is shutting down"),
     ("password", "the login was rejected"),
     ("authentication", "the login was rejected"),
     ("role", "the login was rejected"),
