@@ -7,13 +7,14 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 import yaml
 
 from metier import __version__
 from metier.catalog import Catalog
+from metier.cli.doctor_shared import Check, shared_checks
 from metier.cli.layout import flowed_here, words
 from metier.cli.refresh import failed_sources
 from metier.cli.session import Session, counted, metier_command
@@ -35,14 +36,6 @@ if TYPE_CHECKING:
 _COLOURS = {"ok": "green", "warning": "yellow", "error": "red"}
 _MOST_SHOWN = 10
 _TOLD = "adopt.told"
-
-
-class Check(NamedTuple):
-    name: str
-    verdict: str
-    """ok · warning · error"""
-    detail: str
-    hint: str = ""
 
 
 @metier_command("doctor", catalog=False)
@@ -120,6 +113,7 @@ def _catalog(session: Session, catalog: Catalog) -> Iterator[Check]:
     if catalog.room is not None and catalog.room.info(RUNS_FILE) is not None:
         yield _runs(catalog.agency)
     yield from _old_state(catalog)
+    yield from shared_checks(catalog)
 
 
 def _size(catalog: Catalog) -> str:
