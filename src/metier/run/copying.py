@@ -54,6 +54,7 @@ _ADD_CHECKPOINT = (
     " ON CONFLICT DO NOTHING"
 )
 _NO_MEMORY = "[]"
+_STEP_INDEX = 10
 
 
 class CopiedRuns(NamedTuple):
@@ -92,6 +93,11 @@ class _Run(NamedTuple):
     @property
     def epoch(self) -> int:
         return int(self.row[15])
+
+    @property
+    def checkpoint_count(self) -> int:
+        """A step's row holds the checkpoint that it causes."""
+        return len(self.checkpoints) + sum(row[_STEP_INDEX] is not None for row in self.steps)
 
 
 def copy_runs(source: SqliteRunStore, database: Postgres, namespace: str) -> CopiedRuns:
@@ -134,7 +140,7 @@ class _Batch:
             tuple(run_id for run_id, epochs in ahead.items() if epochs == 0),
             tuple(run_id for run_id, epochs in ahead.items() if epochs < 0),
             sum(len(run.steps) for run in new),
-            sum(len(run.checkpoints) for run in new),
+            sum(run.checkpoint_count for run in new),
         )
 
     def _insert(self, connection: Connection, runs: Sequence[_Run]) -> None:
