@@ -230,6 +230,19 @@ def test_a_run_that_went_on_there_stays_as_it_is(
     assert (result["copied"], result["newer"]) == (NOTHING, 1)
 
 
+def test_a_run_that_continued_on_both_sides_stays_as_it_is_there(
+    used: Machine, postgres: str
+) -> None:
+    copied(used, postgres)
+    (run_id,) = [run["runId"] for run in used.runs("list") if run["state"] == "failed"]
+    done = "INSERT INTO metier.step (namespace, run, id, seq, state, attempts, started, generation)"
+    there = "SELECT namespace, key, 'third', 9, 'succeeded', 1, 1, 0 FROM metier.run"
+    rows(postgres, f"{done} {there} WHERE id = %s RETURNING 1", run_id)
+    used.metier("runs", "resume", run_id)
+    result = copied(used, postgres)
+    assert (result["copied"], result["newer"]) == (NOTHING, 1)
+
+
 def test_nothing_is_copied_while_a_run_is_running(used: Machine, postgres: str) -> None:
     with closing(sqlite3.connect(used.runs_file)) as connection, connection:
         change = "UPDATE run SET state = 'running', owner = ?, lease = 1e12 WHERE agent = 'bad'"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from metier.run.postgres_store import PostgresRunStore
     from metier.storage.postgres import Postgres
 
-PATIENCE_SECONDS = 5.0
+PATIENCE_SECONDS = 1.0
 """How long reports, outcomes and decisions wait for PostgreSQL: work goes on without them."""
 _COUNTED = {
     "metier.run": "runs",
