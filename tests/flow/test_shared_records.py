@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
-from conftest import Workspace, state_of
+from conftest import Workspace
 from flow.decisions import decision, injecting, text_of, verdict
 from metier.catalog import Catalog
+from metier.config import Config
+from metier.config.database_url import DatabaseUrl
 from metier.errors import InvalidDocumentError, NotFoundError, StoreError
 from metier.flow.hook_log import decisions_of
 from metier.flow.reports import Reports
@@ -269,16 +271,26 @@ def test_a_failure_to_send_is_silent_and_keeps_everything_for_later(
     assert ship_decisions(shared, room) == 1
 
 
+@pytest.mark.parametrize("was_sent", [True, False])
 def test_nothing_is_connected_when_there_is_nothing_to_send(
-    workspace: Workspace, room: Room, monkeypatch: pytest.MonkeyPatch
+    shared: SharedState, room: Room, monkeypatch: pytest.MonkeyPatch, was_sent: bool
 ) -> None:
-    workspace.write("metier.toml", f'[state]\nurl = "{UNREACHABLE}"\nnamespace = "team"\n')
-    workspace.trust()
+    if was_sent:
+        write_log(room, decision(1))
+        ship_decisions(shared, room)
+    config = Config(
+        state_url=DatabaseUrl(shared.settings.conninfo), state_namespace=shared.namespace
+    )
 
     def connect(*_: object, **__: object) -> None:
-        raise AssertionError
+        raise ConnectedError
 
     monkeypatch.setattr("psycopg.connect", connect)
-    with Catalog.open(workspace.root) as catalog:
-        assert ship_from(catalog.config, catalog.workspace, room) == 0
-    assert (state_of(workspace.root) / FILE).exists() is False
+    assert ship_from(config, "", room) == 0
+    write_log(room, decision(1), decision(2))
+    with pytest.raises(ConnectedError):
+        ship_from(config, "", room)
+
+
+class ConnectedError(Exception):
+    pass
