@@ -238,7 +238,10 @@ def test_beginning_claiming_and_ending_survive_a_lost_reply(
 
 
 def test_runs_wait_while_postgres_is_away_and_then_go_on(
-    proxy: Proxy, far: PostgresRunStore, monkeypatch: pytest.MonkeyPatch
+    proxy: Proxy,
+    far: PostgresRunStore,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setattr("metier.run.runner.HEARTBEAT_SECONDS", 0.01)
     world = World(store=far)
@@ -269,6 +272,7 @@ def test_runs_wait_while_postgres_is_away_and_then_go_on(
     assert [one.state for one in results] == ["succeeded"] * 3
     assert sorted(world.calls) == sorted("abc" * 3)
     assert len(beating) > 1, "the loop was blocked"
+    assert [one for one in caplog.records if one.name == "psycopg"] == []
 
 
 @pytest.mark.slow
