@@ -14,7 +14,7 @@ from metier.core.budget import CountTokens, fit
 from metier.core.nearest import did_you_mean
 from metier.core.render import BETWEEN_REFERENCES, REFERENCE_PREAMBLE, as_reference
 from metier.errors import MetierError, NotFoundError, UsageError
-from metier.flow.boundary import powers_of
+from metier.flow.agent_powers import powers_of
 from metier.index.agents import stored_agents
 from metier.index.store import Store
 from metier.inject.sanitize import sanitize_capability_content
