@@ -19,6 +19,7 @@ from metier.flow.reading import (
     read_documents,
     read_reference,
     read_skills,
+    team_folders,
     user_roots,
     workspace_roots,
 )
@@ -173,7 +174,10 @@ class Catalog(Queries):
         roots, self.source_issues = self._roots()
         off, own_off = self.config.disabled, self.config.own_disabled
         known = kept_trail(self.store)
-        return read_documents(roots, disabled=off, own_disabled=own_off, ordered=False, known=known)
+        return read_documents(
+            roots, disabled=off, own_disabled=own_off, ordered=False, known=known,
+            teams=team_folders(self.workspace, self.config),
+        )  # fmt: skip
 
     def _roots(self) -> tuple[list[Root], list[Issue]]:
         if self._is_users:

@@ -134,6 +134,7 @@ def _facts(row: Row, shown: ShownPaths) -> list[tuple[str, str]]:
         facts.append(("name", row.name))
     facts += [("description", row.description)]
     facts += [("file", shown(row.path)), ("source", row.source), ("state", row.state)]
+    facts += [(key, value) for key in ("team", "owner") if (value := getattr(row, key))]
     if row.reason:
         facts.append(("reason", row.reason))
     if row.shadowed_by:

@@ -53,6 +53,8 @@ _TABLES = {
         issues TEXT NOT NULL,
         origin TEXT NOT NULL,
         plugin TEXT NOT NULL,
+        team TEXT NOT NULL,
+        owner TEXT NOT NULL,
         when_to_use TEXT NOT NULL,
         manual INTEGER NOT NULL,
         claims TEXT NOT NULL,
@@ -72,7 +74,8 @@ _TABLES = {
 _INDEXES = (
     "CREATE INDEX document_by_handle ON document (handle, kind)",
     "CREATE INDEX document_by_state ON document (kind, state, name, path, source, manual)",
-    "CREATE INDEX document_by_plugin ON document (plugin) WHERE plugin != ''",
+    "CREATE INDEX document_by_plugin ON document (plugin, team) WHERE plugin != ''",
+    "CREATE INDEX document_by_team ON document (team, plugin) WHERE team != ''",
     "CREATE INDEX document_by_claims ON document (key) WHERE claims != ''",
     "CREATE INDEX skill_capability_by_key ON skill_capability (key)",
     "CREATE INDEX card_by_id ON card (id)",
@@ -80,7 +83,7 @@ _INDEXES = (
     "CREATE INDEX posting_by_term ON posting (field, term, found)",
 )
 _OLD_TABLES = ("skill_stem", "ability_word")
-_EMPTY_STEPS = 7
+_EMPTY_STEPS = 8
 
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(
