@@ -267,11 +267,13 @@ class Catalog(Queries):
         divergence: bool = True,
         depth: int = 2,
         only: Collection[str] | None = None,
+        team: str = "",
     ) -> "Resolution":
         """Who provides what is required: by `requires`, by the contract of `consumer`, or both.
 
-        `policy` overrides the consumer's; `only` names the skills that may be chosen. Raises
-        `UsageError` when nothing is required and `NotFoundError` for an unknown consumer.
+        `policy` overrides the consumer's; `only` names the skills that may be chosen; the skills
+        of `team`, by default the consumer's, come first. Raises `UsageError` when nothing is
+        required and `NotFoundError` for an unknown consumer.
         """
         from metier.values.resolution import ResolveRequest
 
@@ -288,6 +290,7 @@ class Catalog(Queries):
             divergence=divergence,
             depth=depth,
             only=only,
+            team=team,
         )
         return self._resolver.resolve(request)
 

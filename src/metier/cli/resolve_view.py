@@ -12,7 +12,7 @@ import click
 from metier.cli.layout import bar, branches, one_line, packed, wrapped
 from metier.cli.session import Session, counted
 from metier.core.names import is_capability_name
-from metier.values.resolution import TIE_BREAKS, Report
+from metier.values.resolution import OWN_TEAM, TIE_BREAKS, Report, tie_breaks
 
 Row = dict[str, Any]
 Found = list[tuple[Row, Row]]
@@ -29,6 +29,7 @@ _NOT_MET = {
     "dependency-unresolved": "what it requires stays open",
     "nothing-resolved": "has nothing of what is required",
     "beyond-max-candidates-hint": "ranks below the max-candidates that it sets itself",
+    "own-team-first": "the team that asks has a skill of that name that provides as much",
 }
 _MOST_BLOCKS = 20
 
@@ -210,7 +211,7 @@ def reason(row: Row, report: Report) -> str:
     below = next((one for one in _left(report) if one["rank"] > row["rank"]), None)
     if below is None:
         return "no other candidate is left"
-    return f"ranks above {one_line(below['name'])} by {_ranked_by(row, below)}"
+    return f"ranks above {one_line(below['name'])} by {_ranked_by(row, below, report)}"
 
 
 def _left(report: Report) -> list[Row]:
@@ -227,17 +228,20 @@ def _why_not(row: Row, report: Report) -> str:
         return f"max-providers {report['max_providers']} is reached"
     if not chosen:
         return "no candidate was selected"
-    return f"{one_line(chosen[0]['name'])} ranks above by {_ranked_by(row, chosen[0])}"
+    by = _ranked_by(row, chosen[0], report)
+    return f"{one_line(chosen[0]['name'])} ranks above by {by}"
 
 
 def _covered(row: Row) -> list[str]:
     return [one_line(one["capability"]) for one in row["matches"] if one["resolved"]]
 
 
-def _ranked_by(row: Row, other: Row) -> str:
+def _ranked_by(row: Row, other: Row, report: Report) -> str:
     """`S_total_final 0.925 against 0.881`: the first of the tie-breakers that differs."""
-    for key in TIE_BREAKS[:-1]:
+    for key in tie_breaks(report.get("team", ""))[:-1]:
         if row[key] != other[key]:
+            if key == OWN_TEAM:
+                return f"{OWN_TEAM}: all scores are equal"
             mine, theirs = _apart(row[key], other[key], 3)
             return f"{key} {mine} against {theirs}"
     return f"{TIE_BREAKS[-1]}: all scores are equal"

@@ -109,9 +109,7 @@ def _reader() -> Callable[..., Entry]:
     return read_entry
 
 
-def _fingerprint(
-    roots: Sequence[Root], disabled: frozenset[str], teams: Mapping[str, Team]
-) -> str:
+def _fingerprint(roots: Sequence[Root], disabled: frozenset[str], teams: Mapping[str, Team]) -> str:
     parts = [READER_VERSION, *sorted(disabled)]
     parts += [f"{root.kind}|{root.path}|{root.prefix}|{root.rank}|{root.origin}" for root in roots]
     parts += [repr(team) for team in teams.values()]

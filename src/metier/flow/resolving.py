@@ -140,15 +140,15 @@ class Resolver:
         self._pools[with_manual] = pool
         return pool
 
-    def _among(self, names: Collection[str], arrays: Arrays) -> Pool:
+    def _among(self, wanted: Collection[str], arrays: Arrays) -> Pool:
         """The candidates with one of these names or ids."""
-        skills = self._skills
+        skills, names = self._skills, frozenset(wanted)
         with self._store.checked():
-            wanted = [
-                name in names or key in names
-                for name, key in zip(skills.names, skills.ids(), strict=True)
+            is_wanted = [
+                not names.isdisjoint(called)
+                for called in zip(skills.names, skills.ids(), skills.handles(), strict=True)
             ]
-        return self._pool_of(skills.where(wanted), arrays)
+        return self._pool_of(skills.where(is_wanted), arrays)
 
     def _arrays(self, wanted: int) -> Arrays:
         """Plain arrays for a small first request; numpy's for any other."""
@@ -165,6 +165,7 @@ class Resolver:
                     folder_of(skills.paths[number]),
                     skills.sources[number],
                     skills.claims.get(skills.keys[number]),
+                    skills.teams.get(skills.keys[number], ""),
                 )
 
         with self._store.checked():
@@ -172,6 +173,7 @@ class Resolver:
                 ids=skills.ids(),
                 build=build,
                 speaking={number for number, key in enumerate(skills.keys) if key in skills.claims},
+                teams=_teams(skills),
             )
         return Pool(candidates, partial(self._words, skills), arrays)
 
@@ -274,3 +276,12 @@ class Resolver:
             )
             for probe in self._config.probes
         }
+
+
+def _teams(skills: Skills) -> dict[int, str]:
+    """The teams of the skills that have one, by number."""
+    if not skills.teams:
+        return {}
+    return {
+        number: skills.teams[key] for number, key in enumerate(skills.keys) if key in skills.teams
+    }

@@ -73,6 +73,7 @@ class RunCatalog(Protocol):
         *,
         policy: Mapping[str, str],
         only: Collection[str] | None,
+        team: str,
     ) -> "Resolution": ...
     def keep_report(self, resolution: "Resolution") -> str: ...
     def record_outcome(self, candidate: str, *, success: bool) -> object: ...
@@ -303,7 +304,9 @@ class Agency:
         messages = [text] if task in text else [task, text]
         if requires:
             policy = {"selection-mode": "cover"} if len(requires) > 1 else {}
-            resolution = self._catalog.resolve(requires, text, policy=policy, only=agent.skills)
+            resolution = self._catalog.resolve(
+                requires, text, policy=policy, only=agent.skills, team=self._team_of(agent)
+            )
             self._catalog.keep_report(resolution)
             record["report"] = resolution.facts.run_id
             if resolution.unresolved or not resolution.selected:
@@ -318,6 +321,12 @@ class Agency:
         if step.type != "prompt":
             return Prepared(record=record, providers=providers)
         return self._with_abilities(agent, messages, record, bodies, providers)
+
+    def _team_of(self, agent: AgentProfile) -> str:
+        """The team whose folder has the agent's profile; empty if none."""
+        with contextlib.suppress(NotFoundError):  # built in, or deleted meanwhile
+            return self._catalog.row("agent", agent.agent_id).team
+        return ""
 
     def _with_abilities(
         self,

@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from itertools import compress
 from typing import Any, NamedTuple
 
-from metier.core.names import canonical_id
+from metier.core.names import canonical_id, team_name
 from metier.index.documents import folder_of
 from metier.index.store import Store
 
 CLAIMS = "SELECT key, claims FROM document WHERE claims != ''"
+TEAMS = "SELECT key, team FROM document WHERE team != ''"
 
 
 class Skills(NamedTuple):
@@ -16,6 +17,8 @@ class Skills(NamedTuple):
 
     claims: Mapping[int, str]
     """What skills claim, by key, for `Candidate.stored`."""
+    teams: Mapping[int, str]
+    """The teams of the skills that have one, by key."""
     names: Sequence[str]
     paths: Sequence[str]
     sources: Sequence[str]
@@ -31,12 +34,18 @@ class Skills(NamedTuple):
     def ids(self) -> list[str]:
         return list(map(canonical_id, self.names, map(folder_of, self.paths)))
 
+    def handles(self) -> list[str]:
+        """The names, each after the name of its team."""
+        teams = (self.teams.get(key, "") for key in self.keys)
+        return list(map(team_name, teams, self.names))
+
     def where(self, wanted: Sequence[bool]) -> "Skills":
-        columns: Sequence[Sequence[Any]] = self[1:]
-        return Skills(self.claims, *(list(compress(column, wanted)) for column in columns))
+        columns: Sequence[Sequence[Any]] = self[2:]
+        kept = (list(compress(column, wanted)) for column in columns)
+        return Skills(self.claims, self.teams, *kept)
 
 
-NO_SKILLS = Skills({}, *[()] * 8)
+NO_SKILLS = Skills({}, {}, *[()] * 8)
 
 
 def read_skills(store: Store) -> Skills:
@@ -46,5 +55,5 @@ def read_skills(store: Store) -> Skills:
         " FROM document JOIN skill_size USING (key)"
         " WHERE kind = 'skill' AND state IN ('active', 'shadowed')"
     )
-    claims = dict(store.rows(CLAIMS))
-    return Skills(claims, *zip(*rows, strict=True)) if rows else NO_SKILLS
+    claims, teams = dict(store.rows(CLAIMS)), dict(store.rows(TEAMS))
+    return Skills(claims, teams, *zip(*rows, strict=True)) if rows else NO_SKILLS
