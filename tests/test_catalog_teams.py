@@ -184,6 +184,10 @@ def test_a_team_disables_its_own_documents_only(teams: Workspace, is_trusted: bo
         assert [row.handle for row in catalog.documents("agent")] == ["b-releaser"]
         assert [row.handle for row in catalog.documents("ability")] == ["b-rules"]
         assert {one.reason for one in catalog.excluded()} == {"disabled"}
+        with pytest.raises(NotFoundError, match="'a-releaser' is excluded: by 'disabled'"):
+            catalog.agency.require("a-releaser")
+        (issue,) = catalog.inject("plan it", agent="a-releaser").issues
+        assert issue.message.startswith("agent 'a-releaser' is excluded: by 'disabled'")
 
 
 def test_the_workspace_can_disable_one_of_two_by_its_handle(teams: Workspace) -> None:

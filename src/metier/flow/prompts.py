@@ -14,7 +14,7 @@ from metier.core.text import words
 from metier.errors import InvalidDocumentError, MetierError
 from metier.index.abilities import AbilityRegistry, StoredAbilities
 from metier.index.cards import stored_cards, text_of_card, untrusted_cards
-from metier.index.documents import excluded_path, find_documents
+from metier.index.documents import excluded_path, find_documents, no_such_document
 from metier.index.store import Store
 from metier.inject.abilities import arrange, compose
 from metier.inject.cards import NO_CARDS, CardPart, card_parts, fit_cards, is_silent, log_cards
@@ -76,8 +76,8 @@ class Preparer:
             broken = excluded_path(self._store, "agent", agent) if agent is not None else ""
         max_tokens = profile_limit if request.budget is None else request.budget
         if broken:
-            message = f"the profile of agent '{agent}' has errors and is excluded"
-            issue = Issue("AGENT_INVALID", message, broken, hint="metier lint")
+            why = no_such_document(self._store, "agent", agent or "", "").message
+            issue = Issue("AGENT_INVALID", why, broken, hint="metier lint")
             limit, selection = request.budget or profile_limit, AbilitySelection((), (issue,))
             return Injection("", 0, False, (), (issue,), limit, (), selection)
         core = (*profile_core, *request.core)

@@ -16,6 +16,7 @@ from metier.core.render import BETWEEN_REFERENCES, REFERENCE_PREAMBLE, as_refere
 from metier.errors import MetierError, NotFoundError, UsageError
 from metier.flow.boundary import powers_of
 from metier.index.agents import stored_agents
+from metier.index.documents import no_such_document
 from metier.index.store import Store
 from metier.inject.sanitize import sanitize_capability_content
 from metier.run.checkpoints import CheckpointStore
@@ -167,9 +168,8 @@ class Agency:
         found = self.profile(agent_id)
         if found is not None:
             return found
-        if broken := self._catalog.left_out("agent", agent_id):
-            message = f"agent '{agent_id}' is excluded because of its errors"
-            raise NotFoundError(message, where=broken, hint="metier lint")
+        if self._catalog.left_out("agent", agent_id):
+            raise no_such_document(self._catalog.store, "agent", agent_id, self._catalog.workspace)
         near = nearest(agent_id, [one.agent_id for one in self.profiles()])
         raise NotFoundError(
             f"no agent is called '{agent_id}'",

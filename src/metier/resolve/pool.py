@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from functools import cached_property, lru_cache
+from types import MappingProxyType
 from typing import NamedTuple, overload
 
 from metier.core.arrays import Arrays, Floats, Mask, Places, numpy_arrays
@@ -26,7 +27,6 @@ from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
 from metier.values.policy import Policy
 from metier.values.scoring import INVALID_TOKEN, UNKNOWN_CLAUSE
-from metier.values.trust import NOTHING
 
 UNLIMITED = 10**9
 _digest = lru_cache(maxsize=200_000)(stable_hash)
@@ -184,7 +184,7 @@ class Candidates(NamedTuple):
     build: Callable[[int], Candidate]
     speaking: Collection[int]
     """Numbers of those that may claim anything."""
-    teams: Mapping[int, str] = NOTHING
+    teams: Mapping[int, str] = MappingProxyType({})
     """The teams of those that have one, by number."""
 
     @classmethod
