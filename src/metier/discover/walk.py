@@ -68,8 +68,8 @@ def discover(
 
 
 def _with_team(found: Found, root: Root, teams: Mapping[str, Team]) -> Found:
-    """A file with the team whose folder it is in, unless it is another workspace's."""
-    if found.origin != root.origin:
+    """A file with the team whose folder it is in; the user's and other workspaces' have none."""
+    if found.origin == "user" or found.origin != root.origin:
         return found
     inside = found.path[len(root.prefix) :]
     return found._replace(team=team_of(f"{root.path.rstrip('/')}/{inside}", teams))
