@@ -88,9 +88,13 @@ def flowed_here(parts: Sequence[str], indent: int = 0, start: str = "") -> str:
     """For standard output: wrapped on a terminal, else one line."""
     if not sys.stdout.isatty():
         return start + " ".join(parts)
+    return flowed(parts, terminal_width(), indent, start)
+
+
+def terminal_width() -> int:
     import shutil  # only terminals need it
 
-    return flowed(parts, shutil.get_terminal_size().columns, indent, start)
+    return shutil.get_terminal_size().columns
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

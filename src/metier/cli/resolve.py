@@ -114,7 +114,8 @@ def command(
         if session.as_json:
             session.print_json(report)
         else:
-            print_report(session, report, notes(report, Known.of(catalog)), everyone=full_report)
+            hints = [] if session.quiet else notes(report, Known.of(catalog))
+            print_report(session, report, hints, everyone=full_report)
         if report.is_pending:
             answer = _ask(report) if can_ask else None
             if answer is None:

@@ -1,6 +1,5 @@
 """A resolution as people see it, from its report alone."""
 
-import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -9,7 +8,7 @@ from typing import Any
 
 import click
 
-from metier.cli.layout import bar, branches, one_line, packed, wrapped
+from metier.cli.layout import bar, branches, one_line, packed, terminal_width, wrapped
 from metier.cli.session import Session, counted
 from metier.core.names import is_capability_name, team_name
 from metier.values.resolution import OWN_TEAM, TIE_BREAKS, Report, tie_breaks
@@ -40,7 +39,7 @@ def print_report(
     """Print blocks on a terminal, else a table."""
     on_terminal = sys.stdout.isatty()
     shown = shown_rows(report, everyone=everyone, most=_MOST_BLOCKS if on_terminal else None)
-    width = shutil.get_terminal_size().columns
+    width = terminal_width() if on_terminal else 0
     for text in _headline(report):
         for line in wrapped(text, width, "") if on_terminal else [text]:
             click.echo(line)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from metier.catalog import Catalog, Refreshed, workspace_of
-from metier.cli.layout import one_line, print_table, wrapped
+from metier.cli.layout import one_line, print_table, terminal_width, wrapped
 from metier.cli.shown import shown_file
 from metier.cli.usage import shared_options
 from metier.config import Config, Settings, read_settings
@@ -189,9 +189,7 @@ class Session:
 
     def note_wrapped(self, text: str) -> None:
         if sys.stderr.isatty():
-            import shutil  # nothing else here needs what it loads
-
-            text = "\n".join(wrapped(text, shutil.get_terminal_size().columns, ""))
+            text = "\n".join(wrapped(text, terminal_width(), ""))
         self.note(text)
 
     def note_unknown_agent(self, catalog: Catalog, agent: str | None) -> None:

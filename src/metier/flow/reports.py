@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Iterator
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from metier.core.nearest import nearest
@@ -107,7 +106,9 @@ def is_report(data: Any, report_id: str, fields: tuple[str, ...] = ()) -> bool:
 
 @cache
 def _schema(fields: tuple[str, ...]) -> Any:
-    from jsonschema import Draft202012Validator  # slow to import
+    from importlib.resources import files  # only what reads a report needs both
+
+    from jsonschema import Draft202012Validator
 
     name = "capability-resolution-report.v1.schema.json"
     schema = json.loads(files("metier").joinpath("schemas", name).read_text(encoding="utf-8"))

@@ -60,16 +60,16 @@ _TABLES = {
         claims TEXT NOT NULL,
         UNIQUE (path, kind)
     )""",
+    "skill_columns": "(texts TEXT NOT NULL, numbers BLOB NOT NULL)",
     "setting": "(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     "listing": "(text TEXT NOT NULL)",
     "trail": """(
         key TEXT NOT NULL,
         found INTEGER NOT NULL,
-        paths TEXT NOT NULL,
-        stamps BLOB NOT NULL,
         absent TEXT NOT NULL,
         links TEXT NOT NULL
     )""",
+    "trail_part": "(paths TEXT NOT NULL, times BLOB NOT NULL)",
 }
 _INDEXES = (
     "CREATE INDEX document_by_handle ON document (handle, kind)",
@@ -83,7 +83,7 @@ _INDEXES = (
     "CREATE INDEX posting_by_term ON posting (field, term, found)",
 )
 _OLD_TABLES = ("skill_stem", "ability_word")
-_EMPTY_STEPS = 8
+_EMPTY_STEPS = 9
 
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(
