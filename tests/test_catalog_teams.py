@@ -1,6 +1,7 @@
 """Teams in a catalog: two skills of one name, their handles, and whose come first."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -240,6 +241,25 @@ def test_the_skill_of_a_team_as_consumer_gets_its_own(teams: Workspace) -> None:
         for team in ("a", "b"):
             made = catalog.resolve(consumer=f"{team}/release")
             assert made.selected == (f"deploy::teams/{team}/skills/deploy",)
+
+
+def test_the_team_of_an_untrusted_workspace_does_not_come_before_the_users_skills(
+    teams: Workspace, empty_home: Path
+) -> None:
+    deploy(Workspace(empty_home), ".claude/skills")
+    teams.skill(
+        "release",
+        folder="teams/b/skills/release",
+        extra="metadata:\n  contract: DCI/1 P(release) R(deploy-service)",
+    )
+    with Catalog.open(teams.root) as catalog:
+        catalog.refresh()
+        report = catalog.resolve(consumer="b/release").report.data
+        assert "team" not in report
+        assert not [one for one in report["candidates"] if "own-team-first" in one["rejected"]]
+    with opened(teams) as catalog:
+        report = catalog.resolve(consumer="b/release").report.data
+        assert (report["team"], report["selected"]) == ("b", ["deploy::teams/b/skills/deploy"])
 
 
 @pytest.mark.parametrize("skills", ["", "skills: [deploy]\n"])

@@ -60,7 +60,7 @@ def test_a_better_candidate_of_another_name_still_wins() -> None:
     assert row(made, better)["tie_break"]["by"] == "S_specificity"
 
 
-def test_a_candidate_of_the_team_takes_the_place_of_others_of_its_name() -> None:
+def test_a_candidate_of_the_team_replaces_others_of_its_name() -> None:
     own = skill("deploy", "a", "deploy,x,y,z")
     other, plain = skill("deploy", "b"), skill("deploy")
     for pool in ([own, other, plain], [plain, other, own]):
@@ -70,7 +70,7 @@ def test_a_candidate_of_the_team_takes_the_place_of_others_of_its_name() -> None
     assert run([own, other], "b").selected == (other.id,)
 
 
-def test_one_of_the_team_that_provides_less_does_not() -> None:
+def test_a_candidate_of_the_team_that_provides_less_replaces_none() -> None:
     own, other = skill("deploy", "a", "rollback"), skill("deploy", "b")
     made = run([own, other], "a")
     assert made.selected == (other.id,)
@@ -100,7 +100,7 @@ def test_the_team_of_the_consumer_asks_by_default() -> None:
     assert resolve(pool, consumer=consumer, team="a").selected == ("deploy::teams/a/deploy",)
 
 
-def test_the_consumer_itself_takes_no_place() -> None:
+def test_the_consumer_itself_replaces_none() -> None:
     needs = parse_contract("DCI/1 P(deploy) R(deploy)", "best-effort")
     consumer = skill("deploy", "a", contract=needs)
     other = skill("deploy", "b")
@@ -146,4 +146,4 @@ def test_a_team_without_candidates_of_its_own_changes_no_choice(
     given_: list[tuple[str, str, str]],
 ) -> None:
     pool = [skill(*one) for one in given_]
-    assert run(pool, "nobody").selected == run(pool).selected
+    assert run(pool, "c").selected == run(pool).selected

@@ -127,7 +127,8 @@ class Preparer:
             return (), DEFAULT_MAX_TOKENS, ""
         abilities = rows[0].data.get("abilities") or {}
         most = abilities.get("maxTokens") or DEFAULT_MAX_TOKENS
-        return abilities.get("core") or (), most, rows[0].team
+        team = rows[0].team if rows[0].origin != "untrusted" else ""
+        return abilities.get("core") or (), most, team
 
     def _with_content(
         self,

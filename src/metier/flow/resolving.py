@@ -76,7 +76,7 @@ class Resolver:
                 pool=self._pool_for(with_manual, arrays)
                 if only is None
                 else self._among(only, arrays),
-                consumer=self._candidate(wanted) if wanted is not None else None,
+                consumer=self._consumer(wanted) if wanted is not None else None,
                 aliases=aliases,
                 history=history.rates,
                 probes=self._probes(),
@@ -205,6 +205,11 @@ class Resolver:
         self._catch_up()
         self._read()
         return self._candidate(wanted)
+
+    def _consumer(self, wanted: str) -> Candidate:
+        """The consumer; an untrusted team does not come before the user's own skills."""
+        found = self._candidate(wanted)
+        return found if self._config.is_trusted else found._replace(team="")
 
     def _candidate(self, wanted: str) -> Candidate:
         pool = self._pool_for(True)

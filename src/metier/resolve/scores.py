@@ -235,9 +235,9 @@ class Scores:
         return contained(self.places, self._arrays.array(places, dtype=int))
 
     def outranked(self, passed: Mask) -> Mask:
-        """Which have the name of a candidate of the team that asks that can take their place.
+        """Which candidates are replaced by a skill of the same name of the team that asks.
 
-        That is one that `passed` the gates and resolves at least as much.
+        It replaces those that resolve no more than it does, if it `passed` the other gates.
         """
         outranked: Mask = self._arrays.zeros(len(self.places), dtype=bool)
         mode = self.question.mode
