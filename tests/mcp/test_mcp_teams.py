@@ -25,6 +25,7 @@ def server(workspace: Workspace) -> Iterator[Server[Any]]:
         workspace.skill(
             "sign", folder=f"teams/{team}/skills/sign", extra="capabilities: [sign-off]"
         )
+    workspace.trust()
     teams = (Team("a", "teams/a", "A"), Team("b", "teams/b"))
     with serving(lambda: refreshed(workspace.root, teams=teams), allow_run=False) as made:
         yield made
