@@ -242,10 +242,7 @@ class Scores:
         outranked: Mask = self._arrays.zeros(len(self.places), dtype=bool)
         mode = self.question.mode
         for row in self._arrays.flatnonzero(passed & self.own_team):
-            place = int(self.places[row])
-            if place == self.question.consumer:
-                continue
-            others = self._others_called(self.pool.candidates[place].name)
+            others = self._others_called(self.pool.candidates[int(self.places[row])].name)
             resolved = self.matches.resolved_by(int(row), mode) if others else set()
             for other in others:
                 outranked[other] |= self.matches.resolved_by(other, mode) <= resolved
