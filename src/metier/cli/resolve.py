@@ -186,5 +186,5 @@ def _settled(report: Report) -> str:
     selected = ", ".join(map(one_line, report["selected"]))
     if not report["degraded_mode"]:
         return f"{shown_outcome(report.outcome)}: {selected or 'nothing selected'}"
-    left = without(report).removeprefix("emulates ")
+    left = ", ".join(map(one_line, report["emulated_capabilities"])) or without(report)
     return f"{shown_outcome(report.outcome)}: {left}; selected: {selected or 'nothing'}"

@@ -47,7 +47,7 @@ def print_report(
         for row in shown:
             click.echo("\n".join(["", *_block(row, report, width)]))
     else:
-        session.print_table(_COLUMNS, [_cells(row, report) for row in shown], heading=True)
+        session.print_table(_COLUMNS, [_cells(row, report) for row in shown])
     tree = [line for node in report["dependencies"] for line in _tree(node, report)]
     if on_terminal and tree:
         click.echo("\n".join(["", *tree]))
@@ -56,7 +56,7 @@ def print_report(
 
 
 def shown_rows(report: Report, *, everyone: bool = False, most: int | None = None) -> list[Row]:
-    """Ranked or matching candidates: the first `most`, and all chosen ones."""
+    """Ranked or matching candidates: the first `most`, and all that are chosen."""
     if everyone:
         return list(report["candidates"])
     chosen = report["diagnostics"]["chosen"]
@@ -141,7 +141,9 @@ def _matched(row: Row, match: Row) -> str:
 
 
 def _named(found: Found) -> str:
-    first = _matched(*found[0]).removesuffix(" (exact)")
+    row, match = found[0]
+    is_plain = match["match"] == "exact" and match["token"] in (None, match["capability"])
+    first = one_line(row["name"]) if is_plain else _matched(row, match)
     return f"{first} and {counted(len(found) - 1, 'other')}" if len(found) > 1 else first
 
 
@@ -161,7 +163,7 @@ def _block(row: Row, report: Report, width: int) -> list[str]:
         *wrapped(f"{folder}{origin}", width),
         *packed(parts, width),
         *(line for text in _changes(row) for line in wrapped(text, width)),
-        *wrapped(f"{word}: {reason(row, report).removeprefix('not chosen: ')}", width),
+        *wrapped(f"{word}: {_reason(row, report)}", width),
     ]
 
 
@@ -172,7 +174,7 @@ def _cells(row: Row, report: Report) -> list[str]:
         *(f"{row[f'S_{part}']:.2f}" for part in _PARTS),
         f"{row['penalties']['total']:.2f}" if row["penalties"]["total"] else "",
         f"{row['history_multiplier']:.2f}" if row["history_multiplier"] != 1 else "",
-        f"{'selected: ' if row['selected'] else ''}{reason(row, report)}",
+        verdict(row, report),
     ]
 
 
@@ -195,13 +197,20 @@ def _changes(row: Row) -> list[str]:
     return lines
 
 
-def reason(row: Row, report: Report) -> str:
+def verdict(row: Row, report: Report) -> str:
+    """Whether a candidate is selected, and why."""
+    is_chosen = row["id"] in report["diagnostics"]["chosen"]
+    left = "" if is_chosen or row["rejected"] else "not chosen: "
+    return f"{'selected: ' if row['selected'] else left}{_reason(row, report)}"
+
+
+def _reason(row: Row, report: Report) -> str:
     if row["rejected"]:
         problem = row.get("contract_problem")
         first = [f"its contract cannot be used: {problem}"] if problem else []
         return "; ".join([*first, *(_rejection(one, row, report) for one in row["rejected"])])
     if row["id"] not in report["diagnostics"]["chosen"]:
-        return f"not chosen: {_why_not(row, report)}"
+        return _why_not(row, report)
     if not row["selected"]:
         return f"the best, but the resolution is {report.outcome}: nothing is selected"
     if report["selection_mode"] == "cover":

@@ -94,7 +94,8 @@ def _mounts(tables: list[Any], source: str) -> tuple[Mount, ...]:
             raise wrong("mounts", "given a label without '/'", source)
         mounts.append(Mount(path=path, label=label))
     if len({mount.label for mount in mounts}) < len(mounts):
-        raise ConfigError("two mounts have one label", where=source, hint="give each a 'label'")
+        message = "two mounts have the same label"
+        raise ConfigError(message, where=source, hint="give each a 'label'")
     return tuple(mounts)
 
 

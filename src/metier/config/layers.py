@@ -109,7 +109,7 @@ def _toml(file: str, workspace: str, *, required: bool = False) -> dict[str, Any
             raise OSError(None, "a link leads out of the workspace")
         return toml_of(read_regular(real, LARGEST).decode())
     except TomlError as error:
-        hint = "correct the file at that place"
+        hint = "correct the file there"
         raise ConfigError(f"not valid TOML: {error}", where=file, hint=hint) from None
     except UnicodeDecodeError:
         raise ConfigError("the file is not UTF-8", where=file, hint="save it as UTF-8") from None

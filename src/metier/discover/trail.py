@@ -33,10 +33,12 @@ class Steps:
         return target
 
     def look_below(self, folder: str) -> None:
-        """Note the folders directly in one."""
+        """Note the folders directly in a folder."""
         try:
             with os.scandir(folder) as entries:
-                self.paths += [one.path for one in entries if one.is_dir(follow_symlinks=False)]
+                self.paths += [
+                    entry.path for entry in entries if entry.is_dir(follow_symlinks=False)
+                ]
         except OSError:
             self.is_certain = False
 

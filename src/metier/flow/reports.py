@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from metier.core.nearest import nearest
+from metier.core.nearest import did_you_mean
 from metier.errors import InvalidDocumentError, MetierError, NotFoundError
 from metier.storage.room import Room
 from metier.values.resolution import Decision, Report
@@ -80,8 +80,7 @@ class Reports:
     def _read(self, report_id: str, fields: tuple[str, ...]) -> Report:
         name = f"{report_id}.json"
         if self._room is None or not REPORT_NAME.match(name) or report_id not in self.ids():
-            near = nearest(report_id, self.ids())
-            hint = f"did you mean '{near}'?" if near else "metier reports list"
+            hint = did_you_mean(report_id, self.ids(), "metier reports list")
             raise NotFoundError(f"no report '{report_id}'", hint=hint)
         try:
             data = json.loads(self._room.read(name))

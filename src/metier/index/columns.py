@@ -44,9 +44,9 @@ class Skills(NamedTuple):
     keys: Sequence[int]
     lengths: Sequence[int]
     distinct: Sequence[int]
-    """How many stems, and how many different ones, name and description have."""
+    """How many stems, and how many different stems, name and description have."""
     distinct_in_label: Sequence[int]
-    """How many different ones name and folder have."""
+    """How many different stems name and folder have."""
 
     def name(self, number: int) -> str:
         return self.ids[number][: self.name_lengths[number]]

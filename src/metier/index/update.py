@@ -2,12 +2,14 @@
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol, cast
 
 from metier.index.abilities import AbilityRows
 from metier.index.cards import CardRows
 from metier.index.listing import LINE_END, Listing, lines_of
+from metier.index.migrations import DOCUMENT_INDEXES
 from metier.index.settle import settle
 from metier.index.stems import SkillRows
 from metier.index.trail import forget_trail
@@ -92,12 +94,13 @@ class Update:
             for writer in self._rows.values():
                 writer.remove_all()
         self._drop(stale, {_at(found) for found in to_read})
-        for start in range(0, len(to_read), _BATCH):
-            batch = to_read[start : start + _BATCH]
-            rows = [self._row(self._reading.read(found)) for found in batch]
-            self._connection.executemany(_INSERT, rows)
-            if on_progress is not None:
-                on_progress(start + len(batch), len(to_read))
+        with _built_at_once(self._connection, DOCUMENT_INDEXES if self._was_empty else {}):
+            for start in range(0, len(to_read), _BATCH):
+                batch = to_read[start : start + _BATCH]
+                rows = [self._row(self._reading.read(found)) for found in batch]
+                self._connection.executemany(_INSERT, rows)
+                if on_progress is not None:
+                    on_progress(start + len(batch), len(to_read))
         settle(self._connection, self._groups)
         for writer in self._rows.values():
             writer.write()
@@ -202,6 +205,16 @@ class Update:
         self.added += 1
         self._next_key += 1
         return self._next_key - 1
+
+
+@contextmanager
+def _built_at_once(connection: sqlite3.Connection, indexes: Mapping[str, str]) -> Iterator[None]:
+    """Build these indexes after the block: faster than row by row."""
+    for name in indexes:
+        connection.execute(f"DROP INDEX IF EXISTS {name}")
+    yield
+    for name, columns in indexes.items():
+        connection.execute(f"CREATE INDEX {name} ON {columns}")
 
 
 def _of_skill(kind: Kind, document: Document) -> tuple[str, bool, str]:

@@ -27,7 +27,7 @@ def find_workspace(start: str | None = None) -> str:
 
 
 def is_workspace(start: str | None = None) -> bool:
-    """Whether `find_workspace` returns a workspace: a given folder always is one."""
+    """Whether `find_workspace` returns a workspace: a given folder always is a workspace."""
     return start is not None or is_root(find_workspace())
 
 

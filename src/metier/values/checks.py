@@ -6,7 +6,7 @@ from math import inf
 from typing import Any, Literal, NamedTuple
 
 from metier.core.names import is_capability_name, is_document_id
-from metier.core.nearest import nearest
+from metier.core.nearest import did_you_mean
 from metier.values.files import KeyPath
 
 _VERSION = r"(?:0|[1-9][0-9]*)(?:\.(?:0|[1-9][0-9]*)){2}\Z"
@@ -45,7 +45,7 @@ class Field(NamedTuple):
     or_number: bool = False
     """Whether a number counts as its text."""
     called: str = ""
-    """Its name in a message, in place of a list of flaws."""
+    """Its name in a message, instead of a list of flaws."""
 
     @property
     def is_table(self) -> bool:
@@ -105,14 +105,16 @@ FORMS: dict[str, tuple[Callable[[str], bool], str]] = {
     ),
     "model": (lambda text: re.match(_MODEL, text) is not None, "look like provider:name"),
 }
-_TYPES: dict[str, tuple[tuple[type, ...], str]] = {
+TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     "text": ((str,), "a text"),
+    "text-or-texts": ((str, list), "a text or a list of texts"),
     "integer": ((int,), "a whole number"),
     "number": ((int, float), "a number"),
     "flag": ((bool,), "true or false"),
     "list": ((list, tuple), "a list"),
     "mapping": ((dict,), "a mapping"),
 }
+"""The Python types of each type of field, and its name in messages."""
 
 
 def check_mapping(
@@ -138,13 +140,12 @@ def check_mapping(
 
 
 def _unknown(at: KeyPath, fields: Mapping[str, Field]) -> Flaw:
-    near = nearest(str(at[-1]), fields)
-    hint = f"did you mean '{near}'?" if near else "remove it, or put it under 'metadata'"
+    hint = did_you_mean(str(at[-1]), fields, "remove it, or put it under 'metadata'")
     return Flaw(at, "unknown", f"unknown key '{dotted(at)}'", hint, tuple(fields))
 
 
 def check_value(value: Any, field: Field, at: KeyPath) -> Iterator[Flaw]:
-    """Every flaw of a value; at most one for a field that is `called` something."""
+    """Every flaw of a value; at most one flaw for a field that is `called` something."""
     flaws = _flaws(value, field, at)
     if not field.called or (field.is_table and isinstance(value, dict)):
         yield from flaws
@@ -155,7 +156,7 @@ def check_value(value: Any, field: Field, at: KeyPath) -> Iterator[Flaw]:
 def _flaws(value: Any, field: Field, at: KeyPath) -> Iterator[Flaw]:
     if field.type == "any":
         return
-    accepted, called = _TYPES[field.type]
+    accepted, called = TYPES[field.type]
     is_flag = isinstance(value, bool)
     fits: bool = isinstance(value, accepted) and is_flag == (field.type == "flag")
     if not fits:
