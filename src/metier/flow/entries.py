@@ -6,13 +6,14 @@ import re
 import stat
 from collections.abc import Sequence
 
+from metier.core.names import team_name
 from metier.hosts.switches import IGNORE_THE_SWITCH, hosts_that_ignore_the_switch
 from metier.lint import lint_document
 from metier.lint.skills import lint_switch
 from metier.parse.kinds import parse_document
 from metier.storage.room import read_regular
 from metier.values.documents import Card, Document, Skill
-from metier.values.files import LARGEST, Entry, Found, Kind, Parsed
+from metier.values.files import LARGEST, Entry, Found, Parsed
 from metier.values.outcomes import Issue, has_errors
 
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
@@ -37,7 +38,7 @@ def read_entry(found: Found, *, disabled: frozenset[str], strict: bool = False) 
     parsed = read_text(found, raw)
     issues = [*parsed.issues, *lint_document(parsed), *_lint_switch(found, parsed)]
     card = parsed.document
-    reason = _reason(found.kind, parsed.document, issues, disabled, strict=strict)
+    reason = _reason(found, parsed.document, issues, disabled, strict=strict)
     return Entry(
         found=found,
         sha256=card.sha256 if isinstance(card, Card) else hashlib.sha256(raw).hexdigest(),
@@ -70,18 +71,21 @@ def folder_of(found: Found) -> str:
 
 
 def _reason(
-    kind: Kind,
+    found: Found,
     document: Document | None,
     issues: Sequence[Issue],
     disabled: frozenset[str],
     *,
     strict: bool,
 ) -> str:
-    if document is None or ((strict or kind != "skill") and has_errors(issues)):
+    if document is None or ((strict or found.kind != "skill") and has_errors(issues)):
         return "unparseable"
+    names = {document.name, document.id} if isinstance(document, Skill) else {document.id}
+    if not names.isdisjoint(found.team.disabled):
+        return "disabled"
     if isinstance(document, Skill):
-        off = document.data.get("enabled") is False
-        if off or (disabled and (document.name in disabled or document.id in disabled)):
+        names.add(team_name(found.team.name, document.name))
+        if document.data.get("enabled") is False or not names.isdisjoint(disabled):
             return "disabled"
     return ""
 

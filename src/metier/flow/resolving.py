@@ -76,7 +76,7 @@ class Resolver:
                 pool=self._pool_for(with_manual, arrays)
                 if only is None
                 else self._among(only, arrays),
-                consumer=self._candidate(wanted) if wanted is not None else None,
+                consumer=self._consumer(wanted) if wanted is not None else None,
                 aliases=aliases,
                 history=history.rates,
                 probes=self._probes(),
@@ -150,7 +150,7 @@ class Resolver:
         """The candidates with one of these names or ids."""
         skills = self._skills
         wanted = [
-            key in names or skills.name(number) in names for number, key in enumerate(skills.ids)
+            any(name in names for name in skills.names(number)) for number in range(len(skills.ids))
         ]
         return self._pool_of(skills.where(wanted), arrays)
 
@@ -166,11 +166,15 @@ class Resolver:
             claims = skills.claims.get(skills.keys[number])
             with self._store.checked():
                 return Candidate.stored(
-                    skills.name(number), skills.folder(number), skills.sources[number], claims
+                    skills.name(number),
+                    skills.folder(number),
+                    skills.sources[number],
+                    claims,
+                    skills.team(number),
                 )
 
         speaking = [number for number, key in enumerate(skills.keys) if key in skills.claims]
-        candidates = Candidates(skills.ids, build, frozenset(speaking))
+        candidates = Candidates(skills.ids, build, frozenset(speaking), _teams(skills))
         return Pool(candidates, partial(self._words, skills), arrays)
 
     def _words(self, skills: Skills, pool: Pool) -> PoolWords:
@@ -201,6 +205,11 @@ class Resolver:
         self._catch_up()
         self._read()
         return self._candidate(wanted)
+
+    def _consumer(self, wanted: str) -> Candidate:
+        """The consumer; an untrusted team does not come before the user's own skills."""
+        found = self._candidate(wanted)
+        return found if self._config.is_trusted else found._replace(team="")
 
     def _candidate(self, wanted: str) -> Candidate:
         pool = self._pool_for(True)
@@ -273,3 +282,12 @@ class Resolver:
             )
             for probe in self._config.probes
         }
+
+
+def _teams(skills: Skills) -> dict[int, str]:
+    """The teams of the skills that have one, by number."""
+    if not skills.teams:
+        return {}
+    return {
+        number: skills.teams[key] for number, key in enumerate(skills.keys) if key in skills.teams
+    }

@@ -10,12 +10,13 @@ from contextlib import suppress
 from itertools import chain, compress
 from typing import Any, NamedTuple
 
-from metier.core.names import canonical_id
+from metier.core.names import canonical_id, team_name
 from metier.errors import StoreError
 from metier.index.documents import folder_of
 from metier.index.store import Store
 
 CLAIMS = "SELECT key, claims FROM document WHERE claims != ''"
+TEAMS = "SELECT key, team FROM document WHERE team != ''"
 _ROWS = """
     SELECT name, path, source, manual, key, prose, prose_distinct, label_distinct
     FROM document JOIN skill_size USING (key)
@@ -32,6 +33,8 @@ class Skills(NamedTuple):
 
     claims: Mapping[int, str]
     """What skills claim, by key, for `Candidate.stored`."""
+    teams: Mapping[int, str]
+    """The teams of the skills that have one, by key."""
     ids: Sequence[str]
     """Name and folder, joined by `canonical_id`."""
     name_lengths: Sequence[int]
@@ -51,20 +54,30 @@ class Skills(NamedTuple):
     def folder(self, number: int) -> str:
         return self.ids[number][self.name_lengths[number] + _JOINT :]
 
+    def team(self, number: int) -> str:
+        return self.teams.get(self.keys[number], "")
+
+    def names(self, number: int) -> tuple[str, str, str]:
+        """What finds a skill: its id, its name, and its name after that of its team."""
+        name = self.name(number)
+        return self.ids[number], name, team_name(self.team(number), name)
+
     def where(self, wanted: Sequence[bool]) -> "Skills":
-        columns: Sequence[Sequence[Any]] = self[1:]
-        return Skills(self.claims, *(list(compress(column, wanted)) for column in columns))
+        columns: Sequence[Sequence[Any]] = self[2:]
+        kept = (list(compress(column, wanted)) for column in columns)
+        return Skills(self.claims, self.teams, *kept)
 
 
-NO_SKILLS = Skills({}, *[()] * 8)
+NO_SKILLS = Skills({}, {}, *[()] * 8)
 
 
 def read_skills(store: Store) -> Skills:
     """All active and shadowed skills."""
-    claims = dict(store.rows(CLAIMS))
+    claims, teams = dict(store.rows(CLAIMS)), dict(store.rows(TEAMS))
     kept = store.rows(_KEPT)
     with store.checked():
-        return _unpacked(claims, *kept[0]) if kept else _selected(store, claims)
+        skills = _unpacked(*kept[0]) if kept else _selected(store)
+    return skills._replace(claims=claims, teams=teams)
 
 
 def keep_columns(store: Store) -> None:
@@ -74,28 +87,29 @@ def keep_columns(store: Store) -> None:
     with suppress(StoreError), store.without_waiting(), store.transaction() as connection:
         if not store.rows(_ANY):
             with store.checked():
-                kept = _packed(_selected(store, {}))
+                kept = _packed(_selected(store))
             connection.execute("INSERT INTO skill_columns VALUES (?, ?)", kept)
 
 
-def _selected(store: Store, claims: Mapping[int, str]) -> Skills:
+def _selected(store: Store) -> Skills:
+    """The columns of all skills, without claims and teams."""
     rows = [
         (canonical_id(name, folder_of(path)), len(name), *others)
         for name, path, *others in store.rows(_ROWS)
     ]
     rows.sort(key=lambda row: row[0])
-    return Skills(claims, *zip(*rows, strict=True)) if rows else NO_SKILLS
+    return Skills({}, {}, *zip(*rows, strict=True)) if rows else NO_SKILLS
 
 
 def _packed(skills: Skills) -> tuple[str, bytes]:
-    _, ids, name_lengths, sources, *others = skills
+    _, _, ids, name_lengths, sources, *others = skills
     known = sorted(set(sources))
     numbered = [known.index(source) for source in sources]
     numbers = array(_NUMBER, chain(numbered, name_lengths, *others))
     return json.dumps([ids, known], ensure_ascii=False), numbers.tobytes()
 
 
-def _unpacked(claims: Mapping[int, str], texts: str, packed: bytes) -> Skills:
+def _unpacked(texts: str, packed: bytes) -> Skills:
     ids, known = json.loads(texts)
     if not ids:
         return NO_SKILLS
@@ -104,4 +118,4 @@ def _unpacked(claims: Mapping[int, str], texts: str, packed: bytes) -> Skills:
     if any(len(column) != size for column in columns):
         raise ValueError("columns of different lengths")
     sources, name_lengths, *others = columns
-    return Skills(claims, ids, name_lengths, [known[number] for number in sources], *others)
+    return Skills({}, {}, ids, name_lengths, [known[number] for number in sources], *others)

@@ -47,12 +47,14 @@ def resolve(
     decide: Decide | None = None,
     divergence: bool = True,
     depth: int = DEPTH,
+    team: str = "",
     facts: RunFacts | None = None,
 ) -> Resolution:
     """Choose providers for `requires` among `candidates`, by the rules of spec 4.
 
     A consumer adds its own requirements, policy and mode, and is no candidate. `policy`
-    overrides the consumer's. `history` gives success rates by candidate id.
+    overrides the consumer's. `history` gives success rates by candidate id. `team` is the team
+    that asks, by default the consumer's: its own candidates come first.
     Raises `UsageError` when nothing is required or the consumer's contract cannot be used.
     """
     request = ResolveRequest(
@@ -65,6 +67,7 @@ def resolve(
         decide=decide,
         divergence=divergence,
         depth=depth,
+        team=team,
     )
     pool = candidates if isinstance(candidates, Pool) else Pool(candidates)
     inputs = Inputs(
@@ -87,6 +90,7 @@ def run(request: ResolveRequest, inputs: Inputs) -> Resolution:
         rates=inputs.history,
         host=(request.host or "").strip().lower() or None,
         with_divergence=request.divergence,
+        team=request.team or (consumer.team if consumer is not None else ""),
     )
     chooser = Chooser(pool, question, request.policy, inputs.probes)
     policy = chooser.policy(contract)

@@ -1,11 +1,13 @@
 """The candidates of a catalog, prepared once for any number of questions."""
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from functools import cached_property, lru_cache
 from itertools import islice
 from operator import lt
+from types import MappingProxyType
 from typing import NamedTuple, overload
 
 from metier.core.arrays import Arrays, Floats, Mask, Places, numpy_arrays
@@ -59,6 +61,12 @@ class Pool:
             place for place, number in enumerate(self.given) if number in given.speaking
         ]
         """Indexes of the candidates that may claim anything."""
+        self.teams = {
+            place: given.teams[number]
+            for place, number in enumerate(self.given if given.teams else ())
+            if number in given.teams
+        }
+        """The teams of the candidates that have one, by index."""
         self._words = words
         self._forget()
 
@@ -82,6 +90,20 @@ class Pool:
     @cached_property
     def places(self) -> Mapping[str, int]:
         return dict(zip(self.ids, range(len(self)), strict=True))
+
+    def places_of(self, team: str) -> list[int]:
+        """Indexes of the candidates of a team."""
+        return [place for place, name in self.teams.items() if name == team]
+
+    def places_called(self, name: str) -> list[int]:
+        """Indexes of the candidates with a name."""
+        start = f"{name}::"
+        found = []
+        for place in range(bisect_left(self.ids, start), len(self)):
+            if not self.ids[place].startswith(start):
+                break
+            found += [place] if self.candidates[place].name == name else []
+        return found
 
     def claims(self, mode: Mode) -> "Claims":
         if mode not in self._claims:
@@ -170,6 +192,8 @@ class Candidates(NamedTuple):
     build: Callable[[int], Candidate]
     speaking: Collection[int]
     """Numbers of those that may claim anything."""
+    teams: Mapping[int, str] = MappingProxyType({})
+    """The teams of those that have one, by number."""
 
     @classmethod
     def of(cls, candidates: Iterable[Candidate]) -> "Candidates":
@@ -177,7 +201,8 @@ class Candidates(NamedTuple):
         speaking = [
             number for number, one in enumerate(made) if one.compatibility or not one.says_nothing
         ]
-        return cls([one.id for one in made], made.__getitem__, frozenset(speaking))
+        teams = {number: one.team for number, one in enumerate(made) if one.team}
+        return cls([one.id for one in made], made.__getitem__, frozenset(speaking), teams)
 
 
 class _Built(Sequence[Candidate]):

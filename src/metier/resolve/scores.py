@@ -46,6 +46,8 @@ class Question:
     """Success rates by candidate id."""
     host: str | None = None
     with_divergence: bool = True
+    team: str = ""
+    """The team that asks, if any."""
 
 
 class Scores:
@@ -223,6 +225,34 @@ class Scores:
     def penalties(self) -> Floats:
         penalties = self._here(self.claims.penalties(self.question.consumer))
         return rounded(penalties + self.inflation) if self.matches.names else penalties
+
+    # Whose it is
+
+    @once
+    def own_team(self) -> Mask:
+        """Which candidates belong to the team that asks."""
+        places = self.pool.places_of(self.question.team)
+        return contained(self.places, self._arrays.array(places, dtype=int))
+
+    def outranked(self, passed: Mask) -> Mask:
+        """Which candidates are replaced by a skill of the same name of the team that asks.
+
+        It replaces those that resolve no more than it does, if it `passed` the other gates.
+        """
+        outranked: Mask = self._arrays.zeros(len(self.places), dtype=bool)
+        mode = self.question.mode
+        for row in self._arrays.flatnonzero(passed & self.own_team):
+            others = self._others_called(self.pool.candidates[int(self.places[row])].name)
+            resolved = self.matches.resolved_by(int(row), mode) if others else set()
+            for other in others:
+                outranked[other] |= self.matches.resolved_by(other, mode) <= resolved
+        return outranked
+
+    def _others_called(self, name: str) -> list[int]:
+        """The rows of candidates with a name that do not belong to the team that asks."""
+        places: Places = self._arrays.array(self.pool.places_called(name), dtype=int)
+        rows = self.places.searchsorted(places[contained(places, self.places)])
+        return [int(row) for row in rows if not self.own_team[row]]
 
     # Altogether
 
