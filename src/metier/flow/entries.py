@@ -15,6 +15,7 @@ from metier.storage.room import read_regular
 from metier.values.documents import Card, Document, Skill
 from metier.values.files import LARGEST, Entry, Found, Parsed
 from metier.values.outcomes import Issue, has_errors
+from metier.values.teams import Team
 
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
 _OFF_IN_CODEX = re.compile(r"\ballow_implicit_invocation[ \t]*:[ \t]*false\b")
@@ -80,14 +81,21 @@ def _reason(
 ) -> str:
     if document is None or ((strict or found.kind != "skill") and has_errors(issues)):
         return "unparseable"
-    names = {document.name, document.id} if isinstance(document, Skill) else {document.id}
-    if not names.isdisjoint(found.team.disabled):
-        return "disabled"
     if isinstance(document, Skill):
-        names.add(team_name(found.team.name, document.name))
-        if document.data.get("enabled") is False or not names.isdisjoint(disabled):
-            return "disabled"
-    return ""
+        is_off = document.data.get("enabled") is False or _is_disabled(
+            document, found.team, disabled
+        )
+        return "disabled" if is_off else ""
+    return "disabled" if document.id in found.team.disabled else ""
+
+
+def _is_disabled(skill: Skill, team: Team, disabled: frozenset[str]) -> bool:
+    """Whether the settings of the workspace or of its team name it."""
+    if not (disabled or team.disabled):
+        return False
+    names = {skill.name, skill.id}
+    full_name = team_name(team.name, skill.name)
+    return not names.isdisjoint(team.disabled) or not disabled.isdisjoint({*names, full_name})
 
 
 def _lint_switch(found: Found, parsed: Parsed) -> list[Issue]:
