@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 from metier.core.names import canonical_id, team_name
 from metier.errors import StoreError
 from metier.index.documents import folder_of
+from metier.index.stems import add_stems
 from metier.index.store import Store
+from metier.values.candidates import Candidate
 
 CLAIMS = "SELECT key, claims FROM document WHERE claims != ''"
 TEAMS = "SELECT key, team FROM document WHERE team != ''"
@@ -31,8 +33,8 @@ _JOINT = len(canonical_id("", ""))
 class Skills(NamedTuple):
     """One sequence per column, with an entry for each skill, in the order of their ids."""
 
-    claims: Mapping[int, str]
-    """What skills claim, by key, for `Candidate.stored`."""
+    speaking: Mapping[int, Candidate]
+    """The skills that claim anything, by key."""
     teams: Mapping[int, str]
     """The teams of the skills that have one, by key."""
     ids: Sequence[str]
@@ -57,6 +59,14 @@ class Skills(NamedTuple):
     def team(self, number: int) -> str:
         return self.teams.get(self.keys[number], "")
 
+    def candidate(self, number: int) -> Candidate:
+        speaking = self.speaking.get(self.keys[number])
+        return speaking if speaking is not None else self._candidate(number, "")
+
+    def _candidate(self, number: int, claims: str) -> Candidate:
+        source, team = self.sources[number], self.team(number)
+        return Candidate.stored(self.name(number), self.folder(number), source, claims, team)
+
     def names(self, number: int) -> tuple[str, str, str]:
         """What finds a skill: its id, its name, and its name after that of its team."""
         name = self.name(number)
@@ -65,7 +75,15 @@ class Skills(NamedTuple):
     def where(self, wanted: Sequence[bool]) -> "Skills":
         columns: Sequence[Sequence[Any]] = self[2:]
         kept = (list(compress(column, wanted)) for column in columns)
-        return Skills(self.claims, self.teams, *kept)
+        return Skills(self.speaking, self.teams, *kept)
+
+    def with_claims(self, claims: Mapping[int, str]) -> "Skills":
+        speaking = {
+            key: self._candidate(number, claims[key])
+            for number, key in enumerate(self.keys)
+            if key in claims
+        }
+        return self._replace(speaking=speaking)
 
 
 NO_SKILLS = Skills({}, {}, *[()] * 8)
@@ -77,13 +95,19 @@ def read_skills(store: Store) -> Skills:
     kept = store.rows(_KEPT)
     with store.checked():
         skills = _unpacked(*kept[0]) if kept else _selected(store)
-    return skills._replace(claims=claims, teams=teams)
+        return skills._replace(teams=teams).with_claims(claims)
 
 
-def keep_columns(store: Store) -> None:
+def catch_up(store: Store) -> int:
+    """Add the stems of all skills that have none, and keep the columns; how many had none."""
+    added = add_stems(store)
+    if not store.rows(_ANY):
+        _keep_columns(store)
+    return added
+
+
+def _keep_columns(store: Store) -> None:
     """Keep the columns until skills change, unless another process writes."""
-    if store.rows(_ANY):
-        return
     with suppress(StoreError), store.without_waiting(), store.transaction() as connection:
         if not store.rows(_ANY):
             with store.checked():

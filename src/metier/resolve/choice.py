@@ -3,12 +3,11 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import count
 from typing import Any, NamedTuple
 
 from metier.core.arrays import Floats, Mask, Places
-from metier.core.once import once
 from metier.resolve.scores import Question, Scores
 from metier.values.policy import Policy
 from metier.values.resolution import REASONS
@@ -153,7 +152,7 @@ class Choice:
     def question(self) -> Question:
         return self.scores.question
 
-    @once
+    @cached_property
     def unresolved(self) -> tuple[str, ...]:
         matches, mode = self.scores.matches, self.question.mode
         resolved: set[int] = set().union(*(matches.resolved_by(row, mode) for row in self.selected))

@@ -13,7 +13,7 @@ from metier.resolve.report import MOST_ROWS, Resolution, RunFacts
 from metier.resolve.scores import Question
 from metier.values.candidates import Candidate
 from metier.values.contracts import Contract, Mode
-from metier.values.policy import OnMissing, Policy, strictest
+from metier.values.policy import Policy
 from metier.values.resolution import DEPTH, Decide, MayProbe, Probe, ResolveRequest, settle
 
 MOST_REQUIRED = 1_000
@@ -95,8 +95,7 @@ def run(request: ResolveRequest, inputs: Inputs) -> Resolution:
     chooser = Chooser(pool, question, request.policy, inputs.probes)
     policy = chooser.policy(contract)
     choice = chooser.choose(question, policy, depth, request.may_probe)
-    choice.scores.look_up()
-    on_missing = _on_missing(choice, pool)
+    on_missing = chooser.on_missing(choice)
     is_short = _is_short(choice)
     decision = None
     needs_decision = on_missing == "offer-emulation" and (choice.unresolved or is_short)
@@ -201,16 +200,6 @@ def _lacking(chooser: Chooser, choice: Choice, pool: Pool, depth: int) -> dict[i
         rows = pool.arrays.array(rank(scores, rows)[:MOST_ROWS])
     places = dict.fromkeys([*choice.verdicts.open, *choice.places(rows)])
     return chooser.lacking(places, depth)
-
-
-def _on_missing(choice: Choice, pool: Pool) -> OnMissing:
-    value = choice.policy.on_missing_required
-    for place in choice.places(choice.selected):
-        contract = pool.candidates[place].contract_in(choice.question.mode)
-        if contract is not None:
-            tight = choice.policy.tightened(contract.policy)
-            value = strictest(value, tight.on_missing_required)
-    return value
 
 
 def _is_short(choice: Choice) -> bool:

@@ -16,11 +16,13 @@ from metier.core.names import is_capability_name, stable_hash
 from metier.core.stems import label_stems, prose_stems
 from metier.resolve.scoring import (
     Hits,
+    Lookup,
     Words,
     mean_length,
     median_of_others,
     overclaim_penalties,
     penalties,
+    places_by_key,
     rounded,
     runtime_scores,
     weights_of_stem,
@@ -48,10 +50,8 @@ class Pool:
     def __init__(
         self,
         candidates: "Iterable[Candidate] | Candidates",
-        words: "Callable[[Pool], PoolWords] | None" = None,
         arrays: Arrays | None = None,
     ) -> None:
-        """`words` gives the stems of the candidates, by default computed from their texts."""
         self.arrays = arrays if arrays is not None else numpy_arrays()
         given = candidates if isinstance(candidates, Candidates) else Candidates.of(candidates)
         self.ids, self.given = _in_order(given.ids)
@@ -67,7 +67,7 @@ class Pool:
             if number in given.teams
         }
         """The teams of the candidates that have one, by index."""
-        self._words = words
+        self._stems = given.stems
         self._forget()
 
     def _forget(self) -> None:
@@ -120,8 +120,8 @@ class Pool:
 
     @cached_property
     def words(self) -> "PoolWords":
-        if self._words is not None:
-            return self._words(self)
+        if self._stems is not None:
+            return self._stored_words(self._stems)
         return PoolWords(
             Words.of_texts(
                 self.arrays, (prose_stems(one.name, one.description) for one in self.candidates)
@@ -129,6 +129,21 @@ class Pool:
             Words.of_texts(
                 self.arrays, (label_stems(one.name, one.folder) for one in self.candidates)
             ),
+        )
+
+    def _stored_words(self, stems: "StoredStems") -> "PoolWords":
+        """The stems of the candidates, looked up in the catalog on demand."""
+
+        def of_pool(column: Sequence[int]) -> Sequence[int]:
+            in_order = isinstance(self.given, range)
+            return column if in_order else [column[number] for number in self.given]
+
+        places = places_by_key(self.arrays, of_pool(stems.keys))
+        in_label = of_pool(stems.distinct_in_label)
+        lengths, distinct = of_pool(stems.lengths), of_pool(stems.distinct)
+        return PoolWords(
+            Words(stems.prose, places, lengths, distinct),
+            Words(stems.labels, places, in_label, in_label),
         )
 
     def weighted_hits(self, wanted: Iterable[str], without: int | None) -> Hits:
@@ -194,6 +209,8 @@ class Candidates(NamedTuple):
     """Numbers of those that may claim anything."""
     teams: Mapping[int, str] = MappingProxyType({})
     """The teams of those that have one, by number."""
+    stems: "StoredStems | None" = None
+    """None computes them from names, descriptions and folders."""
 
     @classmethod
     def of(cls, candidates: Iterable[Candidate]) -> "Candidates":
@@ -203,6 +220,17 @@ class Candidates(NamedTuple):
         ]
         teams = {number: one.team for number, one in enumerate(made) if one.team}
         return cls([one.id for one in made], made.__getitem__, frozenset(speaking), teams)
+
+
+class StoredStems(NamedTuple):
+    """The stems of candidates in a catalog; `Skills` describes the columns."""
+
+    keys: Sequence[int]
+    lengths: Sequence[int]
+    distinct: Sequence[int]
+    distinct_in_label: Sequence[int]
+    prose: Lookup
+    labels: Lookup
 
 
 class _Built(Sequence[Candidate]):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from metier.core.frozen import FrozenDict
+from metier.core.json_values import FrozenDict
 from metier.core.unread import why_not_json
 from metier.errors import NotFoundError, RunLostError, StoreError, UsageError
 from metier.run import tables
