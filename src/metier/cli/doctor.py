@@ -159,7 +159,7 @@ def _old_state(catalog: Catalog) -> Iterator[Check]:
 
 
 def _runs(agency: "Agency") -> Check:
-    store = agency.store
+    store = agency.file
     if damage := store.damage():
         hint = "keep a copy and remove the file: agents start without the runs in it"
         return Check("runs", "error", f"{store.path}: {damage}", hint)

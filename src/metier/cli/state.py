@@ -41,7 +41,7 @@ def _adopt(session: Session, old: str | None, dry_run: bool) -> int:
     if not dry_run:
         with session.open_catalog() as catalog:
             assert catalog.room is not None
-            taken = source.adopt(catalog.room, catalog.agency.store)
+            taken = source.adopt(catalog.room, catalog.agency.file)
     if session.as_json:
         session.print_json(taken._asdict())
     elif dry_run:

@@ -24,6 +24,7 @@ from metier.run.models import model_for
 from metier.run.runner import Runner
 from metier.run.services import Prepared
 from metier.run.sqlite_store import SqliteRunStore
+from metier.run.store import RunStore
 from metier.run.telemetry import spans
 from metier.run.tool import Tool, ToolContext
 from metier.run.tools import ToolExecutor, connected, toolbox
@@ -103,10 +104,17 @@ class Bodies(NamedTuple):
 class Agency:
     """The agents of one catalog, and what they need to run."""
 
-    def __init__(self, catalog: RunCatalog, secret: Callable[[], bytes]) -> None:
-        """`secret` makes the fences around injected text."""
+    def __init__(
+        self,
+        catalog: RunCatalog,
+        secret: Callable[[], bytes],
+        open_store: Callable[[], RunStore] | None = None,
+    ) -> None:
+        """`secret` makes the fences around injected text; `open_store` opens the store of runs,
+        by default a file in the state of the workspace."""
         self._catalog = catalog
         self._secret = secret
+        self._open_store = open_store or self._open_file
         self.consent: set[str] = set()
         """Tools that were allowed in this process."""
         self._is_reviewed = True
@@ -130,18 +138,28 @@ class Agency:
         return self._is_reviewed and consented(tool, agent_id, config, trust)
 
     @cached_property
-    def store(self) -> SqliteRunStore:
+    def store(self) -> RunStore:
         """The store of runs; runs whose process is gone become pending."""
-        if not self._catalog.is_kept:
-            return SqliteRunStore.in_memory()
-        assert self._catalog.room is not None
-        store = SqliteRunStore.open(self._catalog.room.file(RUNS_FILE))
+        store = self._open_store()
         try:
             store.recover(time.time())
         except BaseException:
             store.close()
             raise
         return store
+
+    def _open_file(self) -> RunStore:
+        if not self._catalog.is_kept:
+            return SqliteRunStore.in_memory()
+        assert self._catalog.room is not None
+        return SqliteRunStore.open(self._catalog.room.file(RUNS_FILE))
+
+    @property
+    def file(self) -> SqliteRunStore:
+        """The store of runs if it is a file. Raises `UsageError` if it is elsewhere."""
+        if isinstance(self.store, SqliteRunStore):
+            return self.store
+        raise UsageError("the runs of this workspace are not in a file", where=self.store.path)
 
     @cached_property
     def checkpoints(self) -> CheckpointStore:

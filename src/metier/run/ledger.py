@@ -89,10 +89,10 @@ class Ledger:
         self._successes = sum(one.state == "succeeded" for one in known)
         self._prefix = -1
 
-    def check_claim(self) -> None:
+    async def check_claim(self) -> None:
         """Raise `RunLostError` if the lease is over and another process has claimed the run."""
         if time.time() >= self.leased_until:
-            self.store.check(self.claim)
+            await self.store.check(self.claim)
 
     def done(self, key: str) -> StepRecord | None:
         """The record of a step that need not run again."""

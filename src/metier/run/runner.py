@@ -240,20 +240,21 @@ class Runner:
         while True:
             await asyncio.sleep(HEARTBEAT_SECONDS)
             with contextlib.suppress(MetierError):  # a busy store is asked again
-                self._renew(time.time())
+                await self._renew(time.time())
 
-    def _renew(self, now: float) -> None:
+    async def _renew(self, now: float) -> None:
         ledgers = [live.ledger for live, _ in self._live.values()]
-        renewed = self._store.renew(this_process(), [one.claim for one in ledgers], now)
+        renewed = await self._store.renew(this_process(), [one.claim for one in ledgers], now)
         for one in ledgers:
             one.leased_until = now + LEASE_SECONDS
         for run_id in renewed.lost:
-            live, task = self._live[run_id]
-            live.is_lost = True
-            if task is not None:
+            live, task = self._live.get(run_id, (None, None))  # it may have ended meanwhile
+            if live is not None and task is not None:
+                live.is_lost = True
                 task.cancel()
         for run_id in renewed.cancelled:
-            self.cancel(run_id)
+            if run_id in self._live:
+                self.cancel(run_id)
 
     # Delegation
 

@@ -5,7 +5,7 @@ Every write names the claim of its writer, and changes nothing once the run was 
 
 import asyncio
 import contextlib
-import json
+import re
 import sqlite3
 import threading
 import time
@@ -13,19 +13,27 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
-from metier.core.json_values import FrozenDict
-from metier.core.unread import why_not_json
 from metier.errors import NotFoundError, RunLostError, StoreError, UsageError
 from metier.run import tables
+from metier.run.rows import (
+    INTERRUPTED,
+    dumped,
+    end_values,
+    failure_text,
+    memory_text,
+    request_text,
+    run_of,
+    step_of,
+    step_values,
+)
 from metier.run.store import LEASE_SECONDS, CheckpointMark, Renewed, is_gone
 from metier.storage.database import BUSY_SECONDS, IN_MEMORY, Database
-from metier.values.runs import NOTHING_USED, RESUMABLE, Claim, Failure, RunRecord, StepRecord, Usage
+from metier.values.runs import RESUMABLE, Claim, Failure, RunRecord, StepRecord
 
 LOG_COMMITS = 64
 RETRY_SECONDS = 1.0
 _RETRIES = 60
 """By then the lease is over anyway."""
-_INTERRUPTED = Failure("RUN_INTERRUPTED", "its process ended before the run did")
 
 R = TypeVar("R")
 Write = tuple[str, tuple[Any, ...]]
@@ -83,12 +91,9 @@ class SqliteRuns(Database):
     def _added(self, run: RunRecord, owner: str | None = None) -> list[Write]:
         known = self._profiles.get(run.agent_id)
         if known is None or known[0] is not run.profile:
-            known = self._profiles[run.agent_id] = run.profile, blob(run.profile)
+            known = self._profiles[run.agent_id] = run.profile, blob(dumped(run.profile))
         profile = known[1]
-        try:
-            request = blob(run.request)
-        except (ValueError, TypeError, RecursionError) as error:
-            raise UsageError(f"the input is not JSON: {why_not_json(error)}") from None
+        request = blob(request_text(run))
         row = (
             run.key, run.run_id, run.agent_id, run.task, "running" if owner else "pending",
             run.created, request.key, profile.key, run.parent_run, run.parent_step,
@@ -111,7 +116,7 @@ class SqliteRuns(Database):
         await self._save([memory.write, _step_write(claim, step, extra)])
 
     async def begin_rollback(self, claim: Claim, failure: Failure) -> None:
-        await self._save([(tables.BEGIN_ROLLBACK, (dumped(failure.to_json()), *claim))])
+        await self._save([(tables.BEGIN_ROLLBACK, (failure_text(failure), *claim))])
 
     async def end_run(self, run: RunRecord, checkpoint: CheckpointMark | None = None) -> None:
         await self._save(_ended(run, checkpoint))
@@ -121,7 +126,7 @@ class SqliteRuns(Database):
         self._save_now(_ended(run, checkpoint))
 
     def release(self, claim: Claim, failure: Failure) -> None:
-        write = tables.RELEASE, (dumped(failure.to_json()), *claim)
+        write = tables.RELEASE, (failure_text(failure), *claim)
         try:
             self._save_now([write])
         except RunLostError:
@@ -225,7 +230,7 @@ class SqliteRuns(Database):
         owner, lease = self.rows("SELECT owner, lease FROM run WHERE key = ?", (key,))[0]
         return owner, lease
 
-    def renew(self, owner: str, claims: Iterable[Claim], now: float) -> Renewed:
+    async def renew(self, owner: str, claims: Iterable[Claim], now: float) -> Renewed:
         renewed = Renewed([], [])
         with self._lock, self.transaction() as connection:
             for claim in claims:
@@ -238,7 +243,7 @@ class SqliteRuns(Database):
                     renewed.cancelled.append(run_id)
         return renewed
 
-    def check(self, claim: Claim) -> None:
+    async def check(self, claim: Claim) -> None:
         if not self.rows("SELECT 1 FROM run WHERE key = ? AND epoch = ?", claim):
             raise RunLostError
 
@@ -246,7 +251,7 @@ class SqliteRuns(Database):
         with self._lock, self.transaction() as connection:
             running = self.rows("SELECT id, owner, lease FROM run WHERE state = 'running'")
             free = [run_id for run_id, owner, lease in running if is_gone(owner, lease, now)]
-            why = dumped(_INTERRUPTED.to_json())
+            why = failure_text(INTERRUPTED)
             connection.executemany(tables.RECOVER, [(why, run_id) for run_id in free])
         return free
 
@@ -267,7 +272,7 @@ class SqliteRuns(Database):
     def run(self, run_id: str) -> RunRecord:
         found = self._found("WHERE id = ?", run_id)
         if not found and run_id:
-            pattern = run_id.replace("*", "[*]").replace("?", "[?]") + "*"
+            pattern = re.sub(r"([\[*?])", r"[\1]", run_id) + "*"
             found = self._found("WHERE id GLOB ? LIMIT 2", pattern)
         if len(found) != 1:
             raise NotFoundError(f"no run is called '{run_id}'", hint="metier runs list")
@@ -290,11 +295,11 @@ class SqliteRuns(Database):
         return self._found(which, run_id, step)
 
     def _found(self, which: str, *values: Any) -> list[RunRecord]:
-        return self._read(_run_of, f"SELECT {tables.RUN_COLUMNS} FROM run {which}", values)
+        return self._read(run_of, f"SELECT {tables.RUN_COLUMNS} FROM run {which}", values)
 
     def steps(self, key: int) -> list[StepRecord]:
         return self._read(
-            _step_of,
+            step_of,
             "SELECT id, state, seq, attempts, input, output, failure, usage, started, finished,"
             " generation FROM step WHERE run = ? ORDER BY seq = 0, seq, started, id",
             (key,),
@@ -321,9 +326,7 @@ class SqliteRuns(Database):
 
 
 def _ended(run: RunRecord, checkpoint: CheckpointMark | None) -> list[Write]:
-    failure = dumped(run.failure.to_json()) if run.failure else None
-    usage, output = _usage_text(run.usage), dumped(run.output)
-    end = tables.END, (run.state, run.finished, failure, usage, output, *run.claim)
+    end = tables.END, (*end_values(run), *run.claim)
     if checkpoint is None:
         return [end]
     memory = _memory(checkpoint)
@@ -340,60 +343,18 @@ def _step_write(
     """`checkpoint` is its step index and the key of its memory."""
     return tables.SAVE_STEP, (
         claim.key,
-        step.id,
-        step.seq,
-        step.state,
-        step.attempts,
-        None if step.input is None else dumped(step.input),
-        None if step.output is None else dumped(step.output),
-        None if step.failure is None else dumped(step.failure.to_json()),
-        _usage_text(step.usage) if step.usage is not NOTHING_USED else None,
-        step.started,
-        step.finished,
+        *step_values(step),
         *checkpoint,
         step.generation,
         *claim,
     )
 
 
-def _run_of(row: tuple[Any, ...]) -> RunRecord:
-    (run_id, agent, task, state, created, request, profile, finished, parent, step, forked,
-     failure, usage, output, key, epoch, rollback) = row  # fmt: skip
-    return RunRecord(
-        run_id, agent, task, state, created, json.loads(request), json.loads(profile), finished,
-        parent, step, forked, _failure_of(failure), _usage_of(usage), _loaded(output), key, epoch,
-        _failure_of(rollback),
-    )  # fmt: skip
-
-
-def _step_of(row: tuple[Any, ...]) -> StepRecord:
-    key, state, seq, attempts, given, output, failure, usage, *times = row
-    return StepRecord(
-        key, state, seq, attempts, _loaded(given), _loaded(output), _failure_of(failure),
-        _usage_of(usage), *times,
-    )  # fmt: skip
-
-
-def _failure_of(text: str | None) -> Failure | None:
-    return Failure.of(json.loads(text)) if text else None
-
-
-def _usage_of(text: str | None) -> Usage:
-    return Usage(*_loaded(text) or ())
-
-
-def _loaded(text: str | None) -> Any:
-    return None if text is None else json.loads(text)
-
-
 def _memory(checkpoint: CheckpointMark) -> Blob:
-    if not checkpoint.memory:
-        return NO_MEMORY
-    return blob([{"key": key, "value": value} for key, value in checkpoint.memory.items()])
+    return blob(memory_text(checkpoint)) if checkpoint.memory else NO_MEMORY
 
 
-def blob(value: Any) -> Blob:
-    data = dumped(value)
+def blob(data: str) -> Blob:
     key = key_of(data)
     return Blob(key, ("INSERT OR IGNORE INTO blob VALUES (?, ?)", (key, data)))
 
@@ -402,16 +363,4 @@ def key_of(data: str) -> int:
     return int.from_bytes(blake2b(data.encode(), digest_size=8).digest(), signed=True)
 
 
-def _usage_text(usage: Usage) -> str:
-    """As JSON, built by hand for speed."""
-    tokens_in, tokens_out, cost, requests, calls = usage
-    return f"[{tokens_in},{tokens_out},{cost!r},{requests},{calls}]"
-
-
-def dumped(value: Any) -> str:
-    return "{}" if type(value) in _MAPPINGS and not value else _encoder.encode(value)
-
-
-_MAPPINGS = (dict, FrozenDict)
-_encoder = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
-NO_MEMORY = blob([])
+NO_MEMORY = blob("[]")

@@ -1,9 +1,9 @@
 """The store of runs in SQLite: runs, steps and checkpoints."""
 
-import json
 from typing import Any
 
-from metier.core.timestamps import from_iso, to_iso
+from metier.core.timestamps import from_iso
+from metier.run.rows import Row, checkpoint_of, checkpoint_texts, numbered
 from metier.run.sqlite_runs import SqliteRuns, blob
 from metier.values.agents import Checkpoint
 from metier.values.runs import RunRecord
@@ -18,8 +18,6 @@ _SELECT = (
     " WHERE blob.key = profile), 10)"
     " FROM any_checkpoint AS checkpoint JOIN run ON run.key = checkpoint.run"
 )
-_DIGITS = 18
-"""SQLite takes no integer with more."""
 _NEWER = "SELECT count(*) FROM any_checkpoint WHERE run = ? AND seq > ? AND name = ''"
 _FORGET = (
     "DELETE FROM checkpoint WHERE (run, seq) IN ({which})",
@@ -46,10 +44,7 @@ class SqliteRunStore(SqliteRuns):
             run_id, agent, context = checkpoint.run_id, checkpoint.agent_id, checkpoint.context
             self.add(RunRecord(run_id, agent, "", "pending", created, dict(context), {}, key=key))
         seq = 1 + (self.rows(_LAST, (key, key))[0][0] or 0)
-        given = blob(dict(checkpoint.context))
-        memory = blob([dict(one) for one in checkpoint.memory_snapshot])
-        done, skipped = dict(checkpoint.step_outputs), list(checkpoint.skipped_step_ids)
-        outputs = blob({"done": done, "skipped": skipped})
+        given, memory, outputs = map(blob, checkpoint_texts(checkpoint))
         expires = from_iso(checkpoint.expires_at) if checkpoint.expires_at else None
         row = (
             key, seq, checkpoint.checkpoint_id, checkpoint.step_index,
@@ -63,9 +58,8 @@ class SqliteRunStore(SqliteRuns):
         if checkpoint_id and named:
             wanted = (*named[0], checkpoint_id)
         else:
-            run_id, _, seq = checkpoint_id.rpartition(":")
-            number = int(seq) if seq.isdecimal() and len(seq) < _DIGITS else 0
-            wanted = self._key(run_id), number, ""
+            run_id, seq = numbered(checkpoint_id)
+            wanted = self._key(run_id), seq, ""
         found = self._current("WHERE checkpoint.run = ? AND seq = ? AND name = ?", *wanted)
         return self._checkpoint_of(found[0]) if found else None
 
@@ -94,7 +88,7 @@ class SqliteRunStore(SqliteRuns):
         found = self.rows("SELECT key FROM run WHERE id = ?", (run_id,))
         return int(found[0][0]) if found else 0
 
-    def _current(self, which: str, *values: Any) -> list[tuple[Any, ...]]:
+    def _current(self, which: str, *values: Any) -> list[Row]:
         """Rows of checkpoints, without those beyond the profile's maximum."""
         return [
             row
@@ -102,26 +96,6 @@ class SqliteRunStore(SqliteRuns):
             if row[2] or self.rows(_NEWER, row[:2])[0][0] < row[-1]
         ]
 
-    def _checkpoint_of(self, row: tuple[Any, ...]) -> Checkpoint:
-        key, seq, name, index, completed, context, memory, created, expires = row[:9]
-        run_id, agent, own = row[9:12]
-        outputs = json.loads(own) if own else self._outputs_until(key, seq)
-        return Checkpoint(
-            checkpoint_id=name or f"{run_id}:{seq}",
-            run_id=run_id,
-            agent_id=agent,
-            step_index=index,
-            completed_step_id=completed,
-            step_outputs=outputs["done"],
-            skipped_step_ids=tuple(outputs["skipped"]),
-            context=json.loads(context),
-            memory_snapshot=json.loads(memory),
-            created_at=to_iso(created),
-            expires_at=to_iso(expires) if expires is not None else None,
-        )
-
-    def _outputs_until(self, key: int, seq: int) -> dict[str, Any]:
-        """The outputs of the steps that had ended when the `seq`-th did."""
-        steps = [one for one in self.steps(key) if 0 < one.seq <= seq]
-        done = {one.id: one.output for one in steps if one.state in ("succeeded", "compensated")}
-        return {"done": done, "skipped": [one.id for one in steps if one.state == "skipped"]}
+    def _checkpoint_of(self, row: Row) -> Checkpoint:
+        own = row[-2]
+        return checkpoint_of(row[:-1], () if own else self.steps(row[0]))

@@ -98,7 +98,7 @@ class StepRunner:
         self, live: LiveRun, step: ReadyStep, names: Names, suffix: str, attempt: int
     ) -> Failure | None:
         key = step.id + suffix
-        live.ledger.check_claim()
+        await live.ledger.check_claim()
         try:
             work = self._kinds[step.kind](live, step, names, suffix, attempt)
             if step.timeout is None:
@@ -333,7 +333,7 @@ async def _call(
     call_id: str = "",
 ) -> ToolResult:
     """Call a tool; `call_id` tells the calls of one step apart."""
-    live.ledger.check_claim()
+    await live.ledger.check_claim()
     run, generation = live.run, live.ledger.records[key].generation
     again = f"/{generation}" if generation else ""
     context = ToolContext(

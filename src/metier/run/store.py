@@ -38,7 +38,8 @@ class RunStore(Protocol):
     """Stores runs, steps and checkpoints. One object serves one event loop.
 
     What is awaited is durable when it returns. Every write that names a claim, or a run with its
-    claim, raises `RunLostError` when another process has claimed the run since.
+    claim, raises `RunLostError` when another process has claimed the run since. `now` is a moment
+    by the clock of this machine; a store with a clock of its own converts it.
     """
 
     path: str
@@ -81,10 +82,10 @@ class RunStore(Protocol):
     def claim(self, run_id: str, owner: str, now: float) -> RunRecord:
         """Make `owner` the owner of a run. Raises `UsageError` while another process owns it."""
 
-    def renew(self, owner: str, claims: Iterable[Claim], now: float) -> Renewed:
+    async def renew(self, owner: str, claims: Iterable[Claim], now: float) -> Renewed:
         """Renew the leases of these runs. A released, unclaimed run is claimed again."""
 
-    def check(self, claim: Claim) -> None:
+    async def check(self, claim: Claim) -> None:
         """Raise `RunLostError` when another process has claimed the run."""
 
     def recover(self, now: float) -> list[str]:

@@ -1,0 +1,390 @@
+"""Runs and steps in PostgreSQL.
+
+Every write names the claim of its writer, and changes nothing once the run was claimed again.
+Whether a process is alive is known by its lease only, by the clock of the database.
+"""
+
+import json
+import re
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import TimeoutError as TooLateError
+from contextlib import suppress
+from hashlib import blake2b
+from typing import Any, NamedTuple, TypeVar
+
+from metier.errors import DamagedError, NotFoundError, RunLostError, StoreError, UsageError
+from metier.run import postgres_tables as tables
+from metier.run.postgres_writer import Notes, Request, Write, Writer, is_one_step
+from metier.run.rows import (
+    INTERRUPTED,
+    Row,
+    dumped,
+    end_values,
+    failure_text,
+    memory_text,
+    request_text,
+    run_of,
+    step_of,
+    step_values,
+)
+from metier.run.store import LEASE_SECONDS, CheckpointMark, Renewed
+from metier.storage.database import MEANINGLESS
+from metier.storage.postgres import PATIENCE_SECONDS, Connection, Postgres, scalar
+from metier.values.agents import CheckpointSettings
+from metier.values.runs import RESUMABLE, Claim, Failure, RunRecord, StepRecord
+
+R = TypeVar("R")
+NOW_SECONDS = 10.0
+"""How long a caller is blocked that cannot await. What it writes still waits to be written."""
+_CALLED = "the record of runs"
+_NAMESPACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+_LAST_CHARACTER = "\U0010ffff"
+
+
+class Held(NamedTuple):
+    """A run whose row is locked, and which process owns it."""
+
+    key: int
+    state: str
+    owner: str | None
+    is_free: bool
+    """Whether it has no owner, or one whose lease is over."""
+
+
+class PostgresRuns:
+    """The runs of a namespace, with group commit, for any number of machines."""
+
+    def __init__(self, address: str, namespace: str, *, patience: float = PATIENCE_SECONDS) -> None:
+        """`address` is a connection string or URL. Raises `StoreError` if it does not answer.
+
+        Once connected, everything waits up to `patience` seconds while PostgreSQL is away.
+        """
+        if not _NAMESPACE.fullmatch(namespace):
+            raise UsageError(
+                f"'{namespace}' cannot be a namespace",
+                hint="use up to 63 letters, digits, dots, hyphens and underscores",
+            )
+        self.namespace = namespace
+        self.path = f"postgresql:{namespace}"
+        self.live = 0
+        self._noted: Notes = {}
+        self._noting = threading.Lock()
+        self._keys = range(0)
+        self._profiles: dict[str, tuple[Mapping[str, Any], Write]] = {}
+        migrations = (tables.TABLES,)
+        self._database, writing = (
+            Postgres(address, called=_CALLED, migrations=migrations, patience=patience)
+            for _ in range(2)
+        )
+        self._writer = Writer(writing, namespace, self._note_again)
+        self._database.open()
+
+    def close(self) -> None:
+        self._writer.close()
+        self._database.close()
+
+    # Executing a run
+
+    def new_key(self) -> int:
+        if not self._keys:
+            first = int(self._database.call(lambda one: scalar(one, tables.NEW_KEYS)))
+            self._keys = range(first, first + tables.KEYS_AT_ONCE)
+        key, self._keys = self._keys[0], self._keys[1:]
+        return key
+
+    def add(self, run: RunRecord, steps: Sequence[StepRecord] = ()) -> None:
+        more = [self._step_write(run.claim, one) for one in steps]
+        self._save_now([*self._added(run), *more], None)
+
+    async def begin(self, run: RunRecord, owner: str) -> None:
+        await self._save(self._added(run, owner), None)
+
+    def _added(self, run: RunRecord, owner: str | None = None) -> list[Write]:
+        known = self._profiles.get(run.agent_id)
+        if known is None or known[0] is not run.profile:
+            known = self._profiles[run.agent_id] = run.profile, self._blob(dumped(run.profile))
+        profile, request = known[1], self._blob(request_text(run))
+        row = (
+            self.namespace, run.key, run.run_id, run.agent_id, dumped(run.task),
+            "running" if owner else "pending", run.created, _key_of(request), _key_of(profile),
+            *_kept(run.profile), run.parent_run, run.parent_step, run.forked_from, owner,
+            LEASE_SECONDS if owner else None, run.epoch,
+        )  # fmt: skip
+        return [request, profile, (tables.ADD_RUN, row)]
+
+    def note(self, claim: Claim, step: StepRecord) -> None:
+        with self._noting:
+            self._noted[claim, step.id] = step
+
+    def _note_again(self, noted: Notes) -> None:
+        """Note steps again that could not be stored, unless they have changed."""
+        with self._noting:
+            self._noted = {**noted, **self._noted}
+
+    async def save_step(
+        self, claim: Claim, step: StepRecord, checkpoint: CheckpointMark | None = None
+    ) -> None:
+        with self._noting:
+            self._noted.pop((claim, step.id), None)
+        if checkpoint is None:
+            await self._save([self._step_write(claim, step)], claim)
+            return
+        memory = self._memory(checkpoint)
+        extra = checkpoint.step_index, _key_of(memory[0]) if memory else None
+        await self._save([*memory, self._step_write(claim, step, extra)], claim)
+
+    async def begin_rollback(self, claim: Claim, failure: Failure) -> None:
+        row = (failure_text(failure), *self._claimed(claim))
+        await self._save([(tables.BEGIN_ROLLBACK, row)], claim)
+
+    async def end_run(self, run: RunRecord, checkpoint: CheckpointMark | None = None) -> None:
+        await self._save(self._ended(run, checkpoint), run.claim)
+
+    def end_run_now(self, run: RunRecord, checkpoint: CheckpointMark | None = None) -> None:
+        self._save_now(self._ended(run, checkpoint), run.claim)
+
+    def release(self, claim: Claim, failure: Failure) -> None:
+        row = (failure_text(failure), *self._claimed(claim))
+        with suppress(StoreError):  # lost, or written as soon as it can be
+            self._save_now([(tables.RELEASE, row)], claim)
+
+    # Writing
+
+    async def _save(self, writes: Sequence[Write], claim: Claim | None) -> None:
+        """Return when these are committed; the writes of several runs share one commit."""
+        request = self._request(writes, claim)
+        is_alone = self.live < 2 and self._writer.is_idle and is_one_step(request)
+        if not is_alone or not self._save_in_place(request):
+            await self._writer.execute(request)
+
+    def _save_in_place(self, request: Request) -> bool:
+        """Commit a step in one statement, without the writer; false if that would have to wait."""
+        values = request.writes[0][1]
+
+        def job(connection: Connection) -> int:
+            return connection.execute(tables.SAVE_STEP_ALONE, values).rowcount
+
+        try:
+            changed = self._database.call(job, patience=0.0)
+        except StoreError as error:
+            if error.code in ("STORE_UNREACHABLE", "STORE_LOCKED"):
+                return False
+            raise
+        if not changed:
+            raise RunLostError
+        return True
+
+    def _save_now(self, writes: Sequence[Write], claim: Claim | None) -> None:
+        try:
+            self._writer.submit(self._request(writes, claim)).result(NOW_SECONDS)
+        except TooLateError:
+            message = "PostgreSQL cannot be reached: it is written as soon as it answers"
+            raise StoreError(message, code="STORE_UNREACHABLE") from None
+
+    def _request(self, writes: Sequence[Write], claim: Claim | None) -> Request:
+        """A request that also stores what was noted before."""
+        with self._noting:
+            noted, self._noted = self._noted, {}
+        before = [self._step_write(by, step) for (by, _), step in noted.items()]
+        return Request(writes=[*before, *writes], claim=claim, noted=noted)
+
+    def _claimed(self, claim: Claim) -> tuple[str, int, int]:
+        return self.namespace, *claim
+
+    def _step_write(
+        self,
+        claim: Claim,
+        step: StepRecord,
+        checkpoint: tuple[int | None, bytes | None] = (None, None),
+    ) -> Write:
+        """`checkpoint` is its step index and the key of its memory."""
+        values = (*step_values(step), *checkpoint, step.generation, *self._claimed(claim))
+        return tables.SAVE_STEP, values
+
+    def _ended(self, run: RunRecord, checkpoint: CheckpointMark | None) -> list[Write]:
+        claimed = self._claimed(run.claim)
+        end = tables.END, (*end_values(run), *claimed)
+        if checkpoint is None:
+            return [end]
+        memory = self._memory(checkpoint)
+        row = (
+            checkpoint.seq, checkpoint.step_index, checkpoint.after,
+            _key_of(memory[0]) if memory else None, run.finished, checkpoint.expires, *claimed,
+        )  # fmt: skip
+        return [end, *memory, (tables.SAVE_LAST_CHECKPOINT, row)]
+
+    def _memory(self, checkpoint: CheckpointMark) -> list[Write]:
+        return [self._blob(memory_text(checkpoint))] if checkpoint.memory else []
+
+    def _blob(self, data: str) -> Write:
+        """A value that is stored once, under a hash of it."""
+        key = blake2b(data.encode(), digest_size=16).digest()
+        return tables.ADD_BLOB, (self.namespace, key, data)
+
+    # Owning a run
+
+    def claim(self, run_id: str, owner: str, now: float) -> RunRecord:
+        lease = LEASE_SECONDS + _from_now(now)
+
+        def job(connection: Connection) -> RunRecord:
+            with connection.transaction():
+                run, held = self._held(connection, run_id, now)
+                if held.state != "running" and held.state not in RESUMABLE:
+                    message = f"run '{run_id}' is {held.state} now"
+                    raise UsageError(message, code="RUN_NOT_RESUMABLE")
+                if held.owner != owner and not held.is_free:
+                    message = f"run '{run_id}' is already running in another process"
+                    raise UsageError(message, code="RUN_BUSY")
+                values = (owner, lease, self.namespace, held.key)
+                epoch = int(scalar(connection, tables.CLAIM, values))
+            return run._replace(state="running", failure=None, finished=None, epoch=epoch)
+
+        return self._database.call(job)
+
+    def _held(self, connection: Connection, run_id: str, now: float) -> tuple[RunRecord, Held]:
+        """Lock the row of a run; the run as it is then, and its owner."""
+        key = self._only(self._found(connection, run_id), run_id).key
+        values = (_from_now(now), self.namespace, key)
+        held = Held(*connection.execute(tables.HELD, values).fetchall()[0])
+        (run,) = self._runs(connection, "AND key = %s", key)
+        return run, held
+
+    async def renew(self, owner: str, claims: Iterable[Claim], now: float) -> Renewed:
+        epochs = dict(claims)
+        keys, lease = list(epochs), LEASE_SECONDS + _from_now(now)
+        renew = (
+            owner, lease, keys, list(epochs.values()), self.namespace,
+            owner, lease - LEASE_SECONDS / 3,
+        )  # fmt: skip
+
+        def job(connection: Connection) -> list[Row]:
+            with connection.pipeline():
+                connection.execute(tables.RENEW, renew)
+                found = connection.execute(tables.RENEWED, (self.namespace, keys))
+            return found.fetchall()
+
+        rows = await self._writer.execute(Request(job=job))
+        lost = [run_id for run_id, key, epoch, _ in rows if epoch != epochs[key]]
+        return Renewed([one[0] for one in rows if one[3] and one[0] not in lost], lost)
+
+    async def check(self, claim: Claim) -> None:
+        values = self._claimed(claim)
+        job = Request(job=lambda connection: scalar(connection, tables.CHECK, values))
+        if not await self._writer.execute(job):
+            raise RunLostError
+
+    def recover(self, now: float) -> list[str]:
+        why = failure_text(INTERRUPTED)
+        values = (self.namespace, _from_now(now), why, self.namespace)
+        return [run_id for (run_id,) in self._rows(tables.RECOVER, *values)]
+
+    def request_cancel(self, run_id: str, now: float, idle: str = "") -> bool:
+        def job(connection: Connection) -> bool:
+            with connection.transaction():
+                _, held = self._held(connection, run_id, now)
+                is_owned = held.owner != idle and not held.is_free
+                values = (self.namespace, held.key)
+                if held.state == "running" and is_owned:
+                    connection.execute(tables.REQUEST_CANCEL, values)
+                    return True
+                if held.state in ("running", "pending"):
+                    connection.execute(tables.CANCEL, values)
+            return False
+
+        return self._database.call(job)
+
+    # Reading
+
+    def run(self, run_id: str) -> RunRecord:
+        return self._only(self._database.call(lambda one: self._found(one, run_id)), run_id)
+
+    def _found(self, connection: Connection, run_id: str) -> list[RunRecord]:
+        """The run of that id, or at most two whose ids begin with it."""
+        if not is_storable(run_id):
+            return []
+        found = self._runs(connection, "AND id = %s", run_id)
+        if not found and run_id:
+            which = "AND id >= %s AND id < %s LIMIT 2"
+            found = self._runs(connection, which, run_id, run_id + _LAST_CHARACTER)
+        return found
+
+    def _only(self, found: Sequence[RunRecord], run_id: str) -> RunRecord:
+        if len(found) != 1:
+            raise NotFoundError(f"no run is called '{run_id}'", hint="metier runs list")
+        return found[0]
+
+    def runs(
+        self, *, state: str | None = None, limit: int = 50, delegated: bool = True
+    ) -> list[RunRecord]:
+        which = "" if state is None else "AND state = %s "
+        which += "" if delegated else "AND parent = '' "
+        which += "ORDER BY created DESC, id DESC LIMIT %s"
+        values = (*(() if state is None else (state,)), limit if limit >= 0 else None)
+        return self._database.call(lambda one: self._runs(one, which, *values))
+
+    def children(self, run_id: str, step: str | None = None) -> list[RunRecord]:
+        if not is_storable(run_id):
+            return []
+        which = "AND parent = %s AND parent <> '' AND coalesce(%s, parent_step) = parent_step"
+        which += " ORDER BY created, key"
+        return self._database.call(lambda one: self._runs(one, which, run_id, step))
+
+    def _runs(self, connection: Connection, which: str, *values: Any) -> list[RunRecord]:
+        rows = connection.execute(f"{tables.RUNS} {which}", (self.namespace, *values)).fetchall()
+        return _read(_run_of, rows)
+
+    def steps(self, key: int) -> list[StepRecord]:
+        return _read(step_of, self._rows(tables.STEPS, self.namespace, key))
+
+    def last_numbers(self, key: int) -> tuple[int, int]:
+        ((last, by_steps),) = self._rows(tables.LAST_NUMBERS, self.namespace, key)
+        return last, by_steps
+
+    def _rows(self, statement: str, *values: Any) -> list[Row]:
+        return self._database.call(lambda one: one.execute(statement, values).fetchall())
+
+
+def is_storable(text: str) -> bool:
+    """Whether PostgreSQL can hold a text as it is; an id that it cannot hold is not there."""
+    return not _UNSTORABLE.search(text)
+
+
+def _key_of(blob: Write) -> bytes:
+    key = blob[1][1]
+    assert isinstance(key, bytes)
+    return key
+
+
+def _kept(profile: Mapping[str, Any]) -> tuple[float, float]:
+    """For how many hours checkpoints are kept, and how many of them."""
+    default = CheckpointSettings()
+    given = profile.get("checkpoint") or {}
+    hours, most = given.get("retentionHours"), given.get("maximum")
+    return (
+        default.retention_hours if hours is None else float(hours),
+        default.maximum if most is None else float(most),
+    )
+
+
+def _from_now(now: float) -> float:
+    """How far a moment of this machine's clock is away, so that skew does not matter."""
+    return now - time.time()
+
+
+def _run_of(row: Row) -> RunRecord:
+    return run_of((*row[:2], json.loads(row[2]), *row[3:]))
+
+
+def _read(read: Callable[[Row], R], rows: Sequence[Row]) -> list[R]:
+    """The records of rows. Raises `DamagedError` for an invalid row."""
+    try:
+        return [read(row) for row in rows]
+    except MEANINGLESS as error:
+        raise DamagedError(
+            f"{_CALLED} is damaged", hint="restore a copy of the database"
+        ) from error
+
+
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")

@@ -1,0 +1,303 @@
+"""Tables and statements of the PostgreSQL store of runs.
+
+One database serves many teams: every table has a namespace, and every statement names it. JSON is
+kept as text, which is returned as it was written; `jsonb` rejects some strings.
+"""
+
+from metier.storage.database import Migration
+
+TABLES = Migration(
+    "runs",
+    (
+        "CREATE SCHEMA IF NOT EXISTS metier",
+        """
+        CREATE TABLE metier.migration (
+            number integer PRIMARY KEY,
+            name text NOT NULL,
+            applied timestamptz NOT NULL DEFAULT now()
+        )
+        """,
+        "CREATE SEQUENCE metier.run_keys INCREMENT BY 64",
+        """
+        CREATE TABLE metier.blob (
+            namespace text NOT NULL,
+            key bytea NOT NULL,
+            data text NOT NULL,
+            PRIMARY KEY (namespace, key)
+        )
+        """,
+        """
+        CREATE TABLE metier.run (
+            namespace text NOT NULL,
+            key bigint NOT NULL,
+            id text COLLATE "C" NOT NULL,
+            agent text NOT NULL,
+            task text NOT NULL,
+            state text NOT NULL,
+            created double precision NOT NULL,
+            finished double precision,
+            request bytea NOT NULL,
+            profile bytea NOT NULL,
+            retention_hours double precision NOT NULL,
+            checkpoints double precision NOT NULL,
+            parent text COLLATE "C" NOT NULL,
+            parent_step text COLLATE "C" NOT NULL,
+            forked_from text NOT NULL,
+            failure text,
+            usage text,
+            output text,
+            owner text,
+            lease timestamptz,
+            cancel boolean NOT NULL DEFAULT false,
+            epoch bigint NOT NULL,
+            rollback text,
+            PRIMARY KEY (namespace, key),
+            UNIQUE (namespace, id)
+        ) WITH (fillfactor = 80)
+        """,
+        "CREATE INDEX run_created ON metier.run (namespace, created, id)",
+        "CREATE INDEX run_state ON metier.run (namespace, state, created, id)",
+        "CREATE INDEX run_parent ON metier.run (namespace, parent) WHERE parent <> ''",
+        """
+        CREATE TABLE metier.step (
+            namespace text NOT NULL,
+            run bigint NOT NULL,
+            id text COLLATE "C" NOT NULL,
+            seq bigint NOT NULL,
+            state text NOT NULL,
+            attempts bigint NOT NULL,
+            input text,
+            output text,
+            failure text,
+            usage text,
+            started double precision NOT NULL,
+            finished double precision,
+            step_index bigint,
+            memory bytea,
+            generation bigint NOT NULL,
+            PRIMARY KEY (namespace, run, id)
+        )
+        """,
+        """
+        CREATE TABLE metier.checkpoint (
+            namespace text NOT NULL,
+            run bigint NOT NULL,
+            seq bigint NOT NULL,
+            name text COLLATE "C" NOT NULL,
+            step_index bigint NOT NULL,
+            completed text NOT NULL,
+            context bytea NOT NULL,
+            memory bytea,
+            created double precision NOT NULL,
+            expires double precision,
+            outputs bytea,
+            PRIMARY KEY (namespace, run, seq, name)
+        )
+        """,
+        """
+        CREATE UNIQUE INDEX checkpoint_name ON metier.checkpoint (namespace, name)
+        WHERE name <> ''
+        """,
+    ),
+)
+"""`retention_hours` and `checkpoints` come from the profile: how long checkpoints are kept, and how
+many. A step's row holds the checkpoint that it causes; `memory` is null if there is none."""
+NEW_KEYS = "SELECT nextval('metier.run_keys')"
+KEYS_AT_ONCE = 64
+
+# Writing. The rows of runs are locked after runs and blobs were added: every later statement of
+# the transaction sees the epoch that no other process can change any more.
+
+ADD_RUN = (
+    "INSERT INTO metier.run (namespace, key, id, agent, task, state, created, request, profile,"
+    " retention_hours, checkpoints, parent, parent_step, forked_from, owner, lease, epoch)"
+    " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s,"
+    " clock_timestamp() + make_interval(secs => %s), %s)"
+    " ON CONFLICT (namespace, key) DO NOTHING"
+)
+ADD_BLOB = (
+    "INSERT INTO metier.blob (namespace, key, data) VALUES (%s, %s, %s)"
+    " ON CONFLICT (namespace, key) DO NOTHING"
+)
+LOCK = (
+    "SELECT key, epoch FROM metier.run WHERE namespace = %s AND key = ANY(%s::bigint[])"
+    " ORDER BY key FOR NO KEY UPDATE"
+)
+_CLAIMED = "WHERE namespace = %s AND key = %s AND epoch = %s"
+_SAVE_STEP = (
+    "INSERT INTO metier.step AS step (namespace, run, id, seq, state, attempts, input, output,"
+    " failure, usage, started, finished, step_index, memory, generation)"
+    " SELECT run.namespace, run.key, {values} FROM {claimed}"
+    " ON CONFLICT (namespace, run, id) DO UPDATE SET"
+    " step_index = CASE WHEN step.seq = excluded.seq AND excluded.step_index IS NULL"
+    " THEN step.step_index ELSE excluded.step_index END,"
+    " memory = CASE WHEN step.seq = excluded.seq AND excluded.step_index IS NULL"
+    " THEN step.memory ELSE excluded.memory END,"
+    " seq = excluded.seq, state = excluded.state, attempts = excluded.attempts,"
+    " input = excluded.input, output = excluded.output, failure = excluded.failure,"
+    " usage = excluded.usage, started = excluded.started, finished = excluded.finished,"
+    " generation = excluded.generation"
+)
+"""A step keeps its checkpoint as long as it keeps its `seq`."""
+_VALUES = ", ".join(["%s"] * 13)
+SAVE_STEP = _SAVE_STEP.format(values=_VALUES, claimed=f"metier.run {_CLAIMED}")
+SAVE_STEP_ALONE = _SAVE_STEP.format(
+    values=_VALUES,
+    claimed=f"(SELECT namespace, key FROM metier.run {_CLAIMED} FOR NO KEY UPDATE NOWAIT) AS run",
+)
+"""The same with its own lock, as a transaction of one statement that does not wait."""
+SAVE_STEPS = _SAVE_STEP.format(
+    values="id_, seq_, state_, attempts_, input_, output_, failure_, usage_, started_, finished_,"
+    " step_index_, decode(memory_, 'hex'), generation_",
+    claimed="json_to_recordset(%s::json) AS given (id_ text, seq_ bigint, state_ text,"
+    " attempts_ bigint, input_ text, output_ text, failure_ text, usage_ text,"
+    " started_ double precision, finished_ double precision, step_index_ bigint, memory_ text,"
+    " generation_ bigint, key_ bigint, epoch_ bigint)"
+    " JOIN metier.run ON run.namespace = %s AND run.key = key_ AND run.epoch = epoch_",
+)
+"""The same for any number of steps, each of which comes once, as one JSON array of objects."""
+STEP_NAMES = (
+    "id_", "seq_", "state_", "attempts_", "input_", "output_", "failure_", "usage_", "started_",
+    "finished_", "step_index_", "memory_", "generation_", "namespace_", "key_", "epoch_",
+)  # fmt: skip
+"""The names of the values of `SAVE_STEP` in such an object."""
+SAVE_LAST_CHECKPOINT = (
+    "INSERT INTO metier.checkpoint (namespace, run, seq, name, step_index, completed, context,"
+    " memory, created, expires)"
+    f" SELECT namespace, key, %s, '', %s, %s, request, %s, %s, %s FROM metier.run {_CLAIMED}"
+    " ON CONFLICT (namespace, run, seq, name) DO UPDATE SET step_index = excluded.step_index,"
+    " completed = excluded.completed, memory = excluded.memory, created = excluded.created,"
+    " expires = excluded.expires"
+)
+BEGIN_ROLLBACK = f"UPDATE metier.run SET rollback = %s {_CLAIMED}"
+END = (
+    "UPDATE metier.run SET state = %s, finished = %s, failure = %s, usage = %s, output = %s,"
+    f" owner = NULL, lease = NULL {_CLAIMED}"
+)
+RELEASE = (
+    "UPDATE metier.run SET state = 'pending', owner = NULL, lease = NULL, failure = %s"
+    f" {_CLAIMED} AND state = 'running'"
+)
+BEFORE_LOCK = (ADD_BLOB, ADD_RUN)
+AFTER_LOCK = (BEGIN_ROLLBACK, SAVE_LAST_CHECKPOINT, END, RELEASE)
+"""In the order in which a batch executes them."""
+
+# Owning a run. Leases are by the clock of the database, which all processes share.
+
+_NOW = "clock_timestamp() + make_interval(secs => %s)"
+HELD = (
+    "SELECT key, state, owner, owner IS NULL OR lease IS NULL OR"
+    f" lease < {_NOW} FROM metier.run WHERE namespace = %s AND key = %s FOR UPDATE"
+)
+CLAIM = (
+    f"UPDATE metier.run SET owner = %s, lease = {_NOW}, state = 'running', cancel = false,"
+    " failure = NULL, finished = NULL, epoch = epoch + 1"
+    " WHERE namespace = %s AND key = %s RETURNING epoch"
+)
+RENEW = (
+    f"UPDATE metier.run SET owner = %s, lease = {_NOW}, state = 'running', failure = NULL"
+    " FROM unnest(%s::bigint[], %s::bigint[]) AS claim (key, epoch)"
+    " WHERE namespace = %s AND run.key = claim.key AND run.epoch = claim.epoch"
+    " AND state IN ('running', 'pending')"
+    f" AND (owner IS DISTINCT FROM %s OR lease IS NULL OR lease < {_NOW})"
+)
+"""Not before a third of the lease is over: most heartbeats only read."""
+RENEWED = (
+    "SELECT id, key, epoch, cancel FROM metier.run WHERE namespace = %s AND key = ANY(%s::bigint[])"
+)
+CHECK = f"SELECT count(*) FROM metier.run {_CLAIMED}"
+RECOVER = (
+    "WITH dead AS (SELECT key FROM metier.run WHERE namespace = %s AND state = 'running'"
+    f" AND (owner IS NULL OR lease IS NULL OR lease < {_NOW})"
+    " ORDER BY key FOR UPDATE SKIP LOCKED)"
+    " UPDATE metier.run SET state = 'pending', owner = NULL, lease = NULL, failure = %s"
+    " FROM dead WHERE namespace = %s AND run.key = dead.key RETURNING id"
+)
+"""A run whose row is locked is being written, so its process is not gone."""
+REQUEST_CANCEL = "UPDATE metier.run SET cancel = true WHERE namespace = %s AND key = %s"
+CANCEL = (
+    "UPDATE metier.run SET"
+    " state = CASE WHEN rollback IS NULL THEN 'cancelled' ELSE 'rollback_incomplete' END,"
+    " failure = coalesce(rollback, failure), owner = NULL, lease = NULL, epoch = epoch + 1"
+    " WHERE namespace = %s AND key = %s"
+)
+
+# Reading
+
+
+def _blob(column: str) -> str:
+    table = column.partition(".")[0]
+    return (
+        "(SELECT data FROM metier.blob"
+        f" WHERE blob.namespace = {table}.namespace AND blob.key = {column})"
+    )
+
+
+RUNS = (
+    f"SELECT id, agent, task, state, created, {_blob('run.request')}, {_blob('run.profile')},"
+    " finished, parent, parent_step, forked_from, failure, usage, output, key, epoch, rollback"
+    " FROM metier.run WHERE namespace = %s"
+)
+STEPS = (
+    "SELECT id, state, seq, attempts, input, output, failure, usage, started, finished,"
+    " generation FROM metier.step WHERE namespace = %s AND run = %s"
+    " ORDER BY seq = 0, seq, started, id"
+)
+_ANY_CHECKPOINT = """(
+SELECT namespace, run, seq, name, step_index, completed, context, memory, created, expires, outputs
+FROM metier.checkpoint
+UNION ALL
+SELECT
+    step.namespace, step.run, step.seq, '', step.step_index, step.id, run.request, step.memory,
+    step.finished, step.finished + 3600 * run.retention_hours, NULL
+FROM metier.step
+JOIN metier.run ON run.namespace = step.namespace AND run.key = step.run
+WHERE step.step_index IS NOT NULL
+)"""
+LAST_NUMBERS = (
+    "SELECT coalesce(max(seq), 0), coalesce(max(seq) FILTER (WHERE name = ''), 0)"
+    f" FROM {_ANY_CHECKPOINT} AS checkpoint WHERE namespace = %s AND run = %s"
+)
+CHECKPOINTS = (
+    "SELECT checkpoint.run, checkpoint.seq, name, step_index, completed,"
+    f" {_blob('checkpoint.context')}, coalesce({_blob('checkpoint.memory')}, '[]'),"
+    f" checkpoint.created, expires, run.id, run.agent, {_blob('checkpoint.outputs')}"
+    f" FROM {_ANY_CHECKPOINT} AS checkpoint JOIN metier.run"
+    " ON run.namespace = checkpoint.namespace AND run.key = checkpoint.run"
+    f" WHERE (name <> '' OR run.checkpoints > (SELECT count(*) FROM {_ANY_CHECKPOINT} AS newer"
+    " WHERE newer.namespace = checkpoint.namespace AND newer.run = checkpoint.run"
+    " AND newer.seq > checkpoint.seq AND newer.name = ''))"
+    " AND checkpoint.namespace = %s AND checkpoint.run = %s"
+)
+"""The checkpoints of a run, without those beyond the profile's maximum."""
+NAMED = "SELECT run, seq FROM metier.checkpoint WHERE namespace = %s AND name = %s"
+KEY_OF = "SELECT key FROM metier.run WHERE namespace = %s AND id = %s"
+
+# Checkpoints that are saved by hand, and what is deleted
+
+LAST_SEQ = (
+    "SELECT 1 + coalesce(max(seq), 0) FROM ("
+    "SELECT seq FROM metier.checkpoint WHERE namespace = %s AND run = %s UNION ALL"
+    " SELECT seq FROM metier.step WHERE namespace = %s AND run = %s) AS used"
+)
+FORGET_NAME = "DELETE FROM metier.checkpoint WHERE namespace = %s AND name = %s"
+SAVE_CHECKPOINT = (
+    "INSERT INTO metier.checkpoint (namespace, run, seq, name, step_index, completed, context,"
+    " memory, created, expires, outputs) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
+)
+EXPIRED = (
+    f"SELECT run, seq FROM {_ANY_CHECKPOINT} AS checkpoint WHERE namespace = %s AND expires <= %s"
+)
+UNTIL = (
+    f"SELECT run, seq FROM {_ANY_CHECKPOINT} AS checkpoint"
+    " WHERE namespace = %s AND run = %s AND seq <= %s"
+)
+NEWEST = (
+    f"SELECT seq FROM {_ANY_CHECKPOINT} AS checkpoint"
+    " WHERE namespace = %s AND run = %s ORDER BY seq DESC LIMIT 1 OFFSET %s"
+)
+FORGET = (
+    "DELETE FROM metier.checkpoint WHERE namespace = %s AND (run, seq) IN ({which})",
+    "UPDATE metier.step SET step_index = NULL, memory = NULL"
+    " WHERE namespace = %s AND step_index IS NOT NULL AND (run, seq) IN ({which})",
+)

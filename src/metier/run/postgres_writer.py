@@ -1,0 +1,243 @@
+"""One thread that writes for all runs of a process: what waits is committed together."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from metier.errors import RunLostError, StoreError
+from metier.run import postgres_tables as tables
+from metier.run.rows import Row
+from metier.storage.postgres import Connection, Postgres
+from metier.values.runs import Claim, StepRecord
+
+Write = tuple[str, Row]
+Notes = dict[tuple[Claim, str], StepRecord]
+Job = Callable[[Connection], Any]
+_KNOWN_BLOBS = 10_000
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class Request:
+    """Writes of one run that are committed together, or a job of its own."""
+
+    writes: Sequence[Write] = ()
+    claim: Claim | None = None
+    """The right to make these writes; None for a new run, which no other process knows."""
+    noted: Notes = field(default_factory=dict)
+    """Steps that are stored along with them, if their claims still count."""
+    job: Job | None = None
+    loop: asyncio.AbstractEventLoop | None = None
+    """The event loop that awaits the result; None: a thread waits for it."""
+    future: Any = None
+    result: Any = None
+    error: BaseException | None = None
+
+    def settle(self) -> None:
+        """Set the result of the future."""
+        if self.future.done():
+            return
+        if self.error is not None:
+            self.future.set_exception(self.error)
+        else:
+            self.future.set_result(self.result)
+
+
+class Writer:
+    """Commits requests in the order in which they came, as many at a time as wait."""
+
+    def __init__(self, database: Postgres, namespace: str, note_again: Callable[[Notes], None]):
+        """`note_again` is called with the steps of a request that could not be stored."""
+        self._database = database
+        self._namespace = namespace
+        self._note_again = note_again
+        self._gathered: list[Request] = []
+        """What one turn of the event loop has asked for so far."""
+        self._turn: asyncio.AbstractEventLoop | None = None
+        """The loop at the end of whose turn it is handed over."""
+        self._waiting: list[Request] = []
+        self._is_busy = False
+        self._is_closing = False
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._blobs: set[bytes] = set()
+        """Blobs that are known to be stored."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing waits that was asked for earlier."""
+        return not (self._gathered or self._waiting or self._is_busy)
+
+    def submit(self, request: Request) -> "Future[Any]":
+        """Have a request executed; the result is for another thread than the writer's."""
+        request.future = Future()
+        with self._changed:
+            self._gathered.append(request)
+            self._hand_over()
+        return request.future  # type: ignore[no-any-return]  # it is a Future, see above
+
+    async def execute(self, request: Request) -> Any:
+        """The result of a request, once it is committed."""
+        request.loop = asyncio.get_running_loop()
+        request.future = request.loop.create_future()
+        with self._changed:
+            self._gathered.append(request)
+            if self._turn is not request.loop:
+                self._turn = request.loop
+                request.loop.call_soon(self._hand_over)
+        return await request.future
+
+    def close(self) -> None:
+        """Execute what waits, and end. Wait no longer for a database that is away."""
+        with self._changed:
+            self._is_closing = True
+            self._changed.notify()
+        self._database.stop()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+        self._database.close()
+
+    def _hand_over(self) -> None:
+        """Give the thread what was gathered, all at once."""
+        with self._changed:
+            gathered, self._gathered = self._gathered, []
+            self._turn = None
+            if not gathered:
+                return
+            if self._is_closing:
+                for one in gathered:
+                    one.error = StoreError(f"{self._database.called} is closed")
+                _settle_all(gathered)
+                return
+            self._waiting += gathered
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._work, name="metier-writer", daemon=True
+                )
+                self._thread.start()
+            self._changed.notify()
+
+    # In the thread
+
+    def _work(self) -> None:
+        while batch := self._taken():
+            try:
+                if writing := [one for one in batch if one.job is None]:
+                    self._commit(writing)
+                for one in batch:
+                    if one.job is not None:
+                        self._run(one, one.job)
+            except Exception as error:  # a future that is never set would block a run
+                for one in batch:
+                    one.error = one.error or error
+            self._is_busy = False
+            _settle(batch)
+
+    def _taken(self) -> list[Request]:
+        """What waits; nothing once the writer is closed."""
+        with self._changed:
+            while not self._waiting and not self._is_closing:
+                self._changed.wait()
+            batch, self._waiting = self._waiting, []
+            self._is_busy = bool(batch)
+            return batch
+
+    def _run(self, request: Request, job: Job) -> None:
+        try:
+            request.result = self._database.call(job)
+        except Exception as error:
+            request.error = error
+
+    def _commit(self, requests: Sequence[Request]) -> None:
+        try:
+            epochs = self._database.call(lambda connection: self._written(connection, requests))
+        except Exception as error:
+            is_away = isinstance(error, StoreError) and error.code == "STORE_UNREACHABLE"
+            if len(requests) == 1 or is_away:
+                for one in requests:
+                    one.error = error
+                    self._note_again(one.noted)
+                return
+            for one in requests:  # what one run cannot save must not stop the others
+                self._commit([one])
+            return
+        for one in requests:
+            if one.claim is not None and epochs.get(one.claim.key) != one.claim.epoch:
+                one.error = RunLostError()
+
+    def _written(self, connection: Connection, requests: Sequence[Request]) -> dict[int, int]:
+        """Commit all in one round trip; the epochs of the runs, by key.
+
+        It may be repeated: writes name their epoch and replace what is there.
+        """
+        rows = self._by_statement(requests)
+        keys = {one.claim.key for one in requests if one.claim is not None}
+        keys |= {claim.key for one in requests for claim, _ in one.noted}
+        with connection.pipeline(), connection.transaction():
+            _execute(connection, tables.BEFORE_LOCK, rows)
+            locked = connection.execute(tables.LOCK, (self._namespace, list(keys)))
+            self._save_steps(connection, rows.pop(tables.SAVE_STEP, []))
+            _execute(connection, tables.AFTER_LOCK, rows)
+        self._remember(row[1] for row in rows.get(tables.ADD_BLOB, ()))
+        return dict(locked.fetchall())
+
+    def _save_steps(self, connection: Connection, steps: Sequence[Row]) -> None:
+        """Save many steps in one statement, unless it would write a row twice."""
+        if len(steps) < 2 or len({(row[0], row[-2]) for row in steps}) < len(steps):
+            _execute(connection, [tables.SAVE_STEP], {tables.SAVE_STEP: steps})
+            return
+        objects = [dict(zip(tables.STEP_NAMES, row, strict=True)) for row in steps]
+        text = _encoder.encode(objects)
+        connection.execute(tables.SAVE_STEPS, (text, self._namespace))
+
+    def _by_statement(self, requests: Iterable[Request]) -> dict[str, list[Row]]:
+        rows: dict[str, list[Row]] = {}
+        for request in requests:
+            for statement, values in request.writes:
+                rows.setdefault(statement, []).append(values)
+        if blobs := rows.pop(tables.ADD_BLOB, None):
+            new = {row[1]: row for row in blobs if row[1] not in self._blobs}
+            rows[tables.ADD_BLOB] = [new[key] for key in sorted(new)]  # in order: no deadlock
+        return rows
+
+    def _remember(self, blobs: Iterable[bytes]) -> None:
+        if len(self._blobs) > _KNOWN_BLOBS:
+            self._blobs.clear()
+        self._blobs.update(blobs)
+
+
+def is_one_step(request: Request) -> bool:
+    return len(request.writes) == 1 and request.writes[0][0] == tables.SAVE_STEP
+
+
+def _execute(
+    connection: Connection, statements: Iterable[str], rows: Mapping[str, Sequence[Row]]
+) -> None:
+    for statement in statements:
+        if some := rows.get(statement):
+            connection.cursor().executemany(statement, some)
+
+
+def _settle(batch: Iterable[Request]) -> None:
+    """Set all results, with one wake-up for each event loop."""
+    by_loop: dict[asyncio.AbstractEventLoop | None, list[Request]] = {}
+    for one in batch:
+        by_loop.setdefault(one.loop, []).append(one)
+    for loop, requests in by_loop.items():
+        if loop is None:
+            _settle_all(requests)
+        else:
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(_settle_all, requests)
+
+
+def _settle_all(requests: Iterable[Request]) -> None:
+    for one in requests:
+        one.settle()
+
+
+_encoder = json.JSONEncoder(separators=(",", ":"), default=bytes.hex)
