@@ -205,7 +205,7 @@ class Catalog(Queries):
 
     def require_trust(self, what: str) -> None:
         """Raise `TrustError` unless the user trusts the workspace, if any; `what` needs it."""
-        if self.config.is_workspace and not self.trust.is_trusted:
+        if self.config.is_workspace and not self.config.is_trusted:
             raise untrusted_error(self.workspace, self.trust, what)
 
     def abilities(
