@@ -159,7 +159,6 @@ class Resolver:
         )
 
     def _pool_of(self, skills: Skills, arrays: Arrays) -> Pool:
-        numbered = list(enumerate(skills.keys))
         stems = StoredStems(
             skills.keys,
             skills.lengths,
@@ -172,10 +171,8 @@ class Resolver:
             Candidates(
                 ids=skills.ids,
                 build=skills.candidate,
-                speaking={number for number, key in numbered if key in skills.speaking},
-                teams={
-                    number: skills.teams[key] for number, key in numbered if key in skills.teams
-                },
+                speaking=skills.numbers_of(skills.speaking).keys(),
+                teams=skills.numbers_of(skills.teams),
                 stems=stems,
             ),
             arrays,

@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, compress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from metier.core.names import canonical_id, team_name
 from metier.errors import StoreError
@@ -27,6 +27,7 @@ _ROWS = """
 _KEPT = "SELECT texts, numbers FROM skill_columns"
 _ANY = "SELECT 1 FROM skill_columns"
 _NUMBER = "q"
+T = TypeVar("T")
 _JOINT = len(canonical_id("", ""))
 
 
@@ -67,6 +68,12 @@ class Skills(NamedTuple):
         source, team = self.sources[number], self.team(number)
         return Candidate.stored(self.name(number), self.folder(number), source, claims, team)
 
+    def numbers_of(self, by_key: Mapping[int, T]) -> dict[int, T]:
+        """The same values by the number of a skill."""
+        if not by_key:
+            return {}
+        return {number: by_key[key] for number, key in enumerate(self.keys) if key in by_key}
+
     def names(self, number: int) -> tuple[str, str, str]:
         """What finds a skill: its id, its name, and its name after that of its team."""
         name = self.name(number)
@@ -79,9 +86,8 @@ class Skills(NamedTuple):
 
     def with_claims(self, claims: Mapping[int, str]) -> "Skills":
         speaking = {
-            key: self._candidate(number, claims[key])
-            for number, key in enumerate(self.keys)
-            if key in claims
+            self.keys[number]: self._candidate(number, claimed)
+            for number, claimed in self.numbers_of(claims).items()
         }
         return self._replace(speaking=speaking)
 
