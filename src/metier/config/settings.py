@@ -47,6 +47,7 @@ _PROBE_SECONDS = Field(
     type="number", least=ulp(0.0), most=600, called="a number of seconds, at most 600"
 )
 _PROBE = _table({"argv": _ARGV, "timeout": _PROBE_SECONDS})
+_TEAM = _table({"name": text(shortest=1), "owner": text(), "disabled": _NAMES})
 _PROVIDER = _table({"base-url": text(), "api-key-env": text()})
 _COMMAND = _table(
     {
@@ -172,6 +173,7 @@ SETTINGS: dict[str, Setting] = {
         "per_file_ignores",
         _table(others=_TEXTS, called="a table of patterns and codes"),
     ),
+    "teams": Setting("comfort", "teams", _table(others=_TEAM, called="a table of folders")),
     "probes": Setting("power", "probes", _table(others=_PROBE)),
     "tokenizer": Setting("power", "tokenizer", text(), "METIER_TOKENIZER"),
     "capabilities": Setting("power", "capabilities", _ALL_CAPABILITIES),
