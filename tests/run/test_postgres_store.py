@@ -500,7 +500,7 @@ def test_every_error_of_postgres_has_a_code_and_none_of_its_words(
     def job(_connection: object) -> None:
         raise error(f"said {SECRET}")
 
-    database = Postgres(postgres, called="it", migrations=(tables.TABLES,), patience=0.0)
+    database = Postgres(postgres, called="it", migrations=MIGRATIONS, patience=0.0)
     with closing(database), pytest.raises(StoreError) as raised:
         database.call(job)
     assert raised.value.code == code
@@ -515,7 +515,7 @@ def test_a_job_that_met_a_passing_error_is_repeated(postgres: str) -> None:
             raise errors.pop()
         return "done"
 
-    with closing(Postgres(postgres, called="it", migrations=(tables.TABLES,))) as database:
+    with closing(Postgres(postgres, called="it", migrations=MIGRATIONS)) as database:
         assert database.call(job) == "done"
 
 
