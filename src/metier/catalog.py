@@ -334,7 +334,7 @@ class Catalog(Queries):
     @cached_property
     def shared(self) -> "SharedState | None":
         """State on PostgreSQL, if the settings name it. Raises `ConfigError`."""
-        if not self.is_kept or not is_shared(self.config):
+        if not self.config.is_workspace or not is_shared(self.config):
             return None
         from metier.flow.shared import SharedState
 

@@ -19,7 +19,7 @@ from metier.core.names import loose_key
 from metier.core.nearest import nearest
 from metier.errors import ConfigError
 from metier.values.capabilities import LogLevel, RolloutMode
-from metier.values.checks import FLAG, Field, integer, text
+from metier.values.checks import FLAG, NAMESPACE_FORM, Field, integer, text
 
 SettingClass = Literal["comfort", "narrowed", "power", "user"]
 
@@ -184,7 +184,10 @@ SETTINGS: dict[str, Setting] = {
     "state.url": Setting("power", "state_url", text(shortest=1), "METIER_STATE_URL"),
     "state.url-file": Setting("power", "state_url_file", text()),
     "state.namespace": Setting(
-        "power", "state_namespace", text(form="namespace"), "METIER_STATE_NAMESPACE"
+        "power",
+        "state_namespace",
+        text(form="namespace", called=NAMESPACE_FORM),
+        "METIER_STATE_NAMESPACE",
     ),
     "workers.documents": Setting("power", "worker_documents", text(choices=("any", "same"))),
     "workers.concurrency": Setting("power", "worker_concurrency", integer(1, 1_000)),
