@@ -20,6 +20,7 @@ from metier.flow.state import StateSettings
 from metier.resolve.reliability import WINDOW
 from metier.storage.hook_files import DECISIONS, OLDER_DECISIONS
 from metier.storage.places import state_room
+from metier.storage.postgres import Postgres
 from metier.storage.room import Room
 from metier.values.resolution import Report
 from shared_states import UNREACHABLE, another, rows, shared
@@ -142,6 +143,20 @@ def test_only_the_last_outcomes_count_and_are_kept(shared: SharedState, postgres
     assert shared.outcomes.history().rates == {"a": 1.0}
     count = "SELECT count(*) FROM metier.outcome WHERE namespace = %s"
     assert rows(postgres, count, shared.namespace) == [(WINDOW,)]
+
+
+def test_an_outcome_whose_commit_was_not_confirmed_counts_once(
+    shared: SharedState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call, calls = Postgres.call, iter([True])
+
+    def lost(self: Postgres, job: Any, **more: Any) -> Any:
+        """The first reply of the server is lost after the commit."""
+        result = call(self, job, **more)
+        return call(self, job, **more) if next(calls, False) else result
+
+    monkeypatch.setattr(Postgres, "call", lost)
+    assert shared.outcomes.record("a", success=True).samples == {"a": 1}
 
 
 def test_without_the_server_outcomes_are_ephemeral(away: SharedState) -> None:

@@ -112,7 +112,7 @@ def _queues(table: Mapping[str, Any], source: str) -> Mapping[str, QueueSetting]
     for name, entry in table.items():
         if ("starts" in entry) != ("seconds" in entry):
             raise wrong(f"workers.queues.{name}", "given both 'starts' and 'seconds'", source)
-    return {name: QueueSetting(**_entry("workers.queues", one)) for name, one in table.items()}
+    return {name: QueueSetting(**_entry("workers.queues", entry)) for name, entry in table.items()}
 
 
 def _label(path: str) -> str:
