@@ -26,6 +26,7 @@ from benchmarks import (
     runs,
     sanitize,
     start,
+    workers,
 )
 from benchmarks.folders import own_folders
 from benchmarks.measure import Bar
@@ -40,6 +41,7 @@ SUITES = {
     "sanitize": sanitize,
     "runs": runs,
     "postgres": postgres,
+    "workers": workers,
     "mcp": mcp,
 }
 

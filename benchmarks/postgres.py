@@ -47,8 +47,8 @@ def _speed(address: str) -> Iterator[Bar]:
     rows = [
         (
             rate(lambda: _bare(address), STEPS_ALONE),
-            rate(lambda: _runs(address, STEPS_ALONE // 100, 100, together=False), STEPS_ALONE),
-            rate(lambda: _runs(address, RUNS, STEPS, together=True), RUNS * STEPS),
+            rate(lambda: postgres_runs(address, STEPS_ALONE // 100, 100, together=False), STEPS_ALONE),
+            rate(lambda: postgres_runs(address, RUNS, STEPS, together=True), RUNS * STEPS),
         )
         for _ in range(ROUNDS)
     ]
@@ -84,7 +84,7 @@ def _bare(address: str) -> None:
             connection.commit()
 
 
-def _runs(address: str, runs: int, steps: int, *, together: bool) -> None:
+def postgres_runs(address: str, runs: int, steps: int, *, together: bool) -> None:
     store: Any = import_module("metier.run.postgres_store").PostgresRunStore(address, "bench")
     runner, profile = Runner(store, SERVICES), idle_profile(steps)
 
