@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from metier.errors import DamagedError, NotFoundError, RunLostError, StoreError, UsageError
 from metier.run import postgres_tables as tables
+from metier.run.postgres_migrations import MIGRATIONS
 from metier.run.postgres_writer import Notes, Request, Write, Writer
 from metier.run.rows import (
     INTERRUPTED,
@@ -73,7 +74,7 @@ class PostgresRuns:
         self._noting = threading.Lock()
         self._keys = range(0)
         self._profiles: dict[str, tuple[Mapping[str, Any], Write]] = {}
-        migrations = (tables.TABLES,)
+        migrations = MIGRATIONS
         self._database, writing = (
             Postgres(address, called=_CALLED, migrations=migrations, patience=patience)
             for _ in range(2)

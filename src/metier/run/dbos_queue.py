@@ -1,0 +1,275 @@
+"""The queue of runs in DBOS, without executing any: what `metier run --detach` uses.
+
+Needs the extra `workers`; imported only where a queue is used. Each run is one workflow, with the
+id `RUN:1`; each explicit resume is a new one, `RUN:2` and so on.
+"""
+
+import json
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from hashlib import blake2b
+from typing import Any, NoReturn
+
+import sqlalchemy
+from croniter import croniter
+from dbos import DBOSClient, EnqueueOptions, Serializer
+from dbos._serialization import DefaultSerializer
+from sqlalchemy.exc import SQLAlchemyError
+
+from metier.errors import NotFoundError, StoreError, UsageError
+from metier.run.queue import DEFAULT_QUEUE, QueuedRun, QueueSettings, Schedule
+from metier.storage.postgres import Connection, connector
+
+logging.getLogger("dbos").addHandler(logging.NullHandler())  # else it logs to the terminal
+APPLICATION = "metier"
+VERSION = "runs-1"
+"""The version of what is in the queue. It is not metier's: workers of any version that read the
+same tables continue each other's runs, because a run continues from its stored steps."""
+RUN, START = "metier.run", "metier.start"
+"""Names of the workflows: execute a run, and add one by a schedule."""
+_ACTIVE = ["ENQUEUED", "DELAYED", "PENDING"]
+_LONGEST_NAME = 63
+_POOL = 5
+
+
+class JsonSerializer(Serializer):
+    """Workflows take and return JSON."""
+
+    def serialize(self, data: Any) -> str:
+        return json.dumps(data, default=_iso)
+
+    def deserialize(self, serialized_data: str) -> Any:
+        return json.loads(serialized_data)
+
+    def name(self) -> str:
+        return "metier_json"
+
+
+def _iso(value: object) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+def _refuse(_serializer: DefaultSerializer, _data: str) -> NoReturn:
+    raise TypeError("only JSON is read from the queue")
+
+
+DefaultSerializer.deserialize = _refuse  # type: ignore[method-assign]
+"""DBOS unpickles whatever a row declares to be a pickle; whoever can write to the database could
+execute code with the rights of every worker."""
+
+
+def schema_of(namespace: str) -> str:
+    """The schema of DBOS's tables for a namespace."""
+    name = f"metier_queue_{namespace}"
+    if len(name) <= _LONGEST_NAME:
+        return name
+    return f"metier_queue_{blake2b(namespace.encode(), digest_size=16).hexdigest()}"
+
+
+def engine_of(address: str, *, pool: int = _POOL) -> sqlalchemy.Engine:
+    """An engine for DBOS. The address stays out of what DBOS stores and logs."""
+    connect = connector(address, autocommit=False)
+
+    def create() -> Connection:
+        connection = connect()
+        connection.prepare_threshold = None  # migrations of DBOS are several statements in one
+        connection.execute("SET idle_in_transaction_session_timeout = '10s'")
+        connection.commit()
+        return connection
+
+    return sqlalchemy.create_engine(
+        "postgresql+psycopg://",
+        creator=create,
+        pool_size=pool,
+        max_overflow=pool,
+        pool_pre_ping=True,
+        hide_parameters=True,
+    )
+
+
+class DbosQueue:
+    """A `RunQueue` in the tables of DBOS."""
+
+    def __init__(self, address: str, namespace: str) -> None:
+        """Raises `StoreError` if PostgreSQL does not answer."""
+        self._engine = engine_of(address)
+        try:
+            with _named():
+                self._client = DBOSClient(
+                    system_database_engine=self._engine,
+                    dbos_system_schema=schema_of(namespace),
+                    serializer=JsonSerializer(),
+                    application_name=APPLICATION,
+                    retry_connection_errors=False,
+                )
+                self._tables = self._client._sys_db
+                self._tables.run_migrations()
+        except BaseException:
+            self._engine.dispose()
+            raise
+
+    def close(self) -> None:
+        self._client.destroy()
+        self._engine.dispose()
+
+    def register(self, queue: QueueSettings) -> None:
+        """Create a queue; if it exists, change its limits."""
+        limiter = {"limit": queue.starts, "period": queue.period} if queue.starts else None
+        with _named():
+            self._client.register_queue(
+                queue.name,
+                worker_concurrency=queue.concurrency or None,
+                global_concurrency=queue.total or None,
+                limiter=limiter,  # type: ignore[arg-type]  # it is a TypedDict
+                polling_interval_sec=queue.poll,
+            )
+
+    # Runs
+
+    def enqueue(self, run: QueuedRun, *, delay: float = 0.0, key: str = "") -> str:
+        with _named():
+            if key and (taken := self._tables.get_deduplicated_workflow(run.queue, key)):
+                return run_of(taken)
+            made: str = self._client.enqueue(self._options(run, delay, key), run._asdict())
+            return run_of(made.get_workflow_id())  # type: ignore[attr-defined]
+
+    def _options(self, run: QueuedRun, delay: float, key: str) -> EnqueueOptions:
+        options: EnqueueOptions = {
+            "workflow_name": RUN,
+            "queue_name": run.queue,
+            "workflow_id": self._next_id(run.run_id),
+            "priority": run.priority,
+            "app_version": VERSION,
+        }
+        if delay:
+            options["delay_seconds"] = delay
+        if key:
+            options["deduplication_id"] = key
+            options["duplication_policy"] = "return-existing"
+        return options
+
+    def _next_id(self, run_id: str) -> str:
+        numbers = [number_of(one.workflow_id) for one in self._workflows(run_id)]
+        return f"{run_id}:{max(numbers, default=0) + 1}"
+
+    def _workflows(self, run_id: str) -> Sequence[Any]:
+        return self._client.list_workflows(
+            workflow_id_prefix=f"{run_id}:", load_input=False, load_output=False
+        )
+
+    def is_waiting(self, run_id: str) -> bool:
+        with _named():
+            return any(one.status in _ACTIVE for one in self._workflows(run_id))
+
+    def cancel(self, run_id: str) -> None:
+        with _named():
+            waiting = [one for one in self._workflows(run_id) if one.status in _ACTIVE]
+            self._client.cancel_workflows([one.workflow_id for one in waiting])
+
+    def lengths(self) -> dict[str, int]:
+        with _named():
+            names = [one.name for one in self._client.list_queues()]
+            waiting = self._client.list_queued_workflows(
+                status=["ENQUEUED", "DELAYED"], load_input=False, load_output=False
+            )
+        counts = dict.fromkeys(names or [DEFAULT_QUEUE], 0)
+        for one in waiting:
+            counts[one.queue_name or ""] = counts.get(one.queue_name or "", 0) + 1
+        return counts
+
+    def enqueue_again(self, worker_id: str, run_id: str = "") -> list[str]:
+        """Return what a worker has taken from the queue, or only one run; ids of runs.
+
+        What another worker has taken since stays with it.
+        """
+        with _named():
+            taken = self._client.list_workflows(
+                executor_id=worker_id,
+                status="PENDING",
+                workflow_id_prefix=f"{run_id}:" if run_id else None,
+                load_input=False,
+                load_output=False,
+            )
+            return [
+                run_of(one.workflow_id)
+                for one in taken
+                if self._tables.reenqueue_for_recovery(one.workflow_id, [worker_id], DEFAULT_QUEUE)
+            ]
+
+    # Schedules
+
+    def schedules(self) -> list[Schedule]:
+        with _named():
+            found = self._client.list_schedules(workflow_name=START)
+        return [
+            Schedule(
+                one["schedule_name"], one["schedule"], one["cron_timezone"] or "UTC",
+                one["context"] if isinstance(one["context"], Mapping) else {},
+            )
+            for one in sorted(found, key=lambda one: one["schedule_name"])
+        ]  # fmt: skip
+
+    def add_schedule(self, schedule: Schedule) -> None:
+        check_cron(schedule.cron)
+        with _named():
+            if self._client.get_schedule(schedule.name) is not None:
+                raise UsageError(
+                    f"there is a schedule '{schedule.name}' already",
+                    hint=f"metier schedule remove {schedule.name}",
+                )
+            self._client.create_schedule(
+                schedule_name=schedule.name,
+                workflow_name=START,
+                schedule=schedule.cron,
+                context=dict(schedule.start),
+                cron_timezone=schedule.zone,
+            )
+
+    def remove_schedule(self, name: str) -> None:
+        with _named():
+            if self._client.get_schedule(name) is None:
+                raise NotFoundError(f"no schedule is called '{name}'", hint="metier schedule list")
+            self._client.delete_schedule(name)
+
+
+def check_cron(text: str) -> None:
+    """Raise `UsageError` unless a cron expression has five valid fields."""
+    if len(text.split()) != 5 or not croniter.is_valid(text):
+        raise UsageError(
+            f"'{text}' is not a cron expression",
+            hint="minute hour day month weekday, such as '30 7 * * mon-fri'",
+        )
+
+
+def run_of(workflow_id: str) -> str:
+    return workflow_id.rpartition(":")[0]
+
+
+def number_of(workflow_id: str) -> int:
+    number = workflow_id.rpartition(":")[2]
+    return int(number) if number.isdecimal() else 0
+
+
+@contextmanager
+def _named() -> Iterator[None]:
+    """Raise errors of the database in our own words: those of the driver can quote the address."""
+    try:
+        yield
+    except SQLAlchemyError as error:
+        state = getattr(getattr(error, "orig", None), "sqlstate", None)
+        if state == "42501":
+            raise StoreError(
+                "the queue may not be written by this user",
+                code="STORE_READ_ONLY",
+                hint="grant the user the right to create schemas in the database",
+            ) from None
+        reason = f": {state}" if state else ""
+        raise StoreError(
+            f"the queue in PostgreSQL cannot be used{reason}",
+            code="STORE_UNREACHABLE",
+            hint="check the address, the network and the login; see metier doctor",
+        ) from None

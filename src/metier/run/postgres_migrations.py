@@ -1,0 +1,5 @@
+"""All migrations of the schema `metier`, in their order. New ones go to the end."""
+
+from metier.run import postgres_tables, worker_tables
+
+MIGRATIONS = (postgres_tables.TABLES, worker_tables.TABLES)
