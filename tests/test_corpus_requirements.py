@@ -35,10 +35,11 @@ REQUIREMENTS = (
 )
 HEAD = """# Twenty requirements among 10,000 real skills
 
-Written by `pytest -m corpus` with `METIER_WRITE_DOCS=1` over a collection of real skill files;
-hardly any say in a list or contract what they provide. Names are left out: the files belong to
-others. Each row is one command, `metier resolve -r NAME --policy prose`: the match and score of the
-one chosen, what put it first, how many candidates passed, and why the others did not.
+Written by `pytest -m corpus` with `METIER_WRITE_DOCS=1` from a collection of real skill files.
+Hardly any of them have a capability list or a contract. The page does not name the skills, because
+they belong to other people. Each row is the result of `metier resolve -r NAME --policy prose`: the
+match and the scores of the chosen skill, the figure that ranked it first, how many candidates
+passed, and why the others were rejected.
 
 """
 COLUMNS = (

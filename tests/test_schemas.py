@@ -53,6 +53,19 @@ def test_what_a_command_prints_has_no_field_that_its_schema_does_not_name(name: 
         assert set(one.get("required", ())) <= one["properties"].keys()
 
 
+KEYS_FROM_A_SPEC = {"aliases", "capability-resolution-report", "reliability"}
+
+
+def test_keys_are_in_camel_case_except_where_a_spec_names_them() -> None:
+    names = {file.name.split(".")[0] for file in SCHEMAS.glob("*.json")}
+    others = {
+        name
+        for name in names
+        if any("_" in key for part in objects(schema(name)) for key in part["properties"])
+    }
+    assert others == KEYS_FROM_A_SPEC
+
+
 def test_a_finding_is_the_same_wherever_it_is_printed() -> None:
     finding = schema("lint")["items"]
     for name in ("refresh", "document", "inject", "lint-repairs"):

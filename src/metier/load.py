@@ -22,7 +22,7 @@ __all__ = [
 
 
 def load_abilities(directory: str | os.PathLike[str]) -> Loaded[Ability]:
-    """The abilities of one folder, by path; the first of two with one id counts."""
+    """The abilities of one folder, by path; the first of two with the same id counts."""
     loaded = load_folder("ability", directory)
     return Loaded(
         items=[item for item in loaded.items if isinstance(item, Ability)],

@@ -178,7 +178,7 @@ def test_settings_that_would_take_too_long(one: Workspace, text: str, message: s
         2,
         f"error: not valid TOML: {message} (CONFIG_INVALID)",
         f"  {os.path.realpath(file)}",
-        "hint: correct the file at that place",
+        "hint: correct the file there",
     )
 
 
@@ -211,7 +211,7 @@ def test_settings_that_are_no_toml(one: Workspace, command: tuple[str, ...]) -> 
     finished = metier(one.root, *command)
     first, where, hint = finished.stderr.splitlines()
     assert first.startswith("error: not valid TOML: ")
-    assert hint == "hint: correct the file at that place"
+    assert hint == "hint: correct the file there"
     assert "line 1, column 6" in first
     assert where == f"  {os.path.realpath(file)}"
     assert (finished.returncode, finished.stdout) == (2, "")
@@ -497,3 +497,11 @@ def test_force_color_colours_a_pipe_unless_no_color_is_set(
     failed = run_here(workspace.root, "show", "skill", "missing", **environment)
     assert failed.returncode == 1
     assert ("\x1b[" in failed.stderr) is is_coloured
+
+
+def test_force_color_colours_findings_and_keeps_each_on_one_line(workspace: Workspace) -> None:
+    workspace.skill("Bad_Name", "Does one thing well. " * 20)
+    plain = run_here(workspace.root, "lint")
+    coloured = run_here(workspace.root, "lint", FORCE_COLOR="1")
+    assert "\x1b[" in coloured.stdout
+    assert click.unstyle(coloured.stdout) == plain.stdout != ""

@@ -34,7 +34,6 @@ version: 1.0.0
 ---
 Questions that can be answered with numbers go to the reporting database.
 """
-HEADING = "id\ttime\thost\tms\tleft\tinjected\n"
 NOTHING = "no decision is logged yet\nhint: metier hook install HOST\n"
 DAY = 86_400
 
@@ -220,7 +219,7 @@ def test_json_follows_the_schema_and_holds_everything(
     assert shown.data["overall"]["requests"] == sum(
         isinstance(one, dict) and "host" in one for one in lines
     )
-    assert shown.data["skipped_lines"] == lines.count(b"broken")
+    assert shown.data["skippedLines"] == lines.count(b"broken")
     assert shown.data["first"] == "2025-11-15T15:10:42+00:00"
     assert shown.data["skills"]["unused"] == (["brave", "pdf"] if built else None)
 
@@ -228,7 +227,7 @@ def test_json_follows_the_schema_and_holds_everything(
 def test_the_schema_refuses_what_is_not_said(workspace: Workspace, stats: Stats) -> None:
     write_log(workspace.root, injecting(1))
     data = stats("--json").data
-    for place in (data, data["overall"], data["cards"], data["cards"]["most_used"][0]):
+    for place in (data, data["overall"], data["cards"], data["cards"]["mostUsed"][0]):
         place["more"] = 1
         assert not jsonschema.Draft202012Validator(SCHEMA).is_valid(data)
         del place["more"]
@@ -441,7 +440,6 @@ def test_decisions_are_one_line_each_the_latest_last(workspace: Workspace, stats
     when = "11-15 15:10"
     assert stats("decisions") == (
         0,
-        f"{HEADING}"
         f"{names[0]}\t{when}\tclaude-code\t3.1\t0.40\tbilling, pdf; not returns (below-threshold)\n"
         f"{names[1]}\t{when}\tcodex\t7.1\t0.45\tnot attic (rejected)\n"
         f"{names[2]}\t{when}\tclaude-code\t7.1\t9.00\tnot brave (over-budget)\n"
@@ -454,11 +452,10 @@ def test_decisions_are_one_line_each_the_latest_last(workspace: Workspace, stats
 def test_twenty_are_shown_or_as_many_as_are_wanted(workspace: Workspace, stats: Stats) -> None:
     write_log(workspace.root, *(decision(number) for number in range(30)), b"broken")
     shown = stats("decisions")
-    assert shown.out.startswith(HEADING)
-    assert len(shown.out.splitlines()) == 1 + 20
+    assert len(shown.out.splitlines()) == 20
     assert shown.out.splitlines()[-1].startswith(decision(29)["id"])
-    assert shown.err == "warning: 1 line of the log cannot be read\n"
-    assert len(stats("decisions", "--limit", "7").out.splitlines()) == 1 + 7
+    assert shown.err == "20 of 30 decisions\nwarning: 1 line of the log cannot be read\n"
+    assert len(stats("decisions", "--limit", "7").out.splitlines()) == 7
     assert len(stats("decisions", "--limit", "99", "--json").data) == 30
 
 
@@ -480,7 +477,7 @@ def test_no_terminal_obeys_what_the_log_holds(workspace: Workspace, stats: Stats
         assert shown.code == 0
         assert "\x1b" not in shown.out + shown.err
         assert "\x07" not in shown.out + shown.err
-    assert len(stats("decisions").out.splitlines()) == 2
+    assert len(stats("decisions").out.splitlines()) == 1
 
 
 # Labels
@@ -537,11 +534,11 @@ def test_a_kill_switch_is_told_with_the_figures(
     os.utime(flag, (START, START))
     told = "warning: kill switch on since 2025-11-15 15:10; to undo: metier hook stats resume\n"
     assert stats().err.endswith(f"{told}    why: why\n")
-    assert stats("--json").data["kill_switch"] == "why"
+    assert stats("--json").data["killSwitch"] == "why"
     jsonschema.validate(stats("--json").data, SCHEMA)
     stats("resume")
     assert "warning" not in stats().err
-    assert stats("--json").data["kill_switch"] == ""
+    assert stats("--json").data["killSwitch"] == ""
 
 
 # What is wrong with the settings

@@ -193,7 +193,7 @@ def test_people_are_told_how_to_make_a_workspace_on_standard_error(
     _, out, err = said("list", "--json")
     assert err == (
         "note: this is no workspace: only skill folders are read, and nothing is kept;"
-        " to make this folder one: metier init\n"
+        " to make this folder a workspace: metier init\n"
     )
     assert [one["name"] for one in json.loads(out)] == ["one"]
     assert said("list", "-q")[2] == ""
@@ -230,7 +230,7 @@ def test_what_is_about_a_workspace_says_that_there_is_none(
     assert err.splitlines() == [
         "error: there is no workspace here (USAGE)",
         f"  {outside.root.resolve()}",
-        "hint: metier init makes this folder one; --root names another",
+        "hint: metier init makes this folder a workspace; --root names another",
     ]
     assert files_below(outside.root) == []
 
@@ -270,7 +270,7 @@ def test_the_doctor_says_that_there_is_no_workspace(outside: Workspace, said: Sa
     code, out, _ = said("doctor")
     assert code == 0
     assert f"none around {outside.root.resolve()}" in out
-    assert "metier init makes this folder one" in out
+    assert "metier init makes this folder a workspace" in out
     assert "nothing is kept" in out
 
 

@@ -72,6 +72,9 @@ def test_every_formula_comes_to_the_figure_beside_it(
                 assert computed(formula) == pytest.approx(float(value), abs=5e-4)
             for inner, value in re.findall(r"idf ln\((.*?)\) = ([0-9.]+)", note):
                 assert math.log(computed(inner)) == pytest.approx(float(value), abs=5e-4)
+    coverage = [] if question == "cover" else ["min-required-coverage"]
+    gates = ["min-contract-score", "min-total-score", *coverage]
+    assert [gate["name"] for gate in found["gates"]] == gates
     for gate in found["gates"]:
         assert gate["passed"] is (gate["value"] >= gate["limit"])
 

@@ -125,7 +125,7 @@ def test_another_order_is_a_difference(workspace: Workspace, metier: Metier) -> 
 # All of them
 
 
-def test_reports_are_listed_like_runs_with_a_header_and_the_newest_first(metier: Metier) -> None:
+def test_reports_are_listed_with_the_newest_first(metier: Metier) -> None:
     none = metier("reports")
     assert (none.code, none.out) == (0, "")
     assert none.err.endswith("no report is stored here: metier resolve makes one\n")
@@ -133,11 +133,19 @@ def test_reports_are_listed_like_runs_with_a_header_and_the_newest_first(metier:
     listed = metier("reports")
     assert listed == metier("reports", "list")
     assert [line.split("\t") for line in listed.out.splitlines()] == [
-        ["report", "outcome", "required", "selected"],
         [second, "pending-decision", "nowhere", ""],
         [first, "resolved", "one", "alpha::skills/alpha"],
     ]
     assert [one["reportId"] for one in metier("reports", "--json").data] == [second, first]
+
+
+def test_a_list_of_reports_can_be_limited(metier: Metier) -> None:
+    _, second = run_id(metier, "-r", "one"), run_id(metier, "-r", "nowhere")
+    listed = metier("reports", "list", "--limit", "1")
+    assert [line.split("\t")[0] for line in listed.out.splitlines()] == [second]
+    assert listed.err.endswith("1 of 2 reports\n")
+    limited = metier("reports", "list", "--limit", "1", "--json").data
+    assert [report["reportId"] for report in limited] == [second]
 
 
 # Damaged ones
@@ -149,7 +157,7 @@ def test_damaged_reports_do_not_hide_the_others(workspace: Workspace, metier: Me
         damaged(workspace, name)
     listed = metier("reports", "list")
     first_cells = [line.split("\t")[0] for line in listed.out.splitlines()]
-    assert (listed.code, first_cells) == (0, ["report", good])
+    assert (listed.code, first_cells) == (0, [good])
     warnings = [one for one in listed.err.splitlines() if one.startswith("warning: report '")]
     assert len(warnings) == len(DAMAGED)
     assert [one["reportId"] for one in metier("reports", "list", "--json").data] == [good]

@@ -164,8 +164,8 @@ def test_a_list_of_runs_shows_whole_ids_in_eighty_columns(agents: Agents) -> Non
     agents.metier("run", "one-with-a-long-name", "a task that takes many words to say " * 4)
     (run,) = agents.runs("list")
     seen = at_terminal(agents, "runs", columns=80)
-    header, row = seen.plain
-    assert header.split() == ["run", "state", "ago", "what"]
+    header, row, count = seen.plain
+    assert (header.split(), count) == (["run", "state", "ago", "what"], "1 run")
     assert row.split()[:2] == [run["runId"], "succeeded"]
     assert "one-with-a-long-name: a task" in row
     assert len(row) <= 80

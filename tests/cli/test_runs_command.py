@@ -62,7 +62,7 @@ def test_a_list_can_be_of_one_state_and_be_cut(family: Agents) -> None:
         family.metier("run", agent, "x")
     assert [one["agentId"] for one in family.runs("list", "--state", "failed")] == ["top"]
     cut = family.metier("runs", "list", "--limit", "2")
-    assert len(cut.stdout.splitlines()) == 3
+    assert len(cut.stdout.splitlines()) == 2
     assert cut.stderr == "there are more: --limit 4\n"
 
 

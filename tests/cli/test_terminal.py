@@ -7,8 +7,10 @@ import sys
 
 import pytest
 
+from cli.printed import write_log
 from cli.terminals import ESCAPE, STYLE, at_terminal, environment, piped, received, terminal
 from conftest import Workspace
+from flow.decisions import decision
 
 
 @pytest.fixture
@@ -48,6 +50,46 @@ def test_a_table_longer_than_the_terminal_goes_through_the_pager(
 def test_a_list_on_a_terminal_ends_with_its_count(two: Workspace) -> None:
     assert at_terminal(two, "list").plain[-1] == "2 skills"
     assert at_terminal(two, "list", "--limit", "1").plain[-1] == "1 of 2 skills"
+
+
+LISTS = [
+    (("list",), ["name", "path", "description"], "2 skills"),
+    (("list", "--capability", "web"), ["name", "path", "description"], "1 skill"),
+    (("list", "abilities"), ["name", "priority", "tags", "description"], "1 ability"),
+    (("reports", "list"), ["report", "outcome", "required", "selected"], "1 report"),
+    (("runs", "list"), ["run", "state", "ago", "what"], "1 run"),
+    (("select", "search the web"), ["agent", "confidence", "description"], "1 agent"),
+    (
+        ("hook", "stats", "decisions"),
+        ["id", "time", "host", "ms", "left", "injected"],
+        "1 decision",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("command", "columns", "count"), LISTS, ids=[" ".join(command) for command, *_ in LISTS]
+)
+def test_every_list_has_a_header_and_a_count_on_a_terminal_and_neither_in_a_pipe(
+    workspace: Workspace, command: tuple[str, ...], columns: list[str], count: str
+) -> None:
+    workspace.skill("brave-search", extra="capabilities: [web]")
+    workspace.skill("searx")
+    workspace.write("abilities/style.md", "---\ndescription: Style.\n---\nBe plain.\n")
+    write_log(workspace.root, decision(1))
+    if command[0] == "reports":
+        piped(workspace, "resolve", "-r", "web")
+    if command[0] == "runs":
+        workspace.trust()
+        piped(workspace, "run", "standard", "x")
+    seen = at_terminal(workspace, *command)
+    rows = int(count.split()[0])
+    header = next(line for line in seen.plain if line.split()[:1] == columns[:1])
+    assert header.split() == columns
+    after = seen.plain[seen.plain.index(header) + 1 :]
+    assert after[rows] == count
+    lines = piped(workspace, *command).stdout.decode().splitlines()
+    assert [line.split("\t")[0] for line in lines] == [line.split()[0] for line in after[:rows]]
 
 
 def test_codes_are_never_cut(workspace: Workspace) -> None:

@@ -89,17 +89,17 @@ def plain_group(lines: Sequence[Line], right: dict[str, bool]) -> Line:
     return {
         "requests": len(lines),
         "injecting": len(injected),
-        "injection_rate": len(injected) / len(lines) if lines else None,
-        "tokens_mean": sum(injected) / len(lines) if lines else None,
-        "tokens_p50": least_not_exceeded(injected, 50),
-        "tokens_p95": least_not_exceeded(injected, 95),
-        "milliseconds_p50": least_not_exceeded(spent, 50),
-        "milliseconds_p95": least_not_exceeded(spent, 95),
+        "injectionRate": len(injected) / len(lines) if lines else None,
+        "tokensMean": sum(injected) / len(lines) if lines else None,
+        "tokensP50": least_not_exceeded(injected, 50),
+        "tokensP95": least_not_exceeded(injected, 95),
+        "millisecondsP50": least_not_exceeded(spent, 50),
+        "millisecondsP95": least_not_exceeded(spent, 95),
         "errors": len(errors),
-        "error_rate": len(errors) / len(lines) if lines else None,
+        "errorRate": len(errors) / len(lines) if lines else None,
         "labelled": len(labelled),
         "right": sum(labelled),
-        "right_share": sum(labelled) / len(labelled) if labelled else None,
+        "rightShare": sum(labelled) / len(labelled) if labelled else None,
     }
 
 
@@ -116,11 +116,11 @@ def plain_usage(lines: Sequence[Line], key: str, score: int) -> Line:
     for name in NAMES:
         found = [row[score] for row in rows if row[0] == name]
         if found:
-            used.append({"name": name, "uses": len(found), "mean_score": sum(found) / len(found)})
+            used.append({"name": name, "uses": len(found), "meanScore": sum(found) / len(found)})
     ranked = sorted(used, key=lambda one: -one["uses"])
     names = {row[0] for row in rows}
     return {
-        "most_used": ranked[:10],
+        "mostUsed": ranked[:10],
         "existing": len(NAMES),
         "unused": tuple(name for name in NAMES if name not in names),
     }
@@ -201,7 +201,7 @@ def test_no_bytes_in_the_log_do_any_harm(
     with workspace(text_of(older), text if ends else text[:-1]) as root:
         made = statistics(read_decisions(root), cards=["a"], skills=[])
         listed = [one.to_json() for one in read_decisions(root)]
-    data = json.loads(json.dumps({**made.to_json(), "kill_switch": ""}, allow_nan=False))
+    data = json.loads(json.dumps({**made.to_json(), "killSwitch": ""}, allow_nan=False))
     FORM.validate(data)
     assert len(listed) == made.overall.requests
 

@@ -151,10 +151,11 @@ def test_a_decision_that_is_switched_off_is_a_row_too(filled: Hooks) -> None:
         filled.settings(value)
         filled.prepare()
         filled.run("codex", filled.asked("codex"))
-    for one in filled.rows():
+    rows = filled.rows()
+    assert len(rows) == 2
+    for one in rows:
         jsonschema.validate(one, ROW)
         assert (one["mode"], one["cards"], one["skills"], one["injected"]) == ("off", [], [], False)
-    assert len(filled.rows()) == 2
 
 
 @pytest.mark.invariant(id="CARD-ROLL-004")
@@ -554,6 +555,7 @@ def test_conversations_are_split_into_two_stable_halves_of_one_scorer_each(fille
     for session in sessions:
         filled.served("codex", filled.asked("codex", "the invoice", session_id=session))
     rows = filled.rows()
+    assert len(rows) == 800
     arms = [one["arm"] for one in rows]
     assert arms[:400] == arms[400:]
     assert 160 <= arms[:400].count("A") <= 240

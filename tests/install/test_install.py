@@ -20,7 +20,8 @@ from metier.install.plans import make_plan, path_of
 
 COMMAND = ["/opt/tools/metier"]
 SETTINGS = ["claude-code", "codex", "gemini", "copilot", "cursor"]
-PLUGINS = ["opencode", "openclaw"]
+PLUGIN_FILES = {"opencode": 1, "openclaw": 3}
+PLUGINS = list(PLUGIN_FILES)
 FILES = {
     "claude-code": ".claude/settings.json",
     "codex": ".codex/hooks.json",
@@ -449,7 +450,9 @@ def test_a_plugin_of_another_path_is_made_anew(host: str, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("host", PLUGINS)
 def test_a_file_of_somebody_else_is_never_overwritten(host: str, tmp_path: Path) -> None:
-    for change in plan(host, tmp_path).changes:
+    changes = plan(host, tmp_path).changes
+    assert [change.action for change in changes] == ["create"] * PLUGIN_FILES[host]
+    for change in changes:
         file = Path(change.path)
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("mine")

@@ -253,7 +253,7 @@ def test_in_json_findings_have_their_line_too() -> None:
 def test_a_disabled_standard_is_a_warning_where_it_is_disabled() -> None:
     (issue,) = lint("agentId: standard\ndescription: d\nenabled: false\n", "agents/standard.yaml")
     assert (issue.code, issue.severity, issue.line) == ("AG708", "warning", 3)
-    assert "the built-in one is used" in issue.message
+    assert "the built-in agent is used" in issue.message
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,10 @@ def test_every_address_of_every_list_can_be_read(workspace: Workspace) -> None:
         assert len(set(addresses)) == len(addresses) > 1.5 * len(ODD)
         for row in rows:
             assert bytes_of(server, row["uri"]) == (workspace.root / row["path"]).read_bytes()
-        for entry in listed(server):
+        entries = listed(server)
+        names = {entry["frontmatter"]["name"] for entry in entries}
+        assert names == {f"in-{number}" for number, _ in enumerate(ODD)}
+        for entry in entries:
             assert [bytes_of(server, file["uri"]) for file in entry["resources"]]
 
 
@@ -180,6 +183,7 @@ def test_a_skill_with_a_file_whose_address_is_anothers_has_no_entry(crossed: Wor
         for entry in entries:
             for file in entry["resources"]:
                 assert digests.setdefault(file["uri"], file["digest"]) == file["digest"]
+        assert len(digests) == 5
 
 
 def refused_entry(server: Any, uri: str) -> str:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metier.parse.yaml import DEEPEST, Places, Problem, YamlRejectedError, load_yaml
+from metier.parse.yaml import DEEPEST, Positions, Problem, YamlRejectedError, load_yaml
 from soak import examples
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -37,7 +37,7 @@ def refusal_if_any(text: str) -> Problem | None:
 def position_of(text: str, *path: str | int) -> tuple[int, int]:
     root = load_yaml(text).root
     assert root is not None
-    return Places(root).locate(path)
+    return Positions(root).locate(path)
 
 
 # What a scalar is

@@ -266,6 +266,7 @@ def test_a_repeated_query_word_counts_once() -> None:
     pool = [candidate("a", description="web web plan"), candidate("b", description="search web")]
     once = rows_of(pool, ["none"], "web search")
     again = rows_of(pool, ["none"], "web web searching search web")
+    assert once.keys() == again.keys() == {one.id for one in pool}
     for key, row in once.items():
         assert [again[key][name] for name in COMPONENTS] == [row[name] for name in COMPONENTS]
 

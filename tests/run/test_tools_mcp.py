@@ -204,6 +204,7 @@ def test_a_server_that_dies_for_good_is_an_error_value(tmp_path: Path) -> None:
 
     died, *after = asyncio.run(main())
     assert "is gone" in str(died.error)
+    assert len(after) == 2
     for result in after:
         assert result.error_code == "TOOL_EXECUTION_ERROR"
         assert "never again" in str(result.error)
@@ -256,7 +257,9 @@ def test_each_tool_needs_its_own_consent_whatever_the_server_says_of_it(
     tool: str, tmp_path: Path
 ) -> None:
     wanted: list[tuple[str, Any]] = [("add", {"a": 1}), ("look", {}), ("wipe", {})]
-    for result in calls(stdio(tmp_path), *wanted, consent=()):
+    refused = calls(stdio(tmp_path), *wanted, consent=())
+    assert len(refused) == 3
+    for result in refused:
         assert (result.error_code, result.retryable) == ("TOOL_PERMISSION_DENIED", False)
         assert "--allow-tool things__" in str(result.error)
     results = calls(stdio(tmp_path), *wanted, consent=[f"things__{tool}"])

@@ -10,11 +10,11 @@ import click
 
 from metier import __version__
 from metier.cli.usage import shared_options, usage_message
-from metier.core.nearest import nearest
+from metier.core.nearest import nearest, suggestion
 from metier.core.paths import is_utf8
 from metier.core.process import discard_output, without_garbage_collection
 from metier.core.text import printable
-from metier.core.threads import loading_numpy, one_thread_is_enough
+from metier.core.threads import loading_numpy, use_one_thread
 from metier.errors import MetierError, UsageError
 
 COMMANDS = {
@@ -95,8 +95,8 @@ class _LazyGroup(click.Group):
                 raise UsageError(f"'metier {old}' is now 'metier {new}'", hint=hint)
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             meant = MEANT.get(args[0]) or nearest(args[0], COMMANDS)
-            hint = f"; did you mean '{meant}'?" if meant else ""
-            ctx.fail(f"no such command '{args[0]}'{hint}")
+            parts = [f"no such command '{args[0]}'", suggestion(meant)]
+            ctx.fail("; ".join(filter(None, parts)))
         return super().resolve_command(ctx, args)
 
 
@@ -111,9 +111,9 @@ def group(context: click.Context, /, **given: Any) -> None:
     them a task needs, inject only the text it needs within a token budget, run agents so that a
     crash loses nothing, and prove every decision afterwards.
 
-    Data goes to standard output, everything else to standard error. Exit codes: 0 done;
-    1 findings, unresolved, or a failed run; 2 wrong usage or configuration; 3 a decision is
-    pending; 130 cancelled.
+    Data goes to standard output, everything else to standard error. In a pipe, lists are
+    tab-separated rows without a header. Exit codes: 0 done; 1 findings, unresolved, or a failed
+    run; 2 wrong usage or configuration; 3 a decision is pending; 130 cancelled.
 
     The options below go before or after the command; those after it win.
     """
@@ -132,7 +132,7 @@ group.params += shared_options()
 def run(arguments: Sequence[str]) -> int:
     """Run a command and return its exit code; errors are printed, not raised."""
     _prepare_streams()
-    one_thread_is_enough()
+    use_one_thread()
     if not arguments and _COMPLETION not in os.environ:
         context = click.Context(group, info_name="metier", **group.context_settings)
         click.echo(group.get_help(context), err=True, color=_colour())

@@ -19,7 +19,7 @@ command = CommandGroup(
 @metier_command("conformance", catalog=False)
 @click.argument("folder", required=False, metavar="[DIR]", type=click.Path())
 def _conformance(session: Session, folder: str | None) -> int:
-    """Run the conformance suite in DIR, by default the one that ships with metier.
+    """Run the conformance suite in DIR (default: the suite of metier).
 
     Exit code 1 when a case fails, 2 when the suite cannot be run. Your workspace is neither read
     nor written.

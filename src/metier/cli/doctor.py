@@ -69,7 +69,8 @@ def _checks(session: Session) -> Iterator[Check]:
     yield Check("libraries", "ok", f"SQLite {sqlite3.sqlite_version}, PyYAML {yaml.__version__}")
     try:
         if session.is_outside():
-            detail, hint = f"none around {session.workspace()}", "metier init makes this folder one"
+            detail = f"none around {session.workspace()}"
+            hint = "metier init makes this folder a workspace"
             yield Check("workspace", "warning", detail, hint)
         else:
             yield Check("workspace", "ok", session.workspace())

@@ -46,7 +46,7 @@ def _list(session: Session, findings: dict[str, Finding]) -> None:
     if session.as_json:
         session.print_json([dict(zip(columns, row, strict=True)) for row in rows])
     else:
-        session.print_table(columns, rows)
+        session.print_list(columns, rows, "code")
 
 
 def _fields(finding: Finding) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import click
 from click.core import ParameterSource
 
 from metier.cli.usage import shared_options
-from metier.core.nearest import nearest
+from metier.core.nearest import did_you_mean
 
 
 class CommandGroup(click.Group):
@@ -51,9 +51,11 @@ class CommandGroup(click.Group):
         if args[0] not in self.commands and not args[0].startswith("-"):
             if self.on_unknown:
                 raise self.on_unknown(args)
-            near = nearest(args[0], self.commands)
-            meant = f"; did you mean '{near}'?" if near else ""
-            ctx.fail(f"no such command '{self.name} {args[0]}'{meant}")
+            parts = [
+                f"no such command '{self.name} {args[0]}'",
+                did_you_mean(args[0], self.commands),
+            ]
+            ctx.fail("; ".join(filter(None, parts)))
         return super().resolve_command(ctx, args)
 
 

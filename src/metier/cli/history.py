@@ -49,7 +49,7 @@ def _not_kept(session: Session, warning: str) -> MetierError:
     boundary = session.boundary
     if session.is_outside():
         why = "there is no workspace here"
-        hint = "metier init makes this folder one; --root names another"
+        hint = "metier init makes this folder a workspace; --root names another"
     elif not boundary.trust.is_trusted:
         error = untrusted_error(boundary.workspace, boundary.trust, "a history")
         why, hint = error.message, error.hint

@@ -154,7 +154,7 @@ def status(session: Session, host: str | None) -> None:
         session.print_json(rows)
     else:
         columns = ["host", "scope", "state", "file"]
-        session.print_table(columns, [list(row.values()) for row in rows], heading=True)
+        session.print_table(columns, [list(row.values()) for row in rows], heading=False)
 
 
 def _state(session: Session, host: str, scope: Scope) -> dict[str, str]:

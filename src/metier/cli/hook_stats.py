@@ -70,7 +70,7 @@ def _stats(session: Session, since: str | None, host: str) -> None:
     cards, skills = _names(session, room)
     figures = statistics(decisions, **wanted._asdict(), cards=cards, skills=skills)
     if session.as_json:
-        session.print_json({**figures.to_json(), "kill_switch": kill_switch(room)})
+        session.print_json({**figures.to_json(), "killSwitch": kill_switch(room)})
     else:
         if figures.overall.requests:
             _print(session, figures)
@@ -90,8 +90,12 @@ def _stats(session: Session, since: str | None, host: str) -> None:
 def _decisions(session: Session, since: str | None, host: str, limit: int) -> None:
     """List the latest decisions, the last of them at the end."""
     wanted, decisions = _filter(since, host), read_decisions(_room(session))
-    selected = (one for one in decisions if is_selected(one, **wanted._asdict()))
-    latest = deque(selected, maxlen=limit)
+    latest: deque[Decision] = deque(maxlen=limit)
+    total = 0
+    for decision in decisions:
+        if is_selected(decision, **wanted._asdict()):
+            latest.append(decision)
+            total += 1
     if session.as_json:
         rows = [{**one.to_json(), "right": decisions.labels.get(one.id)} for one in latest]
         session.print_json(rows)
@@ -99,7 +103,7 @@ def _decisions(session: Session, since: str | None, host: str, limit: int) -> No
     if not latest:
         _note_nothing(session, decisions, wanted)
     columns = ["id", "time", "host", "ms", "left", "injected"]
-    session.print_table(columns, [_cells(one) for one in latest], heading=True)
+    session.print_list(columns, [_cells(one) for one in latest], "decision", total=total)
     _note_skipped(session, decisions.skipped)
 
 
@@ -214,12 +218,12 @@ def _print(session: Session, figures: Statistics) -> None:
     overall = _rows({"all": figures.overall})
     if figures.held_back.requests or "monitor" in figures.modes:
         overall.insert(2, ["that would inject", _would_inject(figures.held_back)])
-    session.print_table(["", "all"], [*overall, *_facts(figures)], heading=True)
+    session.print_table(["", "all"], [*overall, *_facts(figures)])
     arms = {f"{arm} ({', '.join(figures.scorers[arm])})": one for arm, one in figures.arms.items()}
     for title, groups in (("host", figures.hosts), ("mode", figures.modes), ("arm", arms)):
         if len(groups) > 1 or (groups and title == "arm"):
             click.echo()
-            session.print_table([title, *groups], _rows(groups), heading=True)
+            session.print_table([title, *groups], _rows(groups))
     _print_usage(session, figures)
 
 
@@ -277,7 +281,7 @@ def _print_usage(session: Session, figures: Statistics) -> None:
     unused = [row for kind, usage in usages.items() for row in _unused(kind, usage, held[kind])]
     if unused:
         click.echo()
-    session.print_table(["unused", "count", "names"], unused, heading=True)
+    session.print_table(["unused", "count", "names"], unused)
     if unused and held_back.requests:
         session.note("what only the mode (monitor, soft) held back does not count as unused")
 
@@ -290,7 +294,7 @@ def _print_used(session: Session, title: str, used: Mapping[str, Sequence[Used]]
     ]
     if rows:
         click.echo()
-    session.print_table([title, "kind", "times", "mean score"], rows, heading=True)
+    session.print_table([title, "kind", "times", "mean score"], rows)
 
 
 def _unused(kind: str, usage: Usage, held_back: Sequence[Used]) -> list[list[str]]:
@@ -307,7 +311,7 @@ def _unused(kind: str, usage: Usage, held_back: Sequence[Used]) -> list[list[str
 
 
 def _note_nothing(session: Session, decisions: Decisions, wanted: _Filter) -> None:
-    hosts = {one.host for one in decisions}
+    hosts = {decision.host for decision in decisions}
     if not hosts:
         session.note("no decision is logged yet")
         session.note("hint: metier hook install HOST")

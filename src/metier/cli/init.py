@@ -33,8 +33,8 @@ _TEMPLATE = """\
 def command(session: Session) -> None:
     """Set up this folder as a workspace: metier.toml and a first catalog.
 
-    A workspace without commands, servers and agents is trusted from now on. One that has some is
-    not trusted until you have reviewed them: metier trust.
+    A workspace without commands, servers and agents is trusted from now on. With any of
+    these it is not trusted until you have reviewed them: metier trust.
     """
     session.workspace()
     root = os.path.realpath(session.root or os.getcwd())

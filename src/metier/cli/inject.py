@@ -152,7 +152,7 @@ def _print_scores(session: Session, injection: Injection, excluded: list[list[st
     details = {one.id: one.detail or one.reason for one in selection.skipped}
     for scored in selection.rejected:
         rows.append([scored.item.id, *_cells(scored), f"skipped: {details[scored.item.id]}"])
-    session.print_table(["ability", *_PARTS, "total", "note"], rows, heading=True)
+    session.print_table(["ability", *_PARTS, "total", "note"], rows)
     _print_cards(session, injection, excluded)
     more = selection.passed_over
     session.note(
@@ -178,7 +178,7 @@ def _print_cards(session: Session, injection: Injection, excluded: list[list[str
     ]
     rows += excluded
     if rows:
-        session.print_table(["card", "score", "threshold", "note"], rows, heading=True)
+        session.print_table(["card", "score", "threshold", "note"], rows)
 
 
 def _cells(scored: Scored[Any]) -> list[str]:

@@ -11,7 +11,7 @@ _BAR = 3  # cells of a full one
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _INDENT = "   "
 _WIDEST_FIRST, _WIDEST = 64, 36
-"""The maximum width of a column; the last one has none."""
+"""The maximum width of a column; the last column has none."""
 _NARROWEST_FIRST, _NARROWEST = 20, 8
 """The minimum width of a column."""
 _GAP = "  "
@@ -67,7 +67,7 @@ def words(text: str) -> list[str]:
 
 
 def flowed(parts: Sequence[str], width: int, indent: int = 0, start: str = "") -> str:
-    """Wrap styled words; long ones are not broken, so that they can be copied."""
+    """Wrap styled words; long words are not broken, so that they can be copied."""
     from rich.cells import cell_len  # only a terminal needs it
 
     text, room = start, max(width, indent + 20) - cell_len(click.unstyle(start))
@@ -88,9 +88,13 @@ def flowed_here(parts: Sequence[str], indent: int = 0, start: str = "") -> str:
     """For standard output: wrapped on a terminal, else one line."""
     if not sys.stdout.isatty():
         return start + " ".join(parts)
+    return flowed(parts, terminal_width(), indent, start)
+
+
+def terminal_width() -> int:
     import shutil  # only terminals need it
 
-    return flowed(parts, shutil.get_terminal_size().columns, indent, start)
+    return shutil.get_terminal_size().columns
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

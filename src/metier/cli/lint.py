@@ -193,13 +193,14 @@ def _print_repairs(
 
 
 def _render(issues: Sequence[Issue], output_format: str) -> str:
-    if output_format == "text" and sys.stdout.isatty():
-        return "".join(_coloured(issue) for issue in issues)
+    is_terminal = sys.stdout.isatty()
+    if output_format == "text" and (is_terminal or click.get_current_context().color):
+        width = shutil.get_terminal_size().columns if is_terminal else sys.maxsize
+        return "".join(_coloured(issue, width) for issue in issues)
     return FORMATS[output_format](issues, __version__)
 
 
-def _coloured(issue: Issue) -> str:
-    width = shutil.get_terminal_size().columns
+def _coloured(issue: Issue, width: int) -> str:
     colour = {"error": "red", "warning": "yellow", "info": "blue"}[issue.severity]
     location = click.style(f"{printable(issue.path)}:{issue.line}:{issue.column}", bold=True)
     marks = [f"{location}:", click.style(issue.code, fg=colour, bold=True)]

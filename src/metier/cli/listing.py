@@ -91,26 +91,24 @@ def command(
         if wanted == "agent" and all(map(_is_not_standard, catalog.documents("agent"))):
             session.note(f"besides, '{STANDARD}' is built in: metier run {STANDARD} TASK")
         if wanted == "ability":
-            _print_abilities(session, rows)
+            columns, table = _abilities_table(session, rows)
         else:
+            columns = ["name", "path", "description"]
             table = [[_label(row), session.shown(row.file), row.routing_text] for row in rows]
-            session.print_table(["name", "path", "description"], table)
-        if len(rows) < found or (rows and sys.stdout.isatty()):
-            of = f" of {found:,}" if len(rows) < found else ""
-            session.note(f"{len(rows):,}{of} {wanted if found == 1 else PLURAL[wanted]}")
+        session.print_list(columns, table, wanted, plural=PLURAL[wanted], total=found)
 
 
 def _note_missing_folders(session: Session, catalog: Catalog, kind: Kind) -> None:
     key = "mounts" if kind == "skill" else f"folders.{PLURAL[kind]}"
     for issue in catalog.issues():
-        if issue.code == "IO207" and issue.message.endswith(f"({key})"):
+        if issue.code == "IO207" and issue.setting == key:
             session.note(f"warning: {issue.message} (IO207)")
 
 
 def _by_priority(
     catalog: Catalog, rows: list[Row], agent: str | None, tags: tuple[str, ...]
 ) -> list[Row]:
-    """Filter rows and sort them by priority, shadowed ones last."""
+    """Filter rows and sort them by priority, shadowed rows last."""
     ranks = {ability.id: rank for rank, ability in enumerate(catalog.abilities())}
     kept = []
     for row in rows:
@@ -122,7 +120,8 @@ def _by_priority(
     return sorted(kept, key=lambda row: ranks.get(row.id, len(ranks)))
 
 
-def _print_abilities(session: Session, rows: list[Row]) -> None:
+def _abilities_table(session: Session, rows: list[Row]) -> tuple[list[str], list[list[str]]]:
+    """Columns and rows; without paths on a narrow terminal."""
     is_narrow = sys.stdout.isatty() and shutil.get_terminal_size().columns < _WIDE
     table = []
     for row in rows:
@@ -132,7 +131,7 @@ def _print_abilities(session: Session, rows: list[Row]) -> None:
         tags = ", ".join(ability.tags)
         table.append([label, str(ability.priority), tags, *path, row.description])
     path = [] if is_narrow else ["path"]
-    session.print_table(["name", "priority", "tags", *path, "description"], table)
+    return ["name", "priority", "tags", *path, "description"], table
 
 
 def _is_not_standard(row: Row) -> bool:

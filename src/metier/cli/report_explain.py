@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from metier.cli.layout import one_line, wrapped
-from metier.cli.resolve_view import Row, reason
+from metier.cli.resolve_view import Row, verdict
 from metier.cli.session import counted
 from metier.core.nearest import did_you_mean
 from metier.errors import NotFoundError
@@ -57,7 +57,7 @@ class Explanation(NamedTuple):
 
 
 def explain(report: Report, wanted: str | None) -> list[Explanation]:
-    """The candidate `wanted`, else the chosen ones, else the best. Raises `NotFoundError`."""
+    """The candidate `wanted`, else the chosen candidates, else the best. Raises `NotFoundError`."""
     rows = report["candidates"]
     if wanted is None:
         chosen = [row for row in rows if row["id"] in report["diagnostics"]["chosen"]]
@@ -105,8 +105,8 @@ def _explanation(row: Row, report: Report) -> Explanation:
         *_of_resolved(row),
         *_ranking(row, report),
     ]
-    verdict = f"{'selected: ' if row['selected'] else ''}{reason(row, report)}"
-    return Explanation(row, parts, _gates(row, report), _tie_break(row, report), verdict)
+    gates, tie_break = _gates(row, report), _tie_break(row, report)
+    return Explanation(row, parts, gates, tie_break, verdict(row, report))
 
 
 # The parts of the score
@@ -147,7 +147,7 @@ def _term(term: Row, basis: Row, texts: Row) -> str:
     text = f"{one_line(term['term'])}: {have}, idf {rarity}"
     often = basis["term_counts"].get(term["term"], 0)
     if not often:
-        return f"{text}; this one does not"
+        return f"{text}; this text does not"
     norm = k1 * (1 - b + b * basis["text_length"] / mean)
     shown = f"{k1} × ({_figure(1 - b)} + {b} × {basis['text_length']} / {_figure(mean)})"
     weight = f"{_figure(idf)} × {often} × {k1 + 1:g} / ({often} + {shown})"

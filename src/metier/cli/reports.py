@@ -60,7 +60,8 @@ _complete = complete_from(Catalog.report_ids)
 
 @command.add
 @metier_command("list")
-def _list(session: Session) -> int:
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most N reports.")
+def _list(session: Session, limit: int | None) -> int:
     """List the stored reports, newest first."""
     rows = []
     with session.catalog() as catalog:
@@ -69,6 +70,7 @@ def _list(session: Session) -> int:
                 session.note(f"warning: {found.message}: {found.hint}")
             else:
                 rows.append(_summary(found))
+    total, rows = len(rows), rows[:limit]
     if session.as_json:
         session.print_json(rows)
         return 0
@@ -83,7 +85,8 @@ def _list(session: Session) -> int:
         ]
         for row in rows
     ]
-    session.print_table(["report", "outcome", "required", "selected"], cells, heading=True)
+    columns = ["report", "outcome", "required", "selected"]
+    session.print_list(columns, cells, "report", total=total)
     return 0
 
 
@@ -121,7 +124,7 @@ def _show(session: Session, report: str) -> int:
 def _explain(session: Session, report: str, candidate: str | None) -> int:
     """Explain how a report came to its scores, step by step.
 
-    REPORT is the last one by default; CANDIDATE is a name or an id, by default every chosen one.
+    By default REPORT is the last report, and CANDIDATE, a name or an id, is every chosen candidate.
     """
     with session.catalog() as catalog:
         found = catalog.reports.find(report)

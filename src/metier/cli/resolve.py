@@ -114,7 +114,8 @@ def command(
         if session.as_json:
             session.print_json(report)
         else:
-            print_report(session, report, notes(report, Known.of(catalog)), everyone=full_report)
+            hints = [] if session.quiet else notes(report, Known.of(catalog))
+            print_report(session, report, hints, everyone=full_report)
         if report.is_pending:
             answer = _ask(report) if can_ask else None
             if answer is None:
@@ -185,5 +186,5 @@ def _settled(report: Report) -> str:
     selected = ", ".join(map(one_line, report["selected"]))
     if not report["degraded_mode"]:
         return f"{shown_outcome(report.outcome)}: {selected or 'nothing selected'}"
-    left = without(report).removeprefix("emulates ")
+    left = ", ".join(map(one_line, report["emulated_capabilities"])) or without(report)
     return f"{shown_outcome(report.outcome)}: {left}; selected: {selected or 'nothing'}"

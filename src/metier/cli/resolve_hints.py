@@ -14,7 +14,7 @@ from metier.cli.resolve_view import (
     name_of,
     shown_rows,
 )
-from metier.core.nearest import nearest
+from metier.core.nearest import nearest, suggestion
 from metier.values.policy import PRESETS
 from metier.values.resolution import Report
 
@@ -30,7 +30,7 @@ class Known(NamedTuple):
 
     @classmethod
     def of(cls, catalog: Catalog) -> "Known":
-        probes = frozenset(one.capability for one in catalog.config.probes)
+        probes = frozenset(probe.capability for probe in catalog.config.probes)
         return cls(probes, catalog.capabilities)
 
 
@@ -90,7 +90,7 @@ def _typos(report: Report, found: dict[str, Found], known: Known) -> list[str]:
     unmatched = [one for one in wanted if one not in declared][:_MOST_HINTS]
     names = list(known.capabilities()) if unmatched else []
     near = [(one, nearest(one.lower(), names, likeness=_LIKENESS)) for one in unmatched]
-    return [f"'{one_line(one)}': did you mean '{name}'?" for one, name in near if name]
+    return [f"'{one_line(one)}': {suggestion(name)}" for one, name in near if name]
 
 
 def _prose(report: Report, found: dict[str, Found]) -> list[str]:

@@ -1,6 +1,5 @@
 """A resolution as people see it, from its report alone."""
 
-import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -9,7 +8,7 @@ from typing import Any
 
 import click
 
-from metier.cli.layout import bar, branches, one_line, packed, wrapped
+from metier.cli.layout import bar, branches, one_line, packed, terminal_width, wrapped
 from metier.cli.session import Session, counted
 from metier.core.names import is_capability_name
 from metier.values.resolution import TIE_BREAKS, Report
@@ -39,7 +38,7 @@ def print_report(
     """Print blocks on a terminal, else a table."""
     on_terminal = sys.stdout.isatty()
     shown = shown_rows(report, everyone=everyone, most=_MOST_BLOCKS if on_terminal else None)
-    width = shutil.get_terminal_size().columns
+    width = terminal_width() if on_terminal else 0
     for text in _headline(report):
         for line in wrapped(text, width, "") if on_terminal else [text]:
             click.echo(line)
@@ -47,7 +46,7 @@ def print_report(
         for row in shown:
             click.echo("\n".join(["", *_block(row, report, width)]))
     else:
-        session.print_table(_COLUMNS, [_cells(row, report) for row in shown], heading=True)
+        session.print_table(_COLUMNS, [_cells(row, report) for row in shown])
     tree = [line for node in report["dependencies"] for line in _tree(node, report)]
     if on_terminal and tree:
         click.echo("\n".join(["", *tree]))
@@ -56,7 +55,7 @@ def print_report(
 
 
 def shown_rows(report: Report, *, everyone: bool = False, most: int | None = None) -> list[Row]:
-    """Ranked or matching candidates: the first `most`, and all chosen ones."""
+    """Ranked or matching candidates: the first `most`, and all that are chosen."""
     if everyone:
         return list(report["candidates"])
     chosen = report["diagnostics"]["chosen"]
@@ -141,7 +140,9 @@ def _matched(row: Row, match: Row) -> str:
 
 
 def _named(found: Found) -> str:
-    first = _matched(*found[0]).removesuffix(" (exact)")
+    row, match = found[0]
+    is_plain = match["match"] == "exact" and match["token"] in (None, match["capability"])
+    first = one_line(row["name"]) if is_plain else _matched(row, match)
     return f"{first} and {counted(len(found) - 1, 'other')}" if len(found) > 1 else first
 
 
@@ -161,7 +162,7 @@ def _block(row: Row, report: Report, width: int) -> list[str]:
         *wrapped(f"{folder}{origin}", width),
         *packed(parts, width),
         *(line for text in _changes(row) for line in wrapped(text, width)),
-        *wrapped(f"{word}: {reason(row, report).removeprefix('not chosen: ')}", width),
+        *wrapped(f"{word}: {_reason(row, report)}", width),
     ]
 
 
@@ -172,7 +173,7 @@ def _cells(row: Row, report: Report) -> list[str]:
         *(f"{row[f'S_{part}']:.2f}" for part in _PARTS),
         f"{row['penalties']['total']:.2f}" if row["penalties"]["total"] else "",
         f"{row['history_multiplier']:.2f}" if row["history_multiplier"] != 1 else "",
-        f"{'selected: ' if row['selected'] else ''}{reason(row, report)}",
+        verdict(row, report),
     ]
 
 
@@ -195,13 +196,20 @@ def _changes(row: Row) -> list[str]:
     return lines
 
 
-def reason(row: Row, report: Report) -> str:
+def verdict(row: Row, report: Report) -> str:
+    """Whether a candidate is selected, and why."""
+    is_chosen = row["id"] in report["diagnostics"]["chosen"]
+    left = "" if is_chosen or row["rejected"] else "not chosen: "
+    return f"{'selected: ' if row['selected'] else left}{_reason(row, report)}"
+
+
+def _reason(row: Row, report: Report) -> str:
     if row["rejected"]:
         problem = row.get("contract_problem")
         first = [f"its contract cannot be used: {problem}"] if problem else []
         return "; ".join([*first, *(_rejection(one, row, report) for one in row["rejected"])])
     if row["id"] not in report["diagnostics"]["chosen"]:
-        return f"not chosen: {_why_not(row, report)}"
+        return _why_not(row, report)
     if not row["selected"]:
         return f"the best, but the resolution is {report.outcome}: nothing is selected"
     if report["selection_mode"] == "cover":

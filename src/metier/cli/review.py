@@ -66,7 +66,7 @@ class Review:
     def rows(self, *, speak: bool) -> list[tuple[str, str]]:
         rows = [("workspace", self.workspace), *described(self.powers)]
         rows += [("speak", SPEAK)] if speak else []
-        rows += [("changed", one) for one in self.changes()]
+        rows += [("changed", change) for change in self.changes()]
         return [*rows, ("digest", self.digest)]
 
     def to_json(self) -> dict[str, Any]:

@@ -104,7 +104,7 @@ def command(
 
 
 def require_trust(session: Session, what: str) -> None:
-    """Raise `TrustError` unless the workspace is trusted; outside of one none is needed."""
+    """Raise `TrustError` unless the workspace is trusted; outside a workspace none is needed."""
     if not session.is_outside() and not offered(session):
         boundary = session.boundary
         raise untrusted_error(boundary.workspace, boundary.trust, what)
@@ -306,7 +306,7 @@ async def _ticking(tick: Callable[[], object]) -> None:
 
 @contextmanager
 def _on_signal(cancel: Callable[[], object]) -> Iterator[None]:
-    """The first signal calls `cancel`, the second ends the process; ignored ones stay ignored."""
+    """The first signal calls `cancel`, the second exits; ignored signals stay ignored."""
     before = {one: signal.getsignal(one) for one in _SIGNALS}
 
     def first(_number: int, _frame: Any) -> None:

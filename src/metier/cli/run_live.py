@@ -25,7 +25,7 @@ TURNS = 10
 """Redraws per second."""
 _LONGEST_TEXT = 2_000
 _TEXT_LINES = 3
-"""Of a streamed answer, if it is the only one."""
+"""Of a streamed answer, if it is the only answer."""
 
 
 class RunningStep:
@@ -118,7 +118,7 @@ def _error(data: Mapping[str, Any]) -> str:
 
 
 def _is_echo(event: Event) -> bool:
-    """Whether a step failed because one inside it, or of its delegate, did."""
+    """Whether a step failed because a step inside it, or of its delegate, did."""
     failure = event.data.get("error") or {}
     return failure.get("code") == "DELEGATION_FAILED" or failure.get("step", "") not in (
         "",
@@ -231,7 +231,7 @@ def picture(board: Board, console: "Console") -> "RenderableType":
     steps = list(board.running.values())
     now, width = time.time(), console.width
     most = max(1, console.height // 2 - 2)
-    talking = sum(bool(one.text) for one in steps)
+    talking = sum(bool(step.text) for step in steps)
     lines = []
     for one in steps[-most:]:
         facts = [duration(max(0.0, now - one.started)), one.doing]

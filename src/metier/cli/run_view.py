@@ -99,7 +99,7 @@ def summary(run: RunRecord, steps: Sequence[StepRecord]) -> str:
 
 def _steps_in_words(steps: Sequence[StepRecord]) -> str:
     """`8 steps`, `8 steps (1 skipped)`, `8 steps (5 succeeded, 1 failed, 2 blocked)`."""
-    states = Counter(one.state for one in steps)
+    states = Counter(step.state for step in steps)
     if set(states) <= set(DONE):
         states.pop("succeeded", None)
     each = ", ".join(f"{states[one]} {one}" for one in get_args(StepState) if states[one])
@@ -110,7 +110,7 @@ def not_taken_back(run: RunRecord, steps: Sequence[StepRecord]) -> list[str]:
     """Steps that a rollback did not undo."""
     if run.state != "rollback_incomplete":
         return []
-    done = {one.id for one in steps if one.state == "succeeded"}
+    done = {step.id for step in steps if step.state == "succeeded"}
     return [one.step_id for one in AgentProfile.of(run.profile).workflow if one.step_id in done]
 
 
@@ -155,17 +155,17 @@ def _print_wrapped(title: str, text: str, colour: str | None = None) -> None:
 
 
 def print_runs(session: Session, runs: Sequence[RunRecord]) -> None:
-    """A short table on a terminal, a full one elsewhere."""
+    """A short table on a terminal, a full table elsewhere."""
     if sys.stdout.isatty():
         now = time.time()
         rows = []
         for run in runs:
             what = f"{'↳ ' if run.parent_run else ''}{run.agent_id}: {run.task}"
             rows.append([run.run_id, state_in_words(run.state), _ago(now - run.created), what])
-        session.print_table(["run", "state", "ago", "what"], rows)
+        session.print_list(["run", "state", "ago", "what"], rows, "run")
         return
     columns = ["run", "state", "agent", "began", "took", "parent", "task"]
-    session.print_table(columns, [_cells(one) for one in runs], heading=True)
+    session.print_list(columns, [_cells(run) for run in runs], "run")
 
 
 def _cells(run: RunRecord) -> list[str]:
@@ -201,7 +201,7 @@ def print_run(
     _print_section("warnings", [line for one in steps for line in _warnings(one)])
     _print_section("injected", [line for step in steps for line in _injected(step)])
     _print_section("delegated", [line for one in family.children for line in _tree(one)])
-    _print_section("checkpoints", [_checkpoint(one) for one in checkpoints])
+    _print_section("checkpoints", [_checkpoint(checkpoint) for checkpoint in checkpoints])
 
 
 def _facts(run: RunRecord) -> list[tuple[str, str]]:
@@ -221,7 +221,7 @@ def _facts(run: RunRecord) -> list[tuple[str, str]]:
 
 
 def _least_signal(steps: Sequence[StepRecord]) -> list[tuple[str, str]]:
-    found = {_input(one)["minSignal"] for one in steps if "minSignal" in _input(one)}
+    found = {_input(step)["minSignal"] for step in steps if "minSignal" in _input(step)}
     signals = ", ".join(f"{least:g}" for least in sorted(found))
     return [("least signal", f"{signals} (abilities.minSignal)")] if signals else []
 
@@ -244,11 +244,11 @@ def print_steps(session: Session, steps: Sequence[StepRecord]) -> None:
     if steps:
         click.echo()
     columns = ["step", "state", "tries", "took", "tokens", "cost", "error"]
-    rows = [_step_cells(one) for one in steps]
+    rows = [_step_cells(step) for step in steps]
     if sys.stdout.isatty():
         kept = [at for at, _ in enumerate(columns) if any(row[at] for row in rows)]
         columns, rows = [columns[at] for at in kept], [[row[at] for at in kept] for row in rows]
-    session.print_table(columns, rows, heading=True)
+    session.print_table(columns, rows)
 
 
 def _step_cells(step: StepRecord) -> list[str]:

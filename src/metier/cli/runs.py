@@ -45,7 +45,7 @@ command = CommandGroup(
 
 
 def _ids(catalog: Catalog) -> list[str]:
-    return [one.run_id for one in catalog.agency.store.runs(limit=_COMPLETED)]
+    return [run.run_id for run in catalog.agency.store.runs(limit=_COMPLETED)]
 
 
 _run_argument = click.argument("wanted", metavar="RUN", shell_complete=complete_from(_ids))
@@ -75,7 +75,7 @@ def found_run(agency: Agency, wanted: str) -> RunRecord:
     try:
         return agency.store.run(wanted)
     except NotFoundError:
-        ids = [one.run_id for one in agency.store.runs(limit=_COMPLETED)]
+        ids = [run.run_id for run in agency.store.runs(limit=_COMPLETED)]
         like = [one for one in ids if one.startswith(wanted)]
         if len(like) < 2:
             raise
@@ -99,7 +99,7 @@ def _list(session: Session, state: str | None, limit: int, delegated: bool) -> i
         found = catalog.agency.store.runs(state=state, limit=limit + 1, delegated=delegated)
     runs = found[:limit]
     if session.as_json:
-        session.print_json([one.to_json() for one in runs])
+        session.print_json([run.to_json() for run in runs])
         return 0
     if not runs:
         session.note(f"no run is {state_in_words(state)}" if state else "there is no run yet")
@@ -107,7 +107,7 @@ def _list(session: Session, state: str | None, limit: int, delegated: bool) -> i
     print_runs(session, runs)
     if len(found) > limit:
         session.note(f"there are more: --limit {limit * 2}")
-    if pending := next((one for one in runs if one.state == "pending"), None):
+    if pending := next((run for run in runs if run.state == "pending"), None):
         resume = runs_command(session, "resume", pending.run_id)
         session.note(f"pending runs wait to be resumed: {resume}")
     return 0
@@ -130,8 +130,8 @@ def _show(session: Session, wanted: str) -> int:
                 "schemaVersion": "1",
                 **family.to_json(),
                 **asked,
-                "steps": [one.to_json() for one in steps],
-                "checkpoints": [_checkpoint(one) for one in checkpoints],
+                "steps": [step.to_json() for step in steps],
+                "checkpoints": [_checkpoint(checkpoint) for checkpoint in checkpoints],
             }
         )
         return 0
@@ -168,7 +168,7 @@ def _steps(session: Session, wanted: str) -> int:
         run = found_run(catalog.agency, wanted)
         steps = catalog.agency.store.steps(run.key)
     if session.as_json:
-        session.print_json([one.to_json() for one in steps])
+        session.print_json([step.to_json() for step in steps])
         return 0
     if not steps:
         session.note(f"run {run.run_id} has no step yet")
@@ -198,7 +198,7 @@ def _resume(session: Session, wanted: str, allowed: tuple[str, ...], events: boo
                 hint=f"wait for it; {_how_to_cancel(session, run)}",
             )
         if run.is_resumable:
-            done = sum(one.state in DONE for one in agency.store.steps(run.key))
+            done = sum(step.state in DONE for step in agency.store.steps(run.key))
             session.note(f"resuming {run.run_id}: {counted(done, 'step')} kept")
 
         def begin(on_event: OnEvent) -> Coroutine[Any, Any, RunResult]:

@@ -70,7 +70,7 @@ def command(
         matches = catalog.select_agents(
             task, limit, team=team, required_capabilities=requires, exclude=exclude
         )
-        profiles = {one.agent_id: one for one in catalog.agency.profiles()}
+        profiles = {profile.agent_id: profile for profile in catalog.agency.profiles()}
         _note_unknown(session, catalog, profiles, team, exclude)
     if session.as_json:
         session.print_json(_to_json(task, matches))
@@ -80,12 +80,12 @@ def command(
         blocks = ("\n".join(_block(*one, profiles, width)) for one in enumerate(matches, start=1))
         click.echo("\n\n".join(blocks))
     elif explain:
-        session.print_table(_EXPLAINED, [_cells(one) for one in matches], heading=True)
+        session.print_table(_EXPLAINED, [_cells(match) for match in matches])
     else:
         rows = [
             [one.agent_id, f"{one.confidence:.2f}", _description(one, profiles)] for one in matches
         ]
-        session.print_table(_COLUMNS, rows)
+        session.print_list(_COLUMNS, rows, "agent")
     _note_next(session, task, matches)
 
 
@@ -94,7 +94,7 @@ def _to_json(task: str, matches: Sequence[AgentMatch]) -> dict[str, Any]:
         "schemaVersion": "1",
         "task": task,
         "fallback": is_fallback(matches),
-        "matches": [one.to_json() for one in matches],
+        "matches": [match.to_json() for match in matches],
     }
 
 

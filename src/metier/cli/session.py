@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from metier.catalog import Catalog, Refreshed, workspace_of
-from metier.cli.layout import one_line, print_table, wrapped
+from metier.cli.layout import one_line, print_table, terminal_width, wrapped
 from metier.cli.shown import shown_file
 from metier.cli.usage import shared_options
 from metier.config import Config, Settings, read_settings
@@ -68,7 +68,7 @@ class Session:
             raise UsageError(
                 "there is no workspace here",
                 where=self.workspace(),
-                hint="metier init makes this folder one; --root names another",
+                hint="metier init makes this folder a workspace; --root names another",
             )
         return self.workspace()
 
@@ -96,7 +96,7 @@ class Session:
         )
         self._note_ignored(boundary)
         if is_outside and not self.for_host:
-            self.note_wrapped(f"note: {OUTSIDE}; to make this folder one: metier init")
+            self.note_wrapped(f"note: {OUTSIDE}; to make this folder a workspace: metier init")
         return boundary
 
     def settings(self) -> Settings:
@@ -189,15 +189,13 @@ class Session:
 
     def note_wrapped(self, text: str) -> None:
         if sys.stderr.isatty():
-            import shutil  # nothing else here needs what it loads
-
-            text = "\n".join(wrapped(text, shutil.get_terminal_size().columns, ""))
+            text = "\n".join(wrapped(text, terminal_width(), ""))
         self.note(text)
 
     def note_unknown_agent(self, catalog: Catalog, agent: str | None) -> None:
         """Warn about an agent without a profile: another host's, or a typo."""
         names = catalog.names("agent")
-        if agent is not None and agent not in names and not catalog.left_out("agent", agent):
+        if agent is not None and agent not in names and not catalog.excluded_path("agent", agent):
             parts = [f"warning: no agent here is called '{agent}'", did_you_mean(agent, names)]
             self.note("; ".join(filter(None, parts)))
 
@@ -209,8 +207,28 @@ class Session:
     def print_json(self, value: Any) -> None:
         click.echo(escaped_json(json.dumps(value, indent=2, ensure_ascii=False)))
 
+    def print_list(
+        self,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        noun: str,
+        *,
+        plural: str = "",
+        total: int = 0,
+    ) -> None:
+        """A table and a count on a terminal, else tab-separated rows without a header.
+
+        `total` is how many there are without `--limit`.
+        """
+        self.print_table(columns, rows, heading=False)
+        total = max(total, len(rows))
+        if len(rows) < total:
+            self.note(f"{len(rows):,} of {counted(total, noun, plural)}")
+        elif rows and sys.stdout.isatty():
+            self.note(counted(total, noun, plural))
+
     def print_table(
-        self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, heading: bool = False
+        self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, heading: bool = True
     ) -> None:
         """A table on a terminal, else tab-separated rows, with a header if `heading`."""
         if not rows:

@@ -147,7 +147,7 @@ def _facts(row: Row, shown: ShownPaths) -> list[tuple[str, str]]:
 
 
 def _plain(value: Any) -> str:
-    """Short values on one line, nested ones as indented YAML below."""
+    """Short values on one line, nested values as indented YAML below."""
     if isinstance(value, list) and all(isinstance(entry, str) for entry in value):
         return ", ".join(value)
     if isinstance(value, (list, dict)):

@@ -15,7 +15,7 @@ _WORDS = {
 
 
 def shared_options() -> list[click.Option]:
-    """Options of all commands, valid before and after the command; the later one wins."""
+    """Options of all commands, valid before and after the command; the later option wins."""
     return [
         click.Option(["--json", "as_json"], is_flag=True, help="Print JSON."),
         click.Option(

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from metier.config.database_url import DatabaseUrl
 from metier.config.layers import Layer, layers_of, user_layer
 from metier.config.layers import user_settings as user_settings
 from metier.config.merging import merged_values, narrowed_values
@@ -21,6 +22,7 @@ from metier.values.running import ModelSettings, ServerSetting, ToolSettings
 from metier.values.settings import DEFAULT_MIN_SIGNAL, LintSettings
 from metier.values.settings import Mount as Mount
 from metier.values.settings import ProbeSetting as ProbeSetting
+from metier.values.settings import QueueSetting as QueueSetting
 from metier.values.trust import NOTHING
 
 FILE_NAME = SETTINGS_FILE
@@ -52,6 +54,17 @@ class Config(NamedTuple):
     servers: tuple[ServerSetting, ...] = ()
     state_folder: str = ""
     """The folder of all state, if set."""
+    state_url: DatabaseUrl | None = None
+    """The database of shared state, if set."""
+    state_url_file: str = ""
+    """A file with that address; stronger than `state_url`."""
+    state_namespace: str = ""
+    """Whose state it is: many teams share a database."""
+    worker_documents: str = "any"
+    """`same`: workers execute only runs that were started with their own documents."""
+    worker_concurrency: int = 4
+    """How many runs a worker executes at a time."""
+    queues: Mapping[str, QueueSetting] = MappingProxyType({})
     safe_directories: tuple[str, ...] = ()
     """Workspaces that may belong to another user of the system."""
     sources: tuple[str, ...] = ()

@@ -8,7 +8,7 @@ from typing import Any
 from metier.config.checking import check, plain, wrong
 from metier.config.settings import CAPABILITIES, PROFILE, SETTINGS
 from metier.core.names import loose_key
-from metier.core.nearest import nearest
+from metier.core.nearest import did_you_mean
 from metier.errors import ConfigError
 from metier.values.capabilities import CapabilitiesConfig, SourceSetting
 from metier.values.checks import dotted
@@ -37,11 +37,11 @@ def read_capabilities(table: Any, source: str) -> CapabilitiesConfig:
     profiles = values.get("profiles", {})
     for agent, profile in values.get("agents", {}).items():
         if profile not in profiles and profile not in PROFILES:
-            near = nearest(profile, [*profiles, *PROFILES])
+            known = [*profiles, *PROFILES]
             raise ConfigError(
                 f"'capabilities.agents.{agent}' names an unknown profile, '{profile}'",
                 where=source,
-                hint=f"did you mean '{near}'?" if near else "[capabilities.profiles.NAME]",
+                hint=did_you_mean(profile, known, "[capabilities.profiles.NAME]"),
             )
     return CapabilitiesConfig(**values)
 
@@ -62,7 +62,7 @@ def merged(stronger: Any, weaker: Any) -> Any:
 
 
 def for_agent(config: CapabilitiesConfig, agent: str | None) -> CapabilitiesConfig:
-    """The settings of an agent: those of its profile over the general ones."""
+    """The settings of an agent: those of its profile over the general settings."""
     profile = config.agents.get(agent or "")
     return config if profile is None else with_profile(config, profile)
 

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from metier.config.database_url import DatabaseUrl, check_no_secret, check_url
 from metier.config.settings import SETTINGS, unknown_setting
 from metier.errors import ConfigError
 from metier.values.checks import Field, check_value, dotted
@@ -16,7 +17,7 @@ from metier.values.running import (
     ServerSetting,
     ToolSettings,
 )
-from metier.values.settings import Mount, ProbeSetting
+from metier.values.settings import Mount, ProbeSetting, QueueSetting
 
 
 def checked(key: str, value: Any, source: str) -> Any:
@@ -92,8 +93,24 @@ def _mounts(tables: list[Any], source: str) -> tuple[Mount, ...]:
             raise wrong("mounts", "given a label without '/'", source)
         mounts.append(Mount(path=path, label=label))
     if len({mount.label for mount in mounts}) < len(mounts):
-        raise ConfigError("two mounts have one label", where=source, hint="give each a 'label'")
+        message = "two mounts have the same label"
+        raise ConfigError(message, where=source, hint="give each a 'label'")
     return tuple(mounts)
+
+
+def _state_url(text: str, source: str) -> DatabaseUrl:
+    """Only the environment may bring a password."""
+    check_url(text, source)
+    if source != SETTINGS["state.url"].variable:
+        check_no_secret(text, source)
+    return DatabaseUrl(text)
+
+
+def _queues(table: Mapping[str, Any], source: str) -> Mapping[str, QueueSetting]:
+    for name, entry in table.items():
+        if ("starts" in entry) != ("seconds" in entry):
+            raise wrong(f"workers.queues.{name}", "given both 'starts' and 'seconds'", source)
+    return {name: QueueSetting(**_entry("workers.queues", one)) for name, one in table.items()}
 
 
 def _label(path: str) -> str:
@@ -113,4 +130,6 @@ _MAKERS: dict[str, Callable[[Any, str], Any]] = {
     "mcp": _servers,
     "probes": _probes,
     "mounts": _mounts,
+    "state.url": _state_url,
+    "workers.queues": _queues,
 }

@@ -94,9 +94,18 @@ def _from_environment(environ: Mapping[str, str]) -> Layer:
             values[key] = {"true": True, "1": True, "false": False, "0": False}.get(text, text)
         elif key == "tokenizer":
             values[key] = text or "chars/4"
+        elif key.startswith("state."):
+            values.update(_of_state(key, text))
         else:
             values[key] = [part.strip() for part in text.split(",") if part.strip()]
     return Layer(ENVIRONMENT, "user", values)
+
+
+def _of_state(key: str, text: str) -> dict[str, Any]:
+    """An empty variable counts as not set; an address also replaces the file of one."""
+    if not text:
+        return {}
+    return {key: text, "state.url-file": ""} if key == "state.url" else {key: text}
 
 
 def _toml(file: str, workspace: str, *, required: bool = False) -> dict[str, Any]:
@@ -109,7 +118,7 @@ def _toml(file: str, workspace: str, *, required: bool = False) -> dict[str, Any
             raise OSError(None, "a link leads out of the workspace")
         return toml_of(read_regular(real, LARGEST).decode())
     except TomlError as error:
-        hint = "correct the file at that place"
+        hint = "correct the file there"
         raise ConfigError(f"not valid TOML: {error}", where=file, hint=hint) from None
     except UnicodeDecodeError:
         raise ConfigError("the file is not UTF-8", where=file, hint="save it as UTF-8") from None

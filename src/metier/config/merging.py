@@ -1,8 +1,8 @@
 """Layers of settings → one value a setting."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from metier.config.checking import checked
 from metier.config.layers import Layer
@@ -10,6 +10,7 @@ from metier.config.settings import class_of, entries
 from metier.core.paths import is_inside
 from metier.values.capabilities import CapabilitiesConfig
 from metier.values.files import Kind
+from metier.values.running import ToolSettings
 from metier.values.settings import DEFAULT_MIN_SIGNAL
 
 _FOLDERS: dict[str, Kind] = {
@@ -17,9 +18,16 @@ _FOLDERS: dict[str, Kind] = {
     "folders.cards": "card",
     "folders.agents": "agent",
 }
-_BY_NAME = {"mounts", "probes", "models", "tools", "mcp"}
-"""Settings whose entries are merged by name."""
 _MODES = ("off", "monitor", "soft", "on")
+
+
+class _Merging(NamedTuple):
+    """How a setting is merged whose entries have names."""
+
+    owned: Callable[[Any, str], Any]
+    """Marks its entries with the owner of the layer."""
+    joined: Callable[[Any, Any], Any]
+    """Adds the entries of a weaker layer that have other names."""
 
 
 def merged_values(layers: Sequence[Layer], workspace: str) -> dict[str, Any]:
@@ -40,8 +48,10 @@ def merged_values(layers: Sequence[Layer], workspace: str) -> dict[str, Any]:
                     continue
                 value = tuple(one for one in value if one not in outside)
             if key in _BY_NAME:
-                value = _owned(key, value, layer)
-            values[key] = _joined(key, values[key], value) if key in values else value
+                owned = _BY_NAME[key].owned(value, layer.owner)
+                values[key] = _BY_NAME[key].joined(values[key], owned) if key in values else owned
+            else:
+                values.setdefault(key, value)
     if capabilities:
         values["capabilities"] = _capabilities(capabilities)
     if user_folders:
@@ -96,52 +106,6 @@ def _is_users(folder: str, workspace: str) -> bool:
     return os.path.isabs(folder) and not (workspace and is_inside_text(folder, workspace))
 
 
-def _owned(key: str, value: Any, layer: Layer) -> Any:
-    """Entries that know whose settings name them."""
-    is_users = layer.owner == "user"
-    if key == "mounts":
-        return tuple(one._replace(origin=layer.owner) for one in value)
-    if key == "tools":
-        commands = tuple(one._replace(is_users=is_users) for one in value.commands)
-        allow = tuple(value.allow)
-        return value._replace(
-            commands=commands, allow=allow if is_users else (), requests=() if is_users else allow
-        )
-    if key == "probes":
-        return tuple(one._replace(is_users=is_users) for one in value)
-    if key == "mcp":
-        return tuple(one._replace(is_users=is_users, plain_http=is_users) for one in value)
-    if key == "models":
-        providers = {
-            name: one._replace(plain_http=is_users, is_users=is_users)
-            for name, one in value.providers.items()
-        }
-        return value._replace(providers=providers)
-    return value
-
-
-def _joined(key: str, stronger: Any, weaker: Any) -> Any:
-    """Two values of a setting; named entries are merged by name."""
-    if key in ("mounts", "mcp", "probes"):
-        name = {"mounts": "label", "mcp": "name", "probes": "capability"}[key]
-        known = {getattr(one, name) for one in stronger}
-        if key == "mcp":
-            hidden = {one.name for one in weaker if one.is_users}
-            stronger = tuple(
-                one._replace(hides_users=not one.is_users and one.name in hidden)
-                for one in stronger
-            )
-        return (*stronger, *(one for one in weaker if getattr(one, name) not in known))
-    if key == "tools":
-        return stronger.joined(weaker)
-    if key == "models":
-        return stronger._replace(
-            default=stronger.default or weaker.default,
-            providers={**weaker.providers, **stronger.providers},
-        )
-    return stronger
-
-
 def _capabilities(tables: Sequence[tuple[Any, str]]) -> CapabilitiesConfig:
     from metier.config.capabilities import check_capabilities, merged, read_capabilities  # rare
 
@@ -163,3 +127,70 @@ def _tightened(users: CapabilitiesConfig, tables: Sequence[tuple[Any, str]]) -> 
         exclude=tuple(dict.fromkeys((*users.exclude, *own.exclude))),
         mode=min(users.mode, own.mode, key=_MODES.index),
     )
+
+
+# Settings whose entries are merged by name
+
+
+def _owned_mounts(mounts: Any, owner: str) -> Any:
+    return tuple(mount._replace(origin=owner) for mount in mounts)
+
+
+def _owned_probes(probes: Any, owner: str) -> Any:
+    return tuple(probe._replace(is_users=owner == "user") for probe in probes)
+
+
+def _owned_servers(servers: Any, owner: str) -> Any:
+    is_users = owner == "user"
+    return tuple(server._replace(is_users=is_users, plain_http=is_users) for server in servers)
+
+
+def _owned_tools(tools: Any, owner: str) -> Any:
+    is_users, allow = owner == "user", tuple(tools.allow)
+    return tools._replace(
+        commands=tuple(command._replace(is_users=is_users) for command in tools.commands),
+        allow=allow if is_users else (),
+        requests=() if is_users else allow,
+    )
+
+
+def _owned_models(models: Any, owner: str) -> Any:
+    is_users = owner == "user"
+    providers = {
+        name: provider._replace(plain_http=is_users, is_users=is_users)
+        for name, provider in models.providers.items()
+    }
+    return models._replace(providers=providers)
+
+
+def _joined_by(name: str) -> Callable[[Any, Any], Any]:
+    def joined(stronger: Any, weaker: Any) -> Any:
+        known = {getattr(entry, name) for entry in stronger}
+        return (*stronger, *(entry for entry in weaker if getattr(entry, name) not in known))
+
+    return joined
+
+
+def _joined_servers(stronger: Any, weaker: Any) -> Any:
+    hidden = {server.name for server in weaker if server.is_users}
+    marked = tuple(
+        server._replace(hides_users=not server.is_users and server.name in hidden)
+        for server in stronger
+    )
+    return _joined_by("name")(marked, weaker)
+
+
+def _joined_models(stronger: Any, weaker: Any) -> Any:
+    return stronger._replace(
+        default=stronger.default or weaker.default,
+        providers={**weaker.providers, **stronger.providers},
+    )
+
+
+_BY_NAME: dict[str, _Merging] = {
+    "mounts": _Merging(_owned_mounts, _joined_by("label")),
+    "probes": _Merging(_owned_probes, _joined_by("capability")),
+    "mcp": _Merging(_owned_servers, _joined_servers),
+    "tools": _Merging(_owned_tools, ToolSettings.joined),
+    "models": _Merging(_owned_models, _joined_models),
+}

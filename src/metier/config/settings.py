@@ -72,6 +72,13 @@ _SERVER = _table(
         "timeout": _SECONDS,
     }
 )
+_QUEUE = _table(
+    {
+        "concurrency": integer(1, 100_000),
+        "starts": integer(1, 1_000_000),
+        "seconds": Field(type="number", least=1, most=86_400),
+    }
+)
 _SOURCE = _table(
     {
         "type": text(required=True, choices=("local", "database", "remote")),
@@ -172,6 +179,14 @@ SETTINGS: dict[str, Setting] = {
     "tools": Setting("power", "tools", _table({"allow": _TEXTS}, _COMMAND)),
     "mcp": Setting("power", "servers", _table(others=_SERVER)),
     "state.folder": Setting("user", "state_folder", text()),
+    "state.url": Setting("power", "state_url", text(shortest=1), "METIER_STATE_URL"),
+    "state.url-file": Setting("power", "state_url_file", text()),
+    "state.namespace": Setting(
+        "power", "state_namespace", text(form="namespace"), "METIER_STATE_NAMESPACE"
+    ),
+    "workers.documents": Setting("power", "worker_documents", text(choices=("any", "same"))),
+    "workers.concurrency": Setting("power", "worker_concurrency", integer(1, 1_000)),
+    "workers.queues": Setting("power", "queues", _table(others=_QUEUE)),
     "safe-directories": Setting("user", "safe_directories", _TEXTS),
 }
 CLASSES: dict[str, SettingClass] = {

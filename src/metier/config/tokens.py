@@ -7,7 +7,7 @@ from functools import cache
 from types import ModuleType
 
 from metier.core.budget import CountTokens, count_tokens
-from metier.core.nearest import nearest
+from metier.core.nearest import did_you_mean
 from metier.errors import ConfigError
 
 DEFAULT_TOKENIZER = "chars/4"
@@ -41,8 +41,7 @@ def token_counter(name: str) -> CountTokens:
     except Exception as error:  # a plugin of tiktoken may raise anything
         raise _error(f"tokenizer '{name}' cannot be loaded: {error}", _USE_DEFAULT) from error
     if encoding is None:
-        near = nearest(name, known)
-        hint = f"did you mean '{near}'?" if near else f"known: {', '.join(known)}"
+        hint = did_you_mean(name, known, f"known: {', '.join(known)}")
         raise _error(f"no tokenizer is called '{name}'", hint)
     return lambda text: len(encoding.encode_ordinary(text))
 
@@ -51,9 +50,9 @@ def _tiktoken(name: str) -> ModuleType:
     try:
         import tiktoken  # an extra
     except ImportError:
-        near = nearest(name, [DEFAULT_TOKENIZER, *_RANKS]) if name not in _RANKS else None
+        known = [] if name in _RANKS else [DEFAULT_TOKENIZER, *_RANKS]
         install = f"pip install 'metier[tokens]', or {_USE_DEFAULT}"
-        hint = f"did you mean '{near}'?" if near else install
+        hint = did_you_mean(name, known, install)
         raise _error(f"tokenizer '{name}' needs tiktoken, which is not installed", hint) from None
     module: ModuleType = tiktoken
     return module

@@ -105,10 +105,10 @@ def _longest(work: Work, value: Any) -> int:
     return len(value) if isinstance(value, str) else work.weight(value) * _LONGEST_ESCAPE
 
 
-# Places that `format` fills
+# Fields that `format` fills
 
 
-class _Places(SandboxedFormatter):
+class _Formatter(SandboxedFormatter):
     """Formats fields one by one, up to the length limit."""
 
     def __init__(self, environment: Environment, work: Work, **kwargs: Any) -> None:
@@ -134,7 +134,7 @@ class _Places(SandboxedFormatter):
         return made
 
 
-class _EscapedPlaces(_Places, SandboxedEscapeFormatter):
+class _EscapingFormatter(_Formatter, SandboxedEscapeFormatter):
     """The same for `Markup`."""
 
 
@@ -144,9 +144,9 @@ def filled(
     """`text.format(*args, **kwargs)`"""
     work.read(text)
     if isinstance(text, Markup):
-        escaped = _EscapedPlaces(environment, work, escape=text.escape)
+        escaped = _EscapingFormatter(environment, work, escape=text.escape)
         return Markup(escaped.vformat(text, args, kwargs))
-    return _Places(environment, work).vformat(text, args, kwargs)
+    return _Formatter(environment, work).vformat(text, args, kwargs)
 
 
 # Filters

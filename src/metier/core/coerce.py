@@ -1,4 +1,4 @@
-"""Raw values as typed ones; what has another type becomes the default."""
+"""Raw values as typed values; what has another type becomes the default."""
 
 from collections.abc import Mapping
 from typing import Any

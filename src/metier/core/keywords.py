@@ -32,7 +32,7 @@ class KeywordFinder:
         """The same, for whole words only."""
         if len(self.keywords) <= _FEW:
             return self._one_by_one(range(len(self.keywords)), text, "word")
-        found = [one for one in self._matches(text) if is_alone(text, one[1], one[2])]
+        found = [match for match in self._matches(text) if is_alone(text, match[1], match[2])]
         return {**self._counted(found), **self._one_by_one(self._long, text, "word")}
 
     def _counted(self, found: Sequence[Occurrence]) -> dict[int, int]:
@@ -50,7 +50,7 @@ class KeywordFinder:
         return {number: count for number, count in zip(numbers, counts, strict=True) if count}
 
     def everywhere(self, text: str) -> Iterator[Occurrence]:
-        """Every occurrence, overlapping ones included."""
+        """Every occurrence, overlapping occurrences included."""
         yield from self._matches(text)
         for place in self._long:
             keyword = self.keywords[place]

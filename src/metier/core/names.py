@@ -2,13 +2,16 @@
 
 import hashlib
 import re
+from collections.abc import Mapping
 from functools import lru_cache
+from typing import Any
 
 from metier.core.paths import without_md
 
 _CAPABILITY = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\Z")
 _ID = re.compile(r"[a-z][a-z0-9-]*\Z")
 _NOT_IN_ID = re.compile(r"[^a-z0-9]+")
+_UNDERSCORE = re.compile(r"_([a-z])")
 LONGEST_NAME = 64
 
 
@@ -46,6 +49,11 @@ def name_in_plugin(name: str, plugin: str) -> str:
 
 def stable_hash(candidate_id: str) -> str:
     return hashlib.sha256(candidate_id.lower().encode()).hexdigest()
+
+
+def camel_case(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """`{"tokens_mean": 1}` → `{"tokensMean": 1}`."""
+    return {_UNDERSCORE.sub(lambda m: m[1].upper(), key): value for key, value in fields.items()}
 
 
 @lru_cache(maxsize=4096)

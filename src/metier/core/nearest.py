@@ -17,7 +17,10 @@ def nearest(wanted: str, known: Iterable[str], *, likeness: float = 0.6) -> str:
 
 
 def did_you_mean(wanted: str, known: Iterable[str], otherwise: str = "") -> str:
-    near = nearest(wanted, known)
+    return suggestion(nearest(wanted, known), otherwise)
+
+
+def suggestion(near: str, otherwise: str = "") -> str:
     return f"did you mean '{near}'?" if near else otherwise
 
 
@@ -38,3 +41,6 @@ class Nearest:
     def to(self, wanted: str) -> str:
         self._left -= 1
         return nearest(wanted, self._known) if self._left >= 0 else ""
+
+    def did_you_mean(self, wanted: str, otherwise: str = "") -> str:
+        return suggestion(self.to(wanted), otherwise)

@@ -96,7 +96,7 @@ def spec_score(hits: Sequence[int]) -> float:
 
 
 def saturating_score(hits: Sequence[int]) -> float:
-    """The mean over the card's keywords; one that occurs k times counts 1 − 2^−k."""
+    """The mean over the card's keywords; a keyword that occurs k times counts 1 − 2^−k."""
     return round(sum(1 - 2.0**-count for count in hits) / max(1, len(hits)), DECIMALS)
 
 

@@ -38,7 +38,7 @@ def label_stems(name: str, folder: str) -> list[str]:
 
 _MOST_KNOWN = 100_000
 _known: dict[str, str] = {}
-"""Cached stems; a stop word has an empty one."""
+"""Cached stems; a stop word has an empty stem."""
 
 
 def _learned(word: str) -> str:

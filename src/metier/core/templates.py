@@ -296,7 +296,7 @@ def _check_code(tree: nodes.Template) -> None:
 
 
 def _check_different(names: list[str], node: nodes.Node) -> None:
-    if len({normalize("NFKC", one) for one in names}) < len(names):
+    if len({normalize("NFKC", name) for name in names}) < len(names):
         raise TemplateAssertionError("an argument is there twice", node.lineno)
 
 

@@ -8,7 +8,7 @@ _KEY = "OPENBLAS_NUM_THREADS"
 _enough = False
 
 
-def one_thread_is_enough() -> None:
+def use_one_thread() -> None:
     """For programs that own their process: let numpy use one thread."""
     global _enough  # it is a fact about the process
     _enough = True
@@ -16,7 +16,7 @@ def one_thread_is_enough() -> None:
 
 @contextmanager
 def loading_numpy() -> Iterator[None]:
-    """While numpy loads, limit its threads if `one_thread_is_enough` was called."""
+    """While numpy loads, limit its threads if `use_one_thread` was called."""
     if not _enough or _KEY in os.environ:
         yield
         return

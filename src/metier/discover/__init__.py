@@ -1,1 +1,1 @@
-"""Stage 1: folders → the document files in them, in order, with the excluded ones."""
+"""Stage 1: folders → the document files in them, in order, and the excluded files."""

@@ -1,4 +1,4 @@
-"""Folders as settings name them: one each, or a pattern such as `teams/*/agents`."""
+"""Folders as settings name them: a path, or a pattern such as `teams/*/agents`."""
 
 import os
 from collections.abc import Iterable

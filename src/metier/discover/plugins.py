@@ -71,8 +71,8 @@ class Plugins:
         noted = os.path.join(os.path.dirname(cache), _NOTED)
         self._steps.paths.append(noted)
         plugins = mapping_of(_read(noted).get("plugins"))
-        entries = [one for value in plugins.values() for one in _entries(value)]
-        paths = [path for one in entries if isinstance(path := one.get("installPath"), str)]
+        entries = [entry for value in plugins.values() for entry in _entries(value)]
+        paths = [path for entry in entries if isinstance(path := entry.get("installPath"), str)]
         real = set(map(self._steps.follow, paths))
         return {path for path in real if is_inside(path, cache)} - {cache}
 

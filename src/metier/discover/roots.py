@@ -62,7 +62,7 @@ def _folders_of_mount(mount: Mount, workspace: str) -> list[tuple[str, str | Non
     """The folders of a mount; those that match a pattern with a prefix for their paths."""
     folders = [os.path.join(workspace, one) for one in matching([mount.path], workspace)]
     if not is_pattern(mount.path, workspace):
-        return [(os.path.realpath(one), None) for one in folders]
+        return [(os.path.realpath(folder), None) for folder in folders]
     above = os.path.join(workspace, fixed_part(mount.path))
     return [
         (os.path.realpath(one), f"{mount.label}/{os.path.relpath(one, above)}/") for one in folders
@@ -107,15 +107,15 @@ def _kind_roots(kind: Kind, folders: Sequence[str], workspace: str, origin: Orig
 def missing_folders(workspace: str, config: Config) -> list[Issue]:
     """A finding for every configured folder that does not exist.
 
-    Default folders may be missing, and so may relative ones of the user's own settings. A mount
+    Default folders may be missing, and so may relative folders of the user's own settings. A mount
     that is no pattern is reported by the walk.
     """
     usual = _folders(Config())
     named = [
         *(
-            ("mounts", one.path, workspace)
-            for one in config.mounts
-            if is_pattern(one.path, workspace)
+            ("mounts", mount.path, workspace)
+            for mount in config.mounts
+            if is_pattern(mount.path, workspace)
         ),
         *((f"folders.{PLURAL[kind]}", one, "/") for kind, one in config.user_folders),
         *(
@@ -133,7 +133,8 @@ def missing_folders(workspace: str, config: Config) -> list[Issue]:
         is_everywhere = is_relative and bool(file) and not is_inside(file, workspace)
         if problem and not is_everywhere:
             hint = "check the spelling, or take it out"
-            issues.append(Issue("IO207", f"{problem} ({key})", file, line, hint=hint))
+            message = f"{problem} ({key})"
+            issues.append(Issue("IO207", message, file, line, hint=hint, setting=key))
     return issues
 
 
@@ -222,7 +223,7 @@ def _of_folder(
 
 
 def _known_below(real: str, folders: Sequence[str], workspace: str) -> list[str]:
-    """The folders of a kind in a named one: configured ones, and those of the same names."""
+    """The folders of a kind in a named folder: configured folders, and those of the same names."""
     own = [os.path.realpath(os.path.join(workspace, one)) for one in matching(folders, workspace)]
     alike = [
         os.path.join(real, one)

@@ -15,7 +15,7 @@ def holds_skill(folder: str) -> bool:
 
 
 def is_own_skill_folder(folder: str) -> bool:
-    """Whether it belongs to the current user and holds a skill, or folders that hold one."""
+    """Whether it belongs to the current user and holds a skill, or folders that hold skills."""
     try:
         if not hasattr(os, "getuid") or os.stat(folder).st_uid != os.getuid():
             return False

@@ -3,18 +3,17 @@
 import os
 from array import array
 from collections.abc import Iterable
-from itertools import chain
 from operator import attrgetter
 
 from metier.values.files import Trail
 
 _FRESH_NS = 2_000_000_000
 """What changed this shortly before a walk may change again within one clock tick."""
-_AT_ONCE = 500
-"""Paths per check."""
-_stamp = attrgetter("st_ctime_ns", "st_ino")
-"""The last change of any sort, and the file's identity."""
-_STAMP_SIZE = 16
+_PART = 500
+"""Paths per part: a change is found without a look at the parts behind it."""
+_END = "\0"
+_changed = attrgetter("st_ctime_ns")
+"""A file that takes the place of another changes its folder, which is in the trail too."""
 
 
 class Steps:
@@ -34,10 +33,12 @@ class Steps:
         return target
 
     def look_below(self, folder: str) -> None:
-        """Note the folders directly in one."""
+        """Note the folders directly in a folder."""
         try:
             with os.scandir(folder) as entries:
-                self.paths += [one.path for one in entries if one.is_dir(follow_symlinks=False)]
+                self.paths += [
+                    entry.path for entry in entries if entry.is_dir(follow_symlinks=False)
+                ]
         except OSError:
             self.is_certain = False
 
@@ -50,22 +51,24 @@ class Steps:
         for path in dict.fromkeys(self.paths):
             (there if os.path.exists(path) else absent).append(path)
         try:
-            stamps = _stamps(there)
-            trail = Trail(key, found, there, stamps.tobytes(), absent, self.links)
+            times = _times(there)
             "".join((*there, *absent, *self.links, *self.links.values())).encode()
         except (OSError, OverflowError, UnicodeEncodeError):
             return None
-        return trail if max(stamps[::2], default=0) < started - _FRESH_NS else None
+        if max(times, default=0) >= started - _FRESH_NS:
+            return None
+        parts = [
+            (_END.join(there[start : start + _PART]), times[start : start + _PART].tobytes())
+            for start in range(0, len(there), _PART)
+        ]
+        return Trail(key, found, parts, absent, self.links)
 
 
 def is_unchanged(trail: Trail) -> bool:
     """Whether everything that the walks looked at is unchanged."""
     try:
-        for start in range(0, len(trail.paths), _AT_ONCE):
-            end = start + _AT_ONCE
-            stamps = _stamps(trail.paths[start:end]).tobytes()
-            if stamps != trail.stamps[start * _STAMP_SIZE : end * _STAMP_SIZE]:
-                return False
+        if any(_times(paths.split(_END)).tobytes() != times for paths, times in trail.parts):
+            return False
     except (OSError, OverflowError):
         return False
     return not any(map(os.path.exists, trail.absent)) and all(
@@ -73,5 +76,5 @@ def is_unchanged(trail: Trail) -> bool:
     )
 
 
-def _stamps(paths: Iterable[str]) -> "array[int]":
-    return array("q", chain.from_iterable(map(_stamp, map(os.stat, paths))))
+def _times(paths: Iterable[str]) -> "array[int]":
+    return array("q", map(_changed, map(os.stat, paths)))

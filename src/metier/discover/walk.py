@@ -1,4 +1,4 @@
-"""The walk: roots → every document file below them, in order, with the excluded ones.
+"""The walk: roots → every document file below them, in order, and the excluded files.
 
 Nothing is read. A file is excluded here if it is reached by a symlink that leaves its root, is no
 regular file, or is in a folder that cannot be listed. A link in a folder of the user's, or in a
@@ -64,7 +64,7 @@ _by_rank_and_path = itemgetter(2, 1)
 
 
 def _once(found: list[Found]) -> list[Found]:
-    """The first of several with one path, or with one resolved file, of a kind."""
+    """The first of several with the same path, or the same resolved file, of a kind."""
     seen: set[tuple[str, str]] = set()
     users = {(one.kind, one.path): one.file for one in found if one.source in USER_HOSTS}
     kept = []
@@ -107,10 +107,10 @@ class _Walk:
         while self._linked_folders:
             self._follow(sorted(self._linked_folders))
         self._steps.paths += self._visited
-        return self._plugins.named(self._one_of_a_folder())
+        return self._plugins.named(self._without_other_spellings())
 
-    def _one_of_a_folder(self) -> list[Found]:
-        """Exclude `skill.md` and other spellings beside the one that counts."""
+    def _without_other_spellings(self) -> list[Found]:
+        """Exclude `skill.md` and other spellings beside the file that counts."""
         others = [found for found in self._found if not found.path.endswith("SKILL.md")]
         paths = {found.path for found in self._found} if others else set()
         for found in others:
@@ -125,7 +125,7 @@ class _Walk:
         return self._found
 
     def _folder(self) -> list[Found]:
-        """The files directly in the root that have a suffix of its kind, or the one wanted."""
+        """The files directly in the root that have a suffix of its kind, or the wanted file."""
         self._steps.paths.append(self._root.path)
         if not os.path.isdir(self._root.path):
             return []

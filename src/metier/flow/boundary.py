@@ -1,7 +1,7 @@
 """What a workspace may do: its settings, its powers, and the user's trust."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from metier.config import Config, Settings, find_workspace, read_settings
@@ -15,7 +15,7 @@ from metier.errors import ConfigError, TrustError, UsageError
 from metier.flow.reading import read_documents
 from metier.storage.places import user_home
 from metier.storage.workspace import is_workspace
-from metier.values.agents import NESTED_STEPS, allowed_tools, delegates
+from metier.values.agents import allowed_tools, delegates, inner_steps
 from metier.values.running import ModelSettings, ProviderSettings
 from metier.values.trust import Trust
 
@@ -233,18 +233,19 @@ def _acting(step: Mapping[str, Any], within: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _steps(steps: Any, within: tuple[str, ...] = ()) -> Iterator[tuple[dict[str, Any], Any]]:
-    """All steps, nested ones too, each with the conditions and loops around it."""
+def _steps(
+    steps: Iterable[Mapping[str, Any]], within: tuple[str, ...] = ()
+) -> Iterator[tuple[Mapping[str, Any], tuple[str, ...]]]:
+    """All steps, nested steps too, each with the conditions and loops around it."""
     for step in steps:
         yield step, within
-        config = step.get("config") or {}
-        for key in NESTED_STEPS:
-            yield from _steps(config.get(key) or (), (*within, _around(step, key)))
-        undo = [step["compensate"]] if step.get("compensate") else ()
-        yield from _steps(undo, (*within, f"to take back {step['stepId']}"))
+        for key, inner in inner_steps(step):
+            yield from _steps([inner], (*within, _around(step, key)))
 
 
 def _around(step: Mapping[str, Any], key: str) -> str:
+    if key == "compensate":
+        return f"to take back {step['stepId']}"
     config = step["config"]
     if step["type"] == "conditional":
         return f"{'if' if key == 'then' else 'unless'} {config.get('condition')}"

@@ -115,7 +115,7 @@ def read_bytes(found: Found) -> bytes:
     try:
         info = os.fstat(descriptor)
         if not stat.S_ISREG(info.st_mode) or info.st_ino != found.inode:
-            raise OSError(None, "another file took its place while it was being read")
+            raise OSError(None, "it was replaced while it was being read")
         limit = LARGEST[found.kind]
         raw = os.read(descriptor, min(info.st_size, limit) + 1)
         while len(raw) < info.st_size and (more := os.read(descriptor, limit + 1 - len(raw))):

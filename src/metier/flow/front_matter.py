@@ -14,7 +14,9 @@ _DUPLICATE_KEY = "FM105"
 def portable_front_matter(row: Row, raw: bytes) -> tuple[dict[str, Any], str]:
     """The front matter in `raw`, and why hosts cannot rely on it; empty when they can."""
     read = read_matter(raw, row.path)
-    flaws = [one.message for one in read.issues if one.is_error or one.code == _DUPLICATE_KEY]
+    flaws = [
+        issue.message for issue in read.issues if issue.is_error or issue.code == _DUPLICATE_KEY
+    ]
     if read.matter is None or flaws:
         return {}, flaws[0] if flaws else "it has no front matter"
     data = read.matter.data

@@ -7,6 +7,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypeVar
 
+from metier.core.names import camel_case
 from metier.flow.hook_log import HELD_BACK, INJECTED, Considered, Decision, Decisions
 from metier.index.documents import names_of
 from metier.index.store import Store
@@ -55,7 +56,8 @@ class Usage(NamedTuple):
     """Never injected; None when not known."""
 
     def to_json(self) -> dict[str, Any]:
-        return {**self._asdict(), "most_used": [one._asdict() for one in self.most_used]}
+        used = [camel_case(item._asdict()) for item in self.most_used]
+        return {**camel_case(self._asdict()), "mostUsed": used}
 
 
 class HeldBack(NamedTuple):
@@ -93,17 +95,17 @@ class Statistics(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "schema_version": "1",
+            "schemaVersion": "1",
             "since": _iso(self.since),
             "until": _iso(self.until),
             "host": self.host,
             "first": _iso(self.first),
             "last": _iso(self.last),
-            "skipped_lines": self.skipped,
-            "overall": self.overall._asdict(),
-            "hosts": {name: one._asdict() for name, one in self.hosts.items()},
-            "modes": {name: one._asdict() for name, one in self.modes.items()},
-            "arms": {name: one._asdict() for name, one in self.arms.items()},
+            "skippedLines": self.skipped,
+            "overall": camel_case(self.overall._asdict()),
+            "hosts": _groups_json(self.hosts),
+            "modes": _groups_json(self.modes),
+            "arms": _groups_json(self.arms),
             "scorers": {name: list(scorers) for name, scorers in self.scorers.items()},
             "cards": self.cards.to_json(),
             "skills": self.skills.to_json(),
@@ -248,22 +250,23 @@ class _Counts:
         self.held_cards, self.held_skills = _Uses(*HELD_BACK), _Uses(*HELD_BACK)
         self.held_requests = self.held_tokens = 0
 
-    def add(self, one: Decision, right: bool | None) -> None:
-        self.first = one.at if self.first is None else min(self.first, one.at)
-        self.last = one.at if self.last is None else max(self.last, one.at)
-        tallies = [self.overall, self.hosts[one.host], self.modes[one.mode]]
-        if one.arm:
-            tallies.append(self.arms[one.arm])
-            self.scorers[one.arm].add(one.scorer)
+    def add(self, decision: Decision, right: bool | None) -> None:
+        at, arm = decision.at, decision.arm
+        self.first = at if self.first is None else min(self.first, at)
+        self.last = at if self.last is None else max(self.last, at)
+        tallies = [self.overall, self.hosts[decision.host], self.modes[decision.mode]]
+        if arm:
+            tallies.append(self.arms[arm])
+            self.scorers[arm].add(decision.scorer)
         for tally in tallies:
-            tally.add(one, right)
+            tally.add(decision, right)
         for uses in (self.cards, self.held_cards):
-            uses.add(one.cards)
+            uses.add(decision.cards)
         for uses in (self.skills, self.held_skills):
-            uses.add(one.skills)
-        if any(other.outcome in HELD_BACK for other in (*one.cards, *one.skills)):
+            uses.add(decision.skills)
+        if any(item.outcome in HELD_BACK for item in (*decision.cards, *decision.skills)):
             self.held_requests += 1
-            self.held_tokens += one.tokens
+            self.held_tokens += decision.tokens
 
     def held_back(self) -> HeldBack:
         return HeldBack(
@@ -277,6 +280,10 @@ class _Counts:
 
 def _groups(tallies: Mapping[str, _Tally]) -> dict[str, Group]:
     return {name: tallies[name].group() for name in sorted(tallies)}
+
+
+def _groups_json(groups: Mapping[str, Group]) -> dict[str, Any]:
+    return {name: camel_case(group._asdict()) for name, group in groups.items()}
 
 
 def _ratio(part: int, whole: int) -> float | None:

@@ -13,7 +13,7 @@ from contextlib import ExitStack, suppress
 from datetime import datetime
 from typing import Any, BinaryIO, NamedTuple, TypeVar
 
-from metier.core.nearest import nearest
+from metier.core.nearest import did_you_mean
 from metier.errors import NotFoundError
 from metier.storage.hook_files import DECISIONS, FLAG, LOG, OLDER_DECISIONS, RESUMED, STATE
 from metier.storage.room import Room
@@ -67,8 +67,8 @@ class Decision(NamedTuple):
     def to_json(self) -> dict[str, Any]:
         return {
             **self._asdict(),
-            "cards": [one._asdict() for one in self.cards],
-            "skills": [one._asdict() for one in self.skills],
+            "cards": [card._asdict() for card in self.cards],
+            "skills": [skill._asdict() for skill in self.skills],
         }
 
 
@@ -106,7 +106,7 @@ class Decisions:
 def read_decisions(room: Room) -> Decisions:
     """The log of a workspace; invalid lines are counted. Raises `OSError`."""
     entries = _entries(room, holding=b'"label"')
-    labels = {one.decision: one.right for one in entries if isinstance(one, _Label)}
+    labels = {entry.decision: entry.right for entry in entries if isinstance(entry, _Label)}
     return Decisions(room, labels)
 
 
@@ -303,11 +303,10 @@ def _find(room: Room, wanted: str) -> str:
         raise NotFoundError(
             f"{len(beginning):,} decisions begin with '{wanted}'", hint=_latest(list(beginning))
         )
-    near = nearest(wanted, recent)
     raise NotFoundError(
         f"no decision is called '{wanted}'",
         where=room.file(DECISIONS),
-        hint=f"did you mean '{near}'?" if near else _latest(list(recent)),
+        hint=did_you_mean(wanted, recent, _latest(list(recent))),
     )
 
 

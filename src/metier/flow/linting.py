@@ -77,7 +77,7 @@ class Linted:
     causes: set[Issue]
     """The findings that exclude their file."""
     card_ids: set[str]
-    """The ids of all cards, excluded ones too."""
+    """The ids of all cards, excluded cards too."""
 
     def add(self, files: int, issues: Iterable[Issue]) -> None:
         """Add the findings in so many files that are not documents."""
@@ -320,7 +320,7 @@ class Repair:
 
 
 def plan_repairs(reading: Reading, issues: Iterable[Issue], wants: Wants) -> list[Repair]:
-    """Repairs that remove the wanted ones of `issues` from the files of `reading`."""
+    """Repairs that remove those `issues` that are wanted from the files of `reading`."""
     paths = {issue.path for issue in issues if issue.fixable and wants(issue)}
     planned = (_planned(found, wants) for found in reading.found if found.path in paths)
     return [repair for repair in planned if repair is not None]

@@ -137,7 +137,9 @@ class Preparer:
         contents: dict[str, Ability] = {}
         issues: list[Issue] = []
         selection = select(usable.values())
-        while unread := [one.item for one in selection.ranked if one.item.id not in contents]:
+        while unread := [
+            scored.item for scored in selection.ranked if scored.item.id not in contents
+        ]:
             known = len(usable)
             for ability in unread:
                 try:
@@ -147,7 +149,7 @@ class Preparer:
                     issues.append(Issue(error.code, error.message, ability.path, hint=error.hint))
             if len(usable) < known:
                 selection = select(usable.values())
-        ranked = [replace(one, item=contents[one.item.id]) for one in selection.ranked]
+        ranked = [replace(scored, item=contents[scored.item.id]) for scored in selection.ranked]
         return selection._replace(ranked=ranked, issues=[*issues, *self._explained(selection)])
 
     def _explained(self, selection: AbilitySelection) -> Iterable[Issue]:
@@ -193,7 +195,9 @@ class Preparer:
             selection = cards.choose(context, config)
             if not request.include_untrusted:
                 selection = _without(selection, untrusted)
-            whole = [replace(one, item=self._with_text(one.item)) for one in selection.ranked]
+            whole = [
+                replace(scored, item=self._with_text(scored.item)) for scored in selection.ranked
+            ]
             selection = selection._replace(ranked=whole)
             selection = _with_threshold(selection, config.confidence_threshold)
             if self._own_config is not None and untrusted:
@@ -223,7 +227,7 @@ def _is_off(config: CapabilitiesConfig) -> bool:
 
 def _without(selection: CardSelection, ids: Collection[str]) -> CardSelection:
     return selection._replace(
-        ranked=[one for one in selection.ranked if one.item.id not in ids],
+        ranked=[scored for scored in selection.ranked if scored.item.id not in ids],
         passed_over=[one for one in selection.passed_over if one[0].item.id not in ids],
     )
 
@@ -233,13 +237,13 @@ def _with_threshold(selection: CardSelection, threshold: float | None) -> CardSe
     if threshold is None:
         return selection
     return selection._replace(
-        ranked=[_showing(one, threshold) for one in selection.ranked],
+        ranked=[_showing(scored, threshold) for scored in selection.ranked],
         passed_over=[(_showing(one, threshold), why) for one, why in selection.passed_over],
     )
 
 
-def _showing(one: Scored[Card], threshold: float) -> Scored[Card]:
-    return replace(one, item=replace(one.item, confidence_threshold=threshold))
+def _showing(scored: Scored[Card], threshold: float) -> Scored[Card]:
+    return replace(scored, item=replace(scored.item, confidence_threshold=threshold))
 
 
 def _narrowed(
@@ -265,15 +269,15 @@ def _narrowed(
     return selection._replace(ranked=kept, passed_over=[*rejected, *selection.passed_over])
 
 
-def _rejection(one: Scored[Card], own: CapabilitiesConfig, left: int) -> str:
+def _rejection(scored: Scored[Card], own: CapabilitiesConfig, left: int) -> str:
     if _is_off(own):
         return "off"
     if own.mode == "monitor":
         return "monitor"
-    if one.item.id in own.exclude:
+    if scored.item.id in own.exclude:
         return "excluded"
     threshold = own.confidence_threshold
-    if threshold is not None and one.score < threshold:
+    if threshold is not None and scored.score < threshold:
         return "below-threshold"
     return "over-budget" if left < 0 else ""
 
@@ -310,7 +314,7 @@ class _ChosenCards:
             self._parts = parts
 
     def _pass_over(self, cards: Sequence[Scored[Card]], reason: str) -> None:
-        self.passed_over = [*((one, reason) for one in cards), *self.passed_over]
+        self.passed_over = [*((card, reason) for card in cards), *self.passed_over]
 
     def fitted(self, fits: Callable[[str], bool]) -> str:
         """The text of the cards within the budget that `fits` accepts."""

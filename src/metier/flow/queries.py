@@ -52,7 +52,7 @@ class Queries:
         return stored_cards(self.store)
 
     def agents(self) -> "list[AgentProfile]":
-        """All agents, disabled ones included."""
+        """All agents, disabled agents included."""
         from metier.index.agents import stored_agents  # a refresh with nothing to do needs none
 
         return stored_agents(self.store)
@@ -106,7 +106,7 @@ class Queries:
         """The file of every path in documents and findings."""
         return documents.files_by_path(self.store)
 
-    def left_out(self, kind: Kind, wanted: str) -> str:
+    def excluded_path(self, kind: Kind, wanted: str) -> str:
         """The path of the excluded document whose id or name is `wanted`; else empty."""
         return documents.excluded_path(self.store, kind, wanted)
 

@@ -28,7 +28,7 @@ from metier.values.rows import Row
 if TYPE_CHECKING:  # slow to import, and most commands read no file
     from metier.values.documents import Document
 
-READER_VERSION = "12"
+READER_VERSION = "13"
 """Raised when the same files give other entries."""
 DEEP_REFERENCE = "SYSTEM_ARCHITECTURE.md"
 LARGEST_REFERENCE = 1_048_576
@@ -135,7 +135,7 @@ class Refreshed:
 
     @property
     def issues(self) -> list[Issue]:
-        """Every finding in every file, excluded ones included."""
+        """Every finding in every file, excluded files included."""
         return self._issues()
 
     @property
@@ -166,7 +166,7 @@ def read_again(row: Row) -> Entry:
     except OSError as error:
         raise _gone(row, error.strerror or "") from None
     if os.path.realpath(row.file) != row.file:
-        raise _gone(row, "a link has taken its place")
+        raise _gone(row, "it was replaced by a link")
     found = Found(
         row.kind, row.path, 0, info.st_size, 0, "", row.file, row.source, info.st_ino,
         plugin=row.plugin,

@@ -4,10 +4,9 @@ import json
 import re
 from collections.abc import Iterator
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
-from metier.core.nearest import nearest
+from metier.core.nearest import did_you_mean
 from metier.errors import InvalidDocumentError, MetierError, NotFoundError
 from metier.storage.room import Room
 from metier.values.resolution import Decision, Report
@@ -81,8 +80,7 @@ class Reports:
     def _read(self, report_id: str, fields: tuple[str, ...]) -> Report:
         name = f"{report_id}.json"
         if self._room is None or not REPORT_NAME.match(name) or report_id not in self.ids():
-            near = nearest(report_id, self.ids())
-            hint = f"did you mean '{near}'?" if near else "metier reports list"
+            hint = did_you_mean(report_id, self.ids(), "metier reports list")
             raise NotFoundError(f"no report '{report_id}'", hint=hint)
         try:
             data = json.loads(self._room.read(name))
@@ -107,7 +105,9 @@ def is_report(data: Any, report_id: str, fields: tuple[str, ...] = ()) -> bool:
 
 @cache
 def _schema(fields: tuple[str, ...]) -> Any:
-    from jsonschema import Draft202012Validator  # slow to import
+    from importlib.resources import files  # only what reads a report needs both
+
+    from jsonschema import Draft202012Validator
 
     name = "capability-resolution-report.v1.schema.json"
     schema = json.loads(files("metier").joinpath("schemas", name).read_text(encoding="utf-8"))

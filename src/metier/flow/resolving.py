@@ -12,8 +12,8 @@ from metier.core.process import without_garbage_collection
 from metier.core.timestamps import new_id, now_iso
 from metier.errors import NotFoundError, UsageError
 from metier.hosts.switches import honours_the_switch
-from metier.index.columns import NO_SKILLS, Skills, read_skills
-from metier.index.documents import find_documents, folder_of, manual_providers, names_of
+from metier.index.columns import NO_SKILLS, Skills, keep_columns, read_skills
+from metier.index.documents import find_documents, manual_providers, names_of
 from metier.index.postings import LABEL, PROSE, stem_postings
 from metier.index.stems import catch_up, is_caught_up
 from metier.index.store import Store
@@ -51,6 +51,8 @@ class Resolver:
         self._reliability = Reliability(workspace, is_kept=config.is_trusted)
         self._skills = NO_SKILLS
         """All included skills, shadowed ones too."""
+        self._chosen: dict[bool, Skills] = {}
+        """The skills with and without the manual ones."""
         self._any_manual = False
         """Whether only the user starts any of them."""
         self._was_asked = False
@@ -110,9 +112,10 @@ class Resolver:
         )
 
     def _catch_up(self) -> None:
-        """Add the stems of new skills to the catalog."""
+        """Add the stems of new skills to the catalog, and the columns of all."""
         if self._version != self._store.version():
             catch_up(self._store)
+            keep_columns(self._store)
 
     def _read(self) -> None:
         """Read the skills again if the catalog has changed."""
@@ -121,14 +124,17 @@ class Resolver:
             with without_garbage_collection():
                 self._skills = read_skills(self._store)
                 self._any_manual = any(self._skills.manual)
+            self._chosen = {True: self._skills}
             self._pools = {}
             self._discovery = {}
             is_complete = is_caught_up(self._store)  # else a skill was just added
             self._version = version if is_complete else None
 
     def _skills_for(self, with_manual: bool) -> Skills:
-        manual = self._skills.manual
-        return self._skills if with_manual else self._skills.where([not one for one in manual])
+        if with_manual not in self._chosen:
+            manual = self._skills.manual
+            self._chosen[with_manual] = self._skills.where([not one for one in manual])
+        return self._chosen[with_manual]
 
     def _pool_for(self, with_manual: bool, arrays: Arrays | None = None) -> Pool:
         pool = self._pools.get(with_manual)
@@ -143,11 +149,9 @@ class Resolver:
     def _among(self, names: Collection[str], arrays: Arrays) -> Pool:
         """The candidates with one of these names or ids."""
         skills = self._skills
-        with self._store.checked():
-            wanted = [
-                name in names or key in names
-                for name, key in zip(skills.names, skills.ids(), strict=True)
-            ]
+        wanted = [
+            key in names or skills.name(number) in names for number, key in enumerate(skills.ids)
+        ]
         return self._pool_of(skills.where(wanted), arrays)
 
     def _arrays(self, wanted: int) -> Arrays:
@@ -159,27 +163,22 @@ class Resolver:
 
     def _pool_of(self, skills: Skills, arrays: Arrays) -> Pool:
         def build(number: int) -> Candidate:
+            claims = skills.claims.get(skills.keys[number])
             with self._store.checked():
                 return Candidate.stored(
-                    skills.names[number],
-                    folder_of(skills.paths[number]),
-                    skills.sources[number],
-                    skills.claims.get(skills.keys[number]),
+                    skills.name(number), skills.folder(number), skills.sources[number], claims
                 )
 
-        with self._store.checked():
-            candidates = Candidates(
-                ids=skills.ids(),
-                build=build,
-                speaking={number for number, key in enumerate(skills.keys) if key in skills.claims},
-            )
+        speaking = [number for number, key in enumerate(skills.keys) if key in skills.claims]
+        candidates = Candidates(skills.ids, build, frozenset(speaking))
         return Pool(candidates, partial(self._words, skills), arrays)
 
     def _words(self, skills: Skills, pool: Pool) -> PoolWords:
         """The stems of the candidates, looked up in the catalog on demand."""
 
-        def of_pool(column: Sequence[int]) -> list[int]:
-            return [column[number] for number in pool.given]
+        def of_pool(column: Sequence[int]) -> Sequence[int]:
+            in_order = isinstance(pool.given, range)
+            return column if in_order else [column[number] for number in pool.given]
 
         places = places_by_key(pool.arrays, of_pool(skills.keys))
         in_label = of_pool(skills.distinct_in_label)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from metier.config import Config
 from metier.config.consent import check_agent, consented
 from metier.core.budget import CountTokens, fit
-from metier.core.nearest import nearest
+from metier.core.nearest import did_you_mean
 from metier.core.render import BETWEEN_REFERENCES, REFERENCE_PREAMBLE, as_reference
 from metier.errors import MetierError, NotFoundError, UsageError
 from metier.flow.boundary import powers_of
@@ -88,7 +88,7 @@ class RunCatalog(Protocol):
     ) -> Injection: ...
     def row(self, kind: Kind, wanted: str) -> Row: ...
     def document(self, row: Row) -> Document: ...
-    def left_out(self, kind: Kind, wanted: str) -> str: ...
+    def excluded_path(self, kind: Kind, wanted: str) -> str: ...
 
 
 class Bodies(NamedTuple):
@@ -166,14 +166,14 @@ class Agency:
         found = self.profile(agent_id)
         if found is not None:
             return found
-        if broken := self._catalog.left_out("agent", agent_id):
+        if broken := self._catalog.excluded_path("agent", agent_id):
             message = f"agent '{agent_id}' is excluded because of its errors"
             raise NotFoundError(message, where=broken, hint="metier lint")
-        near = nearest(agent_id, [one.agent_id for one in self.profiles()])
+        known = [profile.agent_id for profile in self.profiles()]
         raise NotFoundError(
             f"no agent is called '{agent_id}'",
             where=self._catalog.workspace,
-            hint=f"did you mean '{near}'?" if near else "metier list agents",
+            hint=did_you_mean(agent_id, known, "metier list agents"),
         )
 
     # Runs
@@ -256,7 +256,7 @@ class Agency:
     def needs_consent(self, tool: str) -> bool:
         """Whether it is a command of the settings, or a tool of an MCP server."""
         config = self._catalog.config
-        is_command = any(one.name == tool for one in config.tools.commands)
+        is_command = any(command.name == tool for command in config.tools.commands)
         return is_command or any(tool.startswith(f"{one.name}__") for one in config.servers)
 
     def _servers(self, profile: AgentProfile) -> contextlib.AbstractAsyncContextManager[None]:
@@ -264,8 +264,8 @@ class Agency:
         wanted = {name for one in self.involved(profile) for name in named_tools(one)}
         workspace = self._catalog.workspace
         servers = [
-            one._replace(folder=os.path.join(workspace, one.folder or ""))
-            for one in self._catalog.config.servers
+            server._replace(folder=os.path.join(workspace, server.folder or ""))
+            for server in self._catalog.config.servers
         ]
         return connected(self.tools, servers, wanted, self._catalog.check_files)
 
@@ -337,8 +337,8 @@ class Agency:
             min_signal=least,
             include_untrusted=False,
         )
-        errors = [one for one in injection.issues if one.is_error]
-        issues = [_warning(one) for one in injection.issues if one.severity == "warning"]
+        errors = [issue for issue in injection.issues if issue.is_error]
+        issues = [_warning(issue) for issue in injection.issues if issue.severity == "warning"]
         record |= {"minSignal": least, "warnings": [*bodies.warnings, *issues]}
         if injection.failed:
             return Prepared(record=record, failure=Failure(errors[0].code, errors[0].message))
@@ -377,7 +377,7 @@ class Agency:
                 warnings.append(_entry(error.code, error.message, error.where, error.hint))
                 continue
             clean = sanitize_capability_content(body, row.path)
-            warnings += [_warning(one) for one in clean.issues if one.severity != "info"]
+            warnings += [_warning(issue) for issue in clean.issues if issue.severity != "info"]
             if not clean.rejected:
                 parts[provider] = as_reference(
                     clean.text, kind="skill", id=row.name, source=row.path,

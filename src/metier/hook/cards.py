@@ -79,7 +79,7 @@ def choose_cards(
 def _considered(
     catalog: ReadOnlyCatalog, text: str | None, forced: Iterable[str]
 ) -> list[ConsideredCard]:
-    """The cards that may be chosen for `text`; all without one."""
+    """The cards that may be chosen for `text`; all without a text."""
     if text is None:
         rows = catalog.rows(_SELECT)
     else:

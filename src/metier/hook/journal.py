@@ -80,7 +80,7 @@ class Journal:
     # Decisions
 
     def keep(self, row: dict[str, Any]) -> None:
-        """Append a decision; a full journal is renamed, and the one before it removed."""
+        """Append a decision; a full journal is renamed, and the journal before it removed."""
         row["id"] = f"{os.urandom(2).hex()}-{int(row['at'] * 1e3):x}"
         self._room.append(DECISIONS, _line(dump(row)), LARGEST_JOURNAL, OLDER_DECISIONS)
 
@@ -143,7 +143,7 @@ class Journal:
     # A catalog that may be stale
 
     def refresh_if_stale(self, after: int) -> None:
-        """Start a refresh in the background if one is due and none is running."""
+        """Start a refresh in the background if it is due and none is running."""
         if not self._is_stale(after):
             return
         try:

@@ -62,7 +62,7 @@ class HookRequest:
         if earlier and earlier[-1].strip() == self.prompt.strip():
             earlier.pop()
         messages = [one for one in [*earlier, self.prompt] if one.strip()]
-        return [_whole(clipped(one)) for one in messages[-most:]]
+        return [_whole(clipped(message)) for message in messages[-most:]]
 
     def _from_transcript(self) -> list[str]:
         """The messages at the end of the transcript; none if it cannot be read."""

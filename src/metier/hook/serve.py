@@ -157,7 +157,7 @@ class _Answer:
         return "monitor" if is_killed else mode
 
     def _wanted_mode(self) -> str:
-        """The mode of the settings, or a stricter one of the environment.
+        """The mode of the settings, or a stricter mode of the environment.
 
         A repository may set variables, so they never loosen what the user set.
         """
@@ -236,7 +236,7 @@ class _Answer:
         )
 
     def _with_skills(self, text: str, secret: bytes, limit: int) -> str:
-        named = [one for one in self._skills if not one.outcome]
+        named = [skill for skill in self._skills if not skill.outcome]
         start = f"{text}{BETWEEN_REFERENCES}" if text else REFERENCE_PREAMBLE
         while named:
             lines = "\n".join(_line(one, self._path(one)) for one in named)
@@ -261,17 +261,17 @@ class _Answer:
             fits=lambda text: len(quoted_short(text)) <= MOST_CHARACTERS,
         )
 
-    def _path(self, one: Suggestion) -> str:
+    def _path(self, skill: Suggestion) -> str:
         """The shortest path at which the host finds the skill."""
-        inside = os.path.join(self._workspace, one.path)
-        if one.file not in ("", inside):
-            return one.file
-        return one.path if self._is_at_root else inside
+        inside = os.path.join(self._workspace, skill.path)
+        if skill.file not in ("", inside):
+            return skill.file
+        return skill.path if self._is_at_root else inside
 
     def row(self, text: str, milliseconds: float) -> dict[str, Any]:
         """The decision for the journal."""
-        injected = [one for one in self._cards if one.outcome == "injected"]
-        others = [one for one in self._cards if one.outcome != "injected"]
+        injected = [card for card in self._cards if card.outcome == "injected"]
+        others = [card for card in self._cards if card.outcome != "injected"]
         session = self._request.session
         return decision(
             self._host,
@@ -283,16 +283,16 @@ class _Answer:
             scorer=self._scorer,
             arm=self._arm,
             cards=[one.as_row() for one in [*injected, *others[:_PASSED_OVER]]],
-            skills=[one.as_row() for one in self._skills],
+            skills=[skill.as_row() for skill in self._skills],
             tokens=self._tokens,
             characters=len(text),
             injected=bool(text),
         )
 
 
-def _line(one: Suggestion, where: str) -> str:
-    about = " ".join(one.description.split())
+def _line(skill: Suggestion, where: str) -> str:
+    about = " ".join(skill.description.split())
     if len(about) > _LONGEST_DESCRIPTION:
         about = f"{about[:_LONGEST_DESCRIPTION]}…"
-    shown = f"- '{' '.join(one.name.split())}': {about} ({where})".translate(_DEFUSED)
+    shown = f"- '{' '.join(skill.name.split())}': {about} ({where})".translate(_DEFUSED)
     return "".join(char if char.isprintable() else "?" for char in shown)

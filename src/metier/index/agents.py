@@ -69,7 +69,7 @@ def _check(profile: AgentProfile) -> None:
 
 
 def stored_agents(store: Store) -> list_of[AgentProfile]:
-    """The profiles of a catalog, and the built-in `standard` unless a trusted one replaces it."""
+    """The profiles of a catalog, and `standard` unless a trusted profile replaces it."""
     kept = []
     for row in list_documents(store, "agent"):
         data = {**row.data, "agentId": row.handle, "description": row.description}

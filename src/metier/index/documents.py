@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from metier.core.names import canonical_id
-from metier.core.nearest import nearest_name
+from metier.core.nearest import nearest_name, suggestion
 from metier.errors import NotFoundError
 from metier.index.store import Store
 from metier.values.files import PLURAL, Kind
@@ -29,7 +29,7 @@ def list_documents(
     capability: str | None = None,
     shadowed: bool = False,
 ) -> list[Row]:
-    """Active documents by name; with `shadowed` also shadowed ones.
+    """Active documents by name; with `shadowed` also shadowed documents.
 
     `search` is a case-insensitive substring of name, description and `when_to_use`.
     """
@@ -66,7 +66,7 @@ def shadowed_documents(store: Store) -> list[Row]:
 
 
 def find_documents(store: Store, kind: Kind, wanted: str) -> list[Row]:
-    """The documents with the id or else the name `wanted`, active ones first."""
+    """The documents with the id or else the name `wanted`, active documents first."""
     if not wanted:
         return []
     order = "ORDER BY state != 'active', rank, path"
@@ -82,7 +82,7 @@ def find_documents(store: Store, kind: Kind, wanted: str) -> list[Row]:
 
 
 def _names_in_id(wanted: str) -> list[str]:
-    """The text before each `::`; a name may contain one."""
+    """The text before each `::`; a name may contain `::`."""
     parts = wanted.split("::")
     return ["::".join(parts[:end]) for end in range(1, len(parts))]
 
@@ -218,7 +218,7 @@ def no_such_document(store: Store, kind: Kind, wanted: str, workspace: str) -> N
         f"no {kind} is called '{wanted}'",
         code=code,
         where=workspace,
-        hint=f"did you mean '{near}'?" if near else f"metier list {PLURAL[kind]}",
+        hint=suggestion(near, f"metier list {PLURAL[kind]}"),
     )
 
 

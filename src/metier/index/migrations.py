@@ -1,6 +1,6 @@
 """The schema of the catalog. It is a cache: a new version drops all tables and creates them anew.
 
-To change the schema, add an empty step before the last one and raise `CATALOG_VERSION`.
+To change the schema, add an empty step before the last step and raise `CATALOG_VERSION`.
 """
 
 from metier.storage.database import Migration
@@ -58,29 +58,32 @@ _TABLES = {
         claims TEXT NOT NULL,
         UNIQUE (path, kind)
     )""",
+    "skill_columns": "(texts TEXT NOT NULL, numbers BLOB NOT NULL)",
     "setting": "(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     "listing": "(text TEXT NOT NULL)",
     "trail": """(
         key TEXT NOT NULL,
         found INTEGER NOT NULL,
-        paths TEXT NOT NULL,
-        stamps BLOB NOT NULL,
         absent TEXT NOT NULL,
         links TEXT NOT NULL
     )""",
+    "trail_part": "(paths TEXT NOT NULL, times BLOB NOT NULL)",
+}
+DOCUMENT_INDEXES = {
+    "document_by_handle": "document (handle, kind)",
+    "document_by_state": "document (kind, state, name, path, source, manual)",
+    "document_by_plugin": "document (plugin) WHERE plugin != ''",
+    "document_by_claims": "document (key) WHERE claims != ''",
 }
 _INDEXES = (
-    "CREATE INDEX document_by_handle ON document (handle, kind)",
-    "CREATE INDEX document_by_state ON document (kind, state, name, path, source, manual)",
-    "CREATE INDEX document_by_plugin ON document (plugin) WHERE plugin != ''",
-    "CREATE INDEX document_by_claims ON document (key) WHERE claims != ''",
+    *(f"CREATE INDEX {name} ON {columns}" for name, columns in DOCUMENT_INDEXES.items()),
     "CREATE INDEX skill_capability_by_key ON skill_capability (key)",
     "CREATE INDEX card_by_id ON card (id)",
     "CREATE INDEX card_by_threshold ON card (threshold)",
     "CREATE INDEX posting_by_term ON posting (field, term, found)",
 )
 _OLD_TABLES = ("skill_stem", "ability_word")
-_EMPTY_STEPS = 7
+_EMPTY_STEPS = 8
 
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(

@@ -74,9 +74,9 @@ class Postings:
         if stored is None:
             return added
         gone = self._removed.get((field, term), ())
-        entries = [one for one in self._entries(stored) if one[0] not in gone]
+        entries = [entry for entry in self._entries(stored) if entry[0] not in gone]
         entries = sorted([*entries, *self._entries(added)])
-        return array("I", [number for one in entries for number in one])
+        return array("I", [number for entry in entries for number in entry])
 
     def _entries(self, numbers: "array[int]") -> list[tuple[int, ...]]:
         return list(zip(*[iter(numbers)] * self._width, strict=True))

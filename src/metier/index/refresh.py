@@ -1,46 +1,24 @@
-"""One incremental refresh: what is on disk → what is in the catalog, in one transaction."""
+"""One incremental refresh: what is on disk → what is in the catalog, in one transaction.
+
+Light: a refresh with nothing to write never imports `metier.index.update`.
+"""
 
 import json
-import sqlite3
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from metier.core.process import without_garbage_collection
 from metier.errors import DamagedError
-from metier.index.abilities import AbilityRows
-from metier.index.cards import CardRows
-from metier.index.settle import settle
+from metier.index.listing import Listing, lines_of
 from metier.index.store import Store
 from metier.index.trail import keep_trail
 from metier.storage.database import MEANINGLESS
-from metier.values.files import KINDS, Entry, Found, Kind, Reading, Stored
+from metier.values.files import KINDS, Kind, Reading
 from metier.values.outcomes import Changes
-
-if TYPE_CHECKING:
-    from metier.values.documents import Document, Skill
 
 OnProgress = Callable[[int, int], None]
 """Called with the number of files read and to read."""
-
-_FRESH_NS = 2_000_000_000
-"""A file changed this shortly before it was listed may change again within one clock tick."""
-_BATCH = 250
-"""Files read between two inserts."""
-_INSERT = """
-    INSERT OR REPLACE INTO document (
-        key, kind, path, rank, state, reason, source, file, sha256,
-        handle, name, description, capabilities, data, issues, origin, plugin, when_to_use, manual,
-        claims
-    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-"""
-_STORED = f"SELECT {', '.join(Stored._fields)} FROM document WHERE kind = ? AND path = ?"
-_IN_COLUMNS_OF_THEIR_OWN = frozenset({"name", "description"})
-_LINE_END = "\0"
-_At = tuple[Kind, str]
-"""Kind and path, the key of a file."""
-_dump = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def refresh_documents(
@@ -74,22 +52,24 @@ def _refresh(
     reading = read()
     if reading.followed is not None:
         return _changes(store, kinds, unchanged=reading.followed.found)
-    lines = _lines(reading.found)
-    known = _Listing(store, kinds)
+    lines = lines_of(reading.found)
+    known = Listing(store, kinds)
     is_built = store.setting("counts") != ""
-    if is_built and known.reader == reading.fingerprint and known.text == _LINE_END.join(lines):
+    if is_built and known.equals(reading.fingerprint, lines):
         if reading.trail is not None and (trail := reading.trail(started)) is not None:
             keep_trail(store, trail, version)
         return _changes(store, kinds, unchanged=len(lines))
+    from metier.index.update import Update  # few refreshes find a change
+
     with store.transaction() as connection:
         if store.data_version() != version:
             started = time.time_ns()
             reading = read()
             if reading.followed is not None:
                 return _changes(store, kinds, unchanged=reading.followed.found)
-            lines = _lines(reading.found)
-            known = _Listing(store, kinds)
-        update = _Update(connection, reading, lines, known, started)
+            lines = lines_of(reading.found)
+            known = Listing(store, kinds)
+        update = Update(connection, reading, lines, known, started)
         update.apply(on_progress)
     return _changes(
         store,
@@ -99,236 +79,6 @@ def _refresh(
         removed=update.removed,
         unchanged=len(lines) - update.added - update.changed,
     )
-
-
-def _lines(found: Sequence[Found]) -> list[str]:
-    """One line per file that changes with the file and ends with its path."""
-    return [
-        f"{one.kind} {one.rank} {one.size} {one.mtime_ns} {one.ctime_ns} {one.excluded}"
-        f" {one.plugin} {one.path}"
-        for one in found
-    ]
-
-
-def _at_of(line: str) -> _At:
-    kind, *_, path = line.split(" ", 7)
-    return cast(Kind, kind), path
-
-
-class _Listing:
-    """The files that the catalog was built from: one line each, as they were then."""
-
-    def __init__(self, store: Store, kinds: Sequence[Kind]) -> None:
-        self.kinds = kinds
-        self.reader = store.setting("reader")
-        self.text = "".join(row[0] for row in store.rows("SELECT text FROM listing"))
-        self.others: list[str] = []
-        """Lines of other kinds."""
-        if len(kinds) < len(KINDS):
-            all_lines = self.lines()
-            self.others = [line for line in all_lines if line.partition(" ")[0] not in kinds]
-            own = [line for line in all_lines if line.partition(" ")[0] in kinds]
-            self.text = _LINE_END.join(own)
-
-    def lines(self) -> list[str]:
-        return self.text.split(_LINE_END) if self.text else []
-
-
-class _Rows(Protocol):
-    """Gathers what a kind keeps beside its documents, and writes it at once."""
-
-    def add(self, key: int, entry: Entry) -> None: ...
-    def remove(self, old: Stored) -> None: ...
-    def remove_all(self) -> None: ...
-    def write(self) -> None: ...
-
-
-def _rows_by_kind(connection: sqlite3.Connection, kinds: Sequence[Kind]) -> dict[Kind, _Rows]:
-    from metier.index.stems import SkillRows  # a refresh with nothing to do needs no stemmer
-
-    writers: dict[Kind, Callable[[sqlite3.Connection], _Rows]] = {
-        "skill": SkillRows,
-        "ability": AbilityRows,
-        "card": CardRows,
-    }
-    return {kind: make(connection) for kind, make in writers.items() if kind in kinds}
-
-
-class _Update:
-    """One refresh that has something to write."""
-
-    def __init__(
-        self,
-        connection: sqlite3.Connection,
-        reading: Reading,
-        lines: list[str],
-        known: _Listing,
-        started: int,
-    ) -> None:
-        self.added = self.changed = self.removed = 0
-        self._connection = connection
-        self._reading = reading
-        self._lines = lines
-        self._known = known
-        self._trusted_before = started - _FRESH_NS
-        self._next_key: int = connection.execute(
-            "SELECT 1 + coalesce(max(key), 0) FROM document"
-        ).fetchone()[0]
-        self._was_empty = self._next_key == 1
-        self._handles: set[tuple[Kind, str]] = set()
-        self._groups: set[tuple[Kind, str]] = set()
-        """Those that more than one document may have."""
-        self._outdated: dict[_At, Stored] = {}
-        self._unsteady: set[_At] = set()
-        """Files that the next refresh must read again."""
-        self._rows = _rows_by_kind(connection, known.kinds)
-
-    def apply(self, on_progress: OnProgress | None) -> None:
-        same_reader = self._known.reader == self._reading.fingerprint
-        known = set(self._known.lines()) if same_reader else set()
-        files = list(zip(self._reading.found, self._lines, strict=True))
-        to_read = [found for found, line in files if line not in known]
-        stale = map(_at_of, known.difference(self._lines)) if same_reader else self._all_rows()
-        if not same_reader:
-            for writer in self._rows.values():
-                writer.remove_all()
-        self._drop(stale, {_at(found) for found in to_read})
-        for start in range(0, len(to_read), _BATCH):
-            batch = to_read[start : start + _BATCH]
-            rows = [self._row(self._reading.read(found)) for found in batch]
-            self._connection.executemany(_INSERT, rows)
-            if on_progress is not None:
-                on_progress(start + len(batch), len(to_read))
-        settle(self._connection, self._groups)
-        for writer in self._rows.values():
-            writer.write()
-        self._remember("reader", self._reading.fingerprint)
-        self._connection.execute("DELETE FROM trail")
-        self._connection.execute("DELETE FROM listing")
-        listing = _LINE_END.join([*self._final_lines(), *self._known.others])
-        self._connection.execute("INSERT INTO listing VALUES (?)", (listing,))
-        self._remember("counts", _dump(_count(self._connection)))
-
-    def _remember(self, name: str, value: str) -> None:
-        self._connection.execute("INSERT OR REPLACE INTO setting VALUES (?, ?)", (name, value))
-
-    def _final_lines(self) -> list[str]:
-        """The listing to compare the next one with; no listing gives a time of -1."""
-        if not self._unsteady:
-            return self._lines
-        return _lines(
-            [
-                found._replace(mtime_ns=-1) if _at(found) in self._unsteady else found
-                for found in self._reading.found
-            ]
-        )
-
-    def _all_rows(self) -> list[_At]:
-        marks = ", ".join("?" * len(self._known.kinds))
-        return self._connection.execute(
-            f"SELECT kind, path FROM document WHERE kind IN ({marks})", tuple(self._known.kinds)
-        ).fetchall()
-
-    def _drop(self, stale: Iterable[_At], changed: set[_At]) -> None:
-        """Note the rows whose file has changed; remove the rows of files that are gone."""
-        for at in stale:
-            row = self._connection.execute(_STORED, at).fetchone()
-            if row is None:
-                continue
-            old, kind = Stored._make(row), at[0]
-            self._groups.add((kind, old.handle))
-            if kind in self._rows:
-                self._rows[kind].remove(old)
-            if at in changed:
-                self._outdated[at] = old
-            else:
-                self._connection.execute("DELETE FROM document WHERE key = ?", (old.key,))
-                self.removed += 1
-
-    def _row(self, entry: Entry) -> tuple[Any, ...]:
-        key = self._key(entry)
-        found, document = entry.found, entry.document
-        settled = (
-            *(key, found.kind, found.path, found.rank),
-            *("excluded" if entry.reason else "active", entry.reason),
-            *(found.source, found.file, entry.sha256),
-        )
-        if not self._is_steady(entry):
-            self._unsteady.add(_at(found))
-        issues = "[]"
-        if entry.issues:
-            issues = _dump(
-                [[one.code, one.message, one.line, one.column, one.hint] for one in entry.issues]
-            )
-        if document is None:
-            return (*settled, "", "", "", "[]", "{}", issues, found.origin, "", "", False, "")
-        capabilities = entry.capabilities
-        if found.kind in self._rows:
-            self._rows[found.kind].add(key, entry)
-        self._compete((found.kind, entry.handle))
-        data = {
-            key: value
-            for key, value in document.data.items()
-            if key not in _IN_COLUMNS_OF_THEIR_OWN
-        }
-        return (
-            *settled,
-            *(entry.handle, document.name, document.description),
-            _dump(capabilities) if capabilities else "[]",
-            _dump(data) if data else "{}",
-            issues,
-            found.origin,
-            found.plugin,
-            *_of_skill(found.kind, document),
-        )
-
-    def _compete(self, handle: tuple[Kind, str]) -> None:
-        """Note the group of a document; in a new catalog the first of a group has no rival."""
-        if not self._was_empty or handle in self._handles:
-            self._groups.add(handle)
-        self._handles.add(handle)
-
-    def _is_steady(self, entry: Entry) -> bool:
-        """Whether an unchanged time will mean an unchanged file."""
-        found = entry.found
-        if found.excluded:
-            return True
-        return found.mtime_ns < self._trusted_before and entry.reason != "unreadable"
-
-    def _key(self, entry: Entry) -> int:
-        old = self._outdated.get(_at(entry.found))
-        if old is not None:
-            self.changed += old.sha256 != entry.sha256
-            return old.key
-        self.added += 1
-        self._next_key += 1
-        return self._next_key - 1
-
-
-def _of_skill(kind: Kind, document: "Document") -> tuple[str, bool, str]:
-    """When to use a skill, whether only the user starts it, and what it claims."""
-    if kind != "skill":
-        return "", False, ""
-    from metier.values.candidates import claims_of  # a refresh with nothing to do needs no contract
-
-    skill = cast("Skill", document)
-    return skill.when_to_use, skill.is_manual, claims_of(skill)
-
-
-def _at(found: Found) -> _At:
-    return found.kind, found.path
-
-
-def _count(connection: sqlite3.Connection) -> dict[str, dict[str, int]]:
-    """How many documents of each kind are in each state."""
-    counts: dict[str, dict[str, int]] = {
-        kind: {"active": 0, "shadowed": 0, "excluded": 0} for kind in KINDS
-    }
-    for kind, state, count in connection.execute(
-        "SELECT kind, state, count(*) FROM document GROUP BY kind, state"
-    ):
-        counts[kind][state] = count
-    return counts
 
 
 def _changes(store: Store, kinds: Sequence[Kind], **changes: int) -> Changes:

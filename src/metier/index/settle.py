@@ -1,4 +1,4 @@
-"""Which of several documents with one name is active; the others are shadowed or copies."""
+"""Which of several documents with the same name is active; the others are shadowed or copies."""
 
 import sqlite3
 from collections.abc import Iterable, Iterator
@@ -38,7 +38,7 @@ class _Competitor(NamedTuple):
 def _groups_of(
     connection: sqlite3.Connection, kind: Kind, handles: set[str]
 ) -> Iterator[list[_Competitor]]:
-    """Documents of `kind` that compete for one handle, in source order."""
+    """Documents of `kind` that compete for the same handle, in source order."""
     select = (
         "SELECT handle, key, path, sha256, state, reason, shadowed_by FROM document"
         f" WHERE kind = ? AND reason IN ('', '{_COPY}')"

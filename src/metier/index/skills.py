@@ -58,7 +58,7 @@ class SkillRepository:
         )
 
     def get_skill(self, wanted: str) -> Row | None:
-        """The skill with that id or name; of several with one name the active one."""
+        """The skill with that id or name; of several with that name the active skill."""
         return next(iter(find_documents(self._store, "skill", wanted)), None)
 
     def get_capability_index(self) -> CapabilityIndex:

@@ -57,6 +57,7 @@ class SkillRows:
 
     def write(self) -> None:
         """Write all changes; new skills get stems only where all others have theirs."""
+        self._connection.execute("DELETE FROM skill_columns")
         self._connection.executemany(
             "INSERT OR IGNORE INTO skill_capability VALUES (?, ?)", self._capabilities
         )
@@ -69,6 +70,7 @@ class SkillRows:
 
     def write_missing(self) -> int:
         """Add the stems of all skills that have none; how many there were."""
+        self._connection.execute("DELETE FROM skill_columns")
         missing = self._connection.execute(_MISSING).fetchall()
         for row in missing:
             self._add_stems(*row)

@@ -18,7 +18,7 @@ _MOST_CACHED = 1_000
 class Store(Database):
     """One open catalog. Not shared between threads; any number of processes may open it.
 
-    It is a cache of the documents: a damaged one is rebuilt.
+    It is a cache of the documents: a damaged catalog is rebuilt.
     """
 
     called = "the catalog"
@@ -49,7 +49,7 @@ class Store(Database):
             return super().open(path, busy_seconds=busy_seconds)
 
     def close(self) -> None:
-        """Close the file; a damaged one is removed, and the next refresh rebuilds it."""
+        """Close the file; a damaged file is removed, and the next refresh rebuilds it."""
         super().close()
         if self.is_damaged and self.path != IN_MEMORY:
             _remove(self.path, self._mark)

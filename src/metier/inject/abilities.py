@@ -56,8 +56,8 @@ def arrange(
     return Arranged(
         abilities=abilities,
         parts=[
-            with_heading(one.name, one.content) if include_metadata else one.content
-            for one in abilities
+            with_heading(ability.name, ability.content) if include_metadata else ability.content
+            for ability in abilities
         ],
         core=len(lead),
         issues=[*selection.issues, *_not_found(wanted, absent, selection)],
@@ -132,7 +132,7 @@ def _nothing_fits(
 
 
 def _lead(selection: AbilitySelection, core: Iterable[str]) -> list[Ability]:
-    """The core abilities in their order, each after what it requires of the selected ones."""
+    """The core abilities in their order, each after what it requires of the selected abilities."""
     items = {scored.item.id: scored.item for scored in selection.ranked}
     lead: dict[str, Ability] = {}
     for one in core:
@@ -147,7 +147,7 @@ def _not_found(core: Sequence[str], absent: set[str], selection: AbilitySelectio
     """An error for each missing core ability that the selection does not report."""
     reported = {one.id for one in selection.skipped if one.reason == "not-found"}
     return [
-        Issue("ABILITY_NOT_FOUND", f"core ability '{one}' is not among the selected ones", "")
+        Issue("ABILITY_NOT_FOUND", f"core ability '{one}' is not among the selected abilities", "")
         for one in core
         if one in absent - reported
     ]

@@ -71,10 +71,10 @@ def inject_capabilities(
     secret: bytes | None = None,
     count: CountTokens = count_tokens,
 ) -> CapabilityInjection:
-    """Put the selected cards into a `CAPABILITIES.md` behind `AGENTS.md`, or first without one.
+    """Put the selected cards into a `CAPABILITIES.md` behind `AGENTS.md`, or first.
 
     A `CAPABILITIES.md` of an earlier call is replaced; other files are unchanged. Never raises: a
-    card that cannot be injected is skipped. `secret` is the key of the fences; without one they
+    card that cannot be injected is skipped. `secret` is the key of the fences; without it they
     change with every process.
     """
     files: list[BootstrapFile] = []
@@ -105,9 +105,9 @@ def _with_cards(files: list[BootstrapFile], text: str) -> list[BootstrapFile]:
     if not text:
         return files
     others = [
-        one
-        for one in files
-        if one.name != CAPABILITIES_FILE or not one.content.startswith(REFERENCE_PREAMBLE)
+        file
+        for file in files
+        if file.name != CAPABILITIES_FILE or not file.content.startswith(REFERENCE_PREAMBLE)
     ]
     at = next((place + 1 for place, one in enumerate(others) if one.name == AGENTS_FILE), 0)
     return [*others[:at], BootstrapFile(CAPABILITIES_FILE, text), *others[at:]]

@@ -21,8 +21,8 @@ def sanitize_capability_content(text: str, path: str = "") -> Sanitized:
     text = text.removeprefix(_BYTE_ORDER_MARK)
     examined = examine(text, _body_start(text))
     issues = [
-        Issue(one.code, one.message, path, one.line, one.column, one.hint)
-        for one in examined.findings
+        Issue(finding.code, finding.message, path, finding.line, finding.column, finding.hint)
+        for finding in examined.findings
     ]
     in_name = [
         Issue(one.code, f"in its file name {one.message}", path, hint="rename the file")

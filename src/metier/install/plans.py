@@ -22,7 +22,7 @@ def make_plan(
     *,
     environ: Mapping[str, str] | None = None,
 ) -> Plan:
-    """Plan to install `command` in `host`, or to uninstall without one. Raises `UsageError`."""
+    """Plan to install `command` in `host`, or uninstall without a command. Raises `UsageError`."""
     found = host_named(host, HOOKS if kind == "hook" else SERVERS)
     asked = f"{kind} {'install' if command else 'uninstall'}"
     path = path_of(found, scope, workspace, home, environ or {}, command=asked)

@@ -130,7 +130,7 @@ class Settings(ABC):
         return self._with_beside(change)
 
     def _kept(self, path: str) -> str | None:
-        """The backup; None if there is no usable one."""
+        """The backup; None if there is no usable backup."""
         try:
             text = read(path + BACKUP)
             data = None if text is None else self.parse(text)
@@ -184,7 +184,7 @@ class HookSettings(Settings):
         return self._updated(text, ours, value) if ours else self._extended(text, data, value)
 
     def _problem(self, data: Any) -> str:
-        """Why no entry can be added; empty if one can."""
+        """Why no entry can be added; empty if an entry can be added."""
         entry, title = self.entry, self.host.title
         if not isinstance(data, dict):
             return f"the settings of {title} are not an object"
@@ -211,7 +211,7 @@ class HookSettings(Settings):
 
     def _is_ours(self, item: Any) -> bool:
         commands = (item.get(key) for key in ("command", "bash")) if isinstance(item, dict) else ()
-        return any(around(shell_words(one), *self.called) is not None for one in commands)
+        return any(around(shell_words(command), *self.called) is not None for command in commands)
 
     def is_made(self, data: Any, at: splice.Steps) -> bool:
         old = _at(data, at)
@@ -320,7 +320,7 @@ class ServerSettings(Settings):
             raise UsageError(message, where=path, hint=self.to_paste(command, text=text))
 
     def _put(self, text: str, old: splice.Steps | None, value: dict[str, Any]) -> str:
-        """Replace the entry at `old`, or add one."""
+        """Replace the entry at `old`, or add an entry."""
         if self.form == "toml":
             keys = [str(step) for step in old or (*self.keys, SERVER)]
             return toml.add(toml.remove(text, keys) if old else text, keys, value)

@@ -67,7 +67,7 @@ def add(text: str, path: Steps, value: Any, *, key: str | None = None) -> str:
 
 
 def replace(text: str, path: Steps, value: Any) -> str:
-    """Replace the value at `path`; on one line when the old one was."""
+    """Replace the value at `path`; on one line when the old value was."""
     at = _find(text, path)
     end = _end(text, at)
     if "\n" in text[at:end]:
@@ -171,7 +171,7 @@ def _line_indent(text: str, at: int) -> str:
 
 
 def _member(key: str | None, value: Any, indent: str | None, newline: str) -> str:
-    """A value, after its key if it has one; further lines begin with `newline`."""
+    """A value, after its key if it has a key; further lines begin with `newline`."""
     body = json.dumps(value, indent=indent, ensure_ascii=False)
     if not is_utf8(body):  # half of a surrogate pair can only be written as an escape
         body = json.dumps(value, indent=indent)

@@ -29,7 +29,7 @@ def lint_agent(profile: AgentProfile, matter: Matter) -> list[Issue]:
         )
     if profile.agent_id == STANDARD and matter.data.get("enabled") is False:
         line, column = matter.position(("enabled",))
-        message = f"'{STANDARD}' cannot be disabled: the built-in one is used in place of this file"
+        message = f"'{STANDARD}' cannot be disabled: the built-in agent is used instead"
         hint = "enable it, or remove the file"
         issues.append(Issue("AG708", message, profile.path, line, column, hint))
     return issues

@@ -80,7 +80,7 @@ def _near_duplicates(skills: list[Subject]) -> Iterator[Issue]:
     for later, earlier, share in near_pairs(bags, [skill.group for skill in skills]):
         first = skills[earlier].shown_path
         message = f"the description shares {share:.0%} of its words with that of {first}"
-        hint = "say in each when to use this one and not the other"
+        hint = "say in each when to use this skill and not the other"
         yield Issue("XF904", message, skills[later].path, 1, 1, hint)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from metier.config.capabilities import with_profile
-from metier.core.nearest import Nearest
+from metier.core.nearest import Nearest, did_you_mean
 from metier.core.relevance import SCORERS
 from metier.values.capabilities import CapabilitiesConfig
 from metier.values.outcomes import Issue
@@ -48,22 +48,17 @@ def _problems(
         for name in dict.fromkeys(names):
             if name not in SCORERS:
                 message = f"unknown scorer '{name}' ({table}{key})"
-                hint = _meant(name, Nearest(sorted(SCORERS))) or f"known: {', '.join(SCORERS)}"
+                hint = did_you_mean(name, sorted(SCORERS), f"known: {', '.join(SCORERS)}")
                 yield _Problem("CD610", message, hint, name)
     for key, names in (("forceInclude", config.force_include), ("exclude", config.exclude)):
         for name in dict.fromkeys(names):
             if name not in cards:
                 message = f"unknown card '{name}' ({table}{key})"
-                yield _Problem("CD611", message, _meant(name, near) or "metier list cards", name)
+                yield _Problem("CD611", message, near.did_you_mean(name, "metier list cards"), name)
     if len(config.compare) > len(set(config.compare)):
         name = config.compare[0]
         message = f"the scorer '{name}' is compared with itself ({table}compare)"
         yield _Problem("CD612", message, f"name two of: {', '.join(SCORERS)}", name)
-
-
-def _meant(name: str, known: Nearest) -> str:
-    near = known.to(name)
-    return f"did you mean '{near}'?" if near else ""
 
 
 def _locations(files: Sequence[SettingsFile]) -> dict[str, tuple[str, int]]:

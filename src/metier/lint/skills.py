@@ -7,9 +7,9 @@ from typing import Any
 
 from metier.core.coerce import scalar_text_of
 from metier.core.names import LONGEST_NAME, is_capability_name, loose_key, slug
-from metier.core.nearest import nearest
+from metier.core.nearest import nearest, suggestion
 from metier.core.text import is_cjk
-from metier.values.checks import Field, FieldType
+from metier.values.checks import TYPES, Field
 from metier.values.contracts import Contract
 from metier.values.documents import Skill
 from metier.values.fields import SKILL, spellings
@@ -29,14 +29,8 @@ MOST_FREE_CLAIMS = 20
 _TAG = re.compile(r"</?[A-Za-z][\w-]*(?:\s[^<>]*)?/?>")
 _MOST_COMPARED = 20
 _NEAR_MISS = 0.8
-_TYPES: dict[FieldType, tuple[tuple[type, ...], str]] = {
-    "text": ((str,), "a text"),
-    "text-or-texts": ((str, list), "a text or a list of texts"),
-    "flag": ((bool,), "true or false"),
-    "mapping": ((dict,), "a mapping"),
-}
 _TYPED = {
-    key: field for key, field in SKILL.items() if field.type in _TYPES and key != "description"
+    key: field for key, field in SKILL.items() if field.type in TYPES and key != "description"
 }
 """Parsing reports a wrong description."""
 _KEYS = spellings(SKILL)
@@ -163,7 +157,7 @@ def _check_types(matter: Matter, found: _Findings) -> None:
             continue
         field = _TYPED[key]
         if not _has_type(value, field):
-            called = _TYPES[field.type][1]
+            called = TYPES[field.type][1]
             found.add("SK307", f"'{key}' must be {called}", (key,), f"write {called}")
         elif field.choices and isinstance(value, str) and value not in field.choices:
             message = f"no host is known to accept '{key}: {value[:40]}'"
@@ -174,7 +168,7 @@ def _has_type(value: Any, field: Field) -> bool:
     numbers = (int, float) if field.or_number else ()
     entries = value if isinstance(value, list) else []
     is_of_texts = all(type(entry) in (str, *numbers) for entry in entries)
-    return type(value) in (*_TYPES[field.type][0], *numbers) and is_of_texts
+    return type(value) in (*TYPES[field.type][0], *numbers) and is_of_texts
 
 
 def _check_keys(data: dict[str, Any], found: _Findings) -> None:
@@ -182,7 +176,7 @@ def _check_keys(data: dict[str, Any], found: _Findings) -> None:
     for key in unknown[:_MOST_COMPARED]:
         meant = _meant_by(key)
         if meant and meant not in data:
-            found.add("SK309", f"unknown key '{key[:40]}'", (key,), f"did you mean '{meant}'?")
+            found.add("SK309", f"unknown key '{key[:40]}'", (key,), suggestion(meant))
             unknown.remove(key)
     if unknown:
         keys = ", ".join(f"'{key[:40]}'" for key in unknown[:5])

@@ -67,7 +67,7 @@ def cursor_after(handle: str) -> str:
 
 
 def handle_of(cursor: str) -> str:
-    """The handle in a cursor. Raises `UsageError` for an invalid one."""
+    """The handle in a cursor. Raises `UsageError` for an invalid cursor."""
     try:
         raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
         handle = raw.decode()

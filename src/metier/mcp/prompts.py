@@ -36,7 +36,7 @@ class Prompts:
 
 
 def _enabled(catalog: Catalog) -> list[AgentProfile]:
-    return [one for one in catalog.agents() if one.enabled]
+    return [agent for agent in catalog.agents() if agent.enabled]
 
 
 def _prompts(catalog: Catalog) -> list[Prompt]:

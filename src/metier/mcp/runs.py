@@ -142,7 +142,7 @@ class RunThread:
     async def _state(self, run_id: str) -> dict[str, Any]:
         store = (await self._open()).agency.store
         run = store.run(run_id)
-        steps = [one.to_json() for one in store.steps(run.key)]
+        steps = [step.to_json() for step in store.steps(run.key)]
         return {"schemaVersion": "1", **run.to_json(), "steps": steps}
 
     # The end

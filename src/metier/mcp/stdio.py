@@ -97,7 +97,7 @@ def _own_output() -> Iterator[TextIO]:
 
 @contextmanager
 def _own_input() -> Iterator[TextIO]:
-    """Standard input for the protocol only; other readers get an empty one."""
+    """Standard input for the protocol only; other readers get an empty stream."""
     wire = os.dup(0)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

@@ -44,7 +44,7 @@ def _skill_list(catalog: Catalog, args: Args) -> dict[str, Any]:
 
 def _capability_list(catalog: Catalog, args: Args) -> dict[str, Any]:
     wanted = args.get("search", "").casefold()
-    found = [one for one in catalog.cards() if wanted in _searched(one)]
+    found = [card for card in catalog.cards() if wanted in _searched(card)]
     after, limit = handle_of(args.get("cursor", "")), args.get("limit", PAGE)
     rest = [one for one in found if one.id > after]
     last = rest[limit - 1].id if len(rest) > limit else ""
@@ -182,8 +182,8 @@ READING: tuple[ServedTool, ...] = (
             },
             "agent": {
                 **_NAME,
-                "description": "Who is to act: its core abilities and its limit. One that is not"
-                " known here gets what applies to its name.",
+                "description": "Who is to act: its core abilities and its limit. An agent that"
+                " is not known here gets what applies to its name.",
             },
             "core": {
                 "type": "array",

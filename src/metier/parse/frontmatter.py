@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from metier.core.indentation import with_spaces
-from metier.parse.yaml import Places, Problem, Tree, YamlRejectedError, load_yaml
+from metier.parse.yaml import Positions, Problem, Tree, YamlRejectedError, load_yaml
 from metier.values.files import KeyPath, Matter
 from metier.values.outcomes import Issue
 
 LARGEST_FRONT_MATTER = 64 * 1024
+_SURELY_SMALL = LARGEST_FRONT_MATTER // 4
+"""Characters; each has at most 4 bytes."""
 _OPENING = re.compile(r"---[ \t\r]*(?:\n|\Z)")
 _FENCE = re.compile(r"\n---[ \t]*\r?(?=\n|\Z)")
 _TOP_LEVEL_KEY = re.compile(r"([A-Za-z_][\w.-]*)[ \t]*:(?=[ \t\r]|$)")
@@ -92,7 +94,7 @@ def read_matter(raw: bytes, path: str, *, lenient: bool = False) -> SplitText:
     if parts is None:
         issues.append(_issue("FM102", "the front matter opened on line 1 is never closed", path))
         return SplitText(None, issues, True)
-    if len(parts.yaml.encode()) > LARGEST_FRONT_MATTER:
+    if len(parts.yaml) > _SURELY_SMALL and len(parts.yaml.encode()) > LARGEST_FRONT_MATTER:
         message = f"front matter is larger than {LARGEST_FRONT_MATTER // 1024} KiB"
         issues.append(_issue("FM108", message, path))
         return SplitText(None, issues, True)
@@ -234,12 +236,12 @@ def _tabbed(
 
 
 def _whole(tree: Tree, parts: _Parts) -> Matter:
-    places = Places(tree.root) if tree.root is not None else None
+    positions = Positions(tree.root) if tree.root is not None else None
 
     def position(key_path: KeyPath) -> tuple[int, int]:
-        if places is None:
+        if positions is None:
             return 1, 1
-        line, column = places.locate(key_path)
+        line, column = positions.locate(key_path)
         return line + parts.yaml_line, column + 1
 
     return Matter(tree.value or {}, parts.body, parts.body_line, position)

@@ -6,6 +6,7 @@ can cost anything.
 """
 
 import re
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from yaml import YAMLError
@@ -94,12 +95,13 @@ def load_yaml(text: str) -> Tree:
     return Tree(_build(root, 1, problems), root, problems)
 
 
-class Places:
+class Positions:
     """The positions of the values of a tree."""
 
     def __init__(self, root: Node) -> None:
         self._root = root
-        self._children: dict[int, tuple[_Children, _Children]] = {}
+        self._written: dict[int, _Children] = {}
+        self._loose: dict[int, _Children] = {}
         """Per mapping: by keys as written, and by their loose form."""
 
     def locate(self, path: KeyPath) -> tuple[int, int]:
@@ -119,17 +121,22 @@ class Places:
             return (items[step], items[step].start_mark) if step < len(items) else None
         if not isinstance(node, MappingNode):
             return None
-        if id(node) not in self._children:
-            written, loose = self._children[id(node)] = {}, {}
-            for key, value in node.value:
-                written.setdefault(key.value, (value, key.start_mark))
-                loose.setdefault(loose_key(key.value), (value, key.start_mark))
-        written, loose = self._children[id(node)]
-        return written.get(step) or loose.get(loose_key(step))
+        if id(node) not in self._written:
+            self._written[id(node)] = _children(node, str)
+        found = self._written[id(node)].get(step)
+        if found is None:
+            if id(node) not in self._loose:
+                self._loose[id(node)] = _children(node, loose_key)
+            found = self._loose[id(node)].get(loose_key(step))
+        return found
 
 
 _Children = dict[str, tuple[Node, Any]]
 """By key: a value and the position of its key; the first of equal keys counts."""
+
+
+def _children(node: MappingNode, spelled: Callable[[str], str]) -> _Children:
+    return {spelled(key.value): (value, key.start_mark) for key, value in reversed(node.value)}
 
 
 def _needs_a_look(text: str) -> bool:

@@ -115,7 +115,7 @@ def _lines_of(node: Node, lines: list[str]) -> list[str]:
 
 
 def _depth(line: str) -> float:
-    """The indentation of a line; infinite for a blank one."""
+    """The indentation of a line; infinite for a blank line."""
     text = line.lstrip(" ")
     return len(line) - len(text) if text else float("inf")
 

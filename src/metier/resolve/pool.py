@@ -4,6 +4,8 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from functools import cached_property, lru_cache
+from itertools import islice
+from operator import lt
 from typing import NamedTuple, overload
 
 from metier.core.arrays import Arrays, Floats, Mask, Places, numpy_arrays
@@ -50,11 +52,8 @@ class Pool:
         """`words` gives the stems of the candidates, by default computed from their texts."""
         self.arrays = arrays if arrays is not None else numpy_arrays()
         given = candidates if isinstance(candidates, Candidates) else Candidates.of(candidates)
-        numbers = reversed(range(len(given.ids)))
-        first = dict(zip(reversed(given.ids), numbers, strict=True))
-        self.ids = sorted(first)
-        self.given = [first[key] for key in self.ids]
-        """The number of each candidate among those given."""
+        self.ids, self.given = _in_order(given.ids)
+        """`given` has the number of each candidate among those given."""
         self.candidates: Sequence[Candidate] = _Built(given.build, self.given)
         self.speaking = [
             place for place, number in enumerate(self.given) if number in given.speaking
@@ -153,6 +152,15 @@ class Pool:
     def restricted(self) -> list[int]:
         """Indexes of the candidates that name runtimes."""
         return [place for place in self.speaking if self.candidates[place].compatibility]
+
+
+def _in_order(ids: Sequence[str]) -> tuple[Sequence[str], Sequence[int]]:
+    """Different ids in order, and the number of each; a range if they are in order already."""
+    if all(map(lt, ids, islice(ids, 1, None))):
+        return ids, range(len(ids))
+    first = dict(zip(reversed(ids), reversed(range(len(ids))), strict=True))
+    ordered = sorted(first)
+    return ordered, [first[key] for key in ordered]
 
 
 class Candidates(NamedTuple):

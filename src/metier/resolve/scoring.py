@@ -4,7 +4,7 @@ import math
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import NamedTuple
 
 from metier.core import bm25
@@ -40,9 +40,9 @@ class Words:
         distinct: Sequence[float],
     ) -> None:
         self.arrays = arrays = arrays_of(places_by_key)
-        self.lengths: Floats = arrays.array(lengths, dtype=float)
-        self.distinct: Floats = arrays.array(distinct, dtype=float)
         self.nowhere: tuple[Places, Floats] = arrays.empty(0, dtype=int), arrays.empty(0)
+        self._lengths = lengths
+        self._distinct = distinct
         self._lookup = lookup
         self._place_of_key = places_by_key
         self._known: dict[str, tuple[Places, Floats]] = {}
@@ -59,6 +59,16 @@ class Words:
             for stem, count in counts.items():
                 postings[stem].extend((place, count, len(found)))
         return cls(postings.get, arrays.arange(len(lengths)), lengths, distinct)
+
+    @cached_property
+    def lengths(self) -> Floats:
+        values: Floats = self.arrays.array(self._lengths, dtype=float)
+        return values
+
+    @cached_property
+    def distinct(self) -> Floats:
+        values: Floats = self.arrays.array(self._distinct, dtype=float)
+        return values
 
     def posting(self, stem: str) -> tuple[Places, Floats]:
         """The texts that have `stem`, in ascending order, and how often each has it."""
@@ -122,7 +132,7 @@ class Hits(NamedTuple):
 def places_by_key(arrays: Arrays, keys: Sequence[int]) -> Places:
     """The index of each key in `keys`; -1 for unknown keys."""
     places: Places = arrays.full(max(keys, default=0) + 1, -1, dtype=int)
-    places[keys] = arrays.arange(len(keys))
+    places[list(keys)] = arrays.arange(len(keys))
     return places
 
 

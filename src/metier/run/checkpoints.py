@@ -122,7 +122,7 @@ class CheckpointStore:
             raise MetierError(
                 f"checkpoint '{checkpoint_id}' has expired",
                 code="CHECKPOINT_EXPIRED",
-                hint="fork from a later one, or run again",
+                hint="fork from a later checkpoint, or run again",
             )
         return found
 

@@ -163,29 +163,29 @@ class Ledger:
         await self.store.save_step(self.claim, self.records[key])
 
     async def end(
-        self, one: ReadyStep, record: StepRecord, **changes: Any
+        self, step: ReadyStep, record: StepRecord, **changes: Any
     ) -> tuple[StepRecord, bool]:
         """Store the end of a step; its record, and whether a checkpoint was saved with it."""
         self._seq += 1
         record = self.timed(record, seq=self._seq, **changes)
         self.records[record.id] = record
-        self.show(one.id, record)
+        self.show(step.id, record)
         mark = None
         if record.state == "succeeded":
             self._successes += 1
             if record.id in self._compensated_by:
                 self.note(self._compensated_by.pop(record.id))
-            if self._is_checkpoint_due(one):
+            if self._is_checkpoint_due(step):
                 self._latest_checkpoint = self._seq
                 mark = CheckpointMark(self._prefix, self.memory)
         await self.store.save_step(self.claim, record, mark)
         return record, mark is not None
 
-    def _is_checkpoint_due(self, one: ReadyStep) -> bool:
-        if not self._settings.enabled or _ROLLING_BACK.get() or one.step.checkpoint is False:
+    def _is_checkpoint_due(self, step: ReadyStep) -> bool:
+        if not self._settings.enabled or _ROLLING_BACK.get() or step.declared.checkpoint is False:
             return False
         every = max(1, self._settings.interval)
-        return one.step.checkpoint is True or self._successes % every == 0
+        return step.declared.checkpoint is True or self._successes % every == 0
 
     def ending(self) -> CheckpointMark | None:
         """The checkpoint of a run that ends, if due."""
@@ -239,9 +239,9 @@ class Ledger:
         given = record.input if record is not None else None
         return given.get("items") if isinstance(given, dict) else None
 
-    def forget(self, one: ReadyStep) -> None:
+    def forget(self, step: ReadyStep) -> None:
         """Hide earlier iterations of a loop from templates."""
-        for inner in one.walk():
+        for inner in step.walk():
             self.seen.pop(inner.id, None)
 
     # What templates see
@@ -261,9 +261,9 @@ class Ledger:
                 seen[one.id.partition("[")[0]] = _seen(one)
         return seen
 
-    def remember(self, one: ReadyStep, output: Any) -> None:
+    def remember(self, step: ReadyStep, output: Any) -> None:
         """Add the named outputs of a step to the memory. Raises `StepFailedError`."""
-        names = one.step.outputs
+        names = step.declared.outputs
         if not names:
             return
         given = output if isinstance(output, dict) else {}

@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from metier.core.nearest import nearest
+from metier.core.nearest import did_you_mean
 from metier.core.template_work import until
 from metier.core.templates import TemplateError
 from metier.errors import StoreError
@@ -56,7 +56,7 @@ class LiveRun:
         self.plan = plan
         self.chain = chain
         self.on_event = on_event
-        order = [one.id for one in plan.steps]
+        order = [step.id for step in plan.steps]
         self.ledger = Ledger(store, run.claim, order, profile.checkpoint, limits, known)
         self.stopped: StoreError | None = None
         """Why this process no longer executes the run, although it has not ended."""
@@ -80,13 +80,13 @@ class LiveRun:
         }
 
     def names_of_iteration(
-        self, one: ReadyStep, names: Names, number: int, items: Any = None
+        self, step: ReadyStep, names: Names, number: int, items: Any = None
     ) -> Names:
         """What the steps in one iteration of a loop over `items` see."""
         inner = {**names, "index": number}
-        if one.over is not None:
-            given = one.over(names) if items is None else items
-            inner["item"] = inner[one.step.config.get("as") or "item"] = given[number]
+        if step.over is not None:
+            given = step.over(names) if items is None else items
+            inner["item"] = inner[step.declared.config.get("as") or "item"] = given[number]
         return inner
 
     def emit(self, kind: str, step: str = "", **data: Any) -> None:
@@ -104,7 +104,7 @@ class LiveRun:
         self.restore()
         failure = self.run.rollback or missing_tools(self.profile, self.plan, self.services)
         if failure is not None and self.run.rollback is None:
-            never = [one for one in self.plan.steps if one.id not in self.ledger.records]
+            never = [step for step in self.plan.steps if step.id not in self.ledger.records]
             self._mark_rest(never, set(), "")
             return await self._end_run("failed", failure)
         try:
@@ -160,8 +160,12 @@ class LiveRun:
         return result
 
     def _set_ended(self, state: RunState, failure: Failure | None) -> None:
-        records = [self.ledger.records.get(one.id) for one in self.plan.steps]
-        outputs = [one.output for one in records if one is not None and one.state == "succeeded"]
+        records = [self.ledger.records.get(step.id) for step in self.plan.steps]
+        outputs = [
+            record.output
+            for record in records
+            if record is not None and record.state == "succeeded"
+        ]
         self.run = self.run._replace(
             state=state,
             finished=time.time(),
@@ -298,13 +302,13 @@ class LiveRun:
             if record.state == "succeeded" and is_inside(record.id, inside, suffix)
         ]
 
-    async def _compensate(self, one: ReadyStep, record: StepRecord) -> bool:
-        if one.compensate is None:
+    async def _compensate(self, step: ReadyStep, record: StepRecord) -> bool:
+        if step.compensate is None:
             return False
-        suffix = record.id.removeprefix(one.id)
-        key = one.compensate.id + suffix
+        suffix = record.id.removeprefix(step.id)
+        key = step.compensate.id + suffix
         self.ledger.begin_compensation(key, record)
-        failure = await self._run_step(self, one.compensate, self.names(record.id), suffix)
+        failure = await self._run_step(self, step.compensate, self.names(record.id), suffix)
         if failure is not None or self.ledger.records[key].state != "succeeded":
             return False
         self.emit("step.compensated", record.id)
@@ -336,35 +340,37 @@ class LiveRun:
         for one in self._begun(self.plan.steps, ""):
             self.restore_step(one, names, "")
 
-    def restore_step(self, one: ReadyStep, names: Names, suffix: str) -> None:
+    def restore_step(self, step: ReadyStep, names: Names, suffix: str) -> None:
         """Let templates see the stored output of a step, and of all inside it."""
-        key = one.id + suffix
-        for inner, inner_suffix in self._iterations(one, names, suffix):
-            for child in self._begun(one.children(), inner_suffix):
+        key = step.id + suffix
+        for inner, inner_suffix in self._iterations(step, names, suffix):
+            for child in self._begun(step.children(), inner_suffix):
                 self.restore_step(child, inner, inner_suffix)
         record = self.ledger.records.get(key)
         if record is not None and record.state in ("succeeded", "skipped", "compensated"):
             if suffix:
                 self.scopes[key] = names
-            self.ledger.show(one.id, record)
+            self.ledger.show(step.id, record)
 
     def _begun(self, steps: Iterable[ReadyStep], suffix: str) -> list[ReadyStep]:
         """The `steps` that began, in the order in which they ended."""
         records = self.ledger.records
-        begun = [(one, records[one.id + suffix]) for one in steps if one.id + suffix in records]
+        begun = [(step, records[step.id + suffix]) for step in steps if step.id + suffix in records]
         begun.sort(key=lambda pair: (pair[1].seq == 0, pair[1].seq))
         return [one for one, _ in begun]
 
-    def _iterations(self, one: ReadyStep, names: Names, suffix: str) -> Iterator[tuple[Names, str]]:
+    def _iterations(
+        self, step: ReadyStep, names: Names, suffix: str
+    ) -> Iterator[tuple[Names, str]]:
         """The names and suffix for the steps inside a step, for each iteration."""
-        if one.kind != "loop":
+        if step.kind != "loop":
             yield names, suffix
             return
-        items, number = self.ledger.items(one.id + suffix), 0
-        while self._begun(one.children(), f"{suffix}[{number}]"):
-            self.ledger.forget(one)
+        items, number = self.ledger.items(step.id + suffix), 0
+        while self._begun(step.children(), f"{suffix}[{number}]"):
+            self.ledger.forget(step)
             try:
-                inner = self.names_of_iteration(one, names, number, items)
+                inner = self.names_of_iteration(step, names, number, items)
             except (TemplateError, LookupError, TypeError):  # what it went over is not known
                 inner = {**names, "index": number}
             yield inner, f"{suffix}[{number}]"
@@ -401,7 +407,7 @@ def missing_tools(profile: AgentProfile, plan: Workflow, services: Services) -> 
             named[target] = named_tools(other)
             waiting += delegates(other)
     for agent_id, names in named.items():
-        missing = [one for one in names if not services.tools.is_tool_available(one)]
+        missing = [name for name in names if not services.tools.is_tool_available(name)]
         if missing:
             return _missing(agent_id, missing, services)
     return None
@@ -413,6 +419,6 @@ def _missing(agent_id: str, missing: Sequence[str], services: Services) -> Failu
     what = "tool" if len(missing) == 1 else "tools"
     verb = "does" if len(missing) == 1 else "do"
     message = f"agent '{agent_id}' names the {what} {listed}, which {verb} not exist"
-    near = nearest(missing[0], [one.name for one in services.tools.specs()])
+    known = [spec.name for spec in services.tools.specs()]
     set_up = f"set it up as [tools.{missing[0]}] in metier.toml, or register such a function"
-    return Failure("TOOL_NOT_FOUND", message, hint=f"did you mean '{near}'?" if near else set_up)
+    return Failure("TOOL_NOT_FOUND", message, hint=did_you_mean(missing[0], known, set_up))

@@ -30,7 +30,7 @@ _NESTED = {"conditional": ("then", "else"), "loop": ("steps",), "parallel": ("st
 
 
 def plan_layers(steps: Iterable[WorkflowStep] | Mapping[str, Sequence[str]]) -> list[list[str]]:
-    """Step ids in layers that depend on earlier ones only. Raises `UsageError`."""
+    """Step ids in layers that depend on earlier steps only. Raises `UsageError`."""
     graph = dict(steps) if isinstance(steps, Mapping) else _graph(steps)
     for step, dependencies in graph.items():
         for one in dependencies:
@@ -76,7 +76,7 @@ class Group:
     ) -> None:
         self.is_parallel = execution == "parallel"
         (plan_layers if self.is_parallel else check_order)(steps)
-        self.steps = tuple(ReadyStep(one) for one in steps)
+        self.steps = tuple(ReadyStep(step) for step in steps)
         self.limit = limit
         self.strategy = strategy
 
@@ -85,13 +85,13 @@ class ReadyStep:
     """A step with its templates compiled."""
 
     __slots__ = (
-        "body", "compensate", "condition", "depends", "groups", "id", "kind", "over", "step",
+        "body", "compensate", "condition", "declared", "depends", "groups", "id", "kind", "over",
         "test", "timeout",
     )  # fmt: skip
 
     def __init__(self, step: WorkflowStep) -> None:
         config = step.config
-        self.step = step
+        self.declared = step
         self.id = step.step_id
         self.kind = step.type
         self.depends = step.dependencies
@@ -111,7 +111,7 @@ class ReadyStep:
             yield from one.walk(compensating=compensating)
 
     def children(self) -> Iterable["ReadyStep"]:
-        return (one for group in self.groups.values() for one in group.steps)
+        return (step for group in self.groups.values() for step in group.steps)
 
 
 def _expression(text: Any) -> Compiled | None:

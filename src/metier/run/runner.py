@@ -129,7 +129,7 @@ class Runner:
         if found.run_id != run.run_id:
             raise UsageError(f"checkpoint '{checkpoint_id}' belongs to another run")
         context, now = resume_context(found), time.time()
-        known = {one.id: one for one in self._store.steps(run.key)}
+        known = {step.id: step for step in self._store.steps(run.key)}
         restored = [
             known.get(one, StepRecord(one, "succeeded", started=now))._replace(output=output)
             for one, output in context.step_outputs.items()
@@ -311,13 +311,13 @@ class Runner:
     # Delegation
 
     async def _delegate_step(
-        self, live: LiveRun, one: ReadyStep, names: dict[str, Any], suffix: str, _attempt: int
+        self, live: LiveRun, step: ReadyStep, names: dict[str, Any], suffix: str, _attempt: int
     ) -> Any:
-        key = one.id + suffix
-        asked = one.body(names)
-        if live.profile.requires or one.step.requires:
-            await prepared(live, one, key, str(asked["task"]))
-        target = one.step.config["targetAgent"]
+        key = step.id + suffix
+        asked = step.body(names)
+        if live.profile.requires or step.declared.requires:
+            await prepared(live, step, key, str(asked["task"]))
+        target = step.declared.config["targetAgent"]
         live.emit("delegation.started", key, to=target)
         result = await self.delegate(live, key, target, str(asked["task"]), asked.get("input"))
         live.emit("delegation.finished", key, **result.to_json(), childRunId=result.run_id)

@@ -40,15 +40,15 @@ class StepRunner:
         }
 
     async def __call__(
-        self, live: LiveRun, one: ReadyStep, names: Names, suffix: str
+        self, live: LiveRun, step: ReadyStep, names: Names, suffix: str
     ) -> Failure | None:
         """Run a step with all its attempts; why it failed, or None."""
-        key = one.id + suffix
+        key = step.id + suffix
         ledger = live.ledger
         if suffix:
             live.scopes[key] = names
         if ledger.done(key) is not None:
-            live.restore_step(one, names, suffix)
+            live.restore_step(step, names, suffix)
             return None
         try:
             ledger.count()
@@ -57,28 +57,28 @@ class StepRunner:
             raise
         fresh = ledger.fresh(key, "running")
         try:
-            if one.condition is not None and not one.condition(names):
-                await _end(live, one, fresh, state="skipped")
+            if step.condition is not None and not step.condition(names):
+                await _end(live, step, fresh, state="skipped")
                 return None
         except OverdueError:
             return await _wait_for_timeout()  # type: ignore[no-any-return]
         except TemplateError as error:
             failure = Failure("EXPRESSION_FAILED", f"condition of '{key}': {error}", step=key)
-            await _end(live, one, fresh, state="failed", failure=failure)
+            await _end(live, step, fresh, state="failed", failure=failure)
             return failure
         ledger.note(fresh)
-        live.emit("step.started", key, type=one.kind)
-        result = await self._attempts(live, one, names, suffix)
-        if one.kind == "prompt" or one.step.requires:
+        live.emit("step.started", key, type=step.kind)
+        result = await self._attempts(live, step, names, suffix)
+        if step.kind == "prompt" or step.declared.requires:
             _record_outcome(live, key, success=not result)
         return result
 
     async def _attempts(
-        self, live: LiveRun, one: ReadyStep, names: Names, suffix: str
+        self, live: LiveRun, step: ReadyStep, names: Names, suffix: str
     ) -> Failure | None:
-        key, policy = one.id + suffix, one.step.retry
+        key, policy = step.id + suffix, step.declared.retry
         attempt = 1
-        while (failure := await self._attempt(live, one, names, suffix, attempt)) is not None:
+        while (failure := await self._attempt(live, step, names, suffix, attempt)) is not None:
             if attempt >= policy.max_attempts or not failure.may_retry(policy.retry_on):
                 break
             wait = policy.backoff_ms / 1e3 * policy.backoff_multiplier ** (attempt - 1)
@@ -90,23 +90,23 @@ class StepRunner:
         failure = failure._replace(step=failure.step or key)
         record = live.ledger.records[key]
         await _end(
-            live, one, record, state="failed", attempts=attempt, output=None, failure=failure
+            live, step, record, state="failed", attempts=attempt, output=None, failure=failure
         )
         return failure
 
     async def _attempt(
-        self, live: LiveRun, one: ReadyStep, names: Names, suffix: str, attempt: int
+        self, live: LiveRun, step: ReadyStep, names: Names, suffix: str, attempt: int
     ) -> Failure | None:
-        key = one.id + suffix
+        key = step.id + suffix
         await live.ledger.check_claim()
         try:
-            work = self._kinds[one.kind](live, one, names, suffix, attempt)
-            if one.timeout is None:
+            work = self._kinds[step.kind](live, step, names, suffix, attempt)
+            if step.timeout is None:
                 output = await _interruptible(live, key, work)
             else:
-                async with time_limit(one.timeout):
+                async with time_limit(step.timeout):
                     output = await _interruptible(live, key, work)
-            live.ledger.remember(one, output)
+            live.ledger.remember(step, output)
         except RunStoppedError as error:
             record = live.ledger.records[key]
             ended = live.ledger.timed(
@@ -118,10 +118,10 @@ class StepRunner:
         except StoreError:
             raise
         except Exception as error:
-            return _failure_of(error, key, one.timeout)
+            return _failure_of(error, key, step.timeout)
         record = live.ledger.records[key]
         await _end(
-            live, one, record, state="succeeded", attempts=attempt, output=output, failure=None
+            live, step, record, state="succeeded", attempts=attempt, output=output, failure=None
         )
         return None
 
@@ -144,8 +144,8 @@ async def _wait_for_timeout() -> Any:
     raise TimeoutError
 
 
-async def _end(live: LiveRun, one: ReadyStep, record: StepRecord, **changes: Any) -> None:
-    record, is_checkpoint = await live.ledger.end(one, record, **changes)
+async def _end(live: LiveRun, step: ReadyStep, record: StepRecord, **changes: Any) -> None:
+    record, is_checkpoint = await live.ledger.end(step, record, **changes)
     if live.on_event is not None:
         error, took = record.failure and record.failure.to_json(), record.duration_ms
         live.emit(f"step.{record.state}", record.id, durationMs=took, error=error)
@@ -171,12 +171,12 @@ def _failure_of(error: Exception, step: str, timeout: float | None) -> Failure:
 # What is injected
 
 
-async def prepared(live: LiveRun, one: ReadyStep, key: str, text: str) -> Prepared:
+async def prepared(live: LiveRun, step: ReadyStep, key: str, text: str) -> Prepared:
     """What is injected into a step that asks `text`; on a resume, the same as before."""
     stored = live.ledger.records[key].input
     if isinstance(stored, dict) and "text" in stored and "refused" not in stored:
         return Prepared(stored["text"], stored, tuple(stored.get("providers") or ()))
-    found = live.services.prepare(live.profile, one.step, text, live.run.task)
+    found = live.services.prepare(live.profile, step.declared, text, live.run.task)
     rejected = {"refused": found.failure.code} if found.failure is not None else {}
     await live.ledger.keep_input(key, {**found.record, **rejected, "text": found.text})
     live.emit("step.prepared", key, **found.record)
@@ -199,11 +199,11 @@ def _record_outcome(live: LiveRun, key: str, *, success: bool) -> None:
 # The kinds of steps
 
 
-async def _prompt(live: LiveRun, one: ReadyStep, names: Names, suffix: str, attempt: int) -> Any:
-    key = one.id + suffix
-    asked = one.body(names)
-    injected = await prepared(live, one, key, asked)
-    wanted = one.step.config.get("tools")
+async def _prompt(live: LiveRun, step: ReadyStep, names: Names, suffix: str, attempt: int) -> Any:
+    key = step.id + suffix
+    asked = step.body(names)
+    injected = await prepared(live, step, key, asked)
+    wanted = step.declared.config.get("tools")
     named = live.plan.offered if wanted is None else wanted
     offered = live.services.tools.specs(name for name in named if name in live.plan.tools)
     allowed = [tool.name for tool in offered]
@@ -211,7 +211,7 @@ async def _prompt(live: LiveRun, one: ReadyStep, names: Names, suffix: str, atte
     return await ask_model(
         live.services.model(live.run.request.get("model") or live.profile.model),
         live.profile,
-        one.step.config,
+        step.declared.config,
         f"{injected.text}\n\n{live.profile.system_prompt}".strip(),
         asked,
         offered,
@@ -223,11 +223,11 @@ async def _prompt(live: LiveRun, one: ReadyStep, names: Names, suffix: str, atte
     )
 
 
-async def _tool(live: LiveRun, one: ReadyStep, names: Names, suffix: str, attempt: int) -> Any:
-    key, name = one.id + suffix, one.step.config["tool"]
-    if live.profile.requires or one.step.requires:
-        await prepared(live, one, key, live.run.task)
-    result = await _call(live, key, name, one.body(names), attempt, live.plan.tools)
+async def _tool(live: LiveRun, step: ReadyStep, names: Names, suffix: str, attempt: int) -> Any:
+    key, name = step.id + suffix, step.declared.config["tool"]
+    if live.profile.requires or step.declared.requires:
+        await prepared(live, step, key, live.run.task)
+    result = await _call(live, key, name, step.body(names), attempt, live.plan.tools)
     if result.success:
         return result.output
     code, message = result.error_code or "TOOL_EXECUTION_ERROR", result.error or ""
@@ -237,48 +237,52 @@ async def _tool(live: LiveRun, one: ReadyStep, names: Names, suffix: str, attemp
 
 
 async def _conditional(
-    live: LiveRun, one: ReadyStep, names: Names, suffix: str, _attempt: int
+    live: LiveRun, step: ReadyStep, names: Names, suffix: str, _attempt: int
 ) -> Any:
-    assert one.test is not None
-    if one.step.requires:
-        await prepared(live, one, one.id + suffix, live.run.task)
-    branch = one.groups["then" if one.test(names) else "else"]
-    return await _children(live, one, branch, names, suffix)
+    assert step.test is not None
+    if step.declared.requires:
+        await prepared(live, step, step.id + suffix, live.run.task)
+    branch = step.groups["then" if step.test(names) else "else"]
+    return await _children(live, step, branch, names, suffix)
 
 
-async def _parallel(live: LiveRun, one: ReadyStep, names: Names, suffix: str, _attempt: int) -> Any:
-    if one.step.requires:
-        await prepared(live, one, one.id + suffix, live.run.task)
-    return await _children(live, one, one.groups["steps"], names, suffix)
+async def _parallel(
+    live: LiveRun, step: ReadyStep, names: Names, suffix: str, _attempt: int
+) -> Any:
+    if step.declared.requires:
+        await prepared(live, step, step.id + suffix, live.run.task)
+    return await _children(live, step, step.groups["steps"], names, suffix)
 
 
-async def _loop(live: LiveRun, one: ReadyStep, names: Names, suffix: str, _attempt: int) -> Any:
+async def _loop(live: LiveRun, step: ReadyStep, names: Names, suffix: str, _attempt: int) -> Any:
     """One iteration for each item, or while the condition holds; the output of each."""
-    if one.step.requires:
-        await prepared(live, one, one.id + suffix, live.run.task)
-    most = one.step.config.get("maxIterations", DEFAULT_ITERATIONS)
-    items = _items(live, one, names, suffix, most)
-    live.ledger.forget(one)
+    if step.declared.requires:
+        await prepared(live, step, step.id + suffix, live.run.task)
+    most = step.declared.config.get("maxIterations", DEFAULT_ITERATIONS)
+    items = _items(live, step, names, suffix, most)
+    live.ledger.forget(step)
     outputs: list[Any] = []
     while items is None or len(outputs) < len(items):
         number = len(outputs)
-        inner = live.names_of_iteration(one, names, number, items)
-        if one.test is not None and not one.test(inner):
+        inner = live.names_of_iteration(step, names, number, items)
+        if step.test is not None and not step.test(inner):
             break
         if number >= most:
             raise StepFailedError(Failure("LOOP_LIMIT_EXCEEDED", f"more than {most} iterations"))
-        live.ledger.forget(one)
-        group = one.groups["steps"]
-        outputs.append(await _children(live, one, group, inner, suffix, f"[{number}]"))
+        live.ledger.forget(step)
+        group = step.groups["steps"]
+        outputs.append(await _children(live, step, group, inner, suffix, f"[{number}]"))
     return outputs
 
 
-def _items(live: LiveRun, one: ReadyStep, names: Names, suffix: str, most: int) -> list[Any] | None:
+def _items(
+    live: LiveRun, step: ReadyStep, names: Names, suffix: str, most: int
+) -> list[Any] | None:
     """What a loop iterates over, the same in every attempt; None for a `while` loop."""
-    key = one.id + suffix
-    if one.over is None or (known := live.ledger.items(key)) is not None:
-        return None if one.over is None else known
-    items = one.over(names)
+    key = step.id + suffix
+    if step.over is None or (known := live.ledger.items(key)) is not None:
+        return None if step.over is None else known
+    items = step.over(names)
     if not isinstance(items, list | tuple):
         message = f"'over' gives {type(items).__name__}, not a list"
         raise StepFailedError(Failure("EXPRESSION_FAILED", message))
@@ -290,10 +294,10 @@ def _items(live: LiveRun, one: ReadyStep, names: Names, suffix: str, most: int) 
 
 
 async def _children(
-    live: LiveRun, one: ReadyStep, group: Group, names: Names, suffix: str, iteration: str = ""
+    live: LiveRun, step: ReadyStep, group: Group, names: Names, suffix: str, iteration: str = ""
 ) -> Any:
     """Run the steps inside a step; their outputs by id."""
-    key, inner, ledger = one.id + suffix, suffix + iteration, live.ledger
+    key, inner, ledger = step.id + suffix, suffix + iteration, live.ledger
     before = ledger.records[key].failure  # of an attempt that was rolling these steps back
     failure = before if before and is_inside(before.step, _ids(group), inner) else None
     failure = failure or await live.group(group, names, inner)

@@ -10,7 +10,7 @@ from typing import Any
 
 from metier.core.frozen import freeze
 from metier.core.json_values import NotJsonError, json_copy
-from metier.core.nearest import nearest
+from metier.core.nearest import did_you_mean
 from metier.errors import MetierError, UsageError
 from metier.run.commands import command_tool
 from metier.run.tool import (
@@ -124,9 +124,9 @@ class ToolExecutor:
 
     def _unknown(self, name: Any, allow: Collection[str] | None) -> str:
         shown = name if isinstance(name, str) else type(name).__name__
-        known = [one for one in self._tools if self.is_tool_available(one, allow)]
-        near = nearest(name, known) if isinstance(name, str) else ""
-        return f"there is no tool '{shown}'" + (f"; did you mean '{near}'?" if near else "")
+        known = [tool for tool in self._tools if self.is_tool_available(tool, allow)]
+        meant = did_you_mean(name, known) if isinstance(name, str) else ""
+        return "; ".join(filter(None, [f"there is no tool '{shown}'", meant]))
 
     def _ask(self, tool: Tool, args: dict[str, Any], context: ToolContext) -> None:
         """Raise `ToolError` without consent; only True counts."""

@@ -122,7 +122,7 @@ def _as_ascii(character: str) -> str:
 
 
 def _ascii_base(character: str) -> str:
-    """The ASCII character that one without marks looks like; empty if there is none."""
+    """The ASCII character that a character without marks looks like; empty if there is none."""
     if character.isascii():
         return character
     letter = _LOOKS_LIKE.get(ord(character)) or _LOOKS_LIKE.get(ord(character.casefold()[0]))

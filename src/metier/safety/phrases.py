@@ -64,7 +64,7 @@ _END_OF_BLOCK = re.compile(
 
 _BETWEEN_LETTERS = dict.fromkeys(map(ord, f" {DIGITS}{PARAGRAPH}"))
 _ENDS_IN_NEW = re.compile(r"\b(?:a|forek|k|re|si)new\b", re.IGNORECASE)
-"""Words that end in "new"; "thenew" is not one."""
+"""Words that end in "new"; "thenew" does not."""
 
 
 def _letters(word: str) -> list[str]:

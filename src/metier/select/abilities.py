@@ -40,9 +40,9 @@ def abilities_for_task(
 ) -> AbilitySelection:
     """The abilities for `task` in the order of the injection.
 
-    First the core ones, in their order and unfiltered; then, by score, priority and order of
+    First the core abilities, in their order and unfiltered; then, by score, priority and order of
     registration, those that are enabled and apply to `agent`, if given. `min_signal` is the least
-    score of the latter, without core and priority. `limit` counts core and ranked ones, not
+    score of the latter, without core and priority. `limit` counts core and ranked abilities, not
     dependencies. `shared_words` answers for abilities without content. If a core ability does not
     exist nothing is selected, with `ABILITY_NOT_FOUND`.
     """
@@ -88,8 +88,7 @@ def _without_core(absent: Sequence[str], known: Mapping[str, Ability]) -> Abilit
     issues = []
     names = Nearest(known)
     for one in absent:
-        near = names.to(one)
-        hint = f"did you mean '{near}'?" if near else "metier list abilities shows what there is"
+        hint = names.did_you_mean(one, "metier list abilities shows what there is")
         message = f"core ability '{one}' does not exist"
         issues.append(Issue("ABILITY_NOT_FOUND", message, "", hint=hint))
     skipped = [Skipped(one, "ability", "not-found") for one in absent]
@@ -128,7 +127,7 @@ class _Scorer:
     def ranked(self, abilities: Iterable[Ability], min_signal: float) -> Iterable[Ability]:
         """Those with enough signal, best first: by score, priority, order given.
 
-        Scores are compared in tenths of a point: whole numbers, so that equal ones are equal.
+        Scores are compared in tenths of a point: whole numbers, so that equal scores are equal.
         """
         abilities = list(abilities)
         signals = [

@@ -46,10 +46,14 @@ def select_agents(
     if limit < 1:
         raise UsageError("limit must be at least 1")
     candidates = {
-        one.agent_id: one
-        for one in profiles
-        if one.agent_id == STANDARD
-        or (one.enabled and one.agent_id not in exclude and (team is None or one.team == team))
+        profile.agent_id: profile
+        for profile in profiles
+        if profile.agent_id == STANDARD
+        or (
+            profile.enabled
+            and profile.agent_id not in exclude
+            and (team is None or profile.team == team)
+        )
     }
     asked = _Task(task, required_capabilities)
     matches = [asked.match(one) for one in candidates.values()]
@@ -141,7 +145,7 @@ class _Task:
     def _requirements(self, profile: AgentProfile) -> Iterable[tuple[str, float, str]]:
         if not self._required:
             return
-        there = {tuple(words(one)) for one in profile.capabilities}
+        there = {tuple(words(capability)) for capability in profile.capabilities}
         met = sum(one in there for one in self._required)
         if met == len(self._required):
             points = POINTS["requiredCapabilities"]

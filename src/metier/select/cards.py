@@ -89,7 +89,7 @@ class CardIndex:
             for card in self.cards
         ]
         self._finder = KeywordFinder(numbers)
-        self._sizes = np.array([len(one) for one in self._keywords], dtype=np.intp)
+        self._sizes = np.array([len(keyword) for keyword in self._keywords], dtype=np.intp)
         self._flat = np.array([one for some in self._keywords for one in some], dtype=np.intp)
         self._starts = self._sizes.cumsum() - self._sizes
         self._owner = np.arange(len(self.cards)).repeat(self._sizes)
@@ -133,7 +133,7 @@ class CardIndex:
             known = ", ".join([*SCORERS, *_registered])
             raise UsageError(f"no scorer is called '{config.scorer}'", hint=f"known: {known}")
         if not context.recent_messages:
-            return [_as_scored(one, without_messages(one.priority)) for one in self.cards], []
+            return [_as_scored(card, without_messages(card.priority)) for card in self.cards], []
         hits = self._hits(folded_text(context.recent_messages), config.scorer)
         formula = SCORERS[config.scorer]
         return [
@@ -200,12 +200,12 @@ def _as_scored(card: Card, score: float) -> Scored[Card]:
 
 
 def _objection(
-    one: Scored[Card],
+    scored: Scored[Card],
     context: SelectionContext,
     config: CapabilitiesConfig,
     forced: Mapping[str, int],
 ) -> str:
-    card = one.item
+    card = scored.item
     own = card.confidence_threshold
     threshold = own if config.confidence_threshold is None else config.confidence_threshold
     conditions = (
@@ -214,7 +214,7 @@ def _objection(
         (card.user_tier, context.user_tier or config.user_tier),
         (card.environment_type, context.environment_type or config.environment_type),
     )
-    return objection(card.id, one.score, threshold, conditions, config.exclude, forced)
+    return objection(card.id, scored.score, threshold, conditions, config.exclude, forced)
 
 
 def token_budget(context: SelectionContext, config: CapabilitiesConfig) -> int:
@@ -243,7 +243,7 @@ def select_relevant_capabilities(
     index = cards if isinstance(cards, CardIndex) else CardIndex(cards)
     ranked = index.choose(context, config, custom_scorer=custom_scorer).ranked
     fitted = fit(
-        [render(one.item) for one in ranked],
+        [render(scored.item) for scored in ranked],
         token_budget(context, config),
         separator=BETWEEN_REFERENCES,
         count=count,

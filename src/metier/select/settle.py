@@ -148,6 +148,6 @@ def _why_off(ability: Ability) -> str:
     return "does not apply to this agent" if ability.enabled else "is disabled"
 
 
-def _exclude_each_other(one: str, other: str) -> str:
-    first, second = sorted((one, other))
+def _exclude_each_other(ability: str, other: str) -> str:
+    first, second = sorted((ability, other))
     return f"'{first}' and '{second}' exclude each other"

@@ -239,7 +239,7 @@ class Database:
 
 
 def _create_safely(path: str) -> None:
-    """Create the file. An existing one is not opened: closing it would release SQLite's locks."""
+    """Create the file. An existing file is not opened: closing it would release SQLite's locks."""
     folder, name = os.path.split(os.path.abspath(path))
     room = Room(folder)
     room.make()

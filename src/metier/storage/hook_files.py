@@ -1,7 +1,7 @@
 """State files that hooks and refreshes share: who may speak, what to watch, what failed. Light.
 
 A refresh compares digests and records what it saw: `inode size times path` of each file that the
-trust depends on. A hook compares these, and trusts nothing when one of them differs.
+trust depends on. A hook compares these, and trusts nothing when any of them differs.
 """
 
 from __future__ import annotations

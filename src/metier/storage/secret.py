@@ -36,7 +36,7 @@ def _read(room: Room) -> bytes:
 
 
 def _created(room: Room) -> bytes:
-    """A new secret, or the one that another process has just created."""
+    """A new secret, or the secret that another process has just created."""
     lock = room.lock(f"{FILE}.lock")
     try:
         if not _read(room):

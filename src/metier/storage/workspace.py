@@ -9,7 +9,7 @@ CATALOG_FILE = "metier.db"
 RESTRICTED_FILE = "restricted.db"
 """The catalogs of a trusted and of an untrusted workspace."""
 RUNS_FILE = "runs.db"
-CATALOG_VERSION = 9
+CATALOG_VERSION = 10
 """Migrations of a catalog that this version reads."""
 OLD_STATE_FOLDER = ".metier"
 """State of version 0.1, read only by `metier state adopt`."""
@@ -27,7 +27,7 @@ def find_workspace(start: str | None = None) -> str:
 
 
 def is_workspace(start: str | None = None) -> bool:
-    """Whether `find_workspace` returns a workspace: a given folder always is one."""
+    """Whether `find_workspace` returns a workspace: a given folder always is a workspace."""
     return start is not None or is_root(find_workspace())
 
 

@@ -230,7 +230,7 @@ class AgentProfile:
         steps: Sequence[Mapping[str, Any]] = self.data.get("workflow") or ()
         if not steps:
             return (WorkflowStep(step_id="answer", type="prompt", config={"prompt": _PROMPT_ONLY}),)
-        return tuple(WorkflowStep.of(one) for one in steps)
+        return tuple(WorkflowStep.of(step) for step in steps)
 
     def _part(self, key: str) -> Mapping[str, Any]:
         value = self.data.get(key)
@@ -240,14 +240,27 @@ class AgentProfile:
 # What a workflow names
 
 
-def walk_steps(steps: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """These steps, then the nested and compensating ones, level by level."""
-    waiting = list(steps)
+def inner_steps(step: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The steps inside a step, each with its key: `then`, `steps`, `compensate`.
+
+    Values that are no steps are skipped.
+    """
+    config = step.get("config")
+    for key in NESTED_STEPS:
+        nested = config.get(key) if isinstance(config, Mapping) else None
+        for inner in nested if isinstance(nested, list | tuple) else ():
+            if isinstance(inner, Mapping):
+                yield key, inner
+    if isinstance(step.get("compensate"), Mapping):
+        yield "compensate", step["compensate"]
+
+
+def walk_steps(steps: Iterable[Any]) -> Iterator[Mapping[str, Any]]:
+    """These steps, then the nested and compensating steps, level by level."""
+    waiting = [step for step in steps if isinstance(step, Mapping)]
     for step in waiting:
         yield step
-        for key in NESTED_STEPS:
-            waiting += step["config"].get(key) or ()
-        waiting += [step["compensate"]] if step.get("compensate") else []
+        waiting += (inner for _, inner in inner_steps(step))
 
 
 def _steps_of(profile: AgentProfile) -> Iterator[Mapping[str, Any]]:
@@ -277,7 +290,7 @@ def offered_tools(profile: AgentProfile) -> Collection[str]:
 
 def delegates(profile: AgentProfile) -> set[str]:
     steps = _steps_of(profile)
-    return {one["config"]["targetAgent"] for one in steps if one["type"] == "delegate"}
+    return {step["config"]["targetAgent"] for step in steps if step["type"] == "delegate"}
 
 
 class AgentMatch(NamedTuple):

@@ -91,8 +91,13 @@ class Candidate(NamedTuple):
         return len(self.contract.unknown_clauses) if self.contract is not None else 0
 
 
+_CLAIMING = frozenset({"metadata", "capabilities", "compatibility"})
+
+
 def claims_of(skill: "Skill") -> str:
     """What the catalog stores for `Candidate.stored`; empty when a skill claims nothing."""
+    if not (skill.contract or skill.contract_problem or _CLAIMING & skill.data.keys()):
+        return ""
     nested = mapping_of(skill.data.get("metadata")).get("capabilities")
     listed = [name for name in capability_names(skill.data.get("capabilities")) if name]
     listed += [name for name in capability_names(nested) if name and name not in set(listed)]

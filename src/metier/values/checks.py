@@ -6,12 +6,13 @@ from math import inf
 from typing import Any, Literal, NamedTuple
 
 from metier.core.names import is_capability_name, is_document_id
-from metier.core.nearest import nearest
+from metier.core.nearest import did_you_mean
 from metier.values.files import KeyPath
 
 _VERSION = r"(?:0|[1-9][0-9]*)(?:\.(?:0|[1-9][0-9]*)){2}\Z"
 _STEP_ID = r"[A-Za-z][A-Za-z0-9_-]*\Z"
 _MODEL = r"[A-Za-z0-9_-]+:\S+\Z"
+_NAMESPACE = r"[a-z0-9][a-z0-9-]{0,39}\Z"
 _DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 
 
@@ -45,7 +46,7 @@ class Field(NamedTuple):
     or_number: bool = False
     """Whether a number counts as its text."""
     called: str = ""
-    """Its name in a message, in place of a list of flaws."""
+    """Its name in a message, instead of a list of flaws."""
 
     @property
     def is_table(self) -> bool:
@@ -103,16 +104,22 @@ FORMS: dict[str, tuple[Callable[[str], bool], str]] = {
         lambda text: re.match(_STEP_ID, text) is not None,
         "start with a letter and hold only letters, digits, '_' and '-'",
     ),
+    "namespace": (
+        lambda text: re.match(_NAMESPACE, text) is not None,
+        "be 1 to 40 characters, a-z, 0-9 and '-', and not start with '-'",
+    ),
     "model": (lambda text: re.match(_MODEL, text) is not None, "look like provider:name"),
 }
-_TYPES: dict[str, tuple[tuple[type, ...], str]] = {
+TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     "text": ((str,), "a text"),
+    "text-or-texts": ((str, list), "a text or a list of texts"),
     "integer": ((int,), "a whole number"),
     "number": ((int, float), "a number"),
     "flag": ((bool,), "true or false"),
     "list": ((list, tuple), "a list"),
     "mapping": ((dict,), "a mapping"),
 }
+"""The Python types of each type of field, and its name in messages."""
 
 
 def check_mapping(
@@ -138,13 +145,12 @@ def check_mapping(
 
 
 def _unknown(at: KeyPath, fields: Mapping[str, Field]) -> Flaw:
-    near = nearest(str(at[-1]), fields)
-    hint = f"did you mean '{near}'?" if near else "remove it, or put it under 'metadata'"
+    hint = did_you_mean(str(at[-1]), fields, "remove it, or put it under 'metadata'")
     return Flaw(at, "unknown", f"unknown key '{dotted(at)}'", hint, tuple(fields))
 
 
 def check_value(value: Any, field: Field, at: KeyPath) -> Iterator[Flaw]:
-    """Every flaw of a value; at most one for a field that is `called` something."""
+    """Every flaw of a value; at most one flaw for a field that is `called` something."""
     flaws = _flaws(value, field, at)
     if not field.called or (field.is_table and isinstance(value, dict)):
         yield from flaws
@@ -155,7 +161,7 @@ def check_value(value: Any, field: Field, at: KeyPath) -> Iterator[Flaw]:
 def _flaws(value: Any, field: Field, at: KeyPath) -> Iterator[Flaw]:
     if field.type == "any":
         return
-    accepted, called = _TYPES[field.type]
+    accepted, called = TYPES[field.type]
     is_flag = isinstance(value, bool)
     fits: bool = isinstance(value, accepted) and is_flag == (field.type == "flag")
     if not fits:

@@ -151,9 +151,8 @@ class Trail(NamedTuple):
 
     key: str
     found: int
-    paths: Sequence[str]
-    stamps: bytes
-    """The change time and inode of each."""
+    parts: Sequence[tuple[str, bytes]]
+    """Paths, joined by NUL, and the time at which each of them last changed in any way."""
     absent: Sequence[str]
     links: dict[str, str]
 

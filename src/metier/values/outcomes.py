@@ -21,6 +21,8 @@ class Issue(NamedTuple):
     hint: str = ""
     left_alone: bool = False
     """Whether `metier lint --fix` cannot repair it here."""
+    setting: str = ""
+    """The setting that it is about, if any: `mounts`, `folders.agents`."""
 
     @property
     def severity(self) -> Severity:
@@ -108,7 +110,7 @@ class LoadSummary(NamedTuple):
     """Counts of one load of skills: `total_on_disk == loaded + skipped`."""
 
     loaded: int
-    """With shadowed ones."""
+    """With shadowed skills."""
     skipped: int
     pruned: int
     total_on_disk: int
@@ -118,7 +120,7 @@ class Changes(NamedTuple):
     """What one refresh did to the catalog, and what is in it now."""
 
     included: Mapping[str, int]
-    """By kind, with shadowed ones."""
+    """By kind, with shadowed documents."""
     excluded: int
     shadowed: int = 0
     added: int = 0

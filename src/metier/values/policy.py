@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from metier.core.nearest import nearest
+from metier.core.nearest import did_you_mean
 from metier.errors import UsageError
 from metier.values.contracts import Mode
 
@@ -56,8 +56,8 @@ class Policy:
         for key, text in pairs.items():
             value, problem = _read(key, text)
             if problem:
-                near = nearest(key, _FIELDS) if key not in _FIELDS else None
-                hint = f"did you mean '{near}'?" if near else f"keys: {', '.join(_FIELDS)}"
+                known = () if key in _FIELDS else _FIELDS
+                hint = did_you_mean(key, known, f"keys: {', '.join(_FIELDS)}")
                 raise UsageError(problem, hint=hint)
             values[_FIELDS[key]] = value
         return replace(self, **values) if values else self
@@ -99,7 +99,7 @@ def _count(text: str) -> int | None:
     return int(text) if _COUNT.fullmatch(text) else None
 
 
-def _one_of(*words: str) -> Callable[[str], str | None]:
+def _choice(*words: str) -> Callable[[str], str | None]:
     return lambda text: text if text in words else None
 
 
@@ -108,9 +108,9 @@ _READERS: dict[str, tuple[Callable[[str], Any], str]] = {
     "min-contract-score": (_share, "a number from 0 to 1"),
     "min-required-coverage": (_share, "a number from 0 to 1"),
     "max-candidates": (_count, "a whole number from 1 on"),
-    "selection-mode": (_one_of("single", "cover"), "single or cover"),
+    "selection-mode": (_choice("single", "cover"), "single or cover"),
     "max-providers": (_count, "a whole number from 1 on"),
-    "on-missing-required": (_one_of(*STRICTNESS), "hard-fail, offer-emulation or auto-emulate"),
+    "on-missing-required": (_choice(*STRICTNESS), "hard-fail, offer-emulation or auto-emulate"),
 }
 _FIELDS = {key: key.replace("-", "_") for key in _READERS}
 

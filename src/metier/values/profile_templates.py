@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from metier.core.nearest import Nearest
-from metier.values.agents import NESTED_STEPS
+from metier.values.agents import NESTED_STEPS, walk_steps
 from metier.values.checks import Flaw
 from metier.values.files import KeyPath
 
@@ -46,22 +46,11 @@ def template_flaws(workflow: list[Any], ids: set[str], *, parallel: bool) -> Ite
     yield from _of_steps(workflow, ("workflow",), known, parallel=parallel)
 
 
-def _kept(steps: Any) -> Iterator[str]:
-    for step in _all(steps):
+def _kept(steps: list[Any]) -> Iterator[str]:
+    for step in walk_steps(steps):
         outputs = step.get("outputs")
         if isinstance(outputs, list):
             yield from (one for one in outputs if isinstance(one, str))
-
-
-def _all(steps: Any) -> Iterator[dict[str, Any]]:
-    """These steps and all inside them."""
-    for step in steps if isinstance(steps, list) else ():
-        if isinstance(step, dict):
-            yield step
-            config = step.get("config")
-            for key in NESTED_STEPS:
-                yield from _all(config.get(key) if isinstance(config, dict) else None)
-            yield from _all([step.get("compensate")])
 
 
 def _of_steps(
@@ -77,7 +66,7 @@ def _of_steps(
 
 
 def _ids(steps: list[Any]) -> Iterator[str]:
-    return (str(one.get("stepId")) for one in _all(steps))
+    return (str(step.get("stepId")) for step in walk_steps(steps))
 
 
 def _of_step(step: dict[str, Any], at: KeyPath, known: _Known) -> Iterator[Flaw]:
@@ -140,5 +129,4 @@ def _of_value(value: Any, at: KeyPath, known: _Known, is_expression: bool) -> It
 
 
 def _near(name: str, known: Nearest) -> str:
-    near = known.to(name)
-    return f"did you mean '{near}'?" if near else "check the spelling"
+    return known.did_you_mean(name, "check the spelling")

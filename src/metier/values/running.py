@@ -54,8 +54,8 @@ class ToolSettings(NamedTuple):
 
     def joined(self, weaker: "ToolSettings") -> "ToolSettings":
         """These commands, and those of weaker settings that have other names."""
-        known = {one.name for one in self.commands}
-        more = (one for one in weaker.commands if one.name not in known)
+        known = {command.name for command in self.commands}
+        more = (command for command in weaker.commands if command.name not in known)
         return ToolSettings(
             (*self.allow, *weaker.allow),
             (*self.commands, *more),

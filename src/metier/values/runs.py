@@ -59,7 +59,7 @@ class Failure(NamedTuple):
     """The tool that lacks consent, if any; not stored."""
 
     def may_retry(self, kinds: Sequence[str]) -> bool:
-        """Whether to try again: after one of `kinds`; without kinds, if it is retryable."""
+        """Whether to try again: after any of `kinds`; without kinds, if it is retryable."""
         return self.kind in kinds if kinds else self.retryable
 
     def to_json(self) -> dict[str, Any]:
@@ -194,7 +194,7 @@ class RunResult(NamedTuple):
     @property
     def errors(self) -> list[Failure]:
         """The failures of steps, each once."""
-        failures = [one.failure for one in self.steps if one.failure is not None]
+        failures = [step.failure for step in self.steps if step.failure is not None]
         return list(dict.fromkeys(failures))
 
     def to_json(self) -> dict[str, Any]:
@@ -202,7 +202,7 @@ class RunResult(NamedTuple):
             **self.run.to_json(),
             "errors": [one.to_json() for one in self.errors],
             "outputs": dict(self.outputs),
-            "steps": [one.to_json() for one in self.steps],
+            "steps": [step.to_json() for step in self.steps],
         }
 
 

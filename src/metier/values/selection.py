@@ -97,12 +97,12 @@ class Injection(NamedTuple):
         }
 
 
-def _card(one: Scored[Card]) -> dict[str, Any]:
-    card = one.item
+def _card(scored: Scored[Card]) -> dict[str, Any]:
+    card = scored.item
     return {
         "id": card.id,
         "version": card.version,
-        "relevanceScore": one.score,
+        "relevanceScore": scored.score,
         "confidenceThreshold": card.confidence_threshold,
     }
 

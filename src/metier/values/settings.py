@@ -25,6 +25,16 @@ class ProbeSetting(NamedTuple):
     """Whether the user's own settings name it, and not the workspace's."""
 
 
+class QueueSetting(NamedTuple):
+    """The limits of a queue of runs, over all workers."""
+
+    concurrency: int | None = None
+    """How many of its runs are executed at a time."""
+    starts: int | None = None
+    """How many of its runs may start within `seconds`."""
+    seconds: float | None = None
+
+
 class LintSettings(NamedTuple):
     """Which findings are wanted."""
 

@@ -61,7 +61,7 @@ class SourceCache:
 
 
 def _present(folder: Room) -> dict[str, bytes | None]:
-    """The cards in a folder; None for unreadable ones."""
+    """The cards in a folder; None for an unreadable card."""
     return {name: _if_readable(folder, name) for name in folder.names() if name.endswith(SUFFIX)}
 
 

@@ -1,4 +1,4 @@
-"""Cards in one more folder of the workspace."""
+"""Cards in another folder of the workspace."""
 
 import os
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from metier.errors import SourceError
 
 
 class LocalSource:
-    """The `*.md` files directly in one more folder of the workspace."""
+    """The `*.md` files directly in another folder of the workspace."""
 
     type = "local"
 

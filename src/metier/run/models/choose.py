@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from metier.core.nearest import nearest
+from metier.core.nearest import did_you_mean
 from metier.errors import ModelError, UsageError
 from metier.run.models.offline import NAME as OFFLINE
 from metier.run.models.offline import OfflineModel
@@ -86,7 +86,7 @@ def model_for(name: str, *, settings: Mapping[str, ProviderSettings] | None = No
         what = f"the base_url of '{provider}'"
         check_address(own.base_url, plain_http=own.plain_http, what=what)
     elif provider not in PROVIDERS:
-        near = nearest(provider, [*PROVIDERS, *settings, "offline"])
-        hint = f"did you mean '{near}'?" if near else "give it a base_url in the settings"
+        known = [*PROVIDERS, *settings, "offline"]
+        hint = did_you_mean(provider, known, "give it a base_url in the settings")
         raise UsageError(f"no provider of models is called '{provider}'", hint=hint)
     return ProviderModel(name, own)

@@ -128,7 +128,7 @@ boto3 follows none, and gRPC (xai) has none. huggingface_hub follows them with h
 the key to no other host.
 """
 LEGACY = ("cohere", "groq")
-"""Their packages take a client of httpx, all others one of httpx2."""
+"""Their packages take a client of httpx, all others a client of httpx2."""
 _PLUMBING = ("accept", "content-length", "content-type", "host", "user-agent")
 
 

@@ -80,10 +80,12 @@ def estimated_usage(request: ModelRequest, answer: str) -> Usage:
 
 
 def _digest(request: ModelRequest) -> str:
-    asked = next((one.text for one in reversed(request.messages) if one.role == "user"), "")
+    asked = next(
+        (message.text for message in reversed(request.messages) if message.role == "user"), ""
+    )
     lines = asked.strip().splitlines()
     first = lines[0][:_LONGEST_LINE] if lines else "(nothing)"
-    results = sum(one.role == "tool" for one in request.messages)
+    results = sum(message.role == "tool" for message in request.messages)
     return (
         "[offline model] No model was asked: this answer is made from a template.\n"
         f"Asked: {first}\n"

@@ -1,0 +1,72 @@
+"""Where shared state lives: the address and namespace of PostgreSQL, if it is configured."""
+
+import os
+from typing import NamedTuple
+
+from metier.config import Config
+from metier.config.database_url import check_url, without_secrets
+from metier.core.paths import is_inside
+from metier.errors import ConfigError
+from metier.storage.room import read_regular
+
+_LARGEST = 16 * 1024
+
+
+class StateSettings(NamedTuple):
+    """How to reach shared state. The connection string is a secret, and is not printed."""
+
+    conninfo: str
+    namespace: str
+
+    def __repr__(self) -> str:
+        return f"StateSettings({self.address!r}, namespace={self.namespace!r})"
+
+    @property
+    def address(self) -> str:
+        """The address without secrets."""
+        return without_secrets(self.conninfo)
+
+
+def state_settings(config: Config, workspace: str = "") -> StateSettings | None:
+    """The database of the settings; None if state is local. Raises `ConfigError`.
+
+    `METIER_STATE_URL` wins over `state.url-file`, which wins over `state.url`.
+    """
+    if config.state_url_file:
+        url = _url_of_file(config.state_url_file, workspace)
+    elif config.state_url is not None:
+        url = config.state_url.text
+    else:
+        return None
+    return StateSettings(url, namespace_of(config.state_namespace))
+
+
+def namespace_of(name: str) -> str:
+    """A namespace that is set. Raises `ConfigError`."""
+    if not name:
+        raise ConfigError(
+            "shared state needs a namespace",
+            code="STATE_NAMESPACE_MISSING",
+            hint="set [state] namespace to the name of your team or project",
+        )
+    return name
+
+
+def _url_of_file(path: str, workspace: str) -> str:
+    """The address in a file. A workspace could change a file of its own after it was trusted."""
+    real = os.path.realpath(os.path.expanduser(path))
+    if not os.path.isabs(os.path.expanduser(path)):
+        raise ConfigError("'state.url-file' must be an absolute path, or start with ~", where=path)
+    if workspace and is_inside(real, workspace):
+        raise ConfigError(
+            "'state.url-file' must be outside the workspace",
+            where=path,
+            hint="move the file to your home folder, readable by you only",
+        )
+    try:
+        text = read_regular(real, _LARGEST).decode().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise ConfigError(f"cannot read the address of PostgreSQL: {reason}", where=path) from None
+    check_url(text, path)
+    return text
