@@ -22,6 +22,7 @@ from metier.core.process import discard_output
 from metier.core.unread import why_not_json
 from metier.errors import MetierError, UsageError
 from metier.flow.boundary import untrusted_error
+from metier.flow.queueing import Placement, RunRequest, start_detached
 from metier.safety.escapes import escaped_json
 from metier.values.agents import AgentProfile, Execution
 from metier.values.runs import Event, OnEvent, RunResult
@@ -58,6 +59,26 @@ def run_options(function: Any) -> Any:
     return function
 
 
+def queue_options(function: Any) -> Any:
+    for option in (
+        click.option(
+            "--after", metavar="SECONDS", type=click.FloatRange(0, 31_536_000), default=0.0,
+            help="With --detach: start it so much later.",
+        ),
+        click.option(
+            "--priority", metavar="N", type=click.IntRange(1, 1000), default=100,
+            show_default=True, help="With --detach: lower numbers start first.",
+        ),
+        click.option(
+            "--queue", metavar="NAME", default="",
+            help="With --detach: wait in this queue (default: the model's, or 'runs').",
+        ),
+        click.option("--detach", is_flag=True, help="Leave it to a worker, and print its id."),
+    ):  # fmt: skip
+        function = option(function)
+    return function
+
+
 @metier_command("run")
 @click.argument("agent", shell_complete=complete_names("agent"))
 @click.argument("task")
@@ -66,6 +87,11 @@ def run_options(function: Any) -> Any:
 @click.option(
     "--execution", type=click.Choice(["sequential", "parallel"]), help="Overrides the profile's."
 )
+@queue_options
+@click.option(
+    "--key", metavar="TEXT", default="",
+    help="With --detach: while a run with this key waits or executes, start no other.",
+)  # fmt: skip
 @run_options
 def command(
     session: Session,
@@ -76,6 +102,11 @@ def command(
     execution: Execution | None,
     allowed: tuple[str, ...],
     events: bool,
+    detach: bool,
+    queue: str,
+    priority: int,
+    after: float,
+    key: str,
 ) -> int:
     """Run an agent on a task. Every finished step is stored, so a run that stops can be resumed.
 
@@ -84,6 +115,8 @@ def command(
 
     Ctrl-C cancels the run, and 'metier runs resume' continues it; a second Ctrl-C ends the
     program at once. Exit code 1 when the run failed, 130 when it was cancelled.
+
+    With --detach a worker executes the run (see 'metier worker'); 'metier runs watch' follows it.
     """
     if not task.strip():
         raise UsageError("the task is empty", hint="metier run AGENT 'what to do'")
@@ -91,9 +124,14 @@ def command(
     require_trust(session, "running an agent")
     with session.catalog() as catalog:
         profile = catalog.agency.require(agent)
-        consent(session, catalog, allowed, profile)
+        if not detach:
+            consent(session, catalog, allowed, profile)
         if model:
             catalog.agency.model(model)  # report a wrong name before anything runs
+        if detach:
+            request = RunRequest(agent, task, value, model, execution)
+            placement = Placement(queue, priority, after, key)
+            return print_detached(session, start_detached(catalog.agency, request, placement))
 
         def begin(on_event: OnEvent) -> Coroutine[Any, Any, RunResult]:
             return catalog.run(
@@ -101,6 +139,16 @@ def command(
             )
 
         return Attended(session, catalog, events).finish(begin)
+
+
+def print_detached(session: Session, run_id: str) -> int:
+    """Print the id of a run that a worker executes."""
+    if session.as_json:
+        session.print_json({"runId": run_id})
+    else:
+        click.echo(run_id)
+    session.note(f"to follow it: {runs_command(session, 'watch', run_id)}")
+    return 0
 
 
 def require_trust(session: Session, what: str) -> None:

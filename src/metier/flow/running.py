@@ -15,6 +15,7 @@ from metier.core.nearest import did_you_mean
 from metier.core.render import BETWEEN_REFERENCES, REFERENCE_PREAMBLE, as_reference
 from metier.errors import MetierError, NotFoundError, UsageError
 from metier.flow.boundary import powers_of
+from metier.flow.state import StateSettings, state_settings
 from metier.index.agents import stored_agents
 from metier.index.store import Store
 from metier.inject.sanitize import sanitize_capability_content
@@ -23,6 +24,7 @@ from metier.run.models import model_for
 from metier.run.runner import Runner
 from metier.run.services import Prepared
 from metier.run.sqlite_store import SqliteRunStore
+from metier.run.store import RunStore
 from metier.run.telemetry import spans
 from metier.run.tool import Tool, ToolContext
 from metier.run.tools import ToolExecutor, connected, toolbox
@@ -43,6 +45,7 @@ from metier.values.outcomes import Issue
 from metier.values.rows import Row
 from metier.values.runs import Failure, OnEvent, RunResult
 from metier.values.selection import Injection
+from metier.values.settings import QueueSetting
 from metier.values.trust import Trust
 
 if TYPE_CHECKING:
@@ -89,6 +92,7 @@ class RunCatalog(Protocol):
     def row(self, kind: Kind, wanted: str) -> Row: ...
     def document(self, row: Row) -> Document: ...
     def excluded_path(self, kind: Kind, wanted: str) -> str: ...
+    def documents_digest(self) -> str: ...
 
 
 class Bodies(NamedTuple):
@@ -101,14 +105,26 @@ class Bodies(NamedTuple):
 class Agency:
     """The agents of one catalog, and what they need to run."""
 
-    def __init__(self, catalog: RunCatalog, secret: Callable[[], bytes]) -> None:
-        """`secret` makes the fences around injected text."""
+    def __init__(
+        self,
+        catalog: RunCatalog,
+        secret: Callable[[], bytes],
+        store: RunStore | None = None,
+    ) -> None:
+        """`secret` makes the fences around injected text; a given `store` is shared."""
         self._catalog = catalog
         self._secret = secret
         self.consent: set[str] = set()
         """Tools that were allowed in this process."""
         self._is_reviewed = True
         """Whether recorded consent counts: not for a run whose agent has changed."""
+        self._shared_store = store
+
+    def for_one_run(self) -> "Agency":
+        """An agency with the same store and consent, and with its own tools."""
+        made = Agency(self._catalog, self._secret, self.store)
+        made.consent = self.consent
+        return made
 
     @cached_property
     def tools(self) -> ToolExecutor:
@@ -128,12 +144,20 @@ class Agency:
         return self._is_reviewed and consented(tool, agent_id, config, trust)
 
     @cached_property
-    def store(self) -> SqliteRunStore:
+    def store(self) -> RunStore:
         """The store of runs; runs whose process is gone become pending."""
-        if not self._catalog.is_kept:
+        if self._shared_store is not None:
+            return self._shared_store
+        store: RunStore
+        if settings := self.state:
+            from metier.run.postgres_store import PostgresRunStore  # needs the extra `postgres`
+
+            store = PostgresRunStore(settings.conninfo, settings.namespace)
+        elif not self._catalog.is_kept:
             return SqliteRunStore.in_memory()
-        assert self._catalog.room is not None
-        store = SqliteRunStore.open(self._catalog.room.file(RUNS_FILE))
+        else:
+            assert self._catalog.room is not None
+            store = SqliteRunStore.open(self._catalog.room.file(RUNS_FILE))
         try:
             store.recover(time.time())
         except BaseException:
@@ -142,15 +166,25 @@ class Agency:
         return store
 
     @cached_property
+    def state(self) -> StateSettings | None:
+        """Where shared state lives, if it is configured."""
+        return state_settings(self._catalog.config, self._catalog.workspace)
+
+    @property
+    def queues(self) -> Mapping[str, QueueSetting]:
+        """The queues that the settings limit."""
+        return self._catalog.config.queues
+
+    @cached_property
     def checkpoints(self) -> CheckpointStore:
         return CheckpointStore(self.store)
 
     @cached_property
-    def _runner(self) -> Runner:
+    def runner(self) -> Runner:
         return Runner(self.store, self)
 
     def close(self) -> None:
-        if "store" in self.__dict__:
+        if "store" in self.__dict__ and self._shared_store is None:
             self.store.close()
 
     # Agents
@@ -188,6 +222,15 @@ class Agency:
         execution: Execution | None = None,
         on_event: OnEvent | None = None,
     ) -> RunResult:
+        profile = self.startable(agent)
+        async with self._servers(profile):
+            return await self.runner.run(
+                profile, task, input=input, model=model, execution=execution,
+                documents=self.documents(), on_event=on_event,
+            )  # fmt: skip
+
+    def startable(self, agent: str) -> AgentProfile:
+        """The profile of an agent that may run. Raises `TrustError`, among others."""
         self._catalog.require_trust("running an agent")
         profile = self.require(agent)
         if not profile.enabled:
@@ -195,10 +238,11 @@ class Agency:
                 f"agent '{agent}' is disabled", where=profile.path, hint="set enabled: true in it"
             )
         self._check_agents(self.involved(profile))
-        async with self._servers(profile):
-            return await self._runner.run(
-                profile, task, input=input, model=model, execution=execution, on_event=on_event
-            )
+        return profile
+
+    def documents(self) -> str:
+        """The digest of the workspace's documents, which a run on shared state records."""
+        return self._catalog.documents_digest() if self.state else ""
 
     async def resume(self, run_id: str, *, on_event: OnEvent | None = None) -> RunResult:
         self._catalog.require_trust("resuming a run")
@@ -207,7 +251,7 @@ class Agency:
         self.check_stored(AgentProfile.of(run.profile))
         async with self._servers(AgentProfile.of(run.profile)):
             limits = now.limits if now is not None else None
-            return await self._runner.resume(run_id, limits=limits, on_event=on_event)
+            return await self.runner.resume(run_id, limits=limits, on_event=on_event)
 
     async def fork(
         self,
@@ -221,7 +265,7 @@ class Agency:
         profile = AgentProfile.of(self.store.run(run_id).profile)
         self.check_stored(profile)
         async with self._servers(profile):
-            return await self._runner.fork(run_id, checkpoint_id, input=input, on_event=on_event)
+            return await self.runner.fork(run_id, checkpoint_id, input=input, on_event=on_event)
 
     def spans(self) -> OnEvent | None:
         """A listener that makes OpenTelemetry spans, if tracing is set up."""
@@ -229,7 +273,7 @@ class Agency:
 
     def cancel(self, run_id: str) -> bool:
         """Cancel a run in this or another process; whether any process was executing it."""
-        return self._runner.cancel(run_id)
+        return self.runner.cancel(run_id)
 
     def involved(self, profile: AgentProfile) -> list[AgentProfile]:
         """The agent and all that its steps delegate to, directly or not."""

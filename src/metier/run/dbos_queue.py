@@ -13,14 +13,16 @@ from hashlib import blake2b
 from typing import Any, NoReturn
 
 import sqlalchemy
-from croniter import croniter
-from dbos import DBOSClient, EnqueueOptions, Serializer
+from croniter import croniter  # type: ignore[import-untyped]  # it has no annotations
+from dbos import DBOSClient, EnqueueOptions, Serializer, WorkflowHandle
+from dbos._queue import QueueRateLimit
 from dbos._serialization import DefaultSerializer
 from sqlalchemy.exc import SQLAlchemyError
 
 from metier.errors import NotFoundError, StoreError, UsageError
-from metier.run.queue import DEFAULT_QUEUE, QueuedRun, QueueSettings, Schedule
+from metier.run.queue import DEFAULT_QUEUE, QueuedRun, Schedule
 from metier.storage.postgres import Connection, connector
+from metier.values.settings import QueueSetting
 
 logging.getLogger("dbos").addHandler(logging.NullHandler())  # else it logs to the terminal
 APPLICATION = "metier"
@@ -57,7 +59,7 @@ def _refuse(_serializer: DefaultSerializer, _data: str) -> NoReturn:
     raise TypeError("only JSON is read from the queue")
 
 
-DefaultSerializer.deserialize = _refuse  # type: ignore[method-assign]
+DefaultSerializer.deserialize = _refuse  # type: ignore[method-assign, assignment]
 """DBOS unpickles whatever a row declares to be a pickle; whoever can write to the database could
 execute code with the rights of every worker."""
 
@@ -116,26 +118,31 @@ class DbosQueue:
         self._client.destroy()
         self._engine.dispose()
 
-    def register(self, queue: QueueSettings) -> None:
-        """Create a queue; if it exists, change its limits."""
-        limiter = {"limit": queue.starts, "period": queue.period} if queue.starts else None
+    def register(self, name: str, limits: QueueSetting, *, update: bool) -> None:
+        """Create a queue; if it exists and `update`, change its limits."""
+        limiter: QueueRateLimit | None = None
+        if limits.starts and limits.seconds:
+            limiter = {"limit": limits.starts, "period": limits.seconds}
         with _named():
             self._client.register_queue(
-                queue.name,
-                worker_concurrency=queue.concurrency or None,
-                global_concurrency=queue.total or None,
-                limiter=limiter,  # type: ignore[arg-type]  # it is a TypedDict
-                polling_interval_sec=queue.poll,
+                name,
+                global_concurrency=limits.concurrency,
+                limiter=limiter,
+                on_conflict="always_update" if update else "never_update",
             )
 
     # Runs
 
     def enqueue(self, run: QueuedRun, *, delay: float = 0.0, key: str = "") -> str:
         with _named():
-            if key and (taken := self._tables.get_deduplicated_workflow(run.queue, key)):
-                return run_of(taken)
-            made: str = self._client.enqueue(self._options(run, delay, key), run._asdict())
-            return run_of(made.get_workflow_id())  # type: ignore[attr-defined]
+            made: WorkflowHandle[None] = self._client.enqueue(
+                self._options(run, delay, key), run._asdict()
+            )
+            return run_of(made.get_workflow_id())
+
+    def holder(self, queue: str, key: str) -> str:
+        with _named():
+            return run_of(self._tables.get_deduplicated_workflow(queue, key) or "")
 
     def _options(self, run: QueuedRun, delay: float, key: str) -> EnqueueOptions:
         options: EnqueueOptions = {
@@ -194,11 +201,12 @@ class DbosQueue:
                 load_input=False,
                 load_output=False,
             )
-            return [
-                run_of(one.workflow_id)
+            returned = [
+                one
                 for one in taken
                 if self._tables.reenqueue_for_recovery(one.workflow_id, [worker_id], DEFAULT_QUEUE)
             ]
+        return [run_of(one.workflow_id) for one in returned if one.name == RUN]
 
     # Schedules
 

@@ -3,24 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from metier.values.settings import QueueSetting
+
 DEFAULT_QUEUE = "runs"
 DEFAULT_PRIORITY = 100
 PRIORITIES = range(1, 1001)
-
-
-class QueueSettings(NamedTuple):
-    """A queue and its limits; 0 means no limit."""
-
-    name: str = DEFAULT_QUEUE
-    concurrency: int = 10
-    """Runs that each worker executes at a time."""
-    total: int = 0
-    """Runs that all workers together execute at a time."""
-    starts: int = 0
-    """Runs that may start within `period` seconds: the rate limit of a model."""
-    period: float = 60.0
-    poll: float = 1.0
-    """Seconds between two looks at the queue."""
 
 
 class QueuedRun(NamedTuple):
@@ -49,8 +36,14 @@ class RunQueue(Protocol):
 
     def close(self) -> None: ...
 
+    def register(self, name: str, limits: QueueSetting, *, update: bool) -> None:
+        """Create a queue; if it exists and `update`, change its limits."""
+
     def enqueue(self, run: QueuedRun, *, delay: float = 0.0, key: str = "") -> str:
         """Enqueue a run; its id, or that of the run which waits or runs under the same `key`."""
+
+    def holder(self, queue: str, key: str) -> str:
+        """The id of the run that waits or runs under a key, or empty."""
 
     def is_waiting(self, run_id: str) -> bool:
         """Whether the run is in a queue, or was taken from it and has not ended."""

@@ -161,11 +161,12 @@ class Runner:
 
     def release_all(self) -> None:
         """Stop executing all runs, so that other processes can resume them."""
-        roots = [run_id for run_id, (live, _) in self._live.items() if not live.run.parent_run]
-        for live, _ in self._live.values():
+        running = [live for live, _ in self._live.values() if live.stopped is None]
+        for live in running:
             live.stopped = RunReleasedError()
-        for run_id in roots:
-            self._stop(run_id, RunReleasedError())
+        for live in running:
+            if not live.run.parent_run:
+                self._stop(live.run.run_id, RunReleasedError())
 
     def _stop(self, run_id: str, why: StoreError) -> None:
         live, task = self._live.get(run_id, (None, None))  # it may have ended meanwhile
