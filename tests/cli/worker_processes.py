@@ -97,15 +97,14 @@ class Team(Agents):
             return connection.execute(statement, values).fetchall()
 
     def texts(self) -> str:
-        """Everything that PostgreSQL stores for this test, as text."""
+        """What PostgreSQL stores for this test, without heartbeats, as text."""
         tables = self.rows(
             "SELECT quote_ident(schemaname) || '.' || quote_ident(tablename) FROM pg_tables"
-            " WHERE schemaname IN ('metier', %s)",
+            " WHERE schemaname IN ('metier', %s) AND tablename != 'worker' ORDER BY 1",
             f"metier_queue_{self.namespace}",
         )
-        return "\n".join(
-            str(row) for (name,) in tables for row in self.rows(f"SELECT t::text FROM {name} t")
-        )
+        rows = [row for (name,) in tables for row in self.rows(f"SELECT t::text FROM {name} t")]
+        return "\n".join(sorted(text for (text,) in rows))
 
     def close(self) -> None:
         for one in self.workers:

@@ -15,6 +15,7 @@ import click
 from metier.catalog import Catalog
 from metier.cli.review import offered
 from metier.cli.run_live import TURNS, Progress, progress
+from metier.cli.run_queue import check_detached, placement_of, print_detached, queue_options
 from metier.cli.run_view import not_taken_back, print_output, state_in_words, summary
 from metier.cli.session import Session, complete_names, metier_command
 from metier.core.nearest import did_you_mean
@@ -22,7 +23,8 @@ from metier.core.process import discard_output
 from metier.core.unread import why_not_json
 from metier.errors import MetierError, UsageError
 from metier.flow.boundary import untrusted_error
-from metier.flow.queueing import Placement, RunRequest, start_detached
+from metier.flow.queueing import RunRequest, start_detached
+from metier.flow.watching import watch
 from metier.safety.escapes import escaped_json
 from metier.values.agents import AgentProfile, Execution
 from metier.values.runs import Event, OnEvent, RunResult
@@ -59,26 +61,6 @@ def run_options(function: Any) -> Any:
     return function
 
 
-def queue_options(function: Any) -> Any:
-    for option in (
-        click.option(
-            "--after", metavar="SECONDS", type=click.FloatRange(0, 31_536_000), default=0.0,
-            help="With --detach: start it so much later.",
-        ),
-        click.option(
-            "--priority", metavar="N", type=click.IntRange(1, 1000), default=100,
-            show_default=True, help="With --detach: lower numbers start first.",
-        ),
-        click.option(
-            "--queue", metavar="NAME", default="",
-            help="With --detach: wait in this queue (default: the model's, or 'runs').",
-        ),
-        click.option("--detach", is_flag=True, help="Leave it to a worker, and print its id."),
-    ):  # fmt: skip
-        function = option(function)
-    return function
-
-
 @metier_command("run")
 @click.argument("agent", shell_complete=complete_names("agent"))
 @click.argument("task")
@@ -103,10 +85,7 @@ def command(
     allowed: tuple[str, ...],
     events: bool,
     detach: bool,
-    queue: str,
-    priority: int,
-    after: float,
-    key: str,
+    **placement: Any,
 ) -> int:
     """Run an agent on a task. Every finished step is stored, so a run that stops can be resumed.
 
@@ -121,6 +100,7 @@ def command(
     if not task.strip():
         raise UsageError("the task is empty", hint="metier run AGENT 'what to do'")
     value = read_input(given)
+    check_detached(detach)
     require_trust(session, "running an agent")
     with session.catalog() as catalog:
         profile = catalog.agency.require(agent)
@@ -130,8 +110,8 @@ def command(
             catalog.agency.model(model)  # report a wrong name before anything runs
         if detach:
             request = RunRequest(agent, task, value, model, execution)
-            placement = Placement(queue, priority, after, key)
-            return print_detached(session, start_detached(catalog.agency, request, placement))
+            run_id = start_detached(catalog.agency, request, placement_of(**placement))
+            return print_detached(session, run_id)
 
         def begin(on_event: OnEvent) -> Coroutine[Any, Any, RunResult]:
             return catalog.run(
@@ -139,16 +119,6 @@ def command(
             )
 
         return Attended(session, catalog, events).finish(begin)
-
-
-def print_detached(session: Session, run_id: str) -> int:
-    """Print the id of a run that a worker executes."""
-    if session.as_json:
-        session.print_json({"runId": run_id})
-    else:
-        click.echo(run_id)
-    session.note(f"to follow it: {runs_command(session, 'watch', run_id)}")
-    return 0
 
 
 def require_trust(session: Session, what: str) -> None:
@@ -270,6 +240,22 @@ class Attended(NamedTuple):
         store = self.catalog.agency.store
         run = store.run(begun[0])
         return RunResult(run, store.steps(run.key), {})
+
+    async def watch(self, run_id: str, shown: Progress) -> RunResult:
+        """Show a run that another process executes; its result once it has ended."""
+
+        def on_event(event: Event) -> None:
+            if self.events:
+                self._print_event(event.to_json(), task.cancel)
+            with suppress(OSError):  # the terminal is gone
+                shown.show(event)
+
+        task = asyncio.ensure_future(watch(self.catalog.agency, run_id, on_event))
+        clock = asyncio.ensure_future(_ticking(shown.tick))
+        try:
+            return await task
+        finally:
+            clock.cancel()
 
     def _print_event(self, event: dict[str, Any], stop: Callable[[], object]) -> None:
         """Print a line of JSON; stop if the pipe is closed."""

@@ -2,33 +2,58 @@
 
 import asyncio
 import signal
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 import click
 
+from metier.catalog import Catalog
 from metier.cli.run_agent import require_trust
 from metier.cli.session import Session, metier_command
+from metier.cli.worker_view import StatusLine
 from metier.flow.queueing import missing_extra, require_state
+from metier.flow.state import StateSettings
+from metier.values.runs import Event
+
+if TYPE_CHECKING:
+    from metier.flow.metrics import Metrics
+    from metier.flow.workers import RunWorker, WorkerOptions
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 @metier_command("worker")
 @click.option(
-    "--queue", "queues", metavar="NAME", multiple=True,
+    "--queue",
+    "queues",
+    metavar="NAME",
+    multiple=True,
     help="Only from this queue; repeat it (default: 'runs' and those of the settings).",
 )
 @click.option(
-    "--concurrency", type=click.IntRange(1, 1000), metavar="N",
+    "--concurrency",
+    type=click.IntRange(1, 1000),
+    metavar="N",
     help="Runs of each queue at a time (default: workers.concurrency of the settings).",
 )
 @click.option(
-    "--stop-after", type=click.FloatRange(0, 86_400), metavar="SECONDS", default=20.0,
-    show_default=True, help="How long runs may take to end after SIGTERM.",
+    "--stop-after",
+    type=click.FloatRange(0, 86_400),
+    metavar="SECONDS",
+    default=20.0,
+    show_default=True,
+    help="How long runs may take to end after SIGTERM.",
 )
 @click.option(
-    "--lease", type=click.FloatRange(1, 3600), metavar="SECONDS", default=15.0,
-    show_default=True, help="After this long without a heartbeat it counts as dead.",
+    "--lease",
+    type=click.FloatRange(1, 3600),
+    metavar="SECONDS",
+    default=15.0,
+    show_default=True,
+    help="After this long without a heartbeat it counts as dead.",
 )
+@click.option("--health", metavar="[ADDRESS:]PORT", help="Answer /health there.")
+@click.option("--metrics", metavar="[ADDRESS:]PORT", help="Answer /metrics there.")
 @click.option(
     "--allow-tool", "allowed", metavar="NAME", multiple=True,
     help="Consent to a command of the settings; repeat it.",
@@ -39,14 +64,24 @@ def command(
     concurrency: int | None,
     stop_after: float,
     lease: float,
+    health: str | None,
+    metrics: str | None,
     allowed: tuple[str, ...],
 ) -> int:
-    """Execute runs from the queue."""
+    """Execute runs that 'metier run --detach' and schedules put into the queue.
+
+    SIGTERM or Ctrl-C: it takes no more runs, lets those that execute end for --stop-after
+    seconds, and returns the others to the queue, where another worker continues them. The runs of
+    a worker that dies are taken over by the others.
+
+    /health answers 200 while the worker can reach PostgreSQL, else 503. Without an address both
+    pages are served to this machine only.
+    """
     require_trust(session, "running a worker")
     with session.catalog() as catalog:
         state = require_state(catalog.agency, "a worker")
         try:
-            from metier.flow.workers import RunWorker, WorkerOptions
+            from metier.flow.workers import WorkerOptions
         except ModuleNotFoundError as error:
             raise missing_extra(error) from None
         config = catalog.config
@@ -58,13 +93,55 @@ def command(
             lease=lease,
         )
         catalog.agency.consent.update(allowed)
-
-        async def work() -> None:
-            worker = RunWorker(catalog, state, options, log=session.note)
-            loop = asyncio.get_running_loop()
-            for one in _SIGNALS:
-                loop.add_signal_handler(one, worker.stop)
-            await worker.work()
-
-        asyncio.run(work())
+        asyncio.run(_work(session, catalog, state, options, health, metrics))
     return 0
+
+
+async def _work(
+    session: Session,
+    catalog: Catalog,
+    state: StateSettings,
+    options: "WorkerOptions",
+    health: str | None,
+    metrics: str | None,
+) -> None:
+    from metier.flow.metrics import Metrics
+    from metier.flow.workers import RunWorker
+
+    measured, traced = Metrics(), catalog.agency.spans()
+
+    def on_event(event: Event) -> None:
+        measured.take(event)
+        if traced is not None:
+            traced(event)
+
+    with StatusLine(session) as line, ExitStack() as stack:
+        worker = RunWorker(catalog, state, options, log=line.log, on_event=on_event)
+        measured.watch(worker)
+        for name, given in (("health", health), ("metrics", metrics)):
+            if given:
+                _serve(stack, line, worker, measured, name, given)
+        loop = asyncio.get_running_loop()
+        for one in _SIGNALS:
+            loop.add_signal_handler(one, worker.stop)
+        clock = asyncio.ensure_future(line.show(worker))
+        try:
+            await worker.work()
+        finally:
+            clock.cancel()
+
+
+def _serve(
+    stack: ExitStack,
+    line: StatusLine,
+    worker: "RunWorker",
+    measured: "Metrics",
+    name: str,
+    given: str,
+) -> None:
+    from metier.flow.metrics import Address, Endpoint, pages_of
+
+    address = Address.of(given)
+    endpoint = Endpoint(address, pages_of(worker, measured if name == "metrics" else None))
+    stack.callback(endpoint.close)
+    line.log(f"{name} at http://{address.host}:{endpoint.port}/{name}")

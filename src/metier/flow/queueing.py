@@ -1,5 +1,6 @@
 """Runs on workers: start them, resume them, and schedule their starts, through the queue."""
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,13 +16,16 @@ from metier.run.queue import (
     RunQueue,
     Schedule,
 )
+from metier.run.store import this_process
 from metier.values.agents import AgentProfile, Execution
+from metier.values.runs import Failure
 from metier.values.settings import QueueSetting
 
 if TYPE_CHECKING:
     from metier.run.dbos_queue import DbosQueue
 
-NO_QUEUE = "QUEUE_NOT_CONFIGURED"
+NO_QUEUE, NO_EXTRA = "QUEUE_NOT_CONFIGURED", "EXTRA_MISSING"
+_WAITS = Failure("RUN_RELEASED", "the run waits for a worker")
 
 
 class Placement(NamedTuple):
@@ -74,7 +78,7 @@ def opened_queue(agency: Agency, what: str) -> "Iterator[DbosQueue]":
 def missing_extra(error: ModuleNotFoundError) -> ConfigError:
     return ConfigError(
         f"the queue needs the package '{error.name}', which is not installed",
-        code="EXTRA_MISSING",
+        code=NO_EXTRA,
         hint="pip install 'metier[workers]'",
     )
 
@@ -128,13 +132,28 @@ def resume_detached(agency: Agency, run_id: str, placement: Placement) -> None:
         raise UsageError(
             f"run '{run.run_id}' is {run.state} and cannot be resumed", code="RUN_NOT_RESUMABLE"
         )
-    queue_name = _queue_name(agency, placement, str(run.request.get("model") or ""))
+    name = _queue_name(agency, placement, str(run.request.get("model") or ""))
     with opened_queue(agency, "a detached run") as queue:
         if queue.is_waiting(run.run_id):
             message = f"run '{run.run_id}' waits for a worker already"
             raise UsageError(message, code="RUN_BUSY", hint=f"metier runs watch {run.run_id}")
-        queue.register(queue_name, limits_of(agency, queue_name), update=False)
-        queue.enqueue(QueuedRun(run.run_id, queue_name, placement.priority), delay=placement.delay)
+        claimed = agency.store.claim(run.run_id, this_process(), time.time())
+        agency.store.release(claimed.claim, _WAITS)
+        queue.register(name, limits_of(agency, name), update=False)
+        queue.enqueue(QueuedRun(run.run_id, name, placement.priority), delay=placement.delay)
+
+
+def cancel_run(agency: Agency, run_id: str) -> None:
+    """Cancel a run on whichever machine it waits or executes."""
+    agency.cancel(run_id)
+    if agency.state is None:
+        return
+    try:
+        with opened_queue(agency, "cancelling") as queue:
+            queue.cancel(run_id)
+    except ConfigError as error:
+        if error.code != NO_EXTRA:  # then a worker drops it when its turn comes
+            raise
 
 
 def _queue_name(agency: Agency, placement: Placement, model: str) -> str:

@@ -86,6 +86,8 @@ class RunWorker:
         self._on_event = on_event
         self._stopping = asyncio.Event()
         self._is_lost = False
+        self._heartbeat: Heartbeat | None = None
+        self._workers = Workers(state.conninfo, state.namespace, lease=options.lease)
 
     def stop(self) -> None:
         """Stop soon; only within the event loop."""
@@ -97,10 +99,12 @@ class RunWorker:
 
     @property
     def is_healthy(self) -> bool:
-        return self._heartbeat.is_healthy and not self._is_lost
+        """Whether it takes runs, and reaches PostgreSQL."""
+        return self._heartbeat is not None and self._heartbeat.is_healthy and not self._is_lost
 
     def queue_lengths(self) -> dict[str, int]:
-        return self._queue.lengths()
+        """Runs that wait, by queue; empty before the worker has started."""
+        return self._queue.lengths() if self.is_healthy else {}
 
     def runs_by_state(self) -> dict[str, int]:
         return self._workers.runs_by_state()
@@ -114,7 +118,6 @@ class RunWorker:
         self._loop = asyncio.get_running_loop()
         self.agency, self.store = agency, agency.store
         self._version, self._documents = self._catalog.version(), agency.documents()
-        self._workers = Workers(address, self._state.namespace, lease=self.options.lease)
         with contextlib.ExitStack() as stack:
             stack.callback(self._workers.close)
             self._queue = DbosQueue(address, self._state.namespace)
@@ -134,7 +137,7 @@ class RunWorker:
                 self.id, ", ".join(queues), self.options.concurrency, self._documents, __version__
             )
         )
-        self._heartbeat = Heartbeat(
+        heartbeat = Heartbeat(
             self._workers, self.id,
             enqueue_again=self._queue.enqueue_again,
             on_lost=lambda: self._from_thread(self._lost),
@@ -143,14 +146,15 @@ class RunWorker:
         dbos = DbosWorker(
             address, self._state.namespace, self.id, execute=self._execute, start=self._start
         )
-        self._heartbeat.start()
+        heartbeat.start()
         try:
             await asyncio.to_thread(dbos.launch, queues, self.options.concurrency)
+            self._heartbeat = heartbeat
             self._log(f"waiting for runs in {', '.join(queues)}")
             await self._stopping.wait()
             await self._leave(dbos)
         finally:
-            self._heartbeat.stop()
+            heartbeat.stop()
 
     def _registered(self) -> list[str]:
         queues = list(self.options.queues) or [DEFAULT_QUEUE, *self.agency.queues]
@@ -243,7 +247,7 @@ class RunWorker:
         try:
             while True:
                 run = self.store.run(run_id)
-                if run.state != "running" and not run.is_resumable:
+                if run.state not in ("running", "pending"):
                     return None
                 try:
                     self._log(f"run {run_id} starts")

@@ -6,16 +6,19 @@ id `RUN:1`; each explicit resume is a new one, `RUN:2` and so on.
 
 import json
 import logging
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any, NoReturn
+from zoneinfo import ZoneInfo
 
 import sqlalchemy
 from croniter import croniter  # type: ignore[import-untyped]  # it has no annotations
 from dbos import DBOSClient, EnqueueOptions, Serializer, WorkflowHandle
 from dbos._queue import QueueRateLimit
+from dbos._schemas.system_database import SystemSchema
 from dbos._serialization import DefaultSerializer
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -31,8 +34,10 @@ VERSION = "runs-1"
 same tables continue each other's runs, because a run continues from its stored steps."""
 RUN, START = "metier.run", "metier.start"
 """Names of the workflows: execute a run, and add one by a schedule."""
-_ACTIVE = ["ENQUEUED", "DELAYED", "PENDING"]
+_WAITING = ["ENQUEUED", "DELAYED"]
+_ACTIVE = [*_WAITING, "PENDING"]
 _LONGEST_NAME = 63
+_NAME = re.compile(r"[\w.-]{1,63}")
 _POOL = 5
 
 
@@ -174,19 +179,17 @@ class DbosQueue:
 
     def cancel(self, run_id: str) -> None:
         with _named():
-            waiting = [one for one in self._workflows(run_id) if one.status in _ACTIVE]
+            waiting = [one for one in self._workflows(run_id) if one.status in _WAITING]
             self._client.cancel_workflows([one.workflow_id for one in waiting])
 
     def lengths(self) -> dict[str, int]:
-        with _named():
+        table = SystemSchema.workflow_status.c
+        counted = sqlalchemy.select(table.queue_name, sqlalchemy.func.count())
+        counted = counted.where(table.status.in_(_WAITING), table.name == RUN)
+        with _named(), self._tables.engine.begin() as connection:
+            found = connection.execute(counted.group_by(table.queue_name)).fetchall()
             names = [one.name for one in self._client.list_queues()]
-            waiting = self._client.list_queued_workflows(
-                status=["ENQUEUED", "DELAYED"], load_input=False, load_output=False
-            )
-        counts = dict.fromkeys(names or [DEFAULT_QUEUE], 0)
-        for one in waiting:
-            counts[one.queue_name or ""] = counts.get(one.queue_name or "", 0) + 1
-        return counts
+        return {**dict.fromkeys(names, 0), **{str(name): int(count) for name, count in found}}
 
     def enqueue_again(self, worker_id: str, run_id: str = "") -> list[str]:
         """Return what a worker has taken from the queue, or only one run; ids of runs.
@@ -222,7 +225,7 @@ class DbosQueue:
         ]  # fmt: skip
 
     def add_schedule(self, schedule: Schedule) -> None:
-        check_cron(schedule.cron)
+        check_schedule(schedule)
         with _named():
             if self._client.get_schedule(schedule.name) is not None:
                 raise UsageError(
@@ -244,13 +247,24 @@ class DbosQueue:
             self._client.delete_schedule(name)
 
 
-def check_cron(text: str) -> None:
-    """Raise `UsageError` unless a cron expression has five valid fields."""
-    if len(text.split()) != 5 or not croniter.is_valid(text):
+def check_schedule(schedule: Schedule) -> None:
+    """Raise `UsageError` for a wrong name, cron expression or time zone."""
+    if not _NAME.fullmatch(schedule.name):
         raise UsageError(
-            f"'{text}' is not a cron expression",
+            f"'{schedule.name}' cannot be the name of a schedule",
+            hint="use up to 63 letters, digits, dots, hyphens and underscores",
+        )
+    if len(schedule.cron.split()) != 5 or not croniter.is_valid(schedule.cron):
+        raise UsageError(
+            f"'{schedule.cron}' is not a cron expression",
             hint="minute hour day month weekday, such as '30 7 * * mon-fri'",
         )
+    try:
+        ZoneInfo(schedule.zone)
+    except (ValueError, OSError, LookupError):
+        raise UsageError(
+            f"there is no time zone '{schedule.zone}'", hint="such as Europe/Berlin, or UTC"
+        ) from None
 
 
 def run_of(workflow_id: str) -> str:

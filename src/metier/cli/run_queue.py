@@ -1,0 +1,57 @@
+"""Options and output of runs that workers execute."""
+
+import shlex
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from metier.cli.session import Session
+from metier.errors import UsageError
+from metier.flow.queueing import Placement
+
+_ONLY_DETACHED = ("queue", "priority", "after", "key")
+
+
+def queue_options(function: Any) -> Any:
+    for option in (
+        click.option(
+            "--after", metavar="SECONDS", type=click.FloatRange(0, 31_536_000), default=0.0,
+            help="With --detach: start it so much later.",
+        ),
+        click.option(
+            "--priority", metavar="N", type=click.IntRange(1, 1000), default=100,
+            show_default=True, help="With --detach: lower numbers start first.",
+        ),
+        click.option(
+            "--queue", metavar="NAME", default="",
+            help="With --detach: wait in this queue (default: the model's, or 'runs').",
+        ),
+        click.option("--detach", is_flag=True, help="Leave it to a worker, and print its id."),
+    ):  # fmt: skip
+        function = option(function)
+    return function
+
+
+def check_detached(detach: bool) -> None:
+    """Raise `UsageError` if an option of the queue is given without --detach."""
+    context = click.get_current_context()
+    for name in _ONLY_DETACHED:
+        is_given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if is_given and not detach:
+            raise UsageError(f"--{name} needs --detach", hint=f"{context.command_path} --help")
+
+
+def placement_of(queue: str, priority: int, after: float, key: str = "") -> Placement:
+    return Placement(queue, priority, after, key)
+
+
+def print_detached(session: Session, run_id: str) -> int:
+    """Print the id of a run that a worker executes."""
+    if session.as_json:
+        session.print_json({"runId": run_id})
+    else:
+        click.echo(run_id)
+    root = f" --root {shlex.quote(session.root)}" if session.root else ""
+    session.note(f"to follow it: metier runs watch {run_id}{root}")
+    return 0
