@@ -185,11 +185,13 @@ def test_nothing_is_unpickled(team: Team) -> None:
     team.agent("clerk", *acts(1))
     trapped, sound = team.detached("clerk"), team.detached("clerk")
     trap = base64.b64encode(pickle.dumps(Trap(str(team.root / "trapped")))).decode()
-    team.rows(
-        f'UPDATE "metier_queue_{team.namespace}".workflow_status SET inputs = %s,'
-        " serialization = 'py_pickle' WHERE workflow_uuid = %s RETURNING 1",
-        trap, f"{trapped}:1",
-    )  # fmt: skip
+    schema, workflow = f'"metier_queue_{team.namespace}"', f"{trapped}:1"
+    for table, change in (
+        ("status", "serialization = 'py_pickle'"),
+        ("input", f"inputs = '{trap}'"),
+    ):
+        changed = f"UPDATE {schema}.workflow_{table} SET {change} WHERE workflow_uuid = %s"
+        assert team.rows(f"{changed} RETURNING 1", workflow) == [(1,)]
     team.worker()
     team.ended(sound)
     assert not (team.root / "trapped").exists()
