@@ -15,7 +15,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import metier
-from benchmarks import abilities, hooks, mcp, providers, refresh, resolve, runs, sanitize, start
+from benchmarks import (
+    abilities,
+    hooks,
+    mcp,
+    postgres,
+    providers,
+    refresh,
+    resolve,
+    runs,
+    sanitize,
+    start,
+)
 from benchmarks.folders import own_folders
 from benchmarks.measure import Bar
 
@@ -28,6 +39,7 @@ SUITES = {
     "hooks": hooks,
     "sanitize": sanitize,
     "runs": runs,
+    "postgres": postgres,
     "mcp": mcp,
 }
 

@@ -44,10 +44,10 @@ def _speed(folder: Path) -> Iterator[Bar]:
     gc.freeze()  # what others have loaded is not looked through while steps run
     rows = [
         (
-            _rate(lambda: _plain(folder), STEPS_ALONE),
-            _rate(lambda: _runs(folder, STEPS_ALONE // 100, 100, together=False), STEPS_ALONE),
-            _rate(lambda: _runs(folder, RUNS, STEPS, together=True), RUNS * STEPS),
-            _rate(langgraph, LANGGRAPH_RUNS * STEPS) if langgraph else Rate(0.0, 0.0),
+            rate(lambda: _plain(folder), STEPS_ALONE),
+            rate(lambda: _runs(folder, STEPS_ALONE // 100, 100, together=False), STEPS_ALONE),
+            rate(lambda: _runs(folder, RUNS, STEPS, together=True), RUNS * STEPS),
+            rate(langgraph, LANGGRAPH_RUNS * STEPS) if langgraph else Rate(0.0, 0.0),
         )
         for _ in range(ROUNDS)
     ]
@@ -84,7 +84,7 @@ def _speed(folder: Path) -> Iterator[Bar]:
     )
 
 
-def _rate(call: Callable[[], object], steps: int) -> Rate:
+def rate(call: Callable[[], object], steps: int) -> Rate:
     start, cpu = time.perf_counter(), time.process_time()
     call()
     return Rate(steps / (time.perf_counter() - start), (time.process_time() - cpu) / steps * 1e6)
@@ -127,10 +127,10 @@ async def nothing() -> dict[str, Any]:
     return {}
 
 
-_SERVICES = _Services()
+SERVICES = _Services()
 
 
-def _profile(steps: int) -> AgentProfile:
+def idle_profile(steps: int) -> AgentProfile:
     workflow = [
         {"stepId": f"s{number}", "type": "tool", "config": {"tool": "nothing"}}
         for number in range(steps)
@@ -143,7 +143,7 @@ def _profile(steps: int) -> AgentProfile:
 def _runs(folder: Path, runs: int, steps: int, *, together: bool, input: Any = None) -> Path:
     file = folder / f"runs-{time.monotonic_ns()}.db"
     store = SqliteRunStore.open(str(file))
-    runner, profile = Runner(store, _SERVICES), _profile(steps)
+    runner, profile = Runner(store, SERVICES), idle_profile(steps)
 
     async def run() -> None:
         if together:

@@ -22,6 +22,7 @@ from metier.flow.reading import (
     user_roots,
     workspace_roots,
 )
+from metier.flow.state import is_shared
 from metier.index.refresh import OnProgress, refresh_documents
 from metier.index.skills import SkillRepository
 from metier.index.store import Store
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from metier.flow.reports import Reports
     from metier.flow.resolving import Resolver
     from metier.flow.running import Agency
+    from metier.flow.shared import SharedState
     from metier.resolve.reliability import History
     from metier.resolve.report import Resolution
     from metier.values.agents import AgentMatch, Execution
@@ -156,7 +158,18 @@ class Catalog(Queries):
     def close(self) -> None:
         if "agency" in self.__dict__:
             self.agency.close()
+        if self.__dict__.get("shared") is not None:
+            self._close_shared()
         self.store.close()
+
+    def _close_shared(self) -> None:
+        """Send the decisions of hooks along while there is a connection."""
+        assert self.shared is not None
+        if self.room is not None and self.shared.was_reached:
+            from metier.flow.shipping import ship_decisions
+
+            ship_decisions(self.shared, self.room)
+        self.shared.close()
 
     def __enter__(self) -> Self:
         return self
@@ -305,9 +318,20 @@ class Catalog(Queries):
 
     @cached_property
     def reports(self) -> "Reports":
-        from metier.flow.reports import Reports
+        from metier.flow.reports import ReportFiles, Reports
 
-        return Reports(self.room)
+        if self.shared is not None:
+            return Reports(self.shared.reports)
+        return Reports(ReportFiles(self.room) if self.room is not None else None)
+
+    @cached_property
+    def shared(self) -> "SharedState | None":
+        """State on PostgreSQL, if the settings name it. Raises `ConfigError`."""
+        if not self.is_kept or not is_shared(self.config):
+            return None
+        from metier.flow.shared import SharedState
+
+        return SharedState.of(self.config, self.workspace)
 
     def record_outcome(self, candidate: str, *, success: bool) -> "History":
         """Add an outcome to the history of a skill. Raises `NotFoundError`."""
@@ -363,13 +387,15 @@ class Catalog(Queries):
     def agency(self) -> "Agency":
         from metier.flow.running import Agency  # only who runs agents needs it
 
-        return Agency(self, lambda: workspace_secret(self.room))
+        open_store = self.shared.runs if self.shared is not None else None
+        return Agency(self, lambda: workspace_secret(self.room), open_store)
 
     @cached_property
     def _resolver(self) -> "Resolver":
         from metier.flow.resolving import Resolver  # a refresh with nothing to do needs none of it
 
-        return Resolver(self.store, self.workspace, self.config, self.check_files)
+        outcomes = self.shared.outcomes if self.shared and self.config.is_trusted else None
+        return Resolver(self.store, self.workspace, self.config, self.check_files, outcomes)
 
     def check_files(self, argv: Sequence[str], folder: str) -> None:
         """Raise `TrustError` if a file that a command names has changed since it was trusted."""

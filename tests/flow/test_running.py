@@ -7,8 +7,10 @@ import pytest
 
 from metier.core.budget import count_tokens
 from metier.errors import UsageError
+from metier.flow.running import Agency
 from metier.values.runs import RunResult
 from run.office import TASK, Office, office
+from run.stores import Stores
 from run.world import Data, prompt
 
 __all__ = ["office"]
@@ -317,3 +319,15 @@ def test_a_provider_whose_text_was_not_handed_over_gets_no_credit(office: Office
     assert handed(office.run())["providersLeftOut"] == ["checker::skills/checker"]
     reliability = office.workspace.root / ".dci" / "state" / "reliability.v1.json"
     assert not reliability.exists()
+
+
+# The store
+
+
+def test_runs_go_to_the_store_that_the_agency_is_given(office: Office, stores: Stores) -> None:
+    office.agent(prompt("p", "{{ task }}"))
+    agency = Agency(office.catalog, lambda: b"secret", stores.open)
+    result = asyncio.run(agency.run("worker", "t", model="offline"))
+    assert result.success
+    assert stores.open().run(result.run_id).state == "succeeded"
+    assert office.catalog.agency.store.runs() == []

@@ -1,4 +1,6 @@
-"""A process that runs plans by chance until it is killed: `python -m run.killed FOLDER SEED`.
+"""A process that runs plans by chance until it is killed.
+
+    python -m run.killed FOLDER SEED [ADDRESS NAMESPACE]
 
 Each tool writes its step to a side file when it begins, and each acknowledgement is written there
 too, after the store has given it; a second life resumes what the first one left.
@@ -11,7 +13,9 @@ import sys
 import time
 from typing import Any
 
+from metier.run.postgres_store import PostgresRunStore
 from metier.run.sqlite_store import SqliteRunStore
+from metier.run.store import LEASE_SECONDS, RunStore
 from metier.run.tool import ToolContext
 from metier.values.agents import AgentProfile
 from metier.values.runs import Event
@@ -29,18 +33,30 @@ def profiles(seed: int) -> list[AgentProfile]:
     return [*made, agent(do("before"), delegate("d", "kid"), do("after"))]
 
 
+def opened(folder: str, *postgres: str) -> RunStore:
+    """The store that all lives share: in a file, or at an address and a namespace."""
+    if postgres:
+        return PostgresRunStore(*postgres)
+    return SqliteRunStore.open(os.path.join(folder, "runs.db"))
+
+
+def when_gone(*postgres: str) -> float:
+    """From when on a killed process counts as gone; PostgreSQL only knows its lease."""
+    return time.time() + (LEASE_SECONDS + 1 if postgres else 0)
+
+
 class Life:
     """One life of the process."""
 
-    def __init__(self, folder: str, seed: int) -> None:
+    def __init__(self, folder: str, seed: int, *postgres: str) -> None:
         self._seed = seed
         self._side = os.open(
             os.path.join(folder, "side.txt"), os.O_WRONLY | os.O_APPEND | os.O_CREAT
         )
         self._by = random.Random(time.time_ns())
-        self.world = World(KID, act=self._work)
-        self.world.store = SqliteRunStore.open(os.path.join(folder, "runs.db"))
-        self.freed = self.world.store.recover(time.time())
+        store = opened(folder, *postgres)
+        self.world = World(KID, act=self._work, store=store)
+        store.recover(when_gone(*postgres))
 
     def say(self, *words: str) -> None:
         os.write(self._side, f"{' '.join(words)}\n".encode())
@@ -75,4 +91,4 @@ class Life:
 
 
 if __name__ == "__main__":
-    asyncio.run(Life(sys.argv[1], int(sys.argv[2])).run())
+    asyncio.run(Life(sys.argv[1], int(sys.argv[2]), *sys.argv[3:]).run())

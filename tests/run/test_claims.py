@@ -40,7 +40,7 @@ def taken(world: World) -> str:
     """Have another process claim the only run, as if this one had been silent for long."""
     run = world.store.runs()[-1]
     world.store.claim(run.run_id, OTHER, time.time() + LATER)
-    return run.run_id
+    return str(run.run_id)
 
 
 def with_epochs(world: World) -> list[int]:

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,12 +9,12 @@ import pytest
 from conftest import Workspace
 from metier.catalog import Catalog
 from metier.errors import StoreError, UsageError
-from metier.run.sqlite_store import SqliteRunStore
 from metier.run.store import LEASE_SECONDS, SILENT_SECONDS, is_gone, this_process
 from metier.run.tool import ToolContext
 from metier.values.agents import AgentProfile
 from metier.values.runs import RunResult
 from run.random_plans import FAR_AWAY, CrashedError, DyingStore
+from run.stores import Stores
 from run.world import BROKEN, Data, World, agent, delegate, do, outputs
 
 
@@ -28,19 +27,19 @@ def far_away(monkeypatch: pytest.MonkeyPatch) -> None:
 class Lives:
     """A world whose process dies after so many commits, and lives again."""
 
-    def __init__(self, folder: Path, *profiles: AgentProfile) -> None:
-        self.path = str(folder / "runs.db")
+    def __init__(self, stores: Stores, *profiles: AgentProfile) -> None:
+        self.stores = stores
         self.world = World(*profiles)
 
     def run_until(self, commits: int, profile: AgentProfile) -> None:
-        store = DyingStore.open(self.path)
-        store.commits, store.most = 0, commits
+        store = self.stores.dying()
+        store.most = commits
         self.world.store.close()
         self.world.store = store
         with pytest.raises(CrashedError):
             self.world.run(profile)
         store.close()
-        self.world.store = SqliteRunStore.open(self.path)
+        self.world.store = self.stores.open()
 
     def resume(self) -> RunResult:
         store = self.world.store
@@ -49,9 +48,9 @@ class Lives:
 
 
 def test_a_run_whose_process_is_gone_is_set_free_and_says_so(
-    tmp_path: Path, far_away: None
+    stores: Stores, far_away: None
 ) -> None:
-    lives = Lives(tmp_path)
+    lives = Lives(stores)
     lives.run_until(2, agent(do("a"), do("b")))
     store = lives.world.store
     (run,) = store.runs()
@@ -66,18 +65,19 @@ def test_a_run_whose_process_is_gone_is_set_free_and_says_so(
 
 
 def test_a_crash_in_a_rollback_leaves_nothing_done_and_not_undone(
-    tmp_path: Path, far_away: None
+    stores: Stores, far_away: None
 ) -> None:
-    lives = Lives(tmp_path)
+    lives = Lives(stores)
     lives.world.acts["bad"] = BROKEN
     steps = [do(name, compensate=do(f"undo_{name}")) for name in "abc"]
     profile = agent(*steps, do("bad"), failureStrategy="rollback")
     for commits in range(5, 9):
         lives.world.calls.clear()
-        lives.path = str(tmp_path / f"{commits}.db")
+        lives.stores = stores.anew()
         lives.run_until(commits, profile)
         lives.world.store.recover(time.time() + 1_000)
         lives.resume()
+        lives.stores.close()
         calls = lives.world.calls
         for name in "abc":
             last = max(place for place, one in enumerate(calls) if one.endswith(name))
@@ -85,9 +85,9 @@ def test_a_crash_in_a_rollback_leaves_nothing_done_and_not_undone(
 
 
 def test_a_compensation_that_was_acknowledged_is_not_done_again(
-    tmp_path: Path, far_away: None
+    stores: Stores, far_away: None
 ) -> None:
-    lives = Lives(tmp_path)
+    lives = Lives(stores)
     lives.world.acts["bad"] = BROKEN
     step = do("a", compensate=do("undo"))
     lives.run_until(5, agent(step, do("bad"), failureStrategy="rollback"))
@@ -99,13 +99,15 @@ def test_a_compensation_that_was_acknowledged_is_not_done_again(
 
 
 def test_a_delegate_goes_on_after_a_crash_though_nobody_set_the_runs_free(
-    tmp_path: Path, far_away: None, monkeypatch: pytest.MonkeyPatch
+    stores: Stores, far_away: None
 ) -> None:
-    lives = Lives(tmp_path, agent(do("x"), do("y"), agent_id="kid"))
+    lives = Lives(stores, agent(do("x"), do("y"), agent_id="kid"))
     lives.run_until(3, agent(delegate("d", "kid")))
+    now = time.time()
     assert [one.state for one in lives.world.store.runs()] == ["running", "running"]
-    monkeypatch.setattr("metier.run.sqlite_runs.is_gone", lambda *_: True)
-    assert lives.resume().success
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("metier.run.runner.time.time", lambda: now + 1_000)
+        assert lives.resume().success
     assert lives.world.calls == ["x", "y", "y"]
     assert len(lives.world.store.runs()) == 2
 
@@ -129,10 +131,11 @@ def test_opening_a_catalog_sets_the_runs_of_dead_processes_free(workspace: Works
     with Catalog.open(workspace.root) as catalog:
         catalog.refresh()
         results = [catalog.run_sync("standard", "t", model="offline") for _ in owners]
-        store = catalog.agency.store
+        store = catalog.agency.local_store()
         back = "UPDATE run SET state = 'running', owner = ?, lease = 1e12 WHERE id = ?"
         for owner, one in zip(owners, results, strict=True):
             store.connection.execute(back, (owner, one.run_id))
+        store.close()
     with Catalog.open(workspace.root) as catalog:
         states = [catalog.agency.store.run(one.run_id).state for one in results]
     assert states == ["pending", "running"]

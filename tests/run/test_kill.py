@@ -2,6 +2,7 @@
 
 import os
 import random
+import secrets
 import signal
 import subprocess
 import sys
@@ -14,9 +15,9 @@ from typing import Any
 import pytest
 
 from conftest import REPOSITORY
-from metier.run.sqlite_store import SqliteRunStore
+from metier.run.store import RunStore
 from metier.values.runs import DONE
-from run.killed import KID, profiles
+from run.killed import KID, opened, profiles, when_gone
 from run.random_plans import digest, facts
 from run.world import World
 from soak import SOAK
@@ -29,8 +30,9 @@ LONGEST = 120.0
 class Victim:
     """A folder in which processes run plans and are killed."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
+    def __init__(self, folder: Path, seed: int, *postgres: str) -> None:
         self.folder = folder
+        self.postgres = postgres
         self.seed = seed
         self.kills = 0
 
@@ -40,6 +42,7 @@ class Victim:
         path = os.pathsep.join([str(REPOSITORY / "tests"), *sys.path])
         environment = {**os.environ, "PYTHONPATH": path}
         command = [sys.executable, "-m", "run.killed", str(self.folder), str(self.seed)]
+        command += self.postgres
         process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE)
         try:
             if words is not None and self._has_said(process, before + words):
@@ -72,14 +75,14 @@ class Victim:
         told = [tuple(line.split()) for line in side.read_text().splitlines()]
         return [line[1:] for line in told if line[0] == kind]
 
-    def store(self) -> SqliteRunStore:
-        return SqliteRunStore.open(str(self.folder / "runs.db"))
+    def store(self) -> RunStore:
+        return opened(str(self.folder), *self.postgres)
 
 
 def check_after_a_kill(victim: Victim) -> None:
     """Everything that was acknowledged is there, and no run stays at work."""
     store = victim.store()
-    store.recover(time.time())
+    store.recover(when_gone(*victim.postgres))
     try:
         assert store.runs(state="running") == []
         kept = {
@@ -124,13 +127,24 @@ def times_begun(victim: Victim) -> None:
 def test_whenever_it_is_killed_every_acknowledged_step_is_kept_and_none_runs_again(
     tmp_path: Path,
 ) -> None:
+    kill_often(tmp_path, ROUNDS)
+
+
+@pytest.mark.slow
+@pytest.mark.invariant(id="INV-CP-002")
+def test_the_same_holds_for_runs_in_postgres(tmp_path: Path, postgres: str) -> None:
+    kill_often(tmp_path, ROUNDS // 2, postgres)
+
+
+def kill_often(tmp_path: Path, rounds: int, address: str = "") -> None:
     kills = seed = 0
     by = random.Random()
-    while kills < ROUNDS:
+    while kills < rounds:
         seed += 1
         folder = tmp_path / str(seed)
         folder.mkdir()
-        victim = Victim(folder, seed)
+        shared = (address, f"killed-{secrets.token_hex(6)}") if address else ()
+        victim = Victim(folder, seed, *shared)
         for _ in range(MOST_LIVES):
             if victim.live(by.randint(1, 25)):
                 break

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from metier.run.checkpoints import CheckpointStore, resume_context
 from metier.run.sqlite_store import SqliteRunStore
+from metier.run.store import RunStore
 from metier.run.tool import ToolContext
 from metier.values.agents import AgentProfile
 from metier.values.runs import DONE, RunResult
@@ -25,6 +26,7 @@ from run.random_plans import (
     digest_of,
     facts,
 )
+from run.stores import PostgresStores, SqliteStores, Stores
 from run.world import Act, Data, World, agent, choose, do, loop, parallel
 from soak import examples
 
@@ -35,12 +37,11 @@ CRASHES = st.lists(st.integers(1, 12), min_size=1, max_size=3)
 class Trial:
     """One run in a file, with crashes."""
 
-    def __init__(self, profile: AgentProfile, folder: Path) -> None:
+    def __init__(self, profile: AgentProfile, stores: Stores) -> None:
         self.profile = profile
-        self.folder = folder
+        self.stores = stores.anew()
         self.act: Act = digest
         self.last: RunResult | None = None
-        self.path = ""
         self.calls: list[list[str]] = []
         """What was called, by life of the process."""
 
@@ -49,10 +50,9 @@ class Trial:
 
     def crashed(self, crashes: Sequence[int], *, at_once: bool) -> dict[str, Any]:
         """What came of a run whose process died so often."""
-        path = self.path = str(self.folder / f"{time.monotonic_ns()}.db")
         result = None
         for most in [*crashes, None]:
-            store = DyingStore.open(path)
+            store = self.stores.dying()
             try:
                 result = self._life(store, most, at_once)
             finally:
@@ -71,13 +71,13 @@ class Trial:
 
     def told_again(self) -> RunResult:
         """What a later process hears of the run that has ended."""
-        store = DyingStore.open(self.path)
+        store = self.stores.dying()
         try:
             return self._world(store).resume(store.runs()[0].run_id)
         finally:
             store.close()
 
-    def _life(self, store: DyingStore, most: int | None, at_once: bool) -> RunResult | None:
+    def _life(self, store: Any, most: int | None, at_once: bool) -> RunResult | None:
         """One process: resumes what it finds or begins; nothing when it died."""
         store.recover(time.time() + 1_000)
         runs = store.runs()
@@ -97,14 +97,12 @@ class Trial:
             self.calls.append(world.calls)
             assert acknowledged.isdisjoint(world.calls), "an acknowledged step ran again"
 
-    def _acknowledged(self, store: SqliteRunStore) -> set[str]:
+    def _acknowledged(self, store: RunStore) -> set[str]:
         steps = [one for run in store.runs() for one in store.steps(run.key)]
         return {one.id for one in steps if one.state in DONE and not one.id.startswith("undo_")}
 
-    def _world(self, store: SqliteRunStore) -> World:
-        world = World(act=self.act)
-        world.store = store
-        return world
+    def _world(self, store: RunStore) -> World:
+        return World(act=self.act, store=store)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -120,13 +118,44 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("runs")
 
 
+@pytest.fixture(scope="module")
+def in_files(folder: Path) -> Stores:
+    return SqliteStores(str(folder / "runs.db"))
+
+
+@pytest.fixture(scope="module")
+def in_postgres(postgres: str) -> Stores:
+    return PostgresStores(postgres)
+
+
 @pytest.mark.invariant(id="INV-CP-002")
 @examples(30)
 @given(SEEDS, CRASHES, st.booleans(), st.booleans(), st.booleans())
 def test_a_resumed_run_ends_like_an_uninterrupted_one_and_repeats_nothing(
-    folder: Path, by: random.Random, crashes: list[int], at_once: bool, failing: bool, inner: bool
+    in_files: Stores,
+    by: random.Random,
+    crashes: list[int],
+    at_once: bool,
+    failing: bool,
+    inner: bool,
 ) -> None:
-    trial = Trial(Plans(by, failing=failing, inner=inner).profile(), folder)
+    trial = Trial(Plans(by, failing=failing, inner=inner).profile(), in_files)
+    expected = facts(trial.uninterrupted())
+    assert trial.crashed(crashes, at_once=at_once) == expected
+
+
+@pytest.mark.invariant(id="INV-CP-002")
+@examples(5)
+@given(SEEDS, CRASHES, st.booleans(), st.booleans(), st.booleans())
+def test_a_run_in_postgres_that_is_resumed_ends_like_an_uninterrupted_one_and_repeats_nothing(
+    in_postgres: Stores,
+    by: random.Random,
+    crashes: list[int],
+    at_once: bool,
+    failing: bool,
+    inner: bool,
+) -> None:
+    trial = Trial(Plans(by, failing=failing, inner=inner).profile(), in_postgres)
     expected = facts(trial.uninterrupted())
     assert trial.crashed(crashes, at_once=at_once) == expected
 
@@ -134,9 +163,9 @@ def test_a_resumed_run_ends_like_an_uninterrupted_one_and_repeats_nothing(
 @examples(20)
 @given(SEEDS, CRASHES)
 def test_a_resumed_run_remembers_what_the_last_step_to_end_gave(
-    folder: Path, by: random.Random, crashes: list[int]
+    in_files: Stores, by: random.Random, crashes: list[int]
 ) -> None:
-    trial = Trial(Plans(by, shared=True).profile(), folder)
+    trial = Trial(Plans(by, shared=True).profile(), in_files)
     trial.act = in_any_order
     result = trial.ended(crashes)
     names = writers_of(trial.profile.data["workflow"])
@@ -292,9 +321,20 @@ def rollbacks(draw: st.DrawFn) -> AgentProfile:
 @examples(20)
 @given(rollbacks(), CRASHES, st.booleans())
 def test_wherever_a_run_crashes_that_is_to_be_undone_all_of_it_is_undone_in_the_end(
-    folder: Path, profile: AgentProfile, crashes: list[int], at_once: bool
+    in_files: Stores, profile: AgentProfile, crashes: list[int], at_once: bool
 ) -> None:
-    trial = Trial(profile, folder)
+    check_rollback(Trial(profile, in_files), crashes, at_once)
+
+
+@examples(4)
+@given(rollbacks(), CRASHES, st.booleans())
+def test_a_rollback_in_postgres_is_finished_too(
+    in_postgres: Stores, profile: AgentProfile, crashes: list[int], at_once: bool
+) -> None:
+    check_rollback(Trial(profile, in_postgres), crashes, at_once)
+
+
+def check_rollback(trial: Trial, crashes: list[int], at_once: bool) -> None:
     expected = facts(trial.uninterrupted())
     found = trial.crashed(crashes, at_once=at_once)
     calls = [one for life in trial.calls for one in life]

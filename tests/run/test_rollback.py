@@ -388,7 +388,7 @@ def interrupted(world: World, profile: AgentProfile, undo: str) -> str:
     ):
         world.store.connection.execute(statement)
     world.acts[undo] = "undone"
-    return world.store.runs()[-1].run_id
+    return str(world.store.runs()[-1].run_id)
 
 
 def test_a_run_killed_while_it_was_undone_is_only_undone_when_it_is_resumed() -> None:

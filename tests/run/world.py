@@ -9,6 +9,7 @@ from metier.run.models import OfflineModel
 from metier.run.runner import Runner
 from metier.run.services import Prepared
 from metier.run.sqlite_store import SqliteRunStore
+from metier.run.store import RunStore
 from metier.run.tool import ToolContext, ToolError, schema_tool
 from metier.run.tools import ToolExecutor
 from metier.values.agents import AgentProfile, WorkflowStep
@@ -26,10 +27,15 @@ class World:
     """What runs ask for. `calls` are the full ids of the steps whose tool was called, in order."""
 
     def __init__(
-        self, *profiles: AgentProfile, model: Model | None = None, act: Act | None = None
+        self,
+        *profiles: AgentProfile,
+        model: Model | None = None,
+        act: Act | None = None,
+        store: RunStore | None = None,
     ) -> None:
         """`act` is what the tool does where `acts` says nothing; else it gives the step's id."""
-        self.store = SqliteRunStore.in_memory()
+        self.store: Any = store or SqliteRunStore.in_memory()
+        """A `RunStore`; some tests look into that of SQLite."""
         self.tools = ToolExecutor()
         self.tools.register(schema_tool("do", {}, self._do))
         self.calls: list[str] = []

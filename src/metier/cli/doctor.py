@@ -3,15 +3,18 @@
 import os
 import platform
 import sqlite3
+import time
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from contextlib import closing
+from typing import TYPE_CHECKING
 
 import click
 import yaml
 
 from metier import __version__
 from metier.catalog import Catalog
+from metier.cli.doctor_shared import Check, shared_checks
 from metier.cli.layout import flowed_here, words
 from metier.cli.refresh import failed_sources
 from metier.cli.session import Session, counted, metier_command
@@ -33,14 +36,6 @@ if TYPE_CHECKING:
 _COLOURS = {"ok": "green", "warning": "yellow", "error": "red"}
 _MOST_SHOWN = 10
 _TOLD = "adopt.told"
-
-
-class Check(NamedTuple):
-    name: str
-    verdict: str
-    """ok · warning · error"""
-    detail: str
-    hint: str = ""
 
 
 @metier_command("doctor", catalog=False)
@@ -118,6 +113,7 @@ def _catalog(session: Session, catalog: Catalog) -> Iterator[Check]:
     if catalog.room is not None and catalog.room.info(RUNS_FILE) is not None:
         yield _runs(catalog.agency)
     yield from _old_state(catalog)
+    yield from shared_checks(catalog)
 
 
 def _size(catalog: Catalog) -> str:
@@ -159,12 +155,14 @@ def _old_state(catalog: Catalog) -> Iterator[Check]:
 
 
 def _runs(agency: "Agency") -> Check:
-    store = agency.store
-    if damage := store.damage():
-        hint = "keep a copy and remove the file: agents start without the runs in it"
-        return Check("runs", "error", f"{store.path}: {damage}", hint)
-    size = os.path.getsize(store.path) / 1_000_000
-    ((kept, pending),) = store.rows("SELECT count(*), total(state = 'pending') FROM run")
+    """The runs on this machine, also when others are shared."""
+    with closing(agency.local_store()) as store:
+        if damage := store.damage():
+            hint = "keep a copy and remove the file: agents start without the runs in it"
+            return Check("runs", "error", f"{store.path}: {damage}", hint)
+        store.recover(time.time())
+        size = os.path.getsize(store.path) / 1_000_000
+        ((kept, pending),) = store.rows("SELECT count(*), total(state = 'pending') FROM run")
     waiting = f", {counted(int(pending), 'run')} to resume" if pending else ""
     return Check("runs", "ok", f"{store.path}, {size:.1f} MB, {counted(kept, 'run')}{waiting}")
 

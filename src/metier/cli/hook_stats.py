@@ -4,6 +4,7 @@ import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from datetime import datetime
 from typing import NamedTuple
 
@@ -30,6 +31,7 @@ from metier.flow.hook_log import (
     Considered,
     Decision,
     Decisions,
+    decisions_of,
     failed_refresh,
     kill_switch,
     killed_since,
@@ -37,6 +39,7 @@ from metier.flow.hook_log import (
     read_decisions,
     resume,
 )
+from metier.flow.shared import SharedState
 from metier.storage.hook_files import may_speak
 from metier.storage.places import state_room, user_room
 from metier.storage.room import Room
@@ -53,19 +56,25 @@ class _Filter(NamedTuple):
 
 
 _SINCE = click.option("--since", metavar="WHEN", help="Only later requests: 7d, 12h, or a date.")
+_SHARED = click.option("--shared", is_flag=True, help="Those of all machines that share state.")
 _HOST = click.option("--host", metavar="NAME", default="", help="Only requests of this host.")
 
 
 @metier_command("stats", catalog=False)
 @_SINCE
 @_HOST
-def _stats(session: Session, since: str | None, host: str) -> None:
+@_SHARED
+def _stats(session: Session, since: str | None, host: str, shared: bool) -> None:
     """Show hook decisions and their accuracy.
 
     How often hooks inject, what, how fast, and how often you found that right.
     """
-    room, wanted = _room(session), _filter(since, host)
-    decisions = read_decisions(room)
+    room = _room(session)
+    with _log(session, room, shared) as decisions:
+        _show(session, _filter(since, host), decisions, room)
+
+
+def _show(session: Session, wanted: _Filter, decisions: Decisions, room: Room) -> None:
     problem = _problem(session, room)
     cards, skills = _names(session, room)
     figures = statistics(decisions, **wanted._asdict(), cards=cards, skills=skills)
@@ -87,9 +96,14 @@ def _stats(session: Session, since: str | None, host: str) -> None:
 @_HOST
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", default=_SHOWN, show_default=True,
               help="How many decisions to show.")  # fmt: skip
-def _decisions(session: Session, since: str | None, host: str, limit: int) -> None:
+@_SHARED
+def _decisions(session: Session, since: str | None, host: str, limit: int, shared: bool) -> None:
     """List the latest decisions, the last of them at the end."""
-    wanted, decisions = _filter(since, host), read_decisions(_room(session))
+    with _log(session, _room(session), shared) as decisions:
+        _list(session, _filter(since, host), decisions, limit)
+
+
+def _list(session: Session, wanted: _Filter, decisions: Decisions, limit: int) -> None:
     latest: deque[Decision] = deque(maxlen=limit)
     total = 0
     for decision in decisions:
@@ -138,6 +152,22 @@ command = with_commands(_stats, _decisions, _label, _resume)
 
 def _room(session: Session) -> Room:
     return user_room() if session.is_outside() else state_room(session.workspace())
+
+
+@contextmanager
+def _log(session: Session, room: Room, shared: bool) -> Iterator[Decisions]:
+    """The decisions on this machine, or those in shared state. Raises `StoreError`."""
+    if not shared:
+        yield read_decisions(room)
+        return
+    state = SharedState.of(session.config(), session.require_workspace())
+    if state is None:
+        raise UsageError("state is not shared here", hint="set [state] url and namespace")
+    from metier.flow.shipping import ship_decisions  # few workspaces share their state
+
+    with closing(state):
+        ship_decisions(state, room)
+        yield decisions_of(state.decisions.lines)
 
 
 def _filter(since: str | None, host: str) -> _Filter:

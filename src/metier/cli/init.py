@@ -6,6 +6,7 @@ from metier.cli.refresh import summary
 from metier.cli.review import Review
 from metier.cli.session import Session, metier_command
 from metier.config import FILE_NAME
+from metier.flow.state import suggested_namespace
 
 _TEMPLATE = """\
 # Settings of metier. Every line shows a default: remove the '#' to change it.
@@ -26,6 +27,10 @@ _TEMPLATE = """\
 
 [lint.per-file-ignores]
 # "skills/vendor/*" = ["SK"]
+
+[state]                                  # share runs with your team: docs/scale.md
+# url = "postgresql://HOST/DATABASE"     # no password in it: ~/.pgpass or METIER_STATE_URL
+# namespace = "{namespace}"
 """
 
 
@@ -38,7 +43,7 @@ def command(session: Session) -> None:
     """
     session.workspace()
     root = os.path.realpath(session.root or os.getcwd())
-    made = [FILE_NAME] if _write_new(os.path.join(root, FILE_NAME), _TEMPLATE) else []
+    made = [FILE_NAME] if _write_new(os.path.join(root, FILE_NAME), _template(root)) else []
     session.root = root
     _trust_if_harmless(session)
     with session.open_catalog() as catalog:
@@ -50,6 +55,10 @@ def command(session: Session) -> None:
         for line in summary(refreshed):
             session.tell(line)
         session.note("next: metier list, metier lint")
+
+
+def _template(root: str) -> str:
+    return _TEMPLATE.replace("{namespace}", suggested_namespace(root))
 
 
 def _write_new(path: str, text: str) -> bool:

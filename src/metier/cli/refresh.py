@@ -9,6 +9,9 @@ from metier.catalog import Catalog, Refreshed
 from metier.cli.session import Session, counted, metier_command
 from metier.cli.shown import ShownPaths
 from metier.errors import ConfigError, MetierError
+from metier.flow.boundary import Boundary
+from metier.flow.state import is_shared
+from metier.storage.places import state_room
 from metier.values.files import KINDS, PLURAL
 from metier.values.outcomes import Issue
 
@@ -23,10 +26,11 @@ def command(session: Session, background: bool) -> None:
     """
     with _failure_logged(session):
         if background:
-            prepare_hooks(session)
+            ship(prepare_hooks(session))
             return
         with session.open_catalog() as catalog:
             _refresh(session, catalog)
+        ship(session.boundary)
 
 
 def _refresh(session: Session, catalog: Catalog) -> None:
@@ -64,8 +68,8 @@ def _failure_logged(session: Session) -> Iterator[None]:
 
 def prepare_hooks(
     session: Session, config_file: str | None = None, *, is_silent: bool = False
-) -> None:
-    """Refresh the catalog that hooks use."""
+) -> Boundary:
+    """Refresh the catalog that hooks use; the boundary around it."""
     from metier.flow.hook_refresh import (  # few commands need it
         hook_boundary,
         hook_documents,
@@ -79,11 +83,21 @@ def prepare_hooks(
         log_failure(workspace, ConfigError(wrong))
     with Catalog.for_hooks(boundary) as catalog:
         if is_silent:
-            return
+            return boundary
         found = hook_documents(catalog.store)
     text = f"found {counted(found.skills, 'skill')} and {counted(found.cards, 'card')}"
     more = f"; {found.excluded:,} excluded: metier lint says why" if found.excluded else ""
     session.note(text + more)
+    return boundary
+
+
+def ship(boundary: Boundary) -> None:
+    """Send the decisions of hooks to shared state, if there is any."""
+    config = boundary.config
+    if config.is_workspace and is_shared(config):
+        from metier.flow.shipping import ship_from  # few workspaces share their state
+
+        ship_from(config, boundary.workspace, state_room(boundary.workspace))
 
 
 def summary(refreshed: Refreshed) -> list[str]:

@@ -1,9 +1,12 @@
 """`metier state`"""
 
 import os
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, closing
 
 import click
 
+from metier.catalog import Catalog
 from metier.cli.groups import CommandGroup
 from metier.cli.review import offered
 from metier.cli.session import Session, counted, metier_command
@@ -11,10 +14,111 @@ from metier.config.owners import is_tracked
 from metier.errors import NotFoundError, UsageError
 from metier.flow.adopt import Adopted, OldState
 from metier.flow.boundary import untrusted_error
+from metier.flow.local_state import LocalState
+from metier.flow.shared import SharedState
+from metier.flow.state import StateSettings, is_shared, settings_for, state_settings
 from metier.storage.places import state_room
 from metier.storage.workspace import OLD_STATE_FOLDER
 
-command = CommandGroup("state", help="Take over the state of another workspace.")
+command = CommandGroup("state", help="Show where state is kept, copy it, or take it over.")
+
+
+@command.add
+@metier_command("show", catalog=False)
+def _show(session: Session) -> int:
+    """Show where runs, reports, outcomes and decisions are kept, and how many there are."""
+    session.require_workspace()
+    with session.open_catalog() as catalog, _local(catalog) as state:
+        shared, local = catalog.shared, state.counts()._asdict()
+        counts = shared.counts() if shared is not None else local
+        where = shared.address if shared is not None else state.room.path
+    namespace = shared.namespace if shared is not None else ""
+    if session.as_json:
+        session.print_json(
+            {
+                "schemaVersion": "1",
+                "store": "postgresql" if shared is not None else "local",
+                "where": where,
+                "namespace": namespace,
+                "counts": counts,
+                "local": local,
+            }
+        )
+        return 0
+    session.tell(f"{where}{f', namespace {namespace}' if namespace else ''}")
+    session.tell(_all(counts))
+    if shared is not None:
+        session.note(f"on this machine: {_all(local)}")
+    return 0
+
+
+@command.add
+@metier_command("copy", catalog=False)
+@click.option(
+    "--to", "address", metavar="URL",
+    help="The database, without a password (default: that of the settings).",
+)  # fmt: skip
+@click.option(
+    "--namespace", metavar="NAME", help="Whose state it becomes (default: the settings')."
+)
+def _copy(session: Session, address: str | None, namespace: str | None) -> int:
+    """Copy runs, reports, outcomes and decisions of this machine to PostgreSQL.
+
+    Everything is counted and compared afterwards. What was copied before is not copied again,
+    and nothing is deleted here. A password comes from METIER_STATE_URL, state.url-file or
+    ~/.pgpass. Nothing is copied while a run is running.
+    """
+    session.require_workspace()
+    settings = _target(session, address, namespace)
+    shared = SharedState(settings)
+    from metier.flow.state_copy import copy_state  # needs the driver
+
+    with closing(shared), session.open_catalog() as catalog, _local(catalog) as state:
+        result = copy_state(state, shared)
+    if session.as_json:
+        session.print_json(
+            {
+                "schemaVersion": "1",
+                "where": settings.address,
+                "namespace": settings.namespace,
+                "found": result.found._asdict(),
+                "copied": result.copied._asdict(),
+                "newer": result.newer,
+            }
+        )
+        return 0
+    session.note(f"found on this machine: {_all(result.found._asdict())}")
+    session.tell(
+        f"copied to {settings.address}, namespace {settings.namespace}: "
+        f"{_all(result.copied._asdict())}"
+    )
+    if result.newer:
+        session.note(f"{counted(result.newer, 'run')} went on there since, and stayed as they are")
+    return 0
+
+
+def _local(catalog: Catalog) -> AbstractContextManager[LocalState]:
+    assert catalog.room is not None
+    is_trusted = catalog.trust.is_trusted
+    return LocalState.opened(catalog.room, catalog.workspace, is_trusted=is_trusted)
+
+
+def _target(session: Session, address: str | None, namespace: str | None) -> StateSettings:
+    """The database to copy to. Raises `ConfigError` and `UsageError`."""
+    config = session.config()
+    wanted = namespace or config.state_namespace
+    known = None
+    if is_shared(config):
+        known = state_settings(config._replace(state_namespace=wanted), session.workspace())
+    if address is not None:
+        return settings_for(address, wanted, known)
+    if known is None:
+        raise UsageError("no database is named", hint="metier state copy --to URL --namespace NAME")
+    return known
+
+
+def _all(counts: Mapping[str, int]) -> str:
+    return ", ".join(counted(count, kind.removesuffix("s")) for kind, count in counts.items())
 
 
 @command.add
@@ -41,7 +145,8 @@ def _adopt(session: Session, old: str | None, dry_run: bool) -> int:
     if not dry_run:
         with session.open_catalog() as catalog:
             assert catalog.room is not None
-            taken = source.adopt(catalog.room, catalog.agency.store)
+            with closing(catalog.agency.local_store()) as store:
+                taken = source.adopt(catalog.room, store)
     if session.as_json:
         session.print_json(taken._asdict())
     elif dry_run:

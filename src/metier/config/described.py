@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from metier.config.database_url import without_secrets
 from metier.config.powers import Powers
 
 
@@ -43,6 +44,8 @@ def _setting(key: str, value: Any, powers: Powers) -> tuple[str, str]:
         return "server", f"{name}: {entry.get('url')}{_pairs(entry, 'headers')}{_rest(entry)}"
     if table == "probes" and "argv" in entry:
         return "probe", f"{name}: {_argv(entry['argv'])}{_rest(entry)}"
+    if key == "state.url":
+        return "state", f"runs, prompts and reports are stored in {without_secrets(str(value))}"
     if table == "models" and entry:
         key_env = entry.get("api-key-env")
         key_text = f", key in {key_env}" if key_env else ""

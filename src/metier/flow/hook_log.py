@@ -11,6 +11,8 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from datetime import datetime
+from functools import partial
+from hashlib import blake2b
 from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 from metier.core.nearest import did_you_mean
@@ -19,6 +21,7 @@ from metier.storage.hook_files import DECISIONS, FLAG, LOG, OLDER_DECISIONS, RES
 from metier.storage.room import Room
 
 _Value = TypeVar("_Value")
+ReadLines = Callable[[], Iterator[bytes]]
 INJECTED = "injected"
 """Every other outcome says why a card or skill was not injected."""
 HELD_BACK = ("monitor", "soft")
@@ -72,23 +75,32 @@ class Decision(NamedTuple):
         }
 
 
+class DecisionRow(NamedTuple):
+    """A line of the log: a decision, or a verdict on a decision."""
+
+    id: str
+    at: float
+    line: str
+
+
 class _Label(NamedTuple):
     decision: str
     right: bool
+    at: float
 
 
 class Decisions:
-    """The decisions of one workspace, oldest first. Each iteration reads the log again."""
+    """Decisions, oldest first. Each iteration reads the log again."""
 
-    def __init__(self, room: Room, labels: Mapping[str, bool]) -> None:
+    def __init__(self, lines: ReadLines, labels: Mapping[str, bool]) -> None:
         self.labels = labels
         """Decision id → whether a person found it right; the last verdict counts."""
-        self._room = room
+        self._lines = lines
         self._skipped: int | None = None
 
     def __iter__(self) -> Iterator[Decision]:
         skipped = 0
-        for entry in _entries(self._room):
+        for entry in _entries(self._lines):
             if entry is None:
                 skipped += 1
             elif isinstance(entry, Decision):
@@ -105,9 +117,14 @@ class Decisions:
 
 def read_decisions(room: Room) -> Decisions:
     """The log of a workspace; invalid lines are counted. Raises `OSError`."""
-    entries = _entries(room, holding=b'"label"')
+    return decisions_of(partial(_lines, room))
+
+
+def decisions_of(lines: ReadLines) -> Decisions:
+    """The decisions and verdicts in the lines of a log, which are read anew each time."""
+    entries = _entries(lines, holding=b'"label"')
     labels = {entry.decision: entry.right for entry in entries if isinstance(entry, _Label)}
-    return Decisions(room, labels)
+    return Decisions(lines, labels)
 
 
 def label(
@@ -171,9 +188,9 @@ def resume(room: Room) -> None:
 # Reading
 
 
-def _entries(room: Room, holding: bytes = b"") -> Iterator[Decision | _Label | None]:
+def _entries(lines: ReadLines, holding: bytes = b"") -> Iterator[Decision | _Label | None]:
     """Each line that holds a text, parsed, oldest first; None if it is invalid."""
-    for line in _lines(room):
+    for line in lines():
         if holding not in line or line.isspace():
             continue
         yield _entry(line)
@@ -216,6 +233,29 @@ def parse_line(line: bytes) -> str:
     return entry.id if isinstance(entry, Decision) else f"label {line.decode()}"
 
 
+def row_of(line: bytes) -> DecisionRow | None:
+    """A line as it is stored once in shared state; None if it cannot be."""
+    entry = _entry(line)
+    if entry is None:
+        return None
+    text = line.decode().strip()
+    if isinstance(entry, Decision):
+        key = entry.id
+    else:
+        key = f"label {blake2b(text.encode(), digest_size=16).hexdigest()}"
+    return DecisionRow(key, entry.at, text) if key.isprintable() else None
+
+
+def decision_rows(room: Room) -> Iterator[DecisionRow]:
+    """Each valid line of a log, once. Raises `OSError`."""
+    known = set()
+    for line in _lines(room):
+        row = row_of(line)
+        if row is not None and row.id not in known:
+            known.add(row.id)
+            yield row
+
+
 def _entry(line: bytes) -> Decision | _Label | None:
     try:
         return _parse(line)
@@ -227,7 +267,8 @@ def _parse(line: bytes) -> Decision | _Label:
     """A parsed line. Raises one of several errors if it is invalid."""
     data = json.loads(line.decode())
     if "label" in data:
-        return _Label(_name(data["label"]), _truth(data["right"]))
+        decision, right = _name(data["label"]), _truth(data["right"])
+        return _Label(decision, right, _number(data.get("at", 0), 0, LATEST))
     return Decision(
         id=_name(data["id"]),
         at=_number(data["at"], 0, LATEST),
@@ -289,7 +330,7 @@ def _find(room: Room, wanted: str) -> str:
     """The id that is `wanted`, or the only id with that prefix. Raises `NotFoundError`."""
     recent: deque[str] = deque(maxlen=_MOST_COMPARED)
     beginning: dict[str, None] = {}
-    for entry in _entries(room):
+    for entry in _entries(partial(_lines, room)):
         if not isinstance(entry, Decision):
             continue
         if entry.id == wanted:

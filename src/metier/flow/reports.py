@@ -4,10 +4,10 @@ import json
 import re
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
 from metier.core.nearest import did_you_mean
-from metier.errors import InvalidDocumentError, MetierError, NotFoundError
+from metier.errors import InvalidDocumentError, MetierError, NotFoundError, StoreError
 from metier.storage.room import Room
 from metier.values.resolution import Decision, Report
 
@@ -26,36 +26,76 @@ SUMMARY = (
 """The fields that a list of reports shows."""
 
 
-class Reports:
-    """Writes, finds and reads reports; without a room none is kept."""
+class ReportStore(Protocol):
+    """Where reports are kept. Every method but `where` raises `OSError` or `StoreError`."""
 
-    def __init__(self, room: Room | None) -> None:
-        self._room = room.below(REPORTS) if room is not None else None
+    def where(self, report_id: str) -> str:
+        """What a message names: a path."""
+
+    def save(self, report_id: str, text: str) -> None: ...
+    def prune(self) -> None:
+        """Delete the oldest reports beyond the limit."""
+
+    def ids(self) -> list[str]:
+        """Oldest first."""
+
+    def read(self, report_id: str) -> str:
+        """The text of a report. Raises `FileNotFoundError` if there is none."""
+
+
+class ReportFiles:
+    """A `ReportStore`: a folder of the workspace's state."""
+
+    def __init__(self, room: Room) -> None:
+        self._room = room.below(REPORTS)
+
+    def where(self, report_id: str) -> str:
+        return self._room.file(f"{report_id}.json")
+
+    def save(self, report_id: str, text: str) -> None:
+        self._room.write(f"{report_id}.json", text.encode())
+
+    def prune(self) -> None:
+        for old in self.ids()[:-MOST_REPORTS]:
+            self._room.remove(f"{old}.json")
+
+    def ids(self) -> list[str]:
+        names = self._room.names()
+        return sorted(name.removesuffix(".json") for name in names if REPORT_NAME.match(name))
+
+    def read(self, report_id: str) -> str:
+        if not REPORT_NAME.match(f"{report_id}.json"):
+            raise FileNotFoundError(report_id)
+        return self._room.read(f"{report_id}.json").decode()
+
+
+class Reports:
+    """Writes, finds and reads reports; without a store none is kept."""
+
+    def __init__(self, store: ReportStore | None) -> None:
+        self._store = store
 
     def keep(self, report: Report) -> str:
-        """Write a report and delete the oldest; its path, or "" when it cannot be written."""
-        if self._room is None:
+        """Store a report and delete the oldest; its path, or "" when it cannot be stored."""
+        if self._store is None:
             return ""
         try:
             self._write(report)
-            for old in self.ids()[:-MOST_REPORTS]:
-                self._room.remove(f"{old}.json")
-        except OSError:
+            self._store.prune()
+        except (OSError, StoreError):
             return ""
-        return self._room.file(f"{report.id}.json")
+        return self._store.where(report.id)
 
     def _write(self, report: Report) -> None:
-        if self._room is not None:
-            raw = f"{report.to_json()}\n".encode(errors="backslashreplace")
-            self._room.write(f"{report.id}.json", raw)
+        if self._store is not None:
+            self._store.save(report.id, text_of(report))
 
     def ids(self) -> list[str]:
-        """The ids of the stored reports, oldest first."""
+        """The ids of the stored reports, oldest first. Raises `StoreError`."""
         try:
-            names = self._room.names() if self._room is not None else []
+            return self._store.ids() if self._store is not None else []
         except OSError:
             return []
-        return sorted(name.removesuffix(".json") for name in names if REPORT_NAME.match(name))
 
     def find(self, wanted: str) -> Report:
         """The report with that id or unique prefix; `last` is the newest."""
@@ -78,24 +118,33 @@ class Reports:
                 yield error
 
     def _read(self, report_id: str, fields: tuple[str, ...]) -> Report:
-        name = f"{report_id}.json"
-        if self._room is None or not REPORT_NAME.match(name) or report_id not in self.ids():
-            hint = did_you_mean(report_id, self.ids(), "metier reports list")
-            raise NotFoundError(f"no report '{report_id}'", hint=hint)
+        if self._store is None:
+            raise self._not_found(report_id)
         try:
-            data = json.loads(self._room.read(name))
+            data = json.loads(self._store.read(report_id))
+        except FileNotFoundError:
+            raise self._not_found(report_id) from None
         except (OSError, ValueError, RecursionError):
             data = None
         if not is_report(data, report_id, fields):
             message = f"report '{report_id}' cannot be read"
-            raise InvalidDocumentError(message, hint=f"remove {self._room.file(name)}")
+            raise InvalidDocumentError(message, hint=f"remove {self._store.where(report_id)}")
         return Report({key: data[key] for key in fields or data})
+
+    def _not_found(self, report_id: str) -> NotFoundError:
+        hint = did_you_mean(report_id, self.ids(), "metier reports list")
+        return NotFoundError(f"no report '{report_id}'", hint=hint)
 
     def decide(self, report_id: str, decision: Decision) -> Report:
         """Complete a resolution that waits for a decision; `UsageError` when it does not."""
         report = self.read(report_id).decided(decision)
         self._write(report)
         return report
+
+
+def text_of(report: Report) -> str:
+    """A report as it is stored: what UTF-8 cannot encode is escaped."""
+    return f"{report.to_json()}\n".encode(errors="backslashreplace").decode()
 
 
 def is_report(data: Any, report_id: str, fields: tuple[str, ...] = ()) -> bool:

@@ -21,7 +21,7 @@ from metier.resolve import AliasTable, AliasTables, Pool, Resolution
 from metier.resolve.aliases import builtin_aliases, only_builtin, read_alias_table
 from metier.resolve.engine import Inputs, run
 from metier.resolve.pool import Candidates, PoolWords
-from metier.resolve.reliability import History, Reliability
+from metier.resolve.reliability import History, OutcomeStore, Reliability
 from metier.resolve.report import RunFacts, SourceCount
 from metier.resolve.scoring import Words, places_by_key
 from metier.values.candidates import Candidate
@@ -42,13 +42,17 @@ class Resolver:
         workspace: str,
         config: Config,
         check_files: Callable[[Sequence[str], str], None] = lambda _argv, _folder: None,
+        outcomes: OutcomeStore | None = None,
     ) -> None:
-        """`check_files` is called before a probe of the workspace starts, with its argv."""
+        """`check_files` is called before a probe of the workspace starts, with its argv.
+
+        Without `outcomes` the history is the workspace's file.
+        """
         self._check_files = check_files
         self._store = store
         self._workspace = workspace
         self._config = config
-        self._reliability = Reliability(workspace, is_kept=config.is_trusted)
+        self._reliability = outcomes or Reliability(workspace, is_kept=config.is_trusted)
         self._skills = NO_SKILLS
         """All included skills, shadowed ones too."""
         self._chosen: dict[bool, Skills] = {}

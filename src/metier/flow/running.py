@@ -4,20 +4,19 @@ import contextlib
 import math
 import os
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from metier.config import Config
 from metier.config.consent import check_agent, consented
-from metier.core.budget import CountTokens, fit
+from metier.core.budget import fit
 from metier.core.nearest import did_you_mean
 from metier.core.render import BETWEEN_REFERENCES, REFERENCE_PREAMBLE, as_reference
 from metier.errors import MetierError, NotFoundError, UsageError
 from metier.flow.boundary import powers_of
+from metier.flow.run_catalog import RunCatalog
 from metier.flow.state import StateSettings, state_settings
 from metier.index.agents import stored_agents
-from metier.index.store import Store
 from metier.inject.sanitize import sanitize_capability_content
 from metier.run.checkpoints import CheckpointStore
 from metier.run.models import model_for
@@ -28,7 +27,6 @@ from metier.run.store import RunStore
 from metier.run.telemetry import spans
 from metier.run.tool import Tool, ToolContext
 from metier.run.tools import ToolExecutor, connected, toolbox
-from metier.storage.room import Room
 from metier.storage.workspace import RUNS_FILE
 from metier.values.agents import (
     AgentProfile,
@@ -38,61 +36,15 @@ from metier.values.agents import (
     delegates,
     named_tools,
 )
-from metier.values.documents import Document
-from metier.values.files import Kind
 from metier.values.models import Model
 from metier.values.outcomes import Issue
-from metier.values.rows import Row
 from metier.values.runs import Failure, OnEvent, RunResult
-from metier.values.selection import Injection
 from metier.values.settings import QueueSetting
-from metier.values.trust import Trust
 
 if TYPE_CHECKING:
-    from metier.resolve import Resolution
+    pass
 
 _BETWEEN = "\n\n"
-
-
-class RunCatalog(Protocol):
-    """The parts of a catalog that runs use."""
-
-    workspace: str
-    config: Config
-    store: Store
-    trust: Trust
-    room: Room | None
-
-    def require_trust(self, what: str) -> None: ...
-    def check_files(self, argv: Sequence[str], folder: str) -> None: ...
-    @property
-    def is_kept(self) -> bool: ...
-    @property
-    def count_tokens(self) -> CountTokens: ...
-    def resolve(
-        self,
-        requires: Sequence[str],
-        query: str,
-        *,
-        policy: Mapping[str, str],
-        only: Collection[str] | None,
-    ) -> "Resolution": ...
-    def keep_report(self, resolution: "Resolution") -> str: ...
-    def record_outcome(self, candidate: str, *, success: bool) -> object: ...
-    def inject(
-        self,
-        messages: str | Sequence[str],
-        *,
-        agent: str | None,
-        core: Sequence[str],
-        budget: int,
-        min_signal: float,
-        include_untrusted: bool,
-    ) -> Injection: ...
-    def row(self, kind: Kind, wanted: str) -> Row: ...
-    def document(self, row: Row) -> Document: ...
-    def excluded_path(self, kind: Kind, wanted: str) -> str: ...
-    def documents_digest(self) -> str: ...
 
 
 class Bodies(NamedTuple):
@@ -109,21 +61,22 @@ class Agency:
         self,
         catalog: RunCatalog,
         secret: Callable[[], bytes],
-        store: RunStore | None = None,
+        open_store: Callable[[], RunStore] | None = None,
     ) -> None:
-        """`secret` makes the fences around injected text; a given `store` is shared."""
+        """`secret` makes the fences around injected text; `open_store` opens the store of runs,
+        by default a file in the state of the workspace."""
         self._catalog = catalog
         self._secret = secret
+        self._open_store = open_store or self.local_store
         self.consent: set[str] = set()
         """Tools that were allowed in this process."""
         self._is_reviewed = True
         """Whether recorded consent counts: not for a run whose agent has changed."""
-        self._shared_store = store
 
     def for_one_run(self) -> "Agency":
-        """An agency with the same store and consent, and with its own tools."""
-        made = Agency(self._catalog, self._secret, self.store)
-        made.consent = self.consent
+        """An agency with the same store and consent, and with its own tools; do not close it."""
+        made = Agency(self._catalog, self._secret)
+        made.store, made.consent = self.store, self.consent
         return made
 
     @cached_property
@@ -146,24 +99,20 @@ class Agency:
     @cached_property
     def store(self) -> RunStore:
         """The store of runs; runs whose process is gone become pending."""
-        if self._shared_store is not None:
-            return self._shared_store
-        store: RunStore
-        if settings := self.state:
-            from metier.run.postgres_store import PostgresRunStore  # needs the extra `postgres`
-
-            store = PostgresRunStore(settings.conninfo, settings.namespace)
-        elif not self._catalog.is_kept:
-            return SqliteRunStore.in_memory()
-        else:
-            assert self._catalog.room is not None
-            store = SqliteRunStore.open(self._catalog.room.file(RUNS_FILE))
+        store = self._open_store()
         try:
             store.recover(time.time())
         except BaseException:
             store.close()
             raise
         return store
+
+    def local_store(self) -> SqliteRunStore:
+        """A new connection to the runs on this machine, whatever the settings."""
+        if not self._catalog.is_kept:
+            return SqliteRunStore.in_memory()
+        assert self._catalog.room is not None
+        return SqliteRunStore.open(self._catalog.room.file(RUNS_FILE))
 
     @cached_property
     def state(self) -> StateSettings | None:
@@ -184,7 +133,7 @@ class Agency:
         return Runner(self.store, self)
 
     def close(self) -> None:
-        if "store" in self.__dict__ and self._shared_store is None:
+        if "store" in self.__dict__:
             self.store.close()
 
     # Agents

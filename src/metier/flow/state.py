@@ -1,15 +1,18 @@
 """Where shared state lives: the address and namespace of PostgreSQL, if it is configured."""
 
 import os
+import re
 from typing import NamedTuple
 
 from metier.config import Config
-from metier.config.database_url import check_url, without_secrets
+from metier.config.database_url import check_no_secret, check_url, without_secrets
 from metier.core.paths import is_inside
 from metier.errors import ConfigError
 from metier.storage.room import read_regular
+from metier.values.checks import FORMS
 
 _LARGEST = 16 * 1024
+_LONGEST = 40
 
 
 class StateSettings(NamedTuple):
@@ -41,15 +44,41 @@ def state_settings(config: Config, workspace: str = "") -> StateSettings | None:
     return StateSettings(url, namespace_of(config.state_namespace))
 
 
+def is_shared(config: Config) -> bool:
+    """Whether the settings name a database."""
+    return config.state_url is not None or bool(config.state_url_file)
+
+
+def settings_for(address: str, namespace: str, known: StateSettings | None) -> StateSettings:
+    """The database at an address that was typed. Raises `ConfigError`, also for a password in it.
+
+    If the settings name the same database, their address is used, which may have a password.
+    """
+    check_url(address, "--to")
+    check_no_secret(address, "--to")
+    if known is not None and known.address == without_secrets(address):
+        address = known.conninfo
+    return StateSettings(address, namespace_of(namespace))
+
+
 def namespace_of(name: str) -> str:
-    """A namespace that is set. Raises `ConfigError`."""
+    """A valid namespace. Raises `ConfigError`."""
     if not name:
         raise ConfigError(
             "shared state needs a namespace",
             code="STATE_NAMESPACE_MISSING",
             hint="set [state] namespace to the name of your team or project",
         )
+    is_valid, form = FORMS["namespace"]
+    if not is_valid(name):
+        raise ConfigError(f"'{name}' cannot be a namespace: it must {form}")
     return name
+
+
+def suggested_namespace(workspace: str) -> str:
+    """A namespace after the folder of a workspace."""
+    words = re.findall(r"[a-z0-9]+", os.path.basename(workspace).lower())
+    return "-".join(words)[:_LONGEST].strip("-") or "my-team"
 
 
 def _url_of_file(path: str, workspace: str) -> str:

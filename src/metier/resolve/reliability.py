@@ -2,10 +2,10 @@
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 from metier.core.unread import why_not_json
 from metier.storage.room import Room
@@ -27,8 +27,16 @@ class History(NamedTuple):
     warning: str = ""
 
 
+class OutcomeStore(Protocol):
+    """Where outcomes of candidates are kept."""
+
+    def history(self) -> History: ...
+    def record(self, candidate: str, *, success: bool) -> History:
+        """Add an outcome; it is kept in memory when it cannot be stored."""
+
+
 class Reliability:
-    """The record of one workspace. An invalid file is never overwritten."""
+    """An `OutcomeStore`: the file of one workspace. An invalid file is never overwritten."""
 
     def __init__(
         self, workspace: str, now: Callable[[], datetime] | None = None, *, is_kept: bool = True
@@ -44,13 +52,17 @@ class Reliability:
     def history(self) -> History:
         stored, warning = self._read() if self._is_kept else ({}, "")
         if warning or not self._is_kept:
-            return self._of(self._unsaved, "ephemeral", warning)
+            return history_of(self._unsaved, "ephemeral", warning)
         outcomes = {key: value["outcomes_last_20"] for key, value in stored.items()}
         for key, more in self._unsaved.items():
             outcomes[key] = [*outcomes.get(key, []), *more][-WINDOW:]
         if self._unsaved or not self._can_write():
-            return self._of(outcomes, "ephemeral", "outcomes cannot be kept: " + self.path)
-        return self._of(outcomes, "persistent")
+            return history_of(outcomes, "ephemeral", "outcomes cannot be kept: " + self.path)
+        return history_of(outcomes, "persistent")
+
+    def outcomes(self) -> dict[str, list[int]]:
+        """The stored outcomes of each candidate, oldest first; none of an invalid file."""
+        return {key: value["outcomes_last_20"] for key, value in self._read()[0].items()}
 
     def record(self, candidate: str, *, success: bool) -> History:
         """Add an outcome; it is kept in memory when it cannot be stored."""
@@ -105,11 +117,13 @@ class Reliability:
         first = next((one for one in folders if os.access(one, os.F_OK)), "")
         return os.access(first, os.W_OK)
 
-    @staticmethod
-    def _of(outcomes: Mapping[str, list[int]], state: HistoryState, warning: str = "") -> History:
-        used = {key: value for key, value in outcomes.items() if value}
-        rates = {key: sum(value) / len(value) for key, value in used.items()}
-        return History(rates, {key: len(value) for key, value in used.items()}, state, warning)
+
+def history_of(
+    outcomes: Mapping[str, Sequence[int]], state: HistoryState, warning: str = ""
+) -> History:
+    used = {key: value for key, value in outcomes.items() if value}
+    rates = {key: sum(value) / len(value) for key, value in used.items()}
+    return History(rates, {key: len(value) for key, value in used.items()}, state, warning)
 
 
 def _is_valid(data: Any) -> bool:

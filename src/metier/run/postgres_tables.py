@@ -127,8 +127,8 @@ _CLAIMED = "WHERE namespace = %s AND key = %s AND epoch = %s"
 _SAVE_STEP = (
     "INSERT INTO metier.step AS step (namespace, run, id, seq, state, attempts, input, output,"
     " failure, usage, started, finished, step_index, memory, generation)"
-    " SELECT namespace, key, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s"
-    " FROM {claimed} ON CONFLICT (namespace, run, id) DO UPDATE SET"
+    " SELECT run.namespace, run.key, {values} FROM {claimed}"
+    " ON CONFLICT (namespace, run, id) DO UPDATE SET"
     " step_index = CASE WHEN step.seq = excluded.seq AND excluded.step_index IS NULL"
     " THEN step.step_index ELSE excluded.step_index END,"
     " memory = CASE WHEN step.seq = excluded.seq AND excluded.step_index IS NULL"
@@ -139,11 +139,28 @@ _SAVE_STEP = (
     " generation = excluded.generation"
 )
 """A step keeps its checkpoint as long as it keeps its `seq`."""
-SAVE_STEP = _SAVE_STEP.format(claimed=f"metier.run {_CLAIMED}")
+_VALUES = ", ".join(["%s"] * 13)
+SAVE_STEP = _SAVE_STEP.format(values=_VALUES, claimed=f"metier.run {_CLAIMED}")
 SAVE_STEP_ALONE = _SAVE_STEP.format(
-    claimed=f"(SELECT namespace, key FROM metier.run {_CLAIMED} FOR NO KEY UPDATE) AS run"
+    values=_VALUES,
+    claimed=f"(SELECT namespace, key FROM metier.run {_CLAIMED} FOR NO KEY UPDATE NOWAIT) AS run",
 )
-"""The same with its own lock, as a transaction of one statement."""
+"""The same with its own lock, as a transaction of one statement that does not wait."""
+SAVE_STEPS = _SAVE_STEP.format(
+    values="id_, seq_, state_, attempts_, input_, output_, failure_, usage_, started_, finished_,"
+    " step_index_, decode(memory_, 'hex'), generation_",
+    claimed="json_to_recordset(%s::json) AS given (id_ text, seq_ bigint, state_ text,"
+    " attempts_ bigint, input_ text, output_ text, failure_ text, usage_ text,"
+    " started_ double precision, finished_ double precision, step_index_ bigint, memory_ text,"
+    " generation_ bigint, key_ bigint, epoch_ bigint)"
+    " JOIN metier.run ON run.namespace = %s AND run.key = key_ AND run.epoch = epoch_",
+)
+"""The same for any number of steps, each of which comes once, as one JSON array of objects."""
+STEP_NAMES = (
+    "id_", "seq_", "state_", "attempts_", "input_", "output_", "failure_", "usage_", "started_",
+    "finished_", "step_index_", "memory_", "generation_", "namespace_", "key_", "epoch_",
+)  # fmt: skip
+"""The names of the values of `SAVE_STEP` in such an object."""
 SAVE_LAST_CHECKPOINT = (
     "INSERT INTO metier.checkpoint (namespace, run, seq, name, step_index, completed, context,"
     " memory, created, expires)"
@@ -162,7 +179,7 @@ RELEASE = (
     f" {_CLAIMED} AND state = 'running'"
 )
 BEFORE_LOCK = (ADD_BLOB, ADD_RUN)
-AFTER_LOCK = (SAVE_STEP, BEGIN_ROLLBACK, SAVE_LAST_CHECKPOINT, END, RELEASE)
+AFTER_LOCK = (BEGIN_ROLLBACK, SAVE_LAST_CHECKPOINT, END, RELEASE)
 """In the order in which a batch executes them."""
 
 # Owning a run. Leases are by the clock of the database, which all processes share.

@@ -1,8 +1,9 @@
 """One thread that writes for all runs of a process: what waits is committed together."""
 
 import asyncio
+import json
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -54,24 +55,40 @@ class Writer:
         self._database = database
         self._namespace = namespace
         self._note_again = note_again
+        self._gathered: list[Request] = []
+        """What one turn of the event loop has asked for so far."""
+        self._turn: asyncio.AbstractEventLoop | None = None
+        """The loop at the end of whose turn it is handed over."""
         self._waiting: list[Request] = []
+        self._is_busy = False
         self._is_closing = False
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._blobs: set[bytes] = set()
         """Blobs that are known to be stored."""
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing waits that was asked for earlier."""
+        return not (self._gathered or self._waiting or self._is_busy)
+
     def submit(self, request: Request) -> "Future[Any]":
         """Have a request executed; the result is for another thread than the writer's."""
         request.future = Future()
-        self._put(request)
+        with self._changed:
+            self._gathered.append(request)
+            self._hand_over()
         return request.future  # type: ignore[no-any-return]  # it is a Future, see above
 
     async def execute(self, request: Request) -> Any:
         """The result of a request, once it is committed."""
         request.loop = asyncio.get_running_loop()
         request.future = request.loop.create_future()
-        self._put(request)
+        with self._changed:
+            self._gathered.append(request)
+            if self._turn is not request.loop:
+                self._turn = request.loop
+                request.loop.call_soon(self._hand_over)
         return await request.future
 
     def close(self) -> None:
@@ -84,11 +101,19 @@ class Writer:
             self._thread.join()
         self._database.close()
 
-    def _put(self, request: Request) -> None:
+    def _hand_over(self) -> None:
+        """Give the thread what was gathered, all at once."""
         with self._changed:
+            gathered, self._gathered = self._gathered, []
+            self._turn = None
+            if not gathered:
+                return
             if self._is_closing:
-                raise StoreError(f"{self._database.called} is closed")
-            self._waiting.append(request)
+                for one in gathered:
+                    one.error = StoreError(f"{self._database.called} is closed")
+                _settle_all(gathered)
+                return
+            self._waiting += gathered
             if self._thread is None:
                 self._thread = threading.Thread(
                     target=self._work, name="metier-writer", daemon=True
@@ -109,6 +134,7 @@ class Writer:
             except Exception as error:  # whatever happens, all who wait are told
                 for one in batch:
                     one.error = one.error or error
+            self._is_busy = False
             _settle(batch)
 
     def _taken(self) -> list[Request]:
@@ -117,6 +143,7 @@ class Writer:
             while not self._waiting and not self._is_closing:
                 self._changed.wait()
             batch, self._waiting = self._waiting, []
+            self._is_busy = bool(batch)
             return batch
 
     def _run(self, request: Request, job: Job) -> None:
@@ -126,9 +153,8 @@ class Writer:
             request.error = error
 
     def _commit(self, requests: Sequence[Request]) -> None:
-        write = _alone if _is_one_step(requests) else self._written
         try:
-            epochs = self._database.call(lambda connection: write(connection, requests))
+            epochs = self._database.call(lambda connection: self._written(connection, requests))
         except Exception as error:
             is_away = isinstance(error, StoreError) and error.code == "STORE_UNREACHABLE"
             if len(requests) == 1 or is_away:
@@ -146,18 +172,27 @@ class Writer:
     def _written(self, connection: Connection, requests: Sequence[Request]) -> dict[int, int]:
         """Commit all in one round trip; the epochs of the runs, by key.
 
-        Without an explicit transaction, a pipeline is one. It may be repeated: writes name their
-        epoch and replace what is there.
+        It may be repeated: writes name their epoch and replace what is there.
         """
         rows = self._by_statement(requests)
         keys = {one.claim.key for one in requests if one.claim is not None}
         keys |= {claim.key for one in requests for claim, _ in one.noted}
-        with connection.pipeline():
+        with connection.pipeline(), connection.transaction():
             _execute(connection, tables.BEFORE_LOCK, rows)
             locked = connection.execute(tables.LOCK, (self._namespace, list(keys)))
+            self._save_steps(connection, rows.pop(tables.SAVE_STEP, []))
             _execute(connection, tables.AFTER_LOCK, rows)
         self._remember(row[1] for row in rows.get(tables.ADD_BLOB, ()))
         return dict(locked.fetchall())
+
+    def _save_steps(self, connection: Connection, steps: Sequence[Row]) -> None:
+        """Save many steps in one statement, unless it would write a row twice."""
+        if len(steps) < 2 or len({(row[0], row[-2]) for row in steps}) < len(steps):
+            _execute(connection, [tables.SAVE_STEP], {tables.SAVE_STEP: steps})
+            return
+        objects = [dict(zip(tables.STEP_NAMES, row, strict=True)) for row in steps]
+        text = _encoder.encode(objects)
+        connection.execute(tables.SAVE_STEPS, (text, self._namespace))
 
     def _by_statement(self, requests: Iterable[Request]) -> dict[str, list[Row]]:
         rows: dict[str, list[Row]] = {}
@@ -175,19 +210,13 @@ class Writer:
         self._blobs.update(blobs)
 
 
-def _is_one_step(requests: Sequence[Request]) -> bool:
-    writes = requests[0].writes
-    return len(requests) == 1 and len(writes) == 1 and writes[0][0] == tables.SAVE_STEP
+def is_one_step(request: Request) -> bool:
+    return len(request.writes) == 1 and request.writes[0][0] == tables.SAVE_STEP
 
 
-def _alone(connection: Connection, requests: Sequence[Request]) -> dict[int, int]:
-    """Commit one step in one statement, which costs half of a pipeline."""
-    ((_, values),), claim = requests[0].writes, requests[0].claim
-    changed = connection.execute(tables.SAVE_STEP_ALONE, values).rowcount
-    return {claim.key: claim.epoch} if claim is not None and changed else {}
-
-
-def _execute(connection: Connection, statements: Iterable[str], rows: dict[str, list[Row]]) -> None:
+def _execute(
+    connection: Connection, statements: Iterable[str], rows: Mapping[str, Sequence[Row]]
+) -> None:
     for statement in statements:
         if some := rows.get(statement):
             connection.cursor().executemany(statement, some)
@@ -209,3 +238,6 @@ def _settle(batch: Iterable[Request]) -> None:
 def _settle_all(requests: Iterable[Request]) -> None:
     for one in requests:
         one.settle()
+
+
+_encoder = json.JSONEncoder(separators=(",", ":"), default=bytes.hex)

@@ -38,7 +38,8 @@ class RunStore(Protocol):
     """Stores runs, steps and checkpoints. One object serves one event loop.
 
     What is awaited is durable when it returns. Every write that names a claim, or a run with its
-    claim, raises `RunLostError` when another process has claimed the run since.
+    claim, raises `RunLostError` when another process has claimed the run since. `now` is a moment
+    by the clock of this machine; a store with a clock of its own converts it.
     """
 
     path: str

@@ -41,6 +41,10 @@ _SETTINGS = (
     " WHEN 'off' THEN set_config('synchronous_commit', 'on', false) END"
 )
 """A frozen process must not keep its locks, and what was committed must not be lost."""
+_HAS_MIGRATIONS = (
+    "SELECT count(*) FROM pg_catalog.pg_tables"
+    " WHERE schemaname = 'metier' AND tablename = 'migration'"
+)
 _LOCAL = ("", "localhost", "127.0.0.1", "::1")
 
 
@@ -72,6 +76,10 @@ class Postgres:
             except psycopg.Error as error:
                 raise self._named(error) from None
 
+    @property
+    def is_connected(self) -> bool:
+        return self._connection is not None and not self._connection.closed
+
     def stop(self) -> None:
         """Wait no longer for a database that is away."""
         self._stopped.set()
@@ -81,21 +89,24 @@ class Postgres:
         with self._lock:
             self._disconnect()
 
-    def call(self, job: Callable[[Connection], T]) -> T:
+    def call(self, job: Callable[[Connection], T], *, patience: float | None = None) -> T:
         """The result of a job. It is repeated while PostgreSQL is away. Raises `StoreError`."""
+        patience = self._patience if patience is None else patience
         deadline = None
         for delay in _delays():
             try:
                 with self._lock:
                     return job(self._connected())
             except (psycopg.Error, UnicodeEncodeError) as error:
-                deadline = deadline or time.monotonic() + self._patience
-                if not is_passing(error) or time.monotonic() + delay > deadline:
-                    raise self._named(error) from None
+                failure = self._named(error)
+                if not is_passing(error):
+                    raise failure from None
                 if not _may_keep_connection(error):
                     with self._lock:
                         self._disconnect()
-                failure = self._named(error)
+                deadline = deadline or time.monotonic() + patience
+                if time.monotonic() + delay > deadline:
+                    raise failure from None
             if self._stopped.wait(delay):
                 raise failure
         raise AssertionError  # the delays never end
@@ -137,7 +148,7 @@ class Postgres:
 
     def _version(self, connection: Connection) -> int:
         """How many migrations the schema has. Raises `StoreError` if it is newer."""
-        if scalar(connection, "SELECT to_regclass('metier.migration')") is None:
+        if not scalar(connection, _HAS_MIGRATIONS):
             return 0
         version = int(scalar(connection, "SELECT coalesce(max(number), 0) FROM metier.migration"))
         if version > len(self._migrations):
@@ -220,6 +231,8 @@ def _why_unreachable(error: Exception) -> str:
 
 _CHECK_ADDRESS = "check the address, the network and the login; see metier doctor"
 _REASONS = (
+    ("starting up", "it is starting"),
+    ("shutting down", "it is shutting down"),
     ("password", "the login was rejected"),
     ("authentication", "the login was rejected"),
     ("role", "the login was rejected"),

@@ -1,0 +1,86 @@
+"""`metier doctor`: shared state on PostgreSQL."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from metier.catalog import Catalog
+from metier.cli.session import counted
+from metier.errors import MetierError
+
+if TYPE_CHECKING:
+    from metier.flow.shared_health import Health
+
+
+class Check(NamedTuple):
+    name: str
+    verdict: str
+    """ok · warning · error"""
+    detail: str
+    hint: str = ""
+
+
+def shared_checks(catalog: Catalog) -> Iterator[Check]:
+    """Nothing if state is local."""
+    try:
+        shared = catalog.shared
+        if shared is None:
+            return
+        from metier.flow.shared_health import shared_health  # needs the driver
+
+        health = shared_health(shared)
+    except MetierError as error:
+        yield Check("shared state", "error", f"{error.message} ({error.code})", error.hint)
+        return
+    yield _connection(health, f"{shared.address}, namespace {shared.namespace}")
+    yield _clock(health)
+    yield _queue(health)
+    if health.workers is not None:
+        yield from _workers(health, catalog.config.worker_documents)
+
+
+def _connection(health: "Health", where: str) -> Check:
+    encrypted = ", TLS" if health.is_encrypted else ""
+    schema = f"schema {health.schema} of {health.newest_schema}"
+    return Check("shared state", "ok", f"{where}; PostgreSQL {health.server}{encrypted}, {schema}")
+
+
+def _clock(health: "Health") -> Check:
+    from metier.flow.shared_health import MOST_SKEW  # needs the driver
+
+    ahead = "ahead of" if health.skew > 0 else "behind"
+    if abs(health.skew) < MOST_SKEW:
+        return Check("clock", "ok", f"PostgreSQL is {abs(health.skew):.1f} s {ahead} this machine")
+    detail = f"PostgreSQL is {abs(health.skew):,.0f} s {ahead} this machine"
+    return Check("clock", "warning", detail, "set both clocks by NTP: times of runs are wrong")
+
+
+def _queue(health: "Health") -> Check:
+    if not health.waiting:
+        return Check("queue", "ok", "no run waits")
+    oldest = f", the oldest for {_age(health.oldest_seconds or 0.0)}"
+    detail = f"{counted(health.waiting, 'pending run')}{oldest}"
+    if health.workers:
+        return Check("queue", "ok", detail)
+    return Check("queue", "warning", f"{detail}; no worker", "metier runs list --state pending")
+
+
+def _workers(health: "Health", documents: str) -> Iterator[Check]:
+    live = (health.workers or 0) - health.dead_workers
+    if health.dead_workers:
+        detail = f"{live:,} live, {health.dead_workers:,} dead: their leases are over"
+        yield Check("workers", "warning", detail, "a live worker takes over their runs")
+    else:
+        yield Check("workers", "ok", f"{live:,} live")
+    if health.other_documents:
+        detail = (
+            f"{counted(health.other_documents, 'run')} started with documents that no worker has"
+        )
+        verdict = "warning" if documents == "same" else "ok"
+        yield Check("documents of runs", verdict, detail, "update the checkouts of the workers")
+
+
+def _age(seconds: float) -> str:
+    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} s"
