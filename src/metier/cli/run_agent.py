@@ -111,7 +111,7 @@ def command(
         if detach:
             request = RunRequest(agent, task, value, model, execution)
             run_id = start_detached(catalog.agency, request, placement_of(**placement))
-            return print_detached(session, run_id)
+            return print_detached(session, catalog.agency.store.run(run_id))
 
         def begin(on_event: OnEvent) -> Coroutine[Any, Any, RunResult]:
             return catalog.run(

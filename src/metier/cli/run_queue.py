@@ -9,6 +9,7 @@ from click.core import ParameterSource
 from metier.cli.session import Session
 from metier.errors import UsageError
 from metier.flow.queueing import Placement
+from metier.values.runs import RunRecord, RunResult
 
 _ONLY_DETACHED = ("queue", "priority", "after", "key")
 
@@ -46,12 +47,12 @@ def placement_of(queue: str, priority: int, after: float, key: str = "") -> Plac
     return Placement(queue, priority, after, key)
 
 
-def print_detached(session: Session, run_id: str) -> int:
+def print_detached(session: Session, run: RunRecord) -> int:
     """Print the id of a run that a worker executes."""
     if session.as_json:
-        session.print_json({"runId": run_id})
+        session.print_json({"schemaVersion": "1", **RunResult(run, (), {}).to_json()})
     else:
-        click.echo(run_id)
+        click.echo(run.run_id)
     root = f" --root {shlex.quote(session.root)}" if session.root else ""
-    session.note(f"to follow it: metier runs watch {run_id}{root}")
+    session.note(f"to follow it: metier runs watch {run.run_id}{root}")
     return 0

@@ -21,10 +21,18 @@ from metier.cli.run_agent import (
 )
 from metier.cli.run_live import progress
 from metier.cli.run_queue import check_detached, placement_of, print_detached, queue_options
-from metier.cli.run_view import Family, print_outputs, print_run, print_runs, state_in_words
+from metier.cli.run_view import (
+    Family,
+    moment,
+    print_outputs,
+    print_run,
+    print_runs,
+    state_in_words,
+)
 from metier.cli.session import LAST, Session, complete_from, counted, metier_command
+from metier.core.text import printable
 from metier.errors import NotFoundError, UsageError
-from metier.flow.queueing import cancel_run, resume_detached
+from metier.flow.queueing import cancel_run, resume_detached, run_notes
 from metier.flow.running import Agency
 from metier.values.agents import AgentProfile, Checkpoint
 from metier.values.runs import DONE, OnEvent, RunRecord, RunResult, RunState
@@ -126,6 +134,7 @@ def _show(session: Session, wanted: str) -> int:
         family = Family.of(run, agency.store.children)
         steps = agency.store.steps(run.key)
         checkpoints = agency.checkpoints.list(run.run_id)
+        notes = run_notes(agency, run.run_id)
     if session.as_json:
         asked = {key: run.request.get(key) for key in ("input", "model", "execution")}
         session.print_json(
@@ -135,10 +144,13 @@ def _show(session: Session, wanted: str) -> int:
                 **asked,
                 "steps": [step.to_json() for step in steps],
                 "checkpoints": [_checkpoint(checkpoint) for checkpoint in checkpoints],
+                "notes": [note.to_json() for note in notes],
             }
         )
         return 0
     print_run(session, family, steps, checkpoints)
+    for note in notes:
+        click.echo(printable(f"{moment(note.at)} {note.code}: {note.message}"))
     if run.state == "running":
         session.note(f"\nrunning in another process; {_how_to_cancel(session, run)}")
     elif run.is_resumable:
@@ -216,7 +228,7 @@ def _resume(
         if detach:
             run = found_run(catalog.agency, wanted)
             resume_detached(catalog.agency, run.run_id, placement_of(**placement))
-            return print_detached(session, run.run_id)
+            return print_detached(session, catalog.agency.store.run(run.run_id))
         run = _consented(session, catalog, wanted, allowed)
         agency, attended = catalog.agency, Attended(session, catalog, events)
         if run.state == "succeeded":

@@ -6,8 +6,7 @@ from metier.cli.groups import CommandGroup
 from metier.cli.run_agent import input_option, read_input, require_trust
 from metier.cli.session import Session, complete_names, metier_command
 from metier.errors import UsageError
-from metier.flow.queueing import Placement, RunRequest, add_schedule, opened_queue
-from metier.run.queue import Schedule
+from metier.flow.queueing import Placement, RunRequest, Schedule, add_schedule, opened_queue
 
 _WHAT = "a schedule"
 

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from metier.errors import ConfigError, NotFoundError, UsageError
@@ -14,8 +15,8 @@ from metier.run.queue import (
     PRIORITIES,
     QueuedRun,
     RunQueue,
-    Schedule,
 )
+from metier.run.queue import Schedule as Schedule
 from metier.run.store import this_process
 from metier.values.agents import AgentProfile, Execution
 from metier.values.runs import Failure
@@ -23,8 +24,9 @@ from metier.values.settings import QueueSetting
 
 if TYPE_CHECKING:
     from metier.run.dbos_queue import DbosQueue
+    from metier.run.workers import Note, Workers
 
-NO_QUEUE, NO_EXTRA = "QUEUE_NOT_CONFIGURED", "EXTRA_MISSING"
+NO_QUEUE, NO_PACKAGE = "QUEUE_NOT_CONFIGURED", "STATE_NO_PACKAGE"
 _WAITS = Failure("RUN_RELEASED", "the run waits for a worker")
 
 
@@ -47,6 +49,33 @@ class RunRequest(NamedTuple):
     input: Any = None
     model: str = ""
     execution: Execution | None = None
+
+
+def has_workers(agency: Agency) -> bool:
+    """Whether there is a queue, and a live worker takes runs from it."""
+    if agency.state is None or find_spec("dbos") is None:
+        return False
+    with _workers(agency.state) as workers:
+        return any(not one.is_dead for one in workers.all())
+
+
+def run_notes(agency: Agency, run_id: str) -> "list[Note]":
+    """What happened to a run between its steps; nothing is noted without shared state."""
+    if agency.state is None:
+        return []
+    with _workers(agency.state) as workers:
+        return workers.notes(run_id)
+
+
+@contextmanager
+def _workers(state: StateSettings) -> "Iterator[Workers]":
+    from metier.run.workers import Workers  # needs the extra `postgres`
+
+    workers = Workers(state.conninfo, state.namespace)
+    try:
+        yield workers
+    finally:
+        workers.close()
 
 
 def require_state(agency: Agency, what: str) -> StateSettings:
@@ -78,7 +107,7 @@ def opened_queue(agency: Agency, what: str) -> "Iterator[DbosQueue]":
 def missing_extra(error: ModuleNotFoundError) -> ConfigError:
     return ConfigError(
         f"the queue needs the package '{error.name}', which is not installed",
-        code=NO_EXTRA,
+        code=NO_PACKAGE,
         hint="pip install 'metier[workers]'",
     )
 
@@ -152,7 +181,7 @@ def cancel_run(agency: Agency, run_id: str) -> None:
         with opened_queue(agency, "cancelling") as queue:
             queue.cancel(run_id)
     except ConfigError as error:
-        if error.code != NO_EXTRA:  # then a worker drops it when its turn comes
+        if error.code != NO_PACKAGE:  # then a worker drops it when its turn comes
             raise
 
 

@@ -294,6 +294,7 @@ class RunWorker:
         version = self._catalog.version()
         if version != self._version:
             self._version, self._documents = version, self.agency.documents()
+            self._workers.set_documents(self.id, self._documents)
 
     def _is_for_another(self, queued: QueuedRun) -> bool:
         """Note that the documents differ; whether the run was enqueued for another worker."""

@@ -43,26 +43,26 @@ TABLES = Migration(
         """,
         f"""
         CREATE FUNCTION metier.announce() RETURNS trigger LANGUAGE plpgsql AS $$
+        DECLARE
+            changed bigint;
         BEGIN
+            IF TG_TABLE_NAME = 'run' THEN changed := NEW.key; ELSE changed := NEW.run; END IF;
             IF EXISTS (
-                SELECT 1 FROM metier.watch
-                WHERE namespace = NEW.namespace AND run = (to_jsonb(NEW) ->> TG_ARGV[0])::bigint
+                SELECT 1 FROM metier.watch WHERE namespace = NEW.namespace AND run = changed
                 AND until > clock_timestamp()
             ) THEN
-                PERFORM pg_notify(
-                    '{WATCHED}', NEW.namespace || ' ' || (to_jsonb(NEW) ->> TG_ARGV[0])
-                );
+                PERFORM pg_notify('{WATCHED}', NEW.namespace || ' ' || changed);
             END IF;
             RETURN NULL;
         END $$
         """,
         """
         CREATE TRIGGER announce AFTER UPDATE ON metier.run FOR EACH ROW
-        WHEN (OLD.state IS DISTINCT FROM NEW.state) EXECUTE FUNCTION metier.announce('key')
+        WHEN (OLD.state IS DISTINCT FROM NEW.state) EXECUTE FUNCTION metier.announce()
         """,
         """
         CREATE TRIGGER announce AFTER INSERT OR UPDATE ON metier.step FOR EACH ROW
-        EXECUTE FUNCTION metier.announce('run')
+        EXECUTE FUNCTION metier.announce()
         """,
     ),
 )
@@ -78,6 +78,7 @@ JOIN = (
     f" VALUES (%s, %s, %s, %s, %s, %s, {_LEASE})"
 )
 RENEW = f"UPDATE metier.worker SET lease = {_LEASE} WHERE namespace = %s AND id = %s"
+SET_DOCUMENTS = "UPDATE metier.worker SET documents = %s WHERE namespace = %s AND id = %s"
 LEAVE = "DELETE FROM metier.worker WHERE namespace = %s AND id = %s"
 WORKERS = (
     "SELECT id, queue, concurrency, documents, version, extract(epoch FROM started)::float8,"

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from metier.core.timestamps import to_iso
 from metier.run import worker_tables as tables
 from metier.run.postgres_migrations import MIGRATIONS
 from metier.run.rows import failure_text
@@ -38,6 +39,12 @@ class Note(NamedTuple):
     message: str
     worker: str
 
+    def to_json(self) -> dict[str, str]:
+        return {
+            "at": to_iso(self.at), "code": self.code, "message": self.message,
+            "worker": self.worker,
+        }  # fmt: skip
+
 
 class TakeOver(NamedTuple):
     worker: str
@@ -65,6 +72,11 @@ class Workers:
         """Whether the worker is still counted as alive, and for another lease."""
         values = (self.lease, self.namespace, worker_id)
         return bool(self._database.call(lambda one: one.execute(tables.RENEW, values)).rowcount)
+
+    def set_documents(self, worker_id: str, documents: str) -> None:
+        """Say which documents a worker has now."""
+        values = (documents, self.namespace, worker_id)
+        self._database.call(lambda one: one.execute(tables.SET_DOCUMENTS, values))
 
     def leave(self, worker_id: str) -> None:
         """Delete a worker that has no run left."""
