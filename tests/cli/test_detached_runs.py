@@ -5,6 +5,7 @@ import json
 import pickle
 import signal
 import urllib.request
+from contextlib import closing
 
 import pytest
 
@@ -12,6 +13,7 @@ from cli.run_workspace import Agents, eventually, follows, tool
 from cli.run_workspace import agents as agents
 from cli.worker_processes import PASSWORD, Team, acts
 from cli.worker_processes import team as team
+from metier.run.dbos_queue import DbosQueue
 
 
 def test_a_detached_run_needs_shared_state(agents: Agents) -> None:
@@ -219,3 +221,15 @@ def test_no_output_log_or_row_contains_the_address_or_its_password(team: Team) -
         assert PASSWORD not in text
         assert team.address not in text
         assert host not in text
+
+
+def test_a_schedule_adds_a_run_that_a_worker_executes(team: Team) -> None:
+    team.agent("clerk", *acts(1))
+    added = team.metier("schedule", "add", "often", "0 0 1 1 *", "clerk", "tidy up")
+    assert added.returncode == 0
+    team.worker()
+    with closing(DbosQueue(team.address, team.namespace)) as queue:
+        queue._client.trigger_schedule("often")
+    eventually(lambda: [one["state"] for one in team.runs("list")] == ["succeeded"])
+    (run,) = team.runs("list")
+    assert (run["agentId"], run["task"]) == ("clerk", "tidy up")
