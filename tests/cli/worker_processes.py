@@ -26,7 +26,7 @@ argv = ["sh", "-c", '''
     echo "$METIER_RUN_ID $METIER_STEP_ID" >> calls
     key=$(printf %s "$METIER_IDEMPOTENCY_KEY" | tr / _)
     mkdir "effects/$key" 2>/dev/null && echo "$METIER_RUN_ID $METIER_STEP_ID" >> effects.txt
-    sleep 0.02; echo $METIER_STEP_ID
+    sleep PAUSE; echo $METIER_STEP_ID
 ''']
 
 [tools.hold]
@@ -48,7 +48,8 @@ def acts(count: int) -> list[Step]:
 class Team(Agents):
     """A workspace whose runs workers execute."""
 
-    def __init__(self, root: Path, address: str) -> None:
+    def __init__(self, root: Path, address: str, pause: float = 0.02) -> None:
+        """`pause` is how many seconds the tool `act` takes."""
         super().__init__(root)
         self.namespace = f"team-{secrets.token_hex(4)}"
         scheme, _, rest = address.partition("://postgres:@")
@@ -56,7 +57,8 @@ class Team(Agents):
         self.workers: list[subprocess.Popen[str]] = []
         self.logs: list[Path] = []
         (root / "effects").mkdir()
-        self.write("metier.toml", f'{SETTINGS}\n[state]\nnamespace = "{self.namespace}"\n')
+        settings = SETTINGS.replace("PAUSE", f"{pause:g}")
+        self.write("metier.toml", f'{settings}\n[state]\nnamespace = "{self.namespace}"\n')
 
     def worker(self, *options: str) -> "subprocess.Popen[str]":
         """Start a worker, and wait until it takes runs."""

