@@ -142,7 +142,7 @@ def test_health_and_metrics_are_served_to_this_machine(team: Team) -> None:
     health, metrics = (urllib.request.urlopen(one).read().decode() for one in addresses)
     assert health == "ok\n"
     lines = metrics.splitlines()
-    assert 'metier_runs{state="succeeded"} 1.0' in lines
+    assert 'metier_runs{state="running"} 0.0' in lines
     assert 'metier_runs_ended_total{state="succeeded"} 1.0' in lines
     assert 'metier_queue_waiting{queue="runs"} 0.0' in lines
     assert 'metier_step_seconds_count{state="succeeded"} 2.0' in lines

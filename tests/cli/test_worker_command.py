@@ -2,6 +2,8 @@
 
 import signal
 
+import pytest
+
 from cli.run_workspace import eventually, tool
 from cli.worker_processes import Team, acts
 from cli.worker_processes import team as team
@@ -18,6 +20,7 @@ def test_a_worker_executes_a_detached_run(team: Team) -> None:
     assert team.rows("SELECT id FROM metier.worker WHERE namespace = %s", team.namespace) == []
 
 
+@pytest.mark.slow
 def test_two_workers_share_the_runs(team: Team) -> None:
     team.agent("clerk", tool("held", "hold"))
     first, second = (team.worker("--concurrency", "2") for _ in range(2))
@@ -28,6 +31,7 @@ def test_two_workers_share_the_runs(team: Team) -> None:
     assert [team.log(one).count("starts") for one in (first, second)] == [2, 2]
 
 
+@pytest.mark.slow
 def test_a_worker_executes_no_more_runs_at_a_time_than_it_was_told(team: Team) -> None:
     team.agent("clerk", tool("held", "hold"))
     narrow = team.worker("--concurrency", "1")
@@ -40,6 +44,7 @@ def test_a_worker_executes_no_more_runs_at_a_time_than_it_was_told(team: Team) -
     team.ended(*runs)
 
 
+@pytest.mark.slow
 def test_the_runs_of_a_killed_worker_are_taken_over_and_no_effect_happens_twice(
     team: Team,
 ) -> None:
@@ -63,6 +68,7 @@ def test_the_runs_of_a_killed_worker_are_taken_over_and_no_effect_happens_twice(
         ]
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_stopped_returns_its_runs_and_another_continues_them(team: Team) -> None:
     team.agent("clerk", *acts(1), tool("held", "hold"))
     first = team.worker("--stop-after", "0")
@@ -78,6 +84,7 @@ def test_a_worker_that_is_stopped_returns_its_runs_and_another_continues_them(te
     assert team.lines("calls") == {f"{run_id} s1": 1, f"{run_id} held": 2}
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_stopped_lets_its_runs_end_within_the_limit(team: Team) -> None:
     team.agent("clerk", tool("held", "hold"))
     worker = team.worker("--stop-after", "30")
@@ -92,6 +99,7 @@ def test_a_worker_that_is_stopped_lets_its_runs_end_within_the_limit(team: Team)
     assert team.state_of(later) == "pending"
 
 
+@pytest.mark.slow
 def test_a_worker_that_was_frozen_past_its_lease_writes_nothing_and_ends(team: Team) -> None:
     team.agent("clerk", tool("held", "hold"), *acts(2))
     frozen = team.worker()

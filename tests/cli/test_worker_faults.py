@@ -26,12 +26,13 @@ class Faults(NamedTuple):
     steps: int
     kills: int
     restarts: int
+    freezes: int
     seconds: float
     """How long all of it may take."""
 
 
-SMALL = Faults(workers=2, runs=8, steps=4, kills=1, restarts=1, seconds=120)
-SOAK = Faults(workers=3, runs=200, steps=10, kills=12, restarts=2, seconds=1800)
+SMALL = Faults(workers=2, runs=8, steps=4, kills=1, restarts=1, freezes=0, seconds=120)
+SOAK = Faults(workers=3, runs=200, steps=10, kills=12, restarts=2, freezes=2, seconds=1800)
 
 
 def plan(by: random.Random, count: int) -> list[Step]:
@@ -40,8 +41,7 @@ def plan(by: random.Random, count: int) -> list[Step]:
     for number in range(count):
         before = [one["stepId"] for one in steps]
         chosen = by.sample(before, by.randint(0, min(2, len(before))))
-        more = {"dependencies": chosen} if chosen else {}
-        steps.append(tool(f"s{number}", "act", **more))
+        steps.append({**tool(f"s{number}", "act"), "dependencies": chosen})
     return steps
 
 
@@ -78,8 +78,9 @@ def test_every_run_ends_and_no_effect_happens_twice(
 
 
 def trouble(team: Team, server: Any, by: random.Random, faults: Faults) -> None:
-    """Kill workers and restart the database in between, each time after some more steps."""
+    """Kill and freeze workers and restart the database, each time after some more steps."""
     what = ["kill"] * (faults.kills - 1) + ["restart"] * faults.restarts
+    what += ["freeze"] * faults.freezes
     by.shuffle(what)
     for number, one in enumerate(["kill", *what], start=1):
         some = faults.runs * faults.steps * number // (len(what) + 2)
@@ -90,9 +91,22 @@ def trouble(team: Team, server: Any, by: random.Random, faults: Faults) -> None:
             continue
         alive = [worker for worker in team.workers if worker.poll() is None]
         victim = by.choice(alive)
+        if one == "freeze":
+            victim.send_signal(signal.SIGSTOP)
+            other = team.worker("--stop-after", "1")
+            eventually(lambda victim=victim: is_dead(team, victim.pid))  # type: ignore[misc]
+            victim.send_signal(signal.SIGCONT)
+            assert victim.wait(60) == 1, team.log(victim) + team.log(other)
+            continue
         victim.send_signal(by.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM]))
         victim.wait(60)
         team.worker("--stop-after", "1")
+
+
+def is_dead(team: Team, pid: int) -> bool:
+    """Whether the others have deleted a worker."""
+    left = "SELECT count(*) FROM metier.worker WHERE namespace = %s AND id LIKE %s"
+    return team.rows(left, team.namespace, f"%/{pid}/%") == [(0,)]
 
 
 def done(team: Team) -> int:

@@ -64,6 +64,17 @@ def test_only_what_a_worker_has_taken_is_enqueued_again(queue: DbosQueue) -> Non
     assert queue.enqueue_again("some-worker") == []
 
 
+def test_what_has_ended_is_forgotten_and_what_waits_is_not(queue: DbosQueue) -> None:
+    queue.enqueue(QueuedRun("ended"))
+    queue.cancel("ended")
+    queue.enqueue(QueuedRun("waits"))
+    assert not queue.forget(3600)
+    assert len(queue._workflows("ended")) == 1
+    assert not queue.forget(-1)
+    assert len(queue._workflows("ended")) == 0
+    assert queue.is_waiting("waits")
+
+
 def test_the_schemas_of_namespaces_differ_and_are_short_enough() -> None:
     long = [schema_of("n" * 60 + letter) for letter in "ab"]
     assert long[0] != long[1]

@@ -80,10 +80,12 @@ class _Figures(Collector):
         ):
             yield _family(CounterMetricFamily, name, text, {"": count})
         try:
-            by_state, by_queue = worker.runs_by_state(), worker.queue_lengths()
+            by_state, by_queue = worker.live_runs(), worker.queue_lengths()
         except MetierError:  # PostgreSQL is away
             return
-        yield _family(GaugeMetricFamily, "metier_runs", "Runs, by state.", by_state, "state")
+        yield _family(
+            GaugeMetricFamily, "metier_runs", "Runs that have not ended.", by_state, "state"
+        )
         waiting = "Runs that wait for a worker."
         yield _family(GaugeMetricFamily, "metier_queue_waiting", waiting, by_queue, "queue")
 

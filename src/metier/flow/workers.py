@@ -28,6 +28,9 @@ STOP_SECONDS = 20.0
 RETURN_SECONDS = 15.0
 MOST_RETURNS = 40
 """For ten minutes a run with other documents waits for the right worker."""
+KEPT_SECONDS = 86_400.0
+"""How long the queue keeps what has ended; the runs themselves stay."""
+_TIDY_SECONDS = 600.0
 _BUSY_SECONDS = 2.0
 
 
@@ -106,8 +109,8 @@ class RunWorker:
         """Runs that wait, by queue; empty before the worker has started."""
         return self._queue.lengths() if self.is_healthy else {}
 
-    def runs_by_state(self) -> dict[str, int]:
-        return self._workers.runs_by_state()
+    def live_runs(self) -> dict[str, int]:
+        return self._workers.live_runs()
 
     # The life of a worker
 
@@ -151,10 +154,20 @@ class RunWorker:
             await asyncio.to_thread(dbos.launch, queues, self.options.concurrency)
             self._heartbeat = heartbeat
             self._log(f"waiting for runs in {', '.join(queues)}")
+            tidying = asyncio.create_task(self._tidy())
             await self._stopping.wait()
+            tidying.cancel()
             await self._leave(dbos)
         finally:
             heartbeat.stop()
+
+    async def _tidy(self) -> None:
+        """Delete what DBOS keeps of runs that ended long ago."""
+        while True:
+            with contextlib.suppress(StoreError):  # PostgreSQL is away
+                while await asyncio.to_thread(self._queue.forget, KEPT_SECONDS):
+                    pass
+            await asyncio.sleep(_TIDY_SECONDS)
 
     def _registered(self) -> list[str]:
         queues = list(self.options.queues) or [DEFAULT_QUEUE, *self.agency.queues]

@@ -9,7 +9,7 @@ import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from typing import Any, NoReturn
 from zoneinfo import ZoneInfo
@@ -36,6 +36,8 @@ RUN, START = "metier.run", "metier.start"
 """Names of the workflows: execute a run, and add one by a schedule."""
 _WAITING = ["ENQUEUED", "DELAYED"]
 _ACTIVE = [*_WAITING, "PENDING"]
+_ENDED = ["SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
+_AT_ONCE = 1000
 _LONGEST_NAME = 63
 _NAME = re.compile(r"[\w.-]{1,63}")
 _POOL = 5
@@ -210,6 +212,21 @@ class DbosQueue:
                 if self._tables.reenqueue_for_recovery(one.workflow_id, [worker_id], DEFAULT_QUEUE)
             ]
         return [run_of(one.workflow_id) for one in returned if one.name == RUN]
+
+    def forget(self, older_than: float) -> bool:
+        """Delete workflows that ended so many seconds ago; whether there may be more.
+
+        What became of a run is in the store of runs.
+        """
+        limit = datetime.now(UTC) - timedelta(seconds=older_than)
+        with _named():
+            ended = self._client.list_workflows(
+                status=_ENDED, completed_before=limit.isoformat(), limit=_AT_ONCE,
+                load_input=False, load_output=False,
+            )  # fmt: skip
+            if ended:
+                self._client.delete_workflows([one.workflow_id for one in ended])
+        return len(ended) == _AT_ONCE
 
     # Schedules
 

@@ -101,7 +101,10 @@ NOTES = (
     "SELECT extract(epoch FROM at)::float8, code, message, worker FROM metier.run_note"
     " WHERE namespace = %s AND run = %s ORDER BY at"
 )
-RUNS_BY_STATE = "SELECT state, count(*) FROM metier.run WHERE namespace = %s GROUP BY state"
+LIVE_RUNS = (
+    "SELECT state, count(*) FROM metier.run WHERE namespace = %s"
+    " AND state IN ('pending', 'running') GROUP BY state"
+)
 
 # Watching a run
 

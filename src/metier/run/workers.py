@@ -133,7 +133,8 @@ class Workers:
         rows = self._database.call(lambda one: one.execute(tables.NOTES, values).fetchall())
         return [Note(*row) for row in rows]
 
-    def runs_by_state(self) -> dict[str, int]:
+    def live_runs(self) -> dict[str, int]:
+        """How many runs are pending or running. Those that have ended are too many to count."""
         values = (self.namespace,)
-        rows = self._database.call(lambda one: one.execute(tables.RUNS_BY_STATE, values).fetchall())
-        return {str(state): int(count) for state, count in rows}
+        rows = self._database.call(lambda one: one.execute(tables.LIVE_RUNS, values).fetchall())
+        return {"pending": 0, "running": 0, **{str(state): int(count) for state, count in rows}}

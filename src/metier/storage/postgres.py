@@ -4,6 +4,7 @@ Needs the extra `postgres`; imported only where PostgreSQL is chosen.
 """
 
 import itertools
+import logging
 import os
 import threading
 import time
@@ -16,6 +17,7 @@ from psycopg import conninfo
 from metier.errors import ConfigError, StoreError
 from metier.storage.database import Migration
 
+logging.getLogger("psycopg").addHandler(logging.NullHandler())  # we report lost connections
 T = TypeVar("T")
 Connection = psycopg.Connection[tuple[Any, ...]]
 PATIENCE_SECONDS = 120.0
