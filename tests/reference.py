@@ -20,6 +20,8 @@ SCHEMA_OF = {
     "init": "init",
     "trust --show": "trust",
     "state adopt": "state-adopted",
+    "state copy": "state-copied",
+    "state show": "state",
     "refresh": "refresh",
     "list": "document-list",
     "show": "document",

@@ -11,6 +11,27 @@ from metier.values.capabilities import CapabilitiesConfig
 MEANINGS = {
     "disabled": "names or full ids of skills that are never used",
     "state.folder": "where all state is kept; `METIER_STATE_DIR` is stronger",
+    "state.url": (
+        "the PostgreSQL database of shared state, without a password:"
+        " `postgresql://USER@HOST/DATABASE`; only the variable may have a password:"
+        " [many machines](../scale.md)"
+    ),
+    "state.url-file": (
+        "a file outside the workspace that holds the address, which may have a password; it wins"
+        " over `state.url`, and `METIER_STATE_URL` over both"
+    ),
+    "state.namespace": (
+        "whose state it is in the database; required with an address; up to 40 characters, a-z,"
+        " 0-9 and `-`"
+    ),
+    "workers.documents": (
+        "`same`: a worker leaves runs that were started with other documents to another worker"
+    ),
+    "workers.concurrency": "how many runs a worker executes at a time",
+    "workers.queues": (
+        "limits of queues over all workers: `[workers.queues.NAME]` with `concurrency`, and"
+        " `starts` within `seconds`"
+    ),
     "safe-directories": (
         "workspaces that may belong to another user of the system, as in containers"
     ),

@@ -72,9 +72,8 @@ def _workers(health: "Health", documents: str) -> Iterator[Check]:
     else:
         yield Check("workers", "ok", f"{live:,} live")
     if health.other_documents:
-        detail = (
-            f"{counted(health.other_documents, 'run')} started with documents that no worker has"
-        )
+        waiting = counted(health.other_documents, "pending run")
+        detail = f"{waiting} started with documents that no live worker has"
         verdict = "warning" if documents == "same" else "ok"
         yield Check("documents of runs", verdict, detail, "update the checkouts of the workers")
 

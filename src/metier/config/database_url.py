@@ -3,13 +3,12 @@
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
-from urllib.parse import unquote
 
 from metier.errors import ConfigError
 
 EXAMPLE = "postgresql://USER@HOST:PORT/DATABASE"
 _HOST = r"(?:\[[0-9A-Fa-f:.%]*\]|[\w.%-]*)(?::[0-9]*)?"
-_FORM = re.compile(
+_FORM = (
     r"postgres(?:ql)?://"
     r"(?:(?P<user>[^:@/?#\s]*)(?::(?P<password>[^@/?#\s]*))?@)?"
     rf"(?P<hosts>{_HOST}(?:,{_HOST})*)"
@@ -32,7 +31,7 @@ class DatabaseUrl(NamedTuple):
 
 def check_url(text: str, where: str) -> None:
     """Raise `ConfigError`, which does not quote it, unless `text` is the URL of a database."""
-    if _FORM.fullmatch(text) is None:
+    if re.fullmatch(_FORM, text) is None:
         raise ConfigError(
             "the address of PostgreSQL is not valid",
             where=where,
@@ -42,7 +41,7 @@ def check_url(text: str, where: str) -> None:
 
 def check_no_secret(text: str, where: str) -> None:
     """Raise `ConfigError` if a valid URL holds a password."""
-    found = _FORM.fullmatch(text)
+    found = re.fullmatch(_FORM, text)
     if found is not None and (found["password"] or any(map(_is_secret, _parameters(found)))):
         raise ConfigError(
             "the address of PostgreSQL has a password in it",
@@ -54,7 +53,7 @@ def check_no_secret(text: str, where: str) -> None:
 
 def without_secrets(text: str) -> str:
     """A URL with only those of its parts that may be shown."""
-    found = _FORM.fullmatch(text)
+    found = re.fullmatch(_FORM, text)
     if found is None:
         return "postgresql://…"
     user = f"{found['user']}@" if found["user"] else ""
@@ -74,5 +73,7 @@ def _parameters(found: re.Match[str]) -> Iterator[str]:
 
 def _pairs(found: re.Match[str]) -> Iterator[tuple[str, str]]:
     """The name of each parameter, and the parameter as it is written."""
+    from urllib.parse import unquote  # few settings name a database
+
     for pair in (found["parameters"] or "").split("&"):
         yield unquote(pair.partition("=")[0]).strip().lower(), pair

@@ -43,7 +43,7 @@ class LocalState(NamedTuple):
         """Raises `StoreError` and `OSError`."""
         runs, steps, checkpoints = (
             int(self.runs.rows(f"SELECT count(*) FROM {table}")[0][0])
-            for table in ("run", "step", "checkpoint")
+            for table in ("run", "step", "any_checkpoint")
         )
         outcomes = sum(map(len, self.outcomes().values()))
         decisions = sum(1 for _ in decision_rows(self.room))

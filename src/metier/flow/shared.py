@@ -17,9 +17,20 @@ if TYPE_CHECKING:
     from metier.run.postgres_store import PostgresRunStore
     from metier.storage.postgres import Postgres
 
-PATIENCE_SECONDS = 5.0
+PATIENCE_SECONDS = 1.0
 """How long reports, outcomes and decisions wait for PostgreSQL: work goes on without them."""
-_KINDS = ("runs", "steps", "checkpoints", "reports", "outcomes", "decisions")
+_COUNTED = {
+    "metier.run": "runs",
+    "metier.step": "steps",
+    "(SELECT namespace FROM metier.checkpoint UNION ALL"
+    " SELECT namespace FROM metier.step WHERE step_index IS NOT NULL) AS any_checkpoint": (
+        "checkpoints"
+    ),
+    "metier.report": "reports",
+    "metier.outcome": "outcomes",
+    "metier.decision": "decisions",
+}
+"""A step's row holds the checkpoint that it causes."""
 
 
 class SharedState:
@@ -94,11 +105,10 @@ class SharedState:
 
     def counts(self) -> dict[str, int]:
         """How many records of each kind there are. Raises `StoreError`."""
-        tables = (kind.removesuffix("s") for kind in _KINDS)
-        parts = (f"(SELECT count(*) FROM metier.{one} WHERE namespace = %s)" for one in tables)
-        statement, names = f"SELECT {', '.join(parts)}", (self.namespace,) * len(_KINDS)
+        parts = (f"(SELECT count(*) FROM {table} WHERE namespace = %s)" for table in _COUNTED)
+        statement, names = f"SELECT {', '.join(parts)}", (self.namespace,) * len(_COUNTED)
         rows = self.database.call(lambda one: one.execute(statement, names).fetchall())
-        return dict(zip(_KINDS, rows[0], strict=True))
+        return dict(zip(_COUNTED.values(), rows[0], strict=True))
 
 
 def check_driver() -> None:

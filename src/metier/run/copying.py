@@ -31,7 +31,14 @@ _CHECKPOINTS = (
     " (SELECT data FROM blob WHERE blob.key = memory), created, expires,"
     " (SELECT data FROM blob WHERE blob.key = outputs) FROM checkpoint WHERE run = ?"
 )
-_KNOWN = "SELECT id, key, epoch FROM metier.run WHERE namespace = %s AND id = ANY(%s) FOR UPDATE"
+_KNOWN = (
+    "SELECT id, key, epoch, owner IS NOT NULL FROM metier.run"
+    " WHERE namespace = %s AND id = ANY(%s) FOR UPDATE"
+)
+_DONE = (
+    "SELECT id, started, finished FROM metier.step"
+    " WHERE namespace = %s AND run = %s AND state = 'succeeded'"
+)
 _NEW_KEYS = "SELECT nextval('metier.run_keys') FROM generate_series(1, %s)"
 _DELETE = (
     "DELETE FROM metier.checkpoint WHERE namespace = %s AND run = ANY(%s)",
@@ -54,6 +61,7 @@ _ADD_CHECKPOINT = (
     " ON CONFLICT DO NOTHING"
 )
 _NO_MEMORY = "[]"
+_STEP_INDEX = 10
 
 
 class CopiedRuns(NamedTuple):
@@ -93,6 +101,19 @@ class _Run(NamedTuple):
     def epoch(self) -> int:
         return int(self.row[15])
 
+    @property
+    def checkpoint_count(self) -> int:
+        """A step's row holds the checkpoint that it causes."""
+        return len(self.checkpoints) + sum(row[_STEP_INDEX] is not None for row in self.steps)
+
+
+class _There(NamedTuple):
+    """A run in PostgreSQL."""
+
+    key: int
+    epoch: int
+    is_owned: bool
+
 
 def copy_runs(source: SqliteRunStore, database: Postgres, namespace: str) -> CopiedRuns:
     """Copy all runs that are not running. Raises `StoreError`."""
@@ -122,20 +143,31 @@ class _Batch:
     def __call__(self, connection: Connection) -> CopiedRuns:
         with connection.transaction():
             found = connection.execute(_KNOWN, (self._namespace, [run.id for run in self._runs]))
-            known = {run_id: (key, epoch) for run_id, key, epoch in found.fetchall()}
-            ahead = {run.id: run.epoch - known[run.id][1] for run in self._runs if run.id in known}
-            outdated = [known[run_id][0] for run_id, epochs in ahead.items() if epochs > 0]
+            there = {row[0]: _There(*row[1:]) for row in found.fetchall()}
+            known = [run for run in self._runs if run.id in there]
+            outdated = [run for run in known if self._is_outdated(connection, run, there[run.id])]
+            keys = [there[run.id].key for run in outdated]
             for statement in _DELETE:
-                connection.execute(statement, (self._namespace, outdated))
-            new = [run for run in self._runs if ahead.get(run.id, 1) > 0]
+                connection.execute(statement, (self._namespace, keys))
+            new = [run for run in self._runs if run.id not in there] + outdated
             self._insert(connection, new)
+        same = [run.id for run in known if run.epoch == there[run.id].epoch]
+        others = {run.id for run in known} - {run.id for run in outdated} - set(same)
         return CopiedRuns(
             tuple(run.id for run in new),
-            tuple(run_id for run_id, epochs in ahead.items() if epochs == 0),
-            tuple(run_id for run_id, epochs in ahead.items() if epochs < 0),
+            tuple(same),
+            tuple(sorted(others)),
             sum(len(run.steps) for run in new),
-            sum(len(run.checkpoints) for run in new),
+            sum(run.checkpoint_count for run in new),
         )
+
+    def _is_outdated(self, connection: Connection, run: _Run, there: _There) -> bool:
+        """Whether a run went on here since it was copied, and not there."""
+        if there.is_owned or run.epoch <= there.epoch:
+            return False
+        done = connection.execute(_DONE, (self._namespace, there.key)).fetchall()
+        here = {(row[0], *row[8:10]) for row in run.steps}
+        return here.issuperset(done)
 
     def _insert(self, connection: Connection, runs: Sequence[_Run]) -> None:
         keys = [row[0] for row in connection.execute(_NEW_KEYS, (len(runs),)).fetchall()]
