@@ -111,8 +111,10 @@ def test_schedules_are_added_listed_and_removed(team: Team) -> None:
     (found,) = json.loads(team.metier("schedule", "list", "--json").stdout)
     assert (found["name"], found["cron"], found["zone"]) == (*added[:2], "Europe/Berlin")
     assert (found["agent"], found["task"]) == ("clerk", "tidy up")
+    follows("schedules", [found])
     assert team.metier("schedule", "add", *added).returncode == 2
-    assert team.metier("schedule", "remove", "nightly").returncode == 0
+    removed = team.metier("schedule", "remove", "nightly", "--json")
+    follows("schedule", json.loads(removed.stdout))
     assert json.loads(team.metier("schedule", "list", "--json").stdout) == []
     assert team.metier("schedule", "remove", "nightly").returncode == 1
 

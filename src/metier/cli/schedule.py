@@ -82,9 +82,9 @@ def _add(
         if model:
             catalog.agency.model(model)  # report a wrong name now
         request = RunRequest(agent, task, value, model)
-        add_schedule(catalog.agency, name, cron, zone, request, Placement(queue, priority))
-    session.tell(f"added the schedule '{name}'")
-    return 0
+        placement = Placement(queue, priority)
+        added = add_schedule(catalog.agency, name, cron, zone, request, placement)
+    return _tell(session, added, "added")
 
 
 @command.add
@@ -93,8 +93,15 @@ def _add(
 def _remove(session: Session, name: str) -> int:
     """Remove a schedule; runs that it has started go on."""
     with session.open_catalog() as catalog, opened_queue(catalog.agency, _WHAT) as queue:
-        queue.remove_schedule(name)
-    session.tell(f"removed the schedule '{name}'")
+        removed = queue.remove_schedule(name)
+    return _tell(session, removed, "removed")
+
+
+def _tell(session: Session, schedule: Schedule, done: str) -> int:
+    if session.as_json:
+        session.print_json(_json(schedule))
+    else:
+        session.tell(f"{done} the schedule '{schedule.name}'")
     return 0
 
 

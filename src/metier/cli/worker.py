@@ -75,7 +75,7 @@ def command(
     a worker that dies are taken over by the others.
 
     /health answers 200 while the worker can reach PostgreSQL, else 503. Without an address both
-    pages are served to this machine only.
+    pages are served to this machine only. With --json the log is lines of JSON.
     """
     require_trust(session, "running a worker")
     with session.catalog() as catalog:

@@ -1,6 +1,7 @@
 """What `metier worker` shows: log lines, and on a terminal a line of what it is doing."""
 
 import asyncio
+import json
 import os
 import sys
 from types import TracebackType
@@ -12,6 +13,7 @@ from metier.cli.session import Session
 from metier.core.text import printable
 from metier.core.timestamps import now_iso
 from metier.errors import MetierError
+from metier.safety.escapes import escaped_json
 
 if TYPE_CHECKING:
     from metier.flow.workers import RunWorker
@@ -21,12 +23,17 @@ _EVERY = 2.0
 
 
 class StatusLine:
-    """Log lines on standard error; on a terminal the last line is replaced."""
+    """Log lines on standard error; on a terminal the last line is replaced.
+
+    With --json they are objects on standard output.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._is_live = (
-            sys.stderr.isatty() and os.environ.get("TERM") != "dumb" and not session.quiet
+            sys.stderr.isatty()
+            and os.environ.get("TERM") != "dumb"
+            and not (session.quiet or session.as_json)
         )
         self._shown = ""
 
@@ -40,6 +47,10 @@ class StatusLine:
 
     def log(self, text: str) -> None:
         """Print a line that stays."""
+        if self._session.as_json:
+            line = json.dumps({"at": now_iso(), "message": text}, ensure_ascii=False)
+            click.echo(escaped_json(line))
+            return
         shown = self._shown
         self._draw("")
         self._session.note(f"{now_iso()[11:19]} {text}")

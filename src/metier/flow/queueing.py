@@ -202,14 +202,16 @@ def limits_of(agency: Agency, queue: str) -> QueueSetting:
 
 def add_schedule(
     agency: Agency, name: str, cron: str, zone: str, request: RunRequest, placement: Placement
-) -> None:
+) -> Schedule:
     """Start runs of an agent by the clock. Raises `UsageError` and `NotFoundError`."""
     agency.startable(request.agent)
     queue_name = _queue_name(agency, placement, request.model)
     start = {**request._asdict(), "queue": queue_name, "priority": placement.priority}
+    schedule = Schedule(name, cron, zone, start)
     with opened_queue(agency, "a schedule") as queue:
         queue.register(queue_name, limits_of(agency, queue_name), update=False)
-        queue.add_schedule(Schedule(name, cron, zone, start))
+        queue.add_schedule(schedule)
+    return schedule
 
 
 def request_of(start: Mapping[str, Any]) -> tuple[RunRequest, Placement]:

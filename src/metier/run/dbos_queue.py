@@ -20,6 +20,7 @@ from dbos import DBOSClient, EnqueueOptions, Serializer, WorkflowHandle
 from dbos._queue import QueueRateLimit
 from dbos._schemas.system_database import SystemSchema
 from dbos._serialization import DefaultSerializer
+from dbos._sys_db import WorkflowSchedule
 from sqlalchemy.exc import SQLAlchemyError
 
 from metier.errors import NotFoundError, StoreError, UsageError
@@ -233,13 +234,7 @@ class DbosQueue:
     def schedules(self) -> list[Schedule]:
         with _named():
             found = self._client.list_schedules(workflow_name=START)
-        return [
-            Schedule(
-                one["schedule_name"], one["schedule"], one["cron_timezone"] or "UTC",
-                one["context"] if isinstance(one["context"], Mapping) else {},
-            )
-            for one in sorted(found, key=lambda one: one["schedule_name"])
-        ]  # fmt: skip
+        return [_schedule_of(one) for one in sorted(found, key=lambda one: one["schedule_name"])]
 
     def add_schedule(self, schedule: Schedule) -> None:
         check_schedule(schedule)
@@ -257,11 +252,13 @@ class DbosQueue:
                 cron_timezone=schedule.zone,
             )
 
-    def remove_schedule(self, name: str) -> None:
+    def remove_schedule(self, name: str) -> Schedule:
         with _named():
-            if self._client.get_schedule(name) is None:
+            found = self._client.get_schedule(name)
+            if found is None:
                 raise NotFoundError(f"no schedule is called '{name}'", hint="metier schedule list")
             self._client.delete_schedule(name)
+        return _schedule_of(found)
 
 
 def check_schedule(schedule: Schedule) -> None:
@@ -282,6 +279,12 @@ def check_schedule(schedule: Schedule) -> None:
         raise UsageError(
             f"there is no time zone '{schedule.zone}'", hint="such as Europe/Berlin, or UTC"
         ) from None
+
+
+def _schedule_of(found: WorkflowSchedule) -> Schedule:
+    start = found["context"] if isinstance(found["context"], Mapping) else {}
+    zone = found["cron_timezone"] or "UTC"
+    return Schedule(found["schedule_name"], found["schedule"], zone, start)
 
 
 def run_of(workflow_id: str) -> str:

@@ -58,5 +58,5 @@ class RunQueue(Protocol):
     def add_schedule(self, schedule: Schedule) -> None:
         """Raises `UsageError` for a wrong expression, zone, or a name that is taken."""
 
-    def remove_schedule(self, name: str) -> None:
-        """Raises `NotFoundError`."""
+    def remove_schedule(self, name: str) -> Schedule:
+        """Remove a schedule; what it was. Raises `NotFoundError`."""
