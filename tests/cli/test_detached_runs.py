@@ -31,6 +31,30 @@ def test_options_of_the_queue_need_detach(agents: Agents) -> None:
     assert (finished.returncode, "--priority needs --detach" in finished.stderr) == (2, True)
 
 
+@pytest.mark.parametrize("option", [("--events",), ("--allow-tool", "count")])
+def test_options_for_the_process_that_executes_do_not_go_with_detach(
+    agents: Agents, option: tuple[str, ...]
+) -> None:
+    agents.agent("clerk", tool("s1"))
+    finished = agents.metier("run", "clerk", "t", "--detach", *option)
+    assert (finished.returncode, f"{option[0]} has no effect" in finished.stderr) == (2, True)
+
+
+def test_a_queue_executes_no_more_runs_on_all_workers_than_its_limit(team: Team) -> None:
+    with (team.root / "metier.toml").open("a") as file:
+        file.write("[workers.queues.narrow]\nconcurrency = 2\n")
+    team.agent("clerk", *acts(1))
+    runs = [team.detached("clerk", "--queue", "narrow") for _ in range(6)]
+    for _ in range(2):
+        team.worker()
+    team.ended(*runs)
+    times = team.rows(
+        "SELECT started, finished FROM metier.step WHERE namespace = %s", team.namespace
+    )
+    together = [sum(one[0] <= moment < one[1] for one in times) for moment, _ in times]
+    assert (len(times), max(together) <= 2) == (6, True), together
+
+
 def test_watching_a_run_shows_its_steps_and_ends_with_its_output_and_exit_code(team: Team) -> None:
     team.agent("clerk", *acts(1), tool("held", "hold"))
     team.agent("broken", tool("s1", "act"), tool("gone", "act", given={"unknown": 1}))

@@ -176,15 +176,21 @@ def consent(
     session: Session, catalog: Catalog, allowed: Sequence[str], profile: AgentProfile
 ) -> None:
     """Allow tools, and warn about those of the agent that are not. Raises `UsageError`."""
-    agency, commands = catalog.agency, [one.name for one in catalog.config.tools.commands]
+    agency = catalog.agency
+    allow_tools(catalog, allowed)
+    if missing := agency.tools_without_consent(profile):
+        session.note("warning: steps that call these tools will fail without your consent")
+        session.note(f"hint:{allowing(missing)}")
+
+
+def allow_tools(catalog: Catalog, allowed: Sequence[str]) -> None:
+    """Consent to tools in this process. Raises `UsageError` for an unknown one."""
+    agency, commands = catalog.agency, [tool.name for tool in catalog.config.tools.commands]
     for name in allowed:
         if not agency.needs_consent(name):
             hint = did_you_mean(name, commands, f"commands: {', '.join(commands) or '-'}")
             raise UsageError(f"the settings have no tool '{name}'", hint=hint)
     agency.consent.update(allowed)
-    if missing := agency.tools_without_consent(profile):
-        session.note("warning: steps that call these tools will fail without your consent")
-        session.note(f"hint:{allowing(missing)}")
 
 
 def allowing(names: Iterable[str]) -> str:

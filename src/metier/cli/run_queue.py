@@ -12,6 +12,8 @@ from metier.flow.queueing import Placement
 from metier.values.runs import RunRecord, RunResult
 
 _ONLY_DETACHED = ("queue", "priority", "after", "key")
+_NOT_DETACHED = {"allowed": "--allow-tool", "events": "--events"}
+_WORKERS_DO = "metier worker takes --allow-tool, metier runs watch takes --events"
 
 
 def queue_options(function: Any) -> Any:
@@ -35,12 +37,19 @@ def queue_options(function: Any) -> Any:
 
 
 def check_detached(detach: bool) -> None:
-    """Raise `UsageError` if an option of the queue is given without --detach."""
+    """Raise `UsageError` for options that do not go with --detach, or not without it."""
     context = click.get_current_context()
-    for name in _ONLY_DETACHED:
-        is_given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        if is_given and not detach:
+    given = [
+        name
+        for name in context.params
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    ]
+    for name in given:
+        if name in _ONLY_DETACHED and not detach:
             raise UsageError(f"--{name} needs --detach", hint=f"{context.command_path} --help")
+        if name in _NOT_DETACHED and detach:
+            option = _NOT_DETACHED[name]
+            raise UsageError(f"{option} has no effect with --detach", hint=_WORKERS_DO)
 
 
 def placement_of(queue: str, priority: int, after: float, key: str = "") -> Placement:

@@ -108,6 +108,7 @@ def _list(session: Session, state: str | None, limit: int, delegated: bool) -> i
     """List runs, the newest first."""
     with _unrefreshed(session) as catalog:
         found = catalog.agency.store.runs(state=state, limit=limit + 1, delegated=delegated)
+        is_shared = catalog.agency.state is not None
     runs = found[:limit]
     if session.as_json:
         session.print_json([run.to_json() for run in runs])
@@ -120,7 +121,8 @@ def _list(session: Session, state: str | None, limit: int, delegated: bool) -> i
         session.note(f"there are more: --limit {limit * 2}")
     if pending := next((run for run in runs if run.state == "pending"), None):
         resume = runs_command(session, "resume", pending.run_id)
-        session.note(f"pending runs wait to be resumed: {resume}")
+        wait = "wait for a worker, or to be resumed" if is_shared else "wait to be resumed"
+        session.note(f"pending runs {wait}: {resume}")
     return 0
 
 

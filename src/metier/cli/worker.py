@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from metier.catalog import Catalog
-from metier.cli.run_agent import require_trust
+from metier.cli.run_agent import allow_tools, require_trust
 from metier.cli.session import Session, metier_command
 from metier.cli.worker_view import StatusLine
 from metier.flow.queueing import missing_extra, require_state
@@ -92,7 +92,7 @@ def command(
             stop_after=stop_after,
             lease=lease,
         )
-        catalog.agency.consent.update(allowed)
+        allow_tools(catalog, allowed)
         asyncio.run(_work(session, catalog, state, options, health, metrics))
     return 0
 
