@@ -2,6 +2,8 @@
 
 import random
 import signal
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -11,7 +13,7 @@ import psycopg
 import pytest
 
 from cli.run_workspace import Step, eventually, tool
-from cli.worker_processes import Team
+from cli.worker_processes import Team, acts
 from postgres_server import own_server
 
 AGENTS = 5
@@ -75,6 +77,39 @@ def test_every_run_ends_and_no_effect_happens_twice(
         trouble(team, server, by, faults)
         eventually(lambda: states(team) == {"succeeded": faults.runs}, faults.seconds)
         check(team, runs, faults)
+
+
+@pytest.mark.slow
+def test_no_worker_counts_as_dead_because_postgresql_was_away(
+    server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "workspace").mkdir()
+    with closing(Team(tmp_path / "workspace", server.get_uri())) as team:
+        monkeypatch.setenv("METIER_STATE_URL", team.address)
+        team.agent("clerk", *acts(2), tool("held", "hold"), *acts(4)[2:])
+        workers = [team.worker("--health", "0") for _ in range(2)]
+        runs = [team.detached("clerk") for _ in range(6)]
+        eventually(lambda: len(team.lines("calls")) == 18)
+        server.stop()
+        eventually(lambda: not any(is_healthy(team.log(one)) for one in workers))
+        server.start()
+        team.release()
+        eventually(lambda: states(team) == {"succeeded": 6}, 60)
+        eventually(lambda: all(is_healthy(team.log(one)) for one in workers))
+        assert set(team.lines("calls").values()) == {1}
+        assert len(team.lines("calls")) == 5 * len(runs)
+        assert not any("took over" in team.log(one) for one in workers)
+
+
+def is_healthy(log: str) -> bool:
+    """Whether the worker with this log says so itself."""
+    address = next(word for word in log.split() if word.startswith("http://"))
+    try:
+        with urllib.request.urlopen(address) as answer:
+            return bool(answer.status == 200)
+    except urllib.error.HTTPError as error:
+        error.close()
+        return False
 
 
 def trouble(team: Team, server: Any, by: random.Random, faults: Faults) -> None:
