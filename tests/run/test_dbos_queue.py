@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import closing
 
+import psycopg
 import pytest
 
 from metier.errors import StoreError
@@ -62,6 +63,20 @@ def test_namespaces_do_not_see_each_others_runs(queue: DbosQueue, postgres: str)
 def test_only_what_a_worker_has_taken_is_enqueued_again(queue: DbosQueue) -> None:
     queue.enqueue(QueuedRun("r"))
     assert queue.enqueue_again("some-worker") == []
+
+
+def test_what_an_unknown_worker_has_taken_is_enqueued_again(
+    queue: DbosQueue, postgres: str
+) -> None:
+    queue.enqueue(QueuedRun("r"))
+    table = f'"{queue._tables.schema}".workflow_status'
+    with psycopg.connect(postgres) as connection:
+        connection.execute(f"UPDATE {table} SET status = 'PENDING', executor_id = 'ghost'")
+    assert queue.enqueue_orphans(lambda: ["ghost", "other"]) == []
+    assert queue.lengths() == {"runs": 0}
+    assert queue.enqueue_orphans(lambda: ["other"]) == ["r"]
+    assert queue.lengths() == {"runs": 1}
+    assert queue.enqueue_orphans(lambda: ["other"]) == []
 
 
 def test_what_has_ended_is_forgotten_and_what_waits_is_not(queue: DbosQueue) -> None:

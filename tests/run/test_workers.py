@@ -3,7 +3,7 @@
 import secrets
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
@@ -142,16 +142,23 @@ def test_the_runs_of_a_dead_worker_can_be_claimed_at_once(shared: Shared, postgr
 
 
 class Beats:
-    """A heartbeat whose calls are counted."""
+    """A heartbeat whose calls are counted, over a queue from which nothing was taken."""
 
     def __init__(self, workers: Workers, worker_id: str) -> None:
         self.lost, self.taken = threading.Event(), threading.Event()
         self.heartbeat = Heartbeat(
             workers, worker_id,
-            enqueue_again=nothing,
+            queue=self,
             on_lost=self.lost.set,
             on_take_over=lambda _: self.taken.set(),
         )  # fmt: skip
+
+    def enqueue_again(self, _worker_id: str) -> Sequence[str]:
+        return ()
+
+    def enqueue_orphans(self, known: Callable[[], Collection[str]]) -> Sequence[str]:
+        self.known = set(known())
+        return ()
 
 
 def test_a_heartbeat_renews_and_takes_over(shared: Shared) -> None:
@@ -163,6 +170,7 @@ def test_a_heartbeat_renews_and_takes_over(shared: Shared) -> None:
     assert beats.taken.wait(30)
     beats.heartbeat.stop()
     assert [one.id for one in workers.all()] == ["alive"]
+    assert beats.known == {"alive"}
     assert not beats.lost.is_set()
 
 

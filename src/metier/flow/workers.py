@@ -142,7 +142,7 @@ class RunWorker:
         )
         heartbeat = Heartbeat(
             self._workers, self.id,
-            enqueue_again=self._queue.enqueue_again,
+            queue=self._queue,
             on_lost=lambda: self._from_thread(self._lost),
             on_take_over=lambda taken: self._from_thread(self._took_over, taken),
         )  # fmt: skip
@@ -286,8 +286,11 @@ class RunWorker:
             self.store.release(run.claim, failure)
 
     async def _return(self, run_id: str) -> None:
-        """Return a run to the queue; as often as it takes while PostgreSQL is away."""
-        while not self._is_lost:
+        """Return a run to the queue; as often as it takes while PostgreSQL is away.
+
+        A worker that was taken over does so as well: it may have taken the run afterwards.
+        """
+        while True:
             try:
                 await asyncio.to_thread(self._queue.enqueue_again, self.id, run_id)
             except StoreError:

@@ -7,7 +7,7 @@ id `RUN:1`; each explicit resume is a new one, `RUN:2` and so on.
 import json
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
@@ -213,6 +213,19 @@ class DbosQueue:
                 if self._tables.reenqueue_for_recovery(one.workflow_id, [worker_id], DEFAULT_QUEUE)
             ]
         return [run_of(one.workflow_id) for one in returned if one.name == RUN]
+
+    def enqueue_orphans(self, known: Callable[[], Collection[str]]) -> list[str]:
+        """Return what was taken by workers that are not among the known ones; ids of runs.
+
+        A worker is known before it takes a run, so `known` is called last. A worker that was
+        frozen may take runs before it notices that it was taken over.
+        """
+        table = SystemSchema.workflow_status.c
+        takers = sqlalchemy.select(table.executor_id).where(table.status == "PENDING").distinct()
+        with _named(), self._tables.engine.begin() as connection:
+            found = {str(taker) for (taker,) in connection.execute(takers)}
+        gone = found - set(known()) if found else set()
+        return [run_id for taker in sorted(gone) for run_id in self.enqueue_again(taker)]
 
     def forget(self, older_than: float) -> bool:
         """Delete workflows that ended so many seconds ago; whether there may be more.

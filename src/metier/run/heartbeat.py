@@ -2,9 +2,10 @@
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from metier.errors import MetierError
+from metier.run.queue import TakenRuns
 from metier.run.workers import HEARTBEATS, TakeOver, Workers
 
 
@@ -16,14 +17,14 @@ class Heartbeat:
         workers: Workers,
         worker_id: str,
         *,
-        enqueue_again: Callable[[str], Sequence[str]],
+        queue: TakenRuns,
         on_lost: Callable[[], None],
         on_take_over: Callable[[TakeOver], None],
     ) -> None:
         """`on_lost` is called when the others count this worker as dead; then it ends."""
         self._workers = workers
         self._worker_id = worker_id
-        self._enqueue_again = enqueue_again
+        self._queue = queue
         self._on_lost = on_lost
         self._on_take_over = on_take_over
         self._stopped = threading.Event()
@@ -68,5 +69,11 @@ class Heartbeat:
         """
         if self.last - self._since < self._workers.lease:
             return
-        while taken := self._workers.take_over(self._worker_id, self._enqueue_again):
+        while taken := self._workers.take_over(self._worker_id, self._queue.enqueue_again):
             self._on_take_over(taken)
+        orphans = self._queue.enqueue_orphans(self._known)
+        if orphans:
+            self._on_take_over(TakeOver("a worker that is gone", orphans))
+
+    def _known(self) -> set[str]:
+        return {worker.id for worker in self._workers.all()}

@@ -1,6 +1,6 @@
 """What metier asks of a queue of runs that workers execute."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from metier.values.settings import QueueSetting
@@ -31,7 +31,17 @@ class Schedule(NamedTuple):
     """What `metier run` takes: agent, task, input, model, queue and priority."""
 
 
-class RunQueue(Protocol):
+class TakenRuns(Protocol):
+    """What workers have taken from a queue."""
+
+    def enqueue_again(self, worker_id: str) -> Sequence[str]:
+        """Return to the queue what a worker has taken and has not ended; ids of runs."""
+
+    def enqueue_orphans(self, known: Callable[[], Collection[str]]) -> Sequence[str]:
+        """The same for workers that are not among the known ones."""
+
+
+class RunQueue(TakenRuns, Protocol):
     """A durable queue of whole runs."""
 
     def close(self) -> None: ...
