@@ -35,7 +35,7 @@ def test_two_workers_share_the_runs(team: Team) -> None:
 
 
 @pytest.mark.slow
-def test_a_worker_executes_no_more_runs_at_a_time_than_it_was_told(team: Team) -> None:
+def test_a_worker_executes_no_more_runs_at_a_time_than_its_concurrency(team: Team) -> None:
     team.agent("clerk", tool("held", "hold"))
     narrow = team.worker("--concurrency", "1")
     runs = [team.detached("clerk") for _ in range(3)]

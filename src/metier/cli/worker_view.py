@@ -59,7 +59,7 @@ class StatusLine:
     async def show(self, worker: "RunWorker") -> None:
         """Keep the line up to date."""
         while self._is_live:
-            self._draw(await asyncio.to_thread(_status, worker))
+            self._draw(await asyncio.to_thread(status, worker))
             await asyncio.sleep(_EVERY)
 
     def _draw(self, text: str) -> None:
@@ -68,7 +68,8 @@ class StatusLine:
             self._shown = text
 
 
-def _status(worker: "RunWorker") -> str:
+def status(worker: "RunWorker") -> str:
+    """`2 running · 5 waiting · 7 succeeded`"""
     counts = worker.counts
     ended = ", ".join(f"{count} {state}" for state, count in sorted(counts.ended.items()))
     try:
