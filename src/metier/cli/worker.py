@@ -72,7 +72,7 @@ def command(
 
     SIGTERM or Ctrl-C: it takes no more runs, lets those that execute end for --stop-after
     seconds, and returns the others to the queue, where another worker continues them. The runs of
-    a worker that dies are taken over by the others.
+    a worker that dies are taken over by the others. A second signal does not wait for runs.
 
     /health answers 200 while the worker can reach PostgreSQL, else 503. Without an address both
     pages are served to this machine only. With --json the log is lines of JSON.

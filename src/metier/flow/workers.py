@@ -9,7 +9,14 @@ from hashlib import blake2b
 from typing import Any, NamedTuple, Protocol
 
 from metier import __version__
-from metier.errors import MetierError, RunLostError, RunReleasedError, StoreError
+from metier.errors import (
+    ConfigError,
+    MetierError,
+    RunLostError,
+    RunReleasedError,
+    StoreError,
+    TrustError,
+)
 from metier.flow.queueing import enqueue_new, limits_of, request_of
 from metier.flow.running import Agency
 from metier.flow.state import StateSettings
@@ -88,12 +95,13 @@ class RunWorker:
         self._log = log
         self._on_event = on_event
         self._stopping = asyncio.Event()
-        self._is_lost = False
+        self._is_lost = self._is_hurried = self._is_closed = False
         self._heartbeat: Heartbeat | None = None
         self._workers = Workers(state.conninfo, state.namespace, lease=options.lease)
 
     def stop(self) -> None:
-        """Stop soon; only within the event loop."""
+        """Stop soon; the second time, without waiting for runs. Only within the event loop."""
+        self._is_hurried = self.is_stopping
         self._stopping.set()
 
     @property
@@ -183,13 +191,14 @@ class RunWorker:
             self._log(f"stopping; {len(self.running)} running, up to {limit:g} seconds")
         stopped = asyncio.create_task(asyncio.to_thread(dbos.stop, limit + RETURN_SECONDS))
         deadline = self._loop.time() + limit
-        while self.running and self._loop.time() < deadline:
+        while self.running and self._loop.time() < deadline and not self._is_hurried:
             await asyncio.sleep(0.05)
         while self.running and self._loop.time() < deadline + RETURN_SECONDS:
             for agency in self.running.values():
                 agency.runner.release_all()
             await asyncio.sleep(0.05)
         await stopped
+        self._is_closed = True
         if not self._is_lost:
             await asyncio.to_thread(self._return_rest)
 
@@ -212,7 +221,7 @@ class RunWorker:
 
     def _took_over(self, taken: TakeOver) -> None:
         self.counts.taken_over += len(taken.runs)
-        self._log(f"took over {len(taken.runs)} runs of {taken.worker}")
+        self._log(f"took over from {taken.worker}: {', '.join(taken.runs) or 'no run'}")
 
     # Runs
 
@@ -233,9 +242,9 @@ class RunWorker:
     async def _run(self, queued: QueuedRun) -> bool:
         """Whether the workflow is done: not when the run was returned to the queue."""
         self._refresh()
-        if self._is_for_another(queued):
-            return True
         try:
+            if self._is_for_another(queued):
+                return True
             result = await self._resumed(queued.run_id)
         except RunReleasedError:
             return False
@@ -245,6 +254,9 @@ class RunWorker:
             return True
         except StoreError:
             raise
+        except (TrustError, ConfigError) as error:
+            self._pass_on(queued, Failure(error.code, error.message, hint=error.hint))
+            return True
         except MetierError as error:
             self._refuse(queued.run_id, Failure(error.code, error.message, hint=error.hint))
             return True
@@ -290,7 +302,7 @@ class RunWorker:
 
         A worker that was taken over does so as well: it may have taken the run afterwards.
         """
-        while True:
+        while not self._is_closed:
             try:
                 await asyncio.to_thread(self._queue.enqueue_again, self.id, run_id)
             except StoreError:
@@ -323,15 +335,20 @@ class RunWorker:
             self._workers.note(queued.run_id, "RUN_DOCUMENTS_DIFFER", message, self.id)
             self._log(f"warning: run {queued.run_id} was {message}")
             return False
-        if queued.returned >= MOST_RETURNS:
-            self._refuse(queued.run_id, _no_such_worker(message))
-            return True
         if not queued.returned:
             self._workers.note(queued.run_id, "RUN_DOCUMENTS_DIFFER", message, self.id)
+        self._pass_on(queued, _no_such_worker(message))
+        return True
+
+    def _pass_on(self, queued: QueuedRun, why: Failure) -> None:
+        """Enqueue a run for another worker, some seconds later; not for ever."""
+        if queued.returned >= MOST_RETURNS:
+            self._refuse(queued.run_id, why)
+            return
+        self._log(f"run {queued.run_id} is left to another worker: {why.message}")
         again = queued._replace(returned=queued.returned + 1)
         self._queue.enqueue(again, delay=RETURN_SECONDS)
         self.counts.returned += 1
-        return True
 
     # Schedules
 

@@ -108,7 +108,7 @@ class DbosQueue:
         """Raises `StoreError` if PostgreSQL does not answer."""
         self._engine = engine_of(address)
         try:
-            with _named():
+            with named_errors():
                 self._client = DBOSClient(
                     system_database_engine=self._engine,
                     dbos_system_schema=schema_of(namespace),
@@ -131,7 +131,7 @@ class DbosQueue:
         limiter: QueueRateLimit | None = None
         if limits.starts and limits.seconds:
             limiter = {"limit": limits.starts, "period": limits.seconds}
-        with _named():
+        with named_errors():
             self._client.register_queue(
                 name,
                 global_concurrency=limits.concurrency,
@@ -142,14 +142,14 @@ class DbosQueue:
     # Runs
 
     def enqueue(self, run: QueuedRun, *, delay: float = 0.0, key: str = "") -> str:
-        with _named():
+        with named_errors():
             made: WorkflowHandle[None] = self._client.enqueue(
                 self._options(run, delay, key), run._asdict()
             )
             return run_of(made.get_workflow_id())
 
     def holder(self, queue: str, key: str) -> str:
-        with _named():
+        with named_errors():
             return run_of(self._tables.get_deduplicated_workflow(queue, key) or "")
 
     def _options(self, run: QueuedRun, delay: float, key: str) -> EnqueueOptions:
@@ -177,11 +177,11 @@ class DbosQueue:
         )
 
     def is_waiting(self, run_id: str) -> bool:
-        with _named():
+        with named_errors():
             return any(one.status in _ACTIVE for one in self._workflows(run_id))
 
     def cancel(self, run_id: str) -> None:
-        with _named():
+        with named_errors():
             waiting = [one for one in self._workflows(run_id) if one.status in _WAITING]
             self._client.cancel_workflows([one.workflow_id for one in waiting])
 
@@ -189,7 +189,7 @@ class DbosQueue:
         table = SystemSchema.workflow_status.c
         counted = sqlalchemy.select(table.queue_name, sqlalchemy.func.count())
         counted = counted.where(table.status.in_(_WAITING), table.name == RUN)
-        with _named(), self._tables.engine.begin() as connection:
+        with named_errors(), self._tables.engine.begin() as connection:
             found = connection.execute(counted.group_by(table.queue_name)).fetchall()
             names = [one.name for one in self._client.list_queues()]
         return {**dict.fromkeys(names, 0), **{str(name): int(count) for name, count in found}}
@@ -199,7 +199,7 @@ class DbosQueue:
 
         What another worker has taken since stays with it.
         """
-        with _named():
+        with named_errors():
             taken = self._client.list_workflows(
                 executor_id=worker_id,
                 status="PENDING",
@@ -222,7 +222,7 @@ class DbosQueue:
         """
         table = SystemSchema.workflow_status.c
         takers = sqlalchemy.select(table.executor_id).where(table.status == "PENDING").distinct()
-        with _named(), self._tables.engine.begin() as connection:
+        with named_errors(), self._tables.engine.begin() as connection:
             found = {str(taker) for (taker,) in connection.execute(takers)}
         gone = found - set(known()) if found else set()
         return [run_id for taker in sorted(gone) for run_id in self.enqueue_again(taker)]
@@ -233,7 +233,7 @@ class DbosQueue:
         What became of a run is in the store of runs.
         """
         limit = datetime.now(UTC) - timedelta(seconds=older_than)
-        with _named():
+        with named_errors():
             ended = self._client.list_workflows(
                 status=_ENDED, completed_before=limit.isoformat(), limit=_AT_ONCE,
                 load_input=False, load_output=False,
@@ -245,13 +245,13 @@ class DbosQueue:
     # Schedules
 
     def schedules(self) -> list[Schedule]:
-        with _named():
+        with named_errors():
             found = self._client.list_schedules(workflow_name=START)
         return [_schedule_of(one) for one in sorted(found, key=lambda one: one["schedule_name"])]
 
     def add_schedule(self, schedule: Schedule) -> None:
         check_schedule(schedule)
-        with _named():
+        with named_errors():
             if self._client.get_schedule(schedule.name) is not None:
                 raise UsageError(
                     f"there is a schedule '{schedule.name}' already",
@@ -266,7 +266,7 @@ class DbosQueue:
             )
 
     def remove_schedule(self, name: str) -> Schedule:
-        with _named():
+        with named_errors():
             found = self._client.get_schedule(name)
             if found is None:
                 raise NotFoundError(f"no schedule is called '{name}'", hint="metier schedule list")
@@ -310,7 +310,7 @@ def number_of(workflow_id: str) -> int:
 
 
 @contextmanager
-def _named() -> Iterator[None]:
+def named_errors() -> Iterator[None]:
     """Raise errors of the database in our own words: those of the driver can quote the address."""
     try:
         yield

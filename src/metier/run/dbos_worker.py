@@ -17,6 +17,7 @@ from metier.run.dbos_queue import (
     VERSION,
     JsonSerializer,
     engine_of,
+    named_errors,
     schema_of,
 )
 from metier.run.queue import QueuedRun
@@ -68,7 +69,8 @@ class DbosWorker:
         DBOS.workflow(name=RUN, max_recovery_attempts=MOST_ATTEMPTS)(self._run_workflow())
         DBOS.workflow(name=START, max_recovery_attempts=MOST_ATTEMPTS)(self._start_workflow())
         DBOS.listen_queues(())
-        DBOS.launch()
+        with named_errors():
+            DBOS.launch()
         self._limit(dbos, concurrency)
         dbos._listening_queues = list(queues)  # it is read once a second
 
