@@ -9,7 +9,7 @@ from metier.config.settings import CAPABILITIES, CLASSES, SETTINGS, class_of
 from metier.values.capabilities import CapabilitiesConfig
 
 MEANINGS = {
-    "disabled": "names or full ids of skills that are never used",
+    "disabled": "names, handles or full ids of skills that are never used",
     "state.folder": "where all state is kept; `METIER_STATE_DIR` is stronger",
     "state.url": (
         "the PostgreSQL database of shared state, without a password:"
@@ -50,6 +50,11 @@ MEANINGS = {
     "lint.per-file-ignores": (
         'patterns and the codes to ignore there: `"skills/vendor/*" = ["SK"]`'
     ),
+    "teams": (
+        '`[teams."FOLDER"]`: a folder that belongs to a team, with `name` (else the last part of'
+        " the folder), `owner` and `disabled`, a list of its documents to exclude:"
+        " [teams](../teams.md)"
+    ),
     "probes": (
         "commands that try whether a skill really provides a capability: `[probes.web-search]`"
         ' with `argv = ["./probe", "web"]` and `timeout = 10` (seconds); run without a shell, exit'
@@ -79,7 +84,7 @@ MEANINGS = {
         " `folder`, or `url`, `headers`; `timeout`"
     ),
 }
-TABLES = ("probes", "capabilities", "models", "tools", "mcp")
+TABLES = ("teams", "probes", "capabilities", "models", "tools", "mcp")
 OF_CARDS = {
     "enabled": "`false` switches cards and hooks off",
     "maxTokens": "the most tokens that cards take",

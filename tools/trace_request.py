@@ -1,11 +1,12 @@
 """Count the files of metier that one request visits, and the calls between them.
 
     python tools/trace_request.py run          # or: refresh, resolve, hook, skill_list
-    python tools/trace_request.py run --files  # also lists the files
+    python tools/trace_request.py run --files  # also lists the files and the jumps
 
-The request runs on a copy of `examples/workspace`. A file counts when a function in it is executed;
-module bodies, class bodies and comprehensions do not count. A call counts when caller and callee
-are functions in different files, once for each pair of files, callee and caller.
+The request runs on a copy of `examples/workspace` after `metier refresh`. A file counts when a
+function in it is executed; what runs while a module is imported does not count. A jump is a
+pair of files of which a function in the first called a function in the second; the count of calls
+has every such pair of functions.
 """
 
 import asyncio
@@ -53,15 +54,20 @@ class Trace:
         if event != "call" or not _is_function(frame):
             return
         code = frame.f_code
-        self.files.add(code.co_filename)
         caller = frame.f_back
         while caller is not None and not _is_function(caller):
+            if _is_import(caller):
+                return
             caller = caller.f_back
+        self.files.add(code.co_filename)
         if caller is not None and caller.f_code.co_filename != code.co_filename:
             above = caller.f_code
             self.calls.add(
                 (above.co_filename, above.co_qualname, code.co_filename, code.co_qualname)
             )
+
+    def jumps(self) -> list[tuple[str, str]]:
+        return sorted({(caller, callee) for caller, _, callee, _ in self.calls})
 
     def of(self, request: Callable[[], object]) -> "Trace":
         threading.setprofile(self)
@@ -78,6 +84,10 @@ def _is_function(frame: FrameType) -> bool:
     code = frame.f_code
     is_body = not code.co_flags & 0x02  # a module or class body has no fast locals (CO_NEWLOCALS)
     return code.co_filename.startswith(PACKAGE) and not is_body and code.co_name not in _NO_FUNCTION
+
+
+def _is_import(frame: FrameType) -> bool:
+    return frame.f_code.co_name == "<module>" and frame.f_code.co_filename.startswith(PACKAGE)
 
 
 def _refresh(root: str) -> Callable[[], object]:
@@ -135,7 +145,7 @@ def _skill_list(root: str) -> Callable[[], object]:
 
 def _refreshed(root: str) -> Catalog:
     catalog = Catalog.open(root)
-    catalog.refresh()
+    catalog.prepare_for_hooks()
     return catalog
 
 
@@ -160,8 +170,16 @@ def main(name: str, *, lists: bool) -> None:
             command_line(["trust", "--accept", json.loads(shown.getvalue())["digest"]])
             trace = Trace().of(REQUESTS[name](root))
     if lists:
-        print(*sorted(os.path.relpath(one, PACKAGE) for one in trace.files), sep="\n")
-    print(f"{name}: {len(trace.files)} files, {len(trace.calls)} calls between files")
+        print(*sorted(map(_shown, trace.files)), sep="\n")
+        print(
+            *(f"{_shown(caller)} → {_shown(callee)}" for caller, callee in trace.jumps()), sep="\n"
+        )
+    jumps, calls = len(trace.jumps()), len(trace.calls)
+    print(f"{name}: {len(trace.files)} files, {jumps} jumps, {calls} calls between files")
+
+
+def _shown(file: str) -> str:
+    return os.path.relpath(file, PACKAGE)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from metier.flow.reading import (
     read_documents,
     read_reference,
     read_skills,
+    team_folders,
     user_roots,
     workspace_roots,
 )
@@ -186,7 +187,10 @@ class Catalog(Queries):
         roots, self.source_issues = self._roots()
         off, own_off = self.config.disabled, self.config.own_disabled
         known = kept_trail(self.store)
-        return read_documents(roots, disabled=off, own_disabled=own_off, ordered=False, known=known)
+        return read_documents(
+            roots, disabled=off, own_disabled=own_off, ordered=False, known=known,
+            teams=team_folders(self.workspace, self.config),
+        )  # fmt: skip
 
     def _roots(self) -> tuple[list[Root], list[Issue]]:
         if self._is_users:
@@ -214,7 +218,7 @@ class Catalog(Queries):
 
     def require_trust(self, what: str) -> None:
         """Raise `TrustError` unless the user trusts the workspace, if any; `what` needs it."""
-        if self.config.is_workspace and not self.trust.is_trusted:
+        if self.config.is_workspace and not self.config.is_trusted:
             raise untrusted_error(self.workspace, self.trust, what)
 
     def abilities(
@@ -276,11 +280,13 @@ class Catalog(Queries):
         divergence: bool = True,
         depth: int = 2,
         only: Collection[str] | None = None,
+        team: str = "",
     ) -> "Resolution":
         """Who provides what is required: by `requires`, by the contract of `consumer`, or both.
 
-        `policy` overrides the consumer's; `only` names the skills that may be chosen. Raises
-        `UsageError` when nothing is required and `NotFoundError` for an unknown consumer.
+        `policy` overrides the consumer's; `only` names the skills that may be chosen; the skills
+        of `team`, by default the consumer's, come first. Raises `UsageError` when nothing is
+        required and `NotFoundError` for an unknown consumer.
         """
         from metier.values.resolution import ResolveRequest
 
@@ -297,6 +303,7 @@ class Catalog(Queries):
             divergence=divergence,
             depth=depth,
             only=only,
+            team=team,
         )
         return self._resolver.resolve(request)
 
@@ -327,7 +334,7 @@ class Catalog(Queries):
     @cached_property
     def shared(self) -> "SharedState | None":
         """State on PostgreSQL, if the settings name it. Raises `ConfigError`."""
-        if not self.is_kept or not is_shared(self.config):
+        if not self.config.is_workspace or not is_shared(self.config):
             return None
         from metier.flow.shared import SharedState
 

@@ -284,7 +284,11 @@ def test_a_copied_run_with_memory_and_named_checkpoints_can_be_resumed(
         (("--to", "postgresql://127.0.0.1:1/x"), 2, "shared state needs a namespace"),
         (("--to", "mysql://x", "--namespace", "t"), 2, "the address of PostgreSQL is not valid"),
         (("--to", UNREACHABLE, "--namespace", "t"), 1, "PostgreSQL cannot be reached"),
-        (("--to", UNREACHABLE, "--namespace", "T T"), 2, "'T T' cannot be a namespace"),
+        (
+            ("--to", UNREACHABLE, "--namespace", "T T"),
+            2,
+            "the namespace must be 1 to 40 characters",
+        ),
         (
             ("--to", f"postgresql://ann:{PASSWORD}@db/x", "--namespace", "t"),
             2,
@@ -495,3 +499,34 @@ def test_no_error_shows_the_address(machine: Machines, address: str) -> None:
         finished = here.metier(*command, **environment)
         assert finished.returncode in (1, 2)
         assert PASSWORD not in finished.stdout + finished.stderr
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f'url = "postgresql://ann:{PASSWORD}@db.example.org/x"',
+        f'url = "postgresql://db.example.org/x?password={PASSWORD}"',
+        f'url = "password={PASSWORD}"',
+        f'url = "postgresql://ann:{PASSWORD}@db',
+        f'url = ["postgresql://ann:{PASSWORD}@db"]',
+        f'uri = "postgresql://ann:{PASSWORD}@db"',
+        f'namespace = "postgresql://ann:{PASSWORD}@db"',
+    ],
+)
+@pytest.mark.parametrize("is_trusted", [True, False])
+def test_a_password_in_the_settings_is_not_shown(
+    machine: Machines, line: str, is_trusted: bool
+) -> None:
+    here = machine("a")
+    if is_trusted:
+        here.metier("list")
+    here.write("metier.toml", f"[state]\n{line}\n")
+    commands = [("trust", "--show"), ("trust", "--show", "--json"), ("list",), ("doctor",),
+                ("runs", "list", "-v"), ("refresh",), ("lint",), ("hook", "stats")]  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(here.home))
+        for command in commands:
+            finished = run_here(here.root, *command)
+            assert PASSWORD not in finished.stdout + finished.stderr, command
+    files = [file for file in here.home.rglob("*") if file.is_file()]
+    assert [file for file in files if PASSWORD.encode() in file.read_bytes()] == []

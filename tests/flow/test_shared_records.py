@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
-from conftest import Workspace, state_of
+from conftest import Workspace
 from flow.decisions import decision, injecting, text_of, verdict
 from metier.catalog import Catalog
+from metier.config import Config
+from metier.config.database_url import DatabaseUrl
 from metier.errors import InvalidDocumentError, NotFoundError, StoreError
 from metier.flow.hook_log import decisions_of
 from metier.flow.reports import Reports
@@ -18,6 +20,7 @@ from metier.flow.state import StateSettings
 from metier.resolve.reliability import WINDOW
 from metier.storage.hook_files import DECISIONS, OLDER_DECISIONS
 from metier.storage.places import state_room
+from metier.storage.postgres import Postgres
 from metier.storage.room import Room
 from metier.values.resolution import Report
 from shared_states import UNREACHABLE, another, rows, shared
@@ -140,6 +143,20 @@ def test_only_the_last_outcomes_count_and_are_kept(shared: SharedState, postgres
     assert shared.outcomes.history().rates == {"a": 1.0}
     count = "SELECT count(*) FROM metier.outcome WHERE namespace = %s"
     assert rows(postgres, count, shared.namespace) == [(WINDOW,)]
+
+
+def test_an_outcome_whose_commit_was_not_confirmed_counts_once(
+    shared: SharedState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call, calls = Postgres.call, iter([True])
+
+    def lost(self: Postgres, job: Any, **more: Any) -> Any:
+        """The first reply of the server is lost after the commit."""
+        result = call(self, job, **more)
+        return call(self, job, **more) if next(calls, False) else result
+
+    monkeypatch.setattr(Postgres, "call", lost)
+    assert shared.outcomes.record("a", success=True).samples == {"a": 1}
 
 
 def test_without_the_server_outcomes_are_ephemeral(away: SharedState) -> None:
@@ -269,16 +286,26 @@ def test_a_failure_to_send_is_silent_and_keeps_everything_for_later(
     assert ship_decisions(shared, room) == 1
 
 
+@pytest.mark.parametrize("was_sent", [True, False])
 def test_nothing_is_connected_when_there_is_nothing_to_send(
-    workspace: Workspace, room: Room, monkeypatch: pytest.MonkeyPatch
+    shared: SharedState, room: Room, monkeypatch: pytest.MonkeyPatch, was_sent: bool
 ) -> None:
-    workspace.write("metier.toml", f'[state]\nurl = "{UNREACHABLE}"\nnamespace = "team"\n')
-    workspace.trust()
+    if was_sent:
+        write_log(room, decision(1))
+        ship_decisions(shared, room)
+    config = Config(
+        state_url=DatabaseUrl(shared.settings.conninfo), state_namespace=shared.namespace
+    )
 
     def connect(*_: object, **__: object) -> None:
-        raise AssertionError
+        raise ConnectedError
 
     monkeypatch.setattr("psycopg.connect", connect)
-    with Catalog.open(workspace.root) as catalog:
-        assert ship_from(catalog.config, catalog.workspace, room) == 0
-    assert (state_of(workspace.root) / FILE).exists() is False
+    assert ship_from(config, "", room) == 0
+    write_log(room, decision(1), decision(2))
+    with pytest.raises(ConnectedError):
+        ship_from(config, "", room)
+
+
+class ConnectedError(Exception):
+    pass

@@ -170,7 +170,7 @@ def test_a_typed_address_with_a_password_is_an_error() -> None:
 
 
 def test_a_typed_namespace_has_a_form() -> None:
-    with pytest.raises(ConfigError, match="cannot be a namespace"):
+    with pytest.raises(ConfigError, match="the namespace must be 1 to 40 characters"):
         settings_for(PLAIN, "Team One", None)
 
 

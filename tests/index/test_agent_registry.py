@@ -184,7 +184,7 @@ def test_an_invalid_file_is_left_out_as_a_whole_and_the_error_says_so(workspace:
     with catalog_with(workspace, bad=bad, good="agentId: good\ndescription: d\n") as catalog:
         assert catalog.agency.profile("bad") is None
         assert catalog.agency.profile("good") is not None
-        with pytest.raises(NotFoundError, match="'bad' is excluded because of its errors"):
+        with pytest.raises(NotFoundError, match="'bad' is excluded: unknown key 'bogus'"):
             catalog.agency.require("bad")
         with pytest.raises(NotFoundError, match="no agent is called 'goood'") as raised:
             catalog.agency.require("goood")

@@ -8,8 +8,8 @@ import pytest
 from conftest import Workspace
 from metier import Catalog
 from metier.config import Config
+from metier.index.columns import catch_up
 from metier.index.postings import PROSE, stem_postings
-from metier.index.stems import catch_up
 from metier.index.store import Store
 
 WORD = "kangaroo"

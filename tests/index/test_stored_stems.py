@@ -10,8 +10,8 @@ from conftest import Workspace
 from metier import Catalog
 from metier.config import Config
 from metier.core.stems import label_stems, prose_stems
+from metier.index.columns import catch_up
 from metier.index.postings import LABEL, PROSE, stem_postings
-from metier.index.stems import catch_up
 from soak import examples
 
 

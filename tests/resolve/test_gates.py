@@ -348,5 +348,5 @@ def test_a_row_names_every_reason_in_the_fixed_order() -> None:
 def test_the_reasons_are_those_that_were_agreed() -> None:
     agreed = """runtime-incompatible contract-inflated probe-failed dependency-unresolved
     nothing-resolved below-min-contract-score below-min-required-coverage below-min-total-score
-    beyond-max-candidates-hint beyond-max-candidates"""
+    beyond-max-candidates-hint beyond-max-candidates own-team-first"""
     assert list(REASONS) == agreed.split()

@@ -238,7 +238,10 @@ def test_beginning_claiming_and_ending_survive_a_lost_reply(
 
 
 def test_runs_wait_while_postgres_is_away_and_then_go_on(
-    proxy: Proxy, far: PostgresRunStore, monkeypatch: pytest.MonkeyPatch
+    proxy: Proxy,
+    far: PostgresRunStore,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setattr("metier.run.runner.HEARTBEAT_SECONDS", 0.01)
     world = World(store=far)
@@ -269,6 +272,7 @@ def test_runs_wait_while_postgres_is_away_and_then_go_on(
     assert [one.state for one in results] == ["succeeded"] * 3
     assert sorted(world.calls) == sorted("abc" * 3)
     assert len(beating) > 1, "the loop was blocked"
+    assert [one for one in caplog.records if one.name == "psycopg"] == []
 
 
 @pytest.mark.slow
@@ -496,7 +500,7 @@ def test_every_error_of_postgres_has_a_code_and_none_of_its_words(
     def job(_connection: object) -> None:
         raise error(f"said {SECRET}")
 
-    database = Postgres(postgres, called="it", migrations=(tables.TABLES,), patience=0.0)
+    database = Postgres(postgres, called="it", migrations=MIGRATIONS, patience=0.0)
     with closing(database), pytest.raises(StoreError) as raised:
         database.call(job)
     assert raised.value.code == code
@@ -511,7 +515,7 @@ def test_a_job_that_met_a_passing_error_is_repeated(postgres: str) -> None:
             raise errors.pop()
         return "done"
 
-    with closing(Postgres(postgres, called="it", migrations=(tables.TABLES,))) as database:
+    with closing(Postgres(postgres, called="it", migrations=MIGRATIONS)) as database:
         assert database.call(job) == "done"
 
 

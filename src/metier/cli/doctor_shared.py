@@ -59,9 +59,10 @@ def _queue(health: "Health") -> Check:
         return Check("queue", "ok", "no run waits")
     oldest = f", the oldest for {_age(health.oldest_seconds or 0.0)}"
     detail = f"{counted(health.waiting, 'pending run')}{oldest}"
-    if health.workers:
+    if (health.workers or 0) > health.dead_workers:
         return Check("queue", "ok", detail)
-    return Check("queue", "warning", f"{detail}; no worker", "metier runs list --state pending")
+    hint = "metier runs list --state pending"
+    return Check("queue", "warning", f"{detail}; no worker is alive", hint)
 
 
 def _workers(health: "Health", documents: str) -> Iterator[Check]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from metier.cli.layout import one_line, wrapped
-from metier.cli.resolve_view import Row, verdict
+from metier.cli.resolve_view import Row, handle_of, verdict
 from metier.cli.session import counted
 from metier.core.nearest import did_you_mean
 from metier.errors import NotFoundError
@@ -62,12 +62,12 @@ def explain(report: Report, wanted: str | None) -> list[Explanation]:
     if wanted is None:
         chosen = [row for row in rows if row["id"] in report["diagnostics"]["chosen"]]
         return [_explanation(row, report) for row in chosen or rows[:1]]
-    found = [row for row in rows if wanted in (row["id"], row["name"])]
+    found = [row for row in rows if wanted in (row["id"], row["name"], handle_of(row))]
     if not found:
         full = "a candidate without a row needs metier resolve --full-report"
         raise NotFoundError(
             f"report '{report.id}' has no candidate '{one_line(wanted)}'",
-            hint=did_you_mean(wanted, [row["name"] for row in rows], full),
+            hint=did_you_mean(wanted, list(map(handle_of, rows)), full),
         )
     return [_explanation(row, report) for row in found]
 

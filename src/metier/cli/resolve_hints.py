@@ -10,6 +10,7 @@ from metier.cli.resolve_view import (
     Row,
     delta,
     disabled_provider,
+    handle_of,
     matches_of,
     name_of,
     shown_rows,
@@ -100,7 +101,7 @@ def _prose(report: Report, found: dict[str, Found]) -> list[str]:
         for row, one in found.get(capability, ()):
             if one["match"] == "provisional" and row["id"] not in chosen:
                 if report["mode"] == "strict":
-                    name = one_line(row["name"])
+                    name = handle_of(row)
                     return [
                         f"strict needs contracts: let '{name}' declare {one_line(capability)},"
                         " or try --mode best-effort --policy prose"
@@ -129,7 +130,7 @@ def _probes(report: Report, known: Known) -> list[str]:
     flagged = [row for row in report["candidates"] if row["contract_inflated"]]
     untried = [row for row in flagged if row["id"] not in tried]
     lines = [
-        f"'{one_line(row['name'])}' claims more than it describes{delta(row, report)};"
+        f"'{handle_of(row)}' claims more than it describes{delta(row, report)};"
         f" {_clearing(row, report, known)}"
         for row in untried[:_MOST_HINTS]
     ]

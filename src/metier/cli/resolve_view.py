@@ -10,8 +10,8 @@ import click
 
 from metier.cli.layout import bar, branches, one_line, packed, terminal_width, wrapped
 from metier.cli.session import Session, counted
-from metier.core.names import is_capability_name
-from metier.values.resolution import TIE_BREAKS, Report
+from metier.core.names import is_capability_name, team_name
+from metier.values.resolution import OWN_TEAM, TIE_BREAKS, Report, tie_breaks
 
 Row = dict[str, Any]
 Found = list[tuple[Row, Row]]
@@ -28,6 +28,7 @@ _NOT_MET = {
     "dependency-unresolved": "what it requires stays open",
     "nothing-resolved": "has nothing of what is required",
     "beyond-max-candidates-hint": "ranks below the max-candidates that it sets itself",
+    "own-team-first": "the team that asks has a skill of that name that provides as much",
 }
 _MOST_BLOCKS = 20
 
@@ -136,7 +137,7 @@ def _matched(row: Row, match: Row) -> str:
     """`web-cache (fuzzy: web-searching)`"""
     token = match["token"] if match["token"] != match["capability"] else None
     kind = "words alone" if match["match"] == "provisional" else match["match"]
-    return f"{one_line(row['name'])} ({kind}{f': {one_line(token)}' if token else ''})"
+    return f"{handle_of(row)} ({kind}{f': {one_line(token)}' if token else ''})"
 
 
 def _named(found: Found) -> str:
@@ -151,7 +152,7 @@ def _named(found: Found) -> str:
 
 def _block(row: Row, report: Report, width: int) -> list[str]:
     mark = click.style("  selected", fg="green", bold=True) if row["selected"] else ""
-    name = click.style(one_line(row["name"]), bold=True)
+    name = click.style(handle_of(row), bold=True)
     head = f"{row['rank'] or '–':<2} {name}  {row['S_total_final']:.3f}{mark}"
     folder = row["id"].removeprefix(f"{row['name']}::")
     origin = "" if row["source"] == "workspace" else f" (from {row['source']})"
@@ -218,7 +219,7 @@ def _reason(row: Row, report: Report) -> str:
     below = next((one for one in _left(report) if one["rank"] > row["rank"]), None)
     if below is None:
         return "no other candidate is left"
-    return f"ranks above {one_line(below['name'])} by {_ranked_by(row, below)}"
+    return f"ranks above {handle_of(below)} by {_ranked_by(row, below, report)}"
 
 
 def _left(report: Report) -> list[Row]:
@@ -231,21 +232,23 @@ def _why_not(row: Row, report: Report) -> str:
     if report["selection_mode"] == "cover":
         covered = {one for other in chosen for one in _covered(other)}
         if set(_covered(row)) <= covered:
-            return f"what it covers {', '.join(one_line(one['name']) for one in chosen)} does, too"
+            return f"what it covers {', '.join(map(handle_of, chosen))} does, too"
         return f"max-providers {report['max_providers']} is reached"
     if not chosen:
         return "no candidate was selected"
-    return f"{one_line(chosen[0]['name'])} ranks above by {_ranked_by(row, chosen[0])}"
+    return f"{handle_of(chosen[0])} ranks above by {_ranked_by(row, chosen[0], report)}"
 
 
 def _covered(row: Row) -> list[str]:
     return [one_line(one["capability"]) for one in row["matches"] if one["resolved"]]
 
 
-def _ranked_by(row: Row, other: Row) -> str:
+def _ranked_by(row: Row, other: Row, report: Report) -> str:
     """`S_total_final 0.925 against 0.881`: the first of the tie-breakers that differs."""
-    for key in TIE_BREAKS[:-1]:
+    for key in tie_breaks(report.get("team", ""))[:-1]:
         if row[key] != other[key]:
+            if key == OWN_TEAM:
+                return f"{OWN_TEAM}: all scores are equal"
             mine, theirs = _apart(row[key], other[key], 3)
             return f"{key} {mine} against {theirs}"
     return f"{TIE_BREAKS[-1]}: all scores are equal"
@@ -339,6 +342,11 @@ def _in_short(code: str, report: Report) -> str:
 
 
 # What providers require
+
+
+def handle_of(row: Row) -> str:
+    """The name of a candidate, after its team's if it has one."""
+    return one_line(team_name(row.get("team", ""), row["name"]))
 
 
 def name_of(candidate: str) -> str:

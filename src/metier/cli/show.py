@@ -52,8 +52,9 @@ def _complete(ctx: click.Context, _parameter: Any, incomplete: str) -> list[Comp
 def command(session: Session, kind: str, wanted: str, page: int | None, max_tokens: int) -> None:
     """Show one document: its fields, its findings, its text.
 
-    KIND is skill, ability, card or agent, or its plural. ID is a name, or the full id
-    `name::folder` of a shadowed skill. Long texts can be read in pages.
+    KIND is skill, ability, card or agent, or its plural. ID is a name, `team/name` for a skill
+    of a team, or the full id `name::folder` of a shadowed skill. Long texts can be read in
+    pages.
     `reference SYSTEM_ARCHITECTURE.md` shows a text that is never injected;
     `schema agent-profile` shows the JSON Schema of a format, for editors.
     """
@@ -134,6 +135,7 @@ def _facts(row: Row, shown: ShownPaths) -> list[tuple[str, str]]:
         facts.append(("name", row.name))
     facts += [("description", row.description)]
     facts += [("file", shown(row.path)), ("source", row.source), ("state", row.state)]
+    facts += [(key, value) for key in ("team", "owner") if (value := getattr(row, key))]
     if row.reason:
         facts.append(("reason", row.reason))
     if row.shadowed_by:

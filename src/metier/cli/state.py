@@ -153,6 +153,8 @@ def _adopt(session: Session, old: str | None, dry_run: bool) -> int:
         session.note("nothing was taken over (--dry-run)")
     else:
         session.tell(f"taken over: {_summary(taken)}")
+        if is_shared(session.config()):
+            session.note("to share them: metier state copy")
     return 0
 
 

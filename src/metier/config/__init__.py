@@ -23,6 +23,7 @@ from metier.values.settings import DEFAULT_MIN_SIGNAL, LintSettings
 from metier.values.settings import Mount as Mount
 from metier.values.settings import ProbeSetting as ProbeSetting
 from metier.values.settings import QueueSetting as QueueSetting
+from metier.values.teams import Team
 from metier.values.trust import NOTHING
 
 FILE_NAME = SETTINGS_FILE
@@ -45,6 +46,8 @@ class Config(NamedTuple):
     lint_select: tuple[str, ...] = ()
     lint_ignore: tuple[str, ...] = ()
     per_file_ignores: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    teams: tuple[Team, ...] = ()
+    """The folders of the workspace that belong to a team."""
     probes: tuple[ProbeSetting, ...] = ()
     tokenizer: str = "chars/4"
     """How tokens are counted: `chars/4`, or an encoding of tiktoken whose ranks are on disk."""

@@ -1,6 +1,7 @@
 """Values of settings: raw from a file → as `Config` has them. Raises `ConfigError`."""
 
 import os
+import posixpath
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -18,6 +19,7 @@ from metier.values.running import (
     ToolSettings,
 )
 from metier.values.settings import Mount, ProbeSetting, QueueSetting
+from metier.values.teams import Team
 
 
 def checked(key: str, value: Any, source: str) -> Any:
@@ -110,7 +112,7 @@ def _queues(table: Mapping[str, Any], source: str) -> Mapping[str, QueueSetting]
     for name, entry in table.items():
         if ("starts" in entry) != ("seconds" in entry):
             raise wrong(f"workers.queues.{name}", "given both 'starts' and 'seconds'", source)
-    return {name: QueueSetting(**_entry("workers.queues", one)) for name, one in table.items()}
+    return {name: QueueSetting(**_entry("workers.queues", entry)) for name, entry in table.items()}
 
 
 def _label(path: str) -> str:
@@ -118,6 +120,35 @@ def _label(path: str) -> str:
     first, *others = re.split(r"/(?=[^/]*[*?\[])", path.rstrip("/"), maxsplit=1)
     label = os.path.basename(first)
     return "" if others and label in (".", "..") else label
+
+
+def _teams(table: Mapping[str, Any], source: str) -> tuple[Team, ...]:
+    """A table `[teams."FOLDER"]` for each folder of the workspace that belongs to a team."""
+    by_name: dict[str, Team] = {}
+    folders: set[str] = set()
+    for key, entry in table.items():
+        team = _team(key, entry, source)
+        if team.folder in folders:
+            message = f"the folder '{team.folder}' has two teams"
+            raise ConfigError(message, where=source, hint="remove one of the two tables")
+        if team.name in by_name:
+            both = f"{by_name[team.name].folder} and {team.folder}"
+            message = f"two teams are called '{team.name}': {both}"
+            raise ConfigError(message, where=source, hint="give one of them another 'name'")
+        folders.add(team.folder)
+        by_name[team.name] = team
+    return tuple(by_name.values())
+
+
+def _team(key: str, entry: Mapping[str, Any], source: str) -> Team:
+    folder = posixpath.normpath(key)
+    is_outside = folder.startswith(("/", "~")) or folder.split("/")[0] in (".", "..")
+    if is_outside:
+        raise wrong(f'teams."{key}"', "named after a folder inside the workspace", source)
+    fields = {"name": posixpath.basename(folder), **_entry("teams", entry)}
+    if "/" in fields["name"] or ":" in fields["name"]:
+        raise wrong(f'teams."{key}".name', "a name without '/' and ':'", source)
+    return Team(folder=folder, **fields)
 
 
 def wrong(key: str, wanted: str, source: str) -> ConfigError:
@@ -132,4 +163,5 @@ _MAKERS: dict[str, Callable[[Any, str], Any]] = {
     "mounts": _mounts,
     "state.url": _state_url,
     "workers.queues": _queues,
+    "teams": _teams,
 }

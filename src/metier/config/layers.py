@@ -102,7 +102,7 @@ def _from_environment(environ: Mapping[str, str]) -> Layer:
 
 
 def _of_state(key: str, text: str) -> dict[str, Any]:
-    """An empty variable counts as not set; an address also replaces the file of one."""
+    """An empty variable counts as not set; an address also replaces `state.url-file`."""
     if not text:
         return {}
     return {key: text, "state.url-file": ""} if key == "state.url" else {key: text}

@@ -19,7 +19,7 @@ from metier.core.names import loose_key
 from metier.core.nearest import nearest
 from metier.errors import ConfigError
 from metier.values.capabilities import LogLevel, RolloutMode
-from metier.values.checks import FLAG, Field, integer, text
+from metier.values.checks import FLAG, NAMESPACE_FORM, Field, integer, text
 
 SettingClass = Literal["comfort", "narrowed", "power", "user"]
 
@@ -47,6 +47,7 @@ _PROBE_SECONDS = Field(
     type="number", least=ulp(0.0), most=600, called="a number of seconds, at most 600"
 )
 _PROBE = _table({"argv": _ARGV, "timeout": _PROBE_SECONDS})
+_TEAM = _table({"name": text(shortest=1), "owner": text(), "disabled": _NAMES})
 _PROVIDER = _table({"base-url": text(), "api-key-env": text()})
 _COMMAND = _table(
     {
@@ -172,6 +173,7 @@ SETTINGS: dict[str, Setting] = {
         "per_file_ignores",
         _table(others=_TEXTS, called="a table of patterns and codes"),
     ),
+    "teams": Setting("comfort", "teams", _table(others=_TEAM, called="a table of folders")),
     "probes": Setting("power", "probes", _table(others=_PROBE)),
     "tokenizer": Setting("power", "tokenizer", text(), "METIER_TOKENIZER"),
     "capabilities": Setting("power", "capabilities", _ALL_CAPABILITIES),
@@ -182,7 +184,10 @@ SETTINGS: dict[str, Setting] = {
     "state.url": Setting("power", "state_url", text(shortest=1), "METIER_STATE_URL"),
     "state.url-file": Setting("power", "state_url_file", text()),
     "state.namespace": Setting(
-        "power", "state_namespace", text(form="namespace"), "METIER_STATE_NAMESPACE"
+        "power",
+        "state_namespace",
+        text(form="namespace", called=NAMESPACE_FORM),
+        "METIER_STATE_NAMESPACE",
     ),
     "workers.documents": Setting("power", "worker_documents", text(choices=("any", "same"))),
     "workers.concurrency": Setting("power", "worker_concurrency", integer(1, 1_000)),

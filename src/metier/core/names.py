@@ -40,7 +40,17 @@ def canonical_id(name: str, folder: str) -> str:
 
 
 def plugin_name(plugin: str, name: str) -> str:
-    return f"{plugin}:{name}" if plugin and not name.startswith(f"{plugin}:") else name
+    return _qualified(plugin, ":", name)
+
+
+def team_name(team: str, name: str) -> str:
+    return _qualified(team, "/", name)
+
+
+def _qualified(namespace: str, separator: str, name: str) -> str:
+    """`namespace`, separator, name; a name that already begins so, or has none, stays."""
+    start = f"{namespace}{separator}"
+    return f"{start}{name}" if namespace and not name.startswith(start) else name
 
 
 def name_in_plugin(name: str, plugin: str) -> str:

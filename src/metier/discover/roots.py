@@ -124,6 +124,7 @@ def missing_folders(workspace: str, config: Config) -> list[Issue]:
             for one in folders
             if one not in usual[kind]
         ),
+        *(("teams", team.folder, workspace) for team in config.teams),
     ]
     issues = []
     for key, folder, base in named:

@@ -7,7 +7,7 @@ trusted workspace, to another skill folder of the same user is followed: skills 
 
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import chain
 from operator import itemgetter
 
@@ -27,6 +27,8 @@ from metier.values.files import (
     Origin,
     Root,
 )
+from metier.values.teams import Team, team_of
+from metier.values.trust import NOTHING
 
 _BY_CLAIM = sorted(SKILL_NAMES, key=lambda name: (name != "SKILL.md", name))
 """By precedence."""
@@ -44,20 +46,33 @@ NO_CARDS = frozenset({"README.md", "AGENTS.md", "SYSTEM_ARCHITECTURE.md"})
 
 
 def discover(
-    roots: Iterable[Root], *, ordered: bool = True, steps: Steps | None = None
+    roots: Iterable[Root],
+    *,
+    ordered: bool = True,
+    steps: Steps | None = None,
+    teams: Mapping[str, Team] = NOTHING,
 ) -> list[Found]:
     """Every file below `roots`, by source order, then bytewise by path; each file once.
 
-    Without `ordered` in any order. `steps` notes what was looked at.
+    Without `ordered` in any order. `steps` notes what was looked at. `teams` are by their folders,
+    absolute.
     """
     steps = steps or Steps()
-    walks = [_Walk(root, steps) for root in sorted(roots, key=lambda root: root.rank)]
+    walks = [_Walk(root, steps, teams) for root in sorted(roots, key=lambda root: root.rank)]
     lists = [found for walk in walks if (found := walk.run())]
     found = lists[0] if len(lists) == 1 else list(chain.from_iterable(lists))
     may_repeat = len(lists) > 1 or any(walk.met_links for walk in walks)
     if ordered or may_repeat:
         found.sort(key=_by_rank_and_path)
     return _once(found) if may_repeat else found
+
+
+def _with_team(found: Found, root: Root, teams: Mapping[str, Team]) -> Found:
+    """A file with the team whose folder it is in; the user's and other workspaces' have none."""
+    if found.origin == "user" or found.origin != root.origin:
+        return found
+    inside = found.path[len(root.prefix) :]
+    return found._replace(team=team_of(f"{root.path.rstrip('/')}/{inside}", teams))
 
 
 _by_rank_and_path = itemgetter(2, 1)
@@ -82,8 +97,9 @@ def _once(found: list[Found]) -> list[Found]:
 class _Walk:
     """The walk below one root."""
 
-    def __init__(self, root: Root, steps: Steps) -> None:
+    def __init__(self, root: Root, steps: Steps, teams: Mapping[str, Team]) -> None:
         self._root = root
+        self._teams = teams
         self._steps = steps
         self._kind = root.kind
         self._prefix = root.prefix
@@ -101,6 +117,12 @@ class _Walk:
         self._plugins = Plugins(root, steps)
 
     def run(self) -> list[Found]:
+        found = self._found_files()
+        if not self._teams:
+            return found
+        return [_with_team(one, self._root, self._teams) for one in found]
+
+    def _found_files(self) -> list[Found]:
         if self._root.kind != "skill" or self._root.only:
             return self._folder()
         self._descend(self._root.path)

@@ -6,14 +6,16 @@ import re
 import stat
 from collections.abc import Sequence
 
+from metier.core.names import team_name
 from metier.hosts.switches import IGNORE_THE_SWITCH, hosts_that_ignore_the_switch
 from metier.lint import lint_document
 from metier.lint.skills import lint_switch
 from metier.parse.kinds import parse_document
 from metier.storage.room import read_regular
 from metier.values.documents import Card, Document, Skill
-from metier.values.files import LARGEST, Entry, Found, Kind, Parsed
+from metier.values.files import LARGEST, Entry, Found, Parsed
 from metier.values.outcomes import Issue, has_errors
+from metier.values.teams import Team
 
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
 _OFF_IN_CODEX = re.compile(r"\ballow_implicit_invocation[ \t]*:[ \t]*false\b")
@@ -37,7 +39,7 @@ def read_entry(found: Found, *, disabled: frozenset[str], strict: bool = False) 
     parsed = read_text(found, raw)
     issues = [*parsed.issues, *lint_document(parsed), *_lint_switch(found, parsed)]
     card = parsed.document
-    reason = _reason(found.kind, parsed.document, issues, disabled, strict=strict)
+    reason = _reason(found, parsed.document, issues, disabled, strict=strict)
     return Entry(
         found=found,
         sha256=card.sha256 if isinstance(card, Card) else hashlib.sha256(raw).hexdigest(),
@@ -70,20 +72,30 @@ def folder_of(found: Found) -> str:
 
 
 def _reason(
-    kind: Kind,
+    found: Found,
     document: Document | None,
     issues: Sequence[Issue],
     disabled: frozenset[str],
     *,
     strict: bool,
 ) -> str:
-    if document is None or ((strict or kind != "skill") and has_errors(issues)):
+    if document is None or ((strict or found.kind != "skill") and has_errors(issues)):
         return "unparseable"
     if isinstance(document, Skill):
-        off = document.data.get("enabled") is False
-        if off or (disabled and (document.name in disabled or document.id in disabled)):
-            return "disabled"
-    return ""
+        is_off = document.data.get("enabled") is False or _is_disabled(
+            document, found.team, disabled
+        )
+        return "disabled" if is_off else ""
+    return "disabled" if document.id in found.team.disabled else ""
+
+
+def _is_disabled(skill: Skill, team: Team, disabled: frozenset[str]) -> bool:
+    """Whether the settings of the workspace or of its team name it."""
+    if not (disabled or team.disabled):
+        return False
+    names = {skill.name, skill.id}
+    full_name = team_name(team.name, skill.name)
+    return not names.isdisjoint(team.disabled) or not disabled.isdisjoint({*names, full_name})
 
 
 def _lint_switch(found: Found, parsed: Parsed) -> list[Issue]:

@@ -14,8 +14,8 @@ from metier.discover.patterns import watched
 from metier.errors import ConfigError
 from metier.flow.boundary import RECORD, Boundary, decide, read_boundary
 from metier.index.cards import stored_cards
+from metier.index.columns import catch_up
 from metier.index.documents import excluded_documents
-from metier.index.stems import catch_up
 from metier.index.store import Store
 from metier.storage.hook_files import STATE, log, stamps_of
 from metier.storage.places import state_room, user_room

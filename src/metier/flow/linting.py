@@ -14,7 +14,7 @@ from metier.discover.roots import roots_for, roots_of_paths
 from metier.errors import MetierError
 from metier.findings import CODES
 from metier.flow.entries import folder_of, read_bytes, read_text
-from metier.flow.reading import read_documents, workspace_roots
+from metier.flow.reading import read_documents, team_folders, workspace_roots
 from metier.lint.collisions import Subject, lint_collisions
 from metier.lint.fix import fix
 from metier.lint.settings import SettingsFile, lint_capabilities
@@ -124,6 +124,7 @@ def _subject(entry: Entry, document: Document, shown: Callable[[str], str]) -> S
     return Subject(
         kind=entry.found.kind,
         group=entry.handle,
+        name=document.name,
         path=entry.found.path,
         sha256=entry.sha256,
         description=document.routing_text if isinstance(document, Skill) else document.description,
@@ -162,7 +163,11 @@ class Linter:
             room = state_room(workspace) if config.is_workspace else None
             roots, failed = workspace_roots(workspace, config, user_home(os.environ), room)
         self.reading = read_documents(
-            roots, disabled=config.disabled, own_disabled=config.own_disabled, strict=strict
+            roots,
+            disabled=config.disabled,
+            own_disabled=config.own_disabled,
+            strict=strict,
+            teams=team_folders(workspace, config),
         )
         self._files = {found.path: found.file for found in self.reading.found}
         self._users = {found.path for found in self.reading.found if found.origin == "user"}

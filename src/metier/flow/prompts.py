@@ -14,7 +14,7 @@ from metier.core.text import words
 from metier.errors import InvalidDocumentError, MetierError
 from metier.index.abilities import AbilityRegistry, StoredAbilities
 from metier.index.cards import stored_cards, text_of_card, untrusted_cards
-from metier.index.documents import excluded_path, find_documents
+from metier.index.documents import excluded_path, find_documents, no_such_document
 from metier.index.store import Store
 from metier.inject.abilities import arrange, compose
 from metier.inject.cards import NO_CARDS, CardPart, card_parts, fit_cards, is_silent, log_cards
@@ -72,12 +72,12 @@ class Preparer:
         with self._store.snapshot():
             known = self._abilities()
             shared = known.count_words(frozenset(words(request.task)))
-            profile_core, profile_limit = self._profile(agent)
+            profile_core, profile_limit, team = self._profile(agent)
             broken = excluded_path(self._store, "agent", agent) if agent is not None else ""
         max_tokens = profile_limit if request.budget is None else request.budget
         if broken:
-            message = f"the profile of agent '{agent}' has errors and is excluded"
-            issue = Issue("AGENT_INVALID", message, broken, hint="metier lint")
+            why = no_such_document(self._store, "agent", agent or "", "").message
+            issue = Issue("AGENT_INVALID", why, broken, hint="metier lint")
             limit, selection = request.budget or profile_limit, AbilitySelection((), (issue,))
             return Injection("", 0, False, (), (issue,), limit, (), selection)
         core = (*profile_core, *request.core)
@@ -94,7 +94,8 @@ class Preparer:
             )
 
         hidden = frozenset() if request.include_untrusted else known.untrusted
-        selection = self._with_content(select, (a for a in known.registry if a.id not in hidden))
+        shown = (one for one in known.for_team(team) if one.id not in hidden)
+        selection = self._with_content(select, shown)
         cards = self._choose_cards(request)
         made = compose(
             arrange(selection, core, request.include_metadata),
@@ -119,13 +120,15 @@ class Preparer:
 
     # Abilities
 
-    def _profile(self, agent: str | None) -> tuple[Sequence[str], int]:
-        """The core abilities and the token limit of an agent's profile, if any."""
+    def _profile(self, agent: str | None) -> tuple[Sequence[str], int, str]:
+        """The core abilities, the token limit and the team of an agent's profile, if any."""
         rows = find_documents(self._store, "agent", agent or "")
         if not rows or rows[0].state != "active" or rows[0].id != agent:
-            return (), DEFAULT_MAX_TOKENS
+            return (), DEFAULT_MAX_TOKENS, ""
         abilities = rows[0].data.get("abilities") or {}
-        return abilities.get("core") or (), abilities.get("maxTokens") or DEFAULT_MAX_TOKENS
+        most = abilities.get("maxTokens") or DEFAULT_MAX_TOKENS
+        team = rows[0].team if rows[0].origin != "untrusted" else ""
+        return abilities.get("core") or (), most, team
 
     def _with_content(
         self,

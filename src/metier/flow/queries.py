@@ -42,7 +42,7 @@ class Queries:
         )
 
     def skills_called(self, name: str) -> list[Row]:
-        """The active skills with that name, with or without the name of a plugin before it."""
+        """The active skills with that name, with or without a team and a plugin before it."""
         return documents.skills_called(self.store, name)
 
     def cards(self) -> "list[Card]":

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from metier.run.dbos_queue import DbosQueue
     from metier.run.workers import Note, Workers
 
-NO_QUEUE, NO_PACKAGE = "QUEUE_NOT_CONFIGURED", "STATE_NO_PACKAGE"
+_NO_PACKAGE = "STATE_NO_PACKAGE"
 _WAITS = Failure("RUN_RELEASED", "the run waits for a worker")
 
 
@@ -83,7 +83,7 @@ def require_state(agency: Agency, what: str) -> StateSettings:
     if agency.state is None:
         raise ConfigError(
             f"{what} needs shared state on PostgreSQL",
-            code=NO_QUEUE,
+            code="QUEUE_NOT_CONFIGURED",
             hint="set [state] url and namespace; see docs/scale.md",
         )
     return agency.state
@@ -107,7 +107,7 @@ def opened_queue(agency: Agency, what: str) -> "Iterator[DbosQueue]":
 def missing_extra(error: ModuleNotFoundError) -> ConfigError:
     return ConfigError(
         f"the queue needs the package '{error.name}', which is not installed",
-        code=NO_PACKAGE,
+        code="STATE_NO_PACKAGE",
         hint="pip install 'metier[workers]'",
     )
 
@@ -181,7 +181,7 @@ def cancel_run(agency: Agency, run_id: str) -> None:
         with opened_queue(agency, "cancelling") as queue:
             queue.cancel(run_id)
     except ConfigError as error:
-        if error.code != NO_PACKAGE:  # then a worker drops it when its turn comes
+        if error.code != _NO_PACKAGE:  # then a worker drops it when its turn comes
             raise
 
 

@@ -4,7 +4,7 @@ Light: a refresh with nothing to read never imports `metier.flow.entries`.
 """
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,8 @@ from metier.storage.room import Room, read_regular
 from metier.values.files import Entry, Found, Origin, Reading, Root, Trail
 from metier.values.outcomes import Changes, Exclusion, Issue
 from metier.values.rows import Row
+from metier.values.teams import Team
+from metier.values.trust import NOTHING
 
 if TYPE_CHECKING:  # slow to import, and most commands read no file
     from metier.values.documents import Document
@@ -77,8 +79,12 @@ def read_documents(
     strict: bool = False,
     ordered: bool = True,
     known: Trail | None = None,
+    teams: Mapping[str, Team] = NOTHING,
 ) -> Reading:
-    """The files below `roots`; nothing is listed while the trail `known` is unchanged."""
+    """The files below `roots`; nothing is listed while the trail `known` is unchanged.
+
+    `teams` are by their folders, absolute.
+    """
     roots = list(roots)
     off = frozenset(disabled)
     own_off = off | frozenset(own_disabled)
@@ -87,12 +93,12 @@ def read_documents(
         disabled = own_off if found.origin == "untrusted" else off
         return _reader()(found, disabled=disabled, strict=strict)
 
-    fingerprint = _fingerprint(roots, own_off)
+    fingerprint = _fingerprint(roots, own_off, teams)
     key = f"{fingerprint}\n{roots}"
     if known is not None and known.key == key and is_unchanged(known):
         return Reading([], read, fingerprint, followed=known)
     steps = Steps()
-    found = discover(roots, ordered=ordered, steps=steps)
+    found = discover(roots, ordered=ordered, steps=steps, teams=teams)
     return Reading(found, read, fingerprint, partial(steps.trail, key, len(found)))
 
 
@@ -103,10 +109,16 @@ def _reader() -> Callable[..., Entry]:
     return read_entry
 
 
-def _fingerprint(roots: Sequence[Root], disabled: frozenset[str]) -> str:
+def _fingerprint(roots: Sequence[Root], disabled: frozenset[str], teams: Mapping[str, Team]) -> str:
     parts = [READER_VERSION, *sorted(disabled)]
     parts += [f"{root.kind}|{root.path}|{root.prefix}|{root.rank}|{root.origin}" for root in roots]
+    parts += [repr(team) for team in teams.values()]
     return "\n".join(parts)
+
+
+def team_folders(workspace: str, config: Config) -> dict[str, Team]:
+    """The teams of a workspace by their folders, absolute."""
+    return {f"{workspace.rstrip('/')}/{team.folder}": team for team in config.teams}
 
 
 def read_skills(roots: Iterable[Root | str | os.PathLike[str]]) -> Reading:
@@ -169,7 +181,7 @@ def read_again(row: Row) -> Entry:
         raise _gone(row, "it was replaced by a link")
     found = Found(
         row.kind, row.path, 0, info.st_size, 0, "", row.file, row.source, info.st_ino,
-        plugin=row.plugin,
+        plugin=row.plugin, team=Team(row.team, owner=row.owner),
     )  # fmt: skip
     return read_documents([]).read(found)
 

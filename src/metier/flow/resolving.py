@@ -8,22 +8,20 @@ from functools import partial
 from metier.config import ALIAS_FILE, Config
 from metier.core.arrays import Arrays, arrays_for, numpy_arrays, plain_arrays
 from metier.core.nearest import nearest_name
-from metier.core.process import without_garbage_collection
 from metier.core.timestamps import new_id, now_iso
 from metier.errors import NotFoundError, UsageError
 from metier.hosts.switches import honours_the_switch
-from metier.index.columns import NO_SKILLS, Skills, keep_columns, read_skills
+from metier.index.columns import NO_SKILLS, Skills, catch_up, read_skills
 from metier.index.documents import find_documents, manual_providers, names_of
 from metier.index.postings import LABEL, PROSE, stem_postings
-from metier.index.stems import catch_up, is_caught_up
+from metier.index.stems import is_caught_up
 from metier.index.store import Store
 from metier.resolve import AliasTable, AliasTables, Pool, Resolution
 from metier.resolve.aliases import builtin_aliases, only_builtin, read_alias_table
 from metier.resolve.engine import Inputs, run
-from metier.resolve.pool import Candidates, PoolWords
+from metier.resolve.pool import Candidates, StoredStems
 from metier.resolve.reliability import History, OutcomeStore, Reliability
 from metier.resolve.report import RunFacts, SourceCount
-from metier.resolve.scoring import Words, places_by_key
 from metier.values.candidates import Candidate
 from metier.values.outcomes import Issue
 from metier.values.resolution import Probe, ResolveRequest
@@ -80,7 +78,7 @@ class Resolver:
                 pool=self._pool_for(with_manual, arrays)
                 if only is None
                 else self._among(only, arrays),
-                consumer=self._candidate(wanted) if wanted is not None else None,
+                consumer=self._consumer(wanted) if wanted is not None else None,
                 aliases=aliases,
                 history=history.rates,
                 probes=self._probes(),
@@ -119,15 +117,13 @@ class Resolver:
         """Add the stems of new skills to the catalog, and the columns of all."""
         if self._version != self._store.version():
             catch_up(self._store)
-            keep_columns(self._store)
 
     def _read(self) -> None:
         """Read the skills again if the catalog has changed."""
         version = self._store.version()
         if self._version != version:
-            with without_garbage_collection():
-                self._skills = read_skills(self._store)
-                self._any_manual = any(self._skills.manual)
+            self._skills = read_skills(self._store)
+            self._any_manual = any(self._skills.manual)
             self._chosen = {True: self._skills}
             self._pools = {}
             self._discovery = {}
@@ -143,8 +139,7 @@ class Resolver:
     def _pool_for(self, with_manual: bool, arrays: Arrays | None = None) -> Pool:
         pool = self._pools.get(with_manual)
         if pool is None:
-            with without_garbage_collection():
-                pool = self._pool_of(self._skills_for(with_manual), arrays or plain_arrays())
+            pool = self._pool_of(self._skills_for(with_manual), arrays or plain_arrays())
         elif arrays not in (None, pool.arrays):
             pool = pool.with_arrays(arrays)
         self._pools[with_manual] = pool
@@ -154,7 +149,7 @@ class Resolver:
         """The candidates with one of these names or ids."""
         skills = self._skills
         wanted = [
-            key in names or skills.name(number) in names for number, key in enumerate(skills.ids)
+            any(name in names for name in skills.names(number)) for number in range(len(skills.ids))
         ]
         return self._pool_of(skills.where(wanted), arrays)
 
@@ -163,37 +158,28 @@ class Resolver:
         was_asked, self._was_asked = self._was_asked, True
         if was_asked:
             return numpy_arrays()
-        return arrays_for(wanted * (len(self._skills.keys) + _SPEAKING * len(self._skills.claims)))
+        return arrays_for(
+            wanted * (len(self._skills.keys) + _SPEAKING * len(self._skills.speaking))
+        )
 
     def _pool_of(self, skills: Skills, arrays: Arrays) -> Pool:
-        def build(number: int) -> Candidate:
-            claims = skills.claims.get(skills.keys[number])
-            with self._store.checked():
-                return Candidate.stored(
-                    skills.name(number), skills.folder(number), skills.sources[number], claims
-                )
-
-        speaking = [number for number, key in enumerate(skills.keys) if key in skills.claims]
-        candidates = Candidates(skills.ids, build, frozenset(speaking))
-        return Pool(candidates, partial(self._words, skills), arrays)
-
-    def _words(self, skills: Skills, pool: Pool) -> PoolWords:
-        """The stems of the candidates, looked up in the catalog on demand."""
-
-        def of_pool(column: Sequence[int]) -> Sequence[int]:
-            in_order = isinstance(pool.given, range)
-            return column if in_order else [column[number] for number in pool.given]
-
-        places = places_by_key(pool.arrays, of_pool(skills.keys))
-        in_label = of_pool(skills.distinct_in_label)
-        return PoolWords(
-            Words(
-                partial(stem_postings, self._store, PROSE),
-                places,
-                of_pool(skills.lengths),
-                of_pool(skills.distinct),
+        stems = StoredStems(
+            skills.keys,
+            skills.lengths,
+            skills.distinct,
+            skills.distinct_in_label,
+            partial(stem_postings, self._store, PROSE),
+            partial(stem_postings, self._store, LABEL),
+        )
+        return Pool(
+            Candidates(
+                ids=skills.ids,
+                build=skills.candidate,
+                speaking=skills.numbers_of(skills.speaking).keys(),
+                teams=skills.numbers_of(skills.teams),
+                stems=stems,
             ),
-            Words(partial(stem_postings, self._store, LABEL), places, in_label, in_label),
+            arrays,
         )
 
     def record(self, candidate: str, *, success: bool) -> History:
@@ -205,6 +191,11 @@ class Resolver:
         self._catch_up()
         self._read()
         return self._candidate(wanted)
+
+    def _consumer(self, wanted: str) -> Candidate:
+        """The consumer; an untrusted team does not come before the user's own skills."""
+        found = self._candidate(wanted)
+        return found if self._config.is_trusted else found._replace(team="")
 
     def _candidate(self, wanted: str) -> Candidate:
         pool = self._pool_for(True)

@@ -13,10 +13,11 @@ from metier.core.budget import fit
 from metier.core.nearest import did_you_mean
 from metier.core.render import BETWEEN_REFERENCES, REFERENCE_PREAMBLE, as_reference
 from metier.errors import MetierError, NotFoundError, UsageError
-from metier.flow.boundary import powers_of
+from metier.flow.agent_powers import powers_of
 from metier.flow.run_catalog import RunCatalog
 from metier.flow.state import StateSettings, state_settings
 from metier.index.agents import stored_agents
+from metier.index.documents import no_such_document
 from metier.inject.sanitize import sanitize_capability_content
 from metier.run.checkpoints import CheckpointStore
 from metier.run.models import model_for
@@ -149,9 +150,8 @@ class Agency:
         found = self.profile(agent_id)
         if found is not None:
             return found
-        if broken := self._catalog.excluded_path("agent", agent_id):
-            message = f"agent '{agent_id}' is excluded because of its errors"
-            raise NotFoundError(message, where=broken, hint="metier lint")
+        if self._catalog.excluded_path("agent", agent_id):
+            raise no_such_document(self._catalog.store, "agent", agent_id, self._catalog.workspace)
         known = [profile.agent_id for profile in self.profiles()]
         raise NotFoundError(
             f"no agent is called '{agent_id}'",
@@ -296,7 +296,9 @@ class Agency:
         messages = [text] if task in text else [task, text]
         if requires:
             policy = {"selection-mode": "cover"} if len(requires) > 1 else {}
-            resolution = self._catalog.resolve(requires, text, policy=policy, only=agent.skills)
+            resolution = self._catalog.resolve(
+                requires, text, policy=policy, only=agent.skills, team=self._team_of(agent)
+            )
             self._catalog.keep_report(resolution)
             record["report"] = resolution.facts.run_id
             if resolution.unresolved or not resolution.selected:
@@ -311,6 +313,12 @@ class Agency:
         if step.type != "prompt":
             return Prepared(record=record, providers=providers)
         return self._with_abilities(agent, messages, record, bodies, providers)
+
+    def _team_of(self, agent: AgentProfile) -> str:
+        """The team whose folder has the agent's profile; empty if none."""
+        with contextlib.suppress(NotFoundError):  # built in, or deleted meanwhile
+            return self._catalog.row("agent", agent.agent_id).team
+        return ""
 
     def _with_abilities(
         self,

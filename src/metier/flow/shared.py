@@ -107,7 +107,9 @@ class SharedState:
         """How many records of each kind there are. Raises `StoreError`."""
         parts = (f"(SELECT count(*) FROM {table} WHERE namespace = %s)" for table in _COUNTED)
         statement, names = f"SELECT {', '.join(parts)}", (self.namespace,) * len(_COUNTED)
-        rows = self.database.call(lambda one: one.execute(statement, names).fetchall())
+        rows = self.database.call(
+            lambda connection: connection.execute(statement, names).fetchall()
+        )
         return dict(zip(_COUNTED.values(), rows[0], strict=True))
 
 

@@ -38,7 +38,9 @@ class PostgresDecisions:
     def found(self, ids: Sequence[str]) -> dict[str, str]:
         """The lines with these ids."""
         values = (self._namespace, list(ids))
-        return dict(self._database.call(lambda one: one.execute(_FIND, values).fetchall()))
+        return dict(
+            self._database.call(lambda connection: connection.execute(_FIND, values).fetchall())
+        )
 
     def lines(self) -> Iterator[bytes]:
         """Every line, oldest first."""

@@ -52,11 +52,11 @@ class PostgresReports:
         if "\0" in report_id:
             raise FileNotFoundError(report_id)  # PostgreSQL rejects it
         values = (self._namespace, report_id)
-        rows = self._database.call(lambda one: one.execute(_READ, values).fetchall())
+        rows = self._database.call(lambda connection: connection.execute(_READ, values).fetchall())
         if not rows:
             raise FileNotFoundError(report_id)
         return str(rows[0][0])
 
     def _execute(self, statement: str, *values: str | int) -> int:
         bound = (self._namespace, *values)
-        return self._database.call(lambda one: one.execute(statement, bound).rowcount)
+        return self._database.call(lambda connection: connection.execute(statement, bound).rowcount)

@@ -71,7 +71,7 @@ def namespace_of(name: str) -> str:
         )
     is_valid, form = FORMS["namespace"]
     if not is_valid(name):
-        raise ConfigError(f"'{name}' cannot be a namespace: it must {form}")
+        raise ConfigError(f"the namespace must {form}")
     return name
 
 

@@ -76,19 +76,28 @@ class StoredAbilities:
         self.registry = AbilityRegistry()
         self.untrusted: set[str] = set()
         """Ids of those from an untrusted workspace."""
+        self._teams: dict[str, str] = {}
         self._ids: dict[int, str] = {}
         rows = store.rows(
-            "SELECT key, path, description, data, origin FROM document"
+            "SELECT key, path, description, data, origin, team FROM document"
             " WHERE kind = 'ability' AND state = 'active' ORDER BY rank, path"
         )
         with store.checked():
-            for key, path, description, data, origin in rows:
+            for key, path, description, data, origin, team in rows:
                 fields = {**json.loads(data), "description": description}
                 ability = Ability.of(fields, content="", path=path)
                 self.registry.register(ability)
                 self._ids[key] = ability.id
                 if origin == "untrusted":
                     self.untrusted.add(ability.id)
+                if team:
+                    self._teams[ability.id] = team
+
+    def for_team(self, team: str) -> Iterable[Ability]:
+        """All abilities in order of registration, but those of the team first."""
+        if not team:
+            return self.registry
+        return sorted(self.registry, key=lambda ability: self._teams.get(ability.id) != team)
 
     def count_words(self, words: Collection[str]) -> dict[str, int]:
         """How many of `words` each ability's content has; abilities with none are absent."""

@@ -69,10 +69,15 @@ def _check(profile: AgentProfile) -> None:
 
 
 def stored_agents(store: Store) -> list_of[AgentProfile]:
-    """The profiles of a catalog, and `standard` unless a trusted profile replaces it."""
+    """The profiles of a catalog, and `standard` unless a trusted profile replaces it.
+
+    A profile that names no team belongs to the team of its folder.
+    """
     kept = []
     for row in list_documents(store, "agent"):
         data = {**row.data, "agentId": row.handle, "description": row.description}
+        if row.team:
+            data.setdefault("team", row.team)
         profile = AgentProfile.of(data, row.path)
         if row.handle != STANDARD or (row.origin != "untrusted" and profile.enabled):
             kept.append(profile)

@@ -8,14 +8,17 @@ from array import array
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, compress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from metier.core.names import canonical_id
+from metier.core.names import canonical_id, team_name
 from metier.errors import StoreError
 from metier.index.documents import folder_of
+from metier.index.stems import add_stems
 from metier.index.store import Store
+from metier.values.candidates import Candidate
 
 CLAIMS = "SELECT key, claims FROM document WHERE claims != ''"
+TEAMS = "SELECT key, team FROM document WHERE team != ''"
 _ROWS = """
     SELECT name, path, source, manual, key, prose, prose_distinct, label_distinct
     FROM document JOIN skill_size USING (key)
@@ -24,14 +27,17 @@ _ROWS = """
 _KEPT = "SELECT texts, numbers FROM skill_columns"
 _ANY = "SELECT 1 FROM skill_columns"
 _NUMBER = "q"
+T = TypeVar("T")
 _JOINT = len(canonical_id("", ""))
 
 
 class Skills(NamedTuple):
     """One sequence per column, with an entry for each skill, in the order of their ids."""
 
-    claims: Mapping[int, str]
-    """What skills claim, by key, for `Candidate.stored`."""
+    speaking: Mapping[int, Candidate]
+    """The skills that claim anything, by key."""
+    teams: Mapping[int, str]
+    """The teams of the skills that have one, by key."""
     ids: Sequence[str]
     """Name and folder, joined by `canonical_id`."""
     name_lengths: Sequence[int]
@@ -51,51 +57,89 @@ class Skills(NamedTuple):
     def folder(self, number: int) -> str:
         return self.ids[number][self.name_lengths[number] + _JOINT :]
 
+    def team(self, number: int) -> str:
+        return self.teams.get(self.keys[number], "")
+
+    def candidate(self, number: int) -> Candidate:
+        speaking = self.speaking.get(self.keys[number])
+        return speaking if speaking is not None else self._candidate(number, "")
+
+    def _candidate(self, number: int, claims: str) -> Candidate:
+        source, team = self.sources[number], self.team(number)
+        return Candidate.stored(self.name(number), self.folder(number), source, claims, team)
+
+    def numbers_of(self, by_key: Mapping[int, T]) -> dict[int, T]:
+        """The same values by the number of a skill."""
+        if not by_key:
+            return {}
+        return {number: by_key[key] for number, key in enumerate(self.keys) if key in by_key}
+
+    def names(self, number: int) -> tuple[str, str, str]:
+        """What finds a skill: its id, its name, and its name after that of its team."""
+        name = self.name(number)
+        return self.ids[number], name, team_name(self.team(number), name)
+
     def where(self, wanted: Sequence[bool]) -> "Skills":
-        columns: Sequence[Sequence[Any]] = self[1:]
-        return Skills(self.claims, *(list(compress(column, wanted)) for column in columns))
+        columns: Sequence[Sequence[Any]] = self[2:]
+        kept = (list(compress(column, wanted)) for column in columns)
+        return Skills(self.speaking, self.teams, *kept)
+
+    def with_claims(self, claims: Mapping[int, str]) -> "Skills":
+        speaking = {
+            self.keys[number]: self._candidate(number, claimed)
+            for number, claimed in self.numbers_of(claims).items()
+        }
+        return self._replace(speaking=speaking)
 
 
-NO_SKILLS = Skills({}, *[()] * 8)
+NO_SKILLS = Skills({}, {}, *[()] * 8)
 
 
 def read_skills(store: Store) -> Skills:
     """All active and shadowed skills."""
-    claims = dict(store.rows(CLAIMS))
+    claims, teams = dict(store.rows(CLAIMS)), dict(store.rows(TEAMS))
     kept = store.rows(_KEPT)
     with store.checked():
-        return _unpacked(claims, *kept[0]) if kept else _selected(store, claims)
+        skills = _unpacked(*kept[0]) if kept else _selected(store)
+        return skills._replace(teams=teams).with_claims(claims)
 
 
-def keep_columns(store: Store) -> None:
+def catch_up(store: Store) -> int:
+    """Add the stems of all skills that have none, and keep the columns; how many had none."""
+    added = add_stems(store)
+    if not store.rows(_ANY):
+        _keep_columns(store)
+    return added
+
+
+def _keep_columns(store: Store) -> None:
     """Keep the columns until skills change, unless another process writes."""
-    if store.rows(_ANY):
-        return
     with suppress(StoreError), store.without_waiting(), store.transaction() as connection:
         if not store.rows(_ANY):
             with store.checked():
-                kept = _packed(_selected(store, {}))
+                kept = _packed(_selected(store))
             connection.execute("INSERT INTO skill_columns VALUES (?, ?)", kept)
 
 
-def _selected(store: Store, claims: Mapping[int, str]) -> Skills:
+def _selected(store: Store) -> Skills:
+    """The columns of all skills, without claims and teams."""
     rows = [
         (canonical_id(name, folder_of(path)), len(name), *others)
         for name, path, *others in store.rows(_ROWS)
     ]
     rows.sort(key=lambda row: row[0])
-    return Skills(claims, *zip(*rows, strict=True)) if rows else NO_SKILLS
+    return Skills({}, {}, *zip(*rows, strict=True)) if rows else NO_SKILLS
 
 
 def _packed(skills: Skills) -> tuple[str, bytes]:
-    _, ids, name_lengths, sources, *others = skills
+    _, _, ids, name_lengths, sources, *others = skills
     known = sorted(set(sources))
     numbered = [known.index(source) for source in sources]
     numbers = array(_NUMBER, chain(numbered, name_lengths, *others))
     return json.dumps([ids, known], ensure_ascii=False), numbers.tobytes()
 
 
-def _unpacked(claims: Mapping[int, str], texts: str, packed: bytes) -> Skills:
+def _unpacked(texts: str, packed: bytes) -> Skills:
     ids, known = json.loads(texts)
     if not ids:
         return NO_SKILLS
@@ -104,4 +148,4 @@ def _unpacked(claims: Mapping[int, str], texts: str, packed: bytes) -> Skills:
     if any(len(column) != size for column in columns):
         raise ValueError("columns of different lengths")
     sources, name_lengths, *others = columns
-    return Skills(claims, ids, name_lengths, [known[number] for number in sources], *others)
+    return Skills({}, {}, ids, name_lengths, [known[number] for number in sources], *others)

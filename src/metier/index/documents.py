@@ -16,7 +16,8 @@ from metier.values.rows import Page, Row
 
 _COLUMNS = (
     "kind, handle, name, description, path, source, state, reason, shadowed_by, file, sha256,"
-    " json_array_length(issues) + (shadowed_by != ''), capabilities, data, origin, plugin"
+    " json_array_length(issues) + (shadowed_by != ''), capabilities, data, origin, plugin, team,"
+    " owner"
 )
 
 _SEARCHED = "name || char(10) || description || char(10) || when_to_use"
@@ -70,16 +71,27 @@ def find_documents(store: Store, kind: Kind, wanted: str) -> list[Row]:
     """The documents with the id or else the name `wanted`, active documents first."""
     if not wanted:
         return []
-    order = "ORDER BY state != 'active', rank, path"
-    rows = select_rows(store, f"kind = ? AND handle = ? {order}", [kind, wanted])
+    rows = _with_handle(store, kind, wanted)
     if not rows and kind == "skill":
         rows = [
             row
             for name in _names_in_id(wanted)
-            for row in select_rows(store, f"kind = ? AND handle = ? {order}", [kind, name])
+            for row in _with_handle(store, kind, name)
             if row.id == wanted
         ]
-    return rows or select_rows(store, f"kind = ? AND name = ? {order}", [kind, wanted])
+    return rows or select_rows(store, f"kind = ? AND name = ? {_ORDER}", [kind, wanted])
+
+
+_ORDER = "ORDER BY state != 'active', rank, path"
+
+
+def _with_handle(store: Store, kind: Kind, wanted: str) -> list[Row]:
+    """The documents with that id, or the skills with that name, whatever team they belong to."""
+    if kind != "skill":
+        return select_rows(store, f"kind = ? AND handle = ? {_ORDER}", [kind, wanted])
+    handles = "SELECT ? UNION SELECT team || '/' || ? FROM document WHERE team != ''"
+    where = f"kind = ? AND handle IN ({handles}) {_ORDER}"
+    return select_rows(store, where, [kind, wanted, wanted])
 
 
 def _names_in_id(wanted: str) -> list[str]:
@@ -197,7 +209,7 @@ def select_rows(
         return [_row(row) for row in rows]
 
 
-_TYPES = [*[str] * 11, int, *[str] * 4]
+_TYPES = [*[str] * 11, int, *[str] * 6]
 """What each of `_COLUMNS` holds; they are in the order of `Row`."""
 _CAPABILITIES = Row._fields.index("capabilities")
 
@@ -233,13 +245,14 @@ def no_such_document(store: Store, kind: Kind, wanted: str, workspace: str) -> N
 
 
 def skills_called(store: Store, name: str) -> list[Row]:
-    """The active skills with that name, with or without the name of a plugin before it."""
+    """The active skills with that name, with or without a team and a plugin before it."""
+    before = "iif(team = '', '', team || '/') || iif(plugin = '', '', plugin || ':')"
     return select_rows(
         store,
         "kind = 'skill' AND +state = 'active'"  # the plus sign: look the handle up
-        " AND handle IN (SELECT ? UNION SELECT plugin || ':' || ? FROM document"
-        " WHERE plugin != '')",
-        [name, name],
+        f" AND handle IN (SELECT ? UNION SELECT {before} || ? FROM document WHERE plugin != ''"
+        f" UNION SELECT {before} || ? FROM document WHERE team != '')",
+        [name, name, name],
     )
 
 

@@ -53,6 +53,8 @@ _TABLES = {
         issues TEXT NOT NULL,
         origin TEXT NOT NULL,
         plugin TEXT NOT NULL,
+        team TEXT NOT NULL,
+        owner TEXT NOT NULL,
         when_to_use TEXT NOT NULL,
         manual INTEGER NOT NULL,
         claims TEXT NOT NULL,
@@ -72,7 +74,8 @@ _TABLES = {
 DOCUMENT_INDEXES = {
     "document_by_handle": "document (handle, kind)",
     "document_by_state": "document (kind, state, name, path, source, manual)",
-    "document_by_plugin": "document (plugin) WHERE plugin != ''",
+    "document_by_plugin": "document (plugin, team) WHERE plugin != ''",
+    "document_by_team": "document (team, plugin) WHERE team != ''",
     "document_by_claims": "document (key) WHERE claims != ''",
 }
 _INDEXES = (
@@ -83,7 +86,7 @@ _INDEXES = (
     "CREATE INDEX posting_by_term ON posting (field, term, found)",
 )
 _OLD_TABLES = ("skill_stem", "ability_word")
-_EMPTY_STEPS = 8
+_EMPTY_STEPS = 9
 
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(

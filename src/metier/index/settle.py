@@ -1,16 +1,16 @@
 """Which of several documents with the same name is active; the others are shadowed or copies."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator
-from itertools import chain, groupby
+from collections.abc import Iterator
+from itertools import groupby
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from metier.values.files import KINDS, Kind
 
 _COPY = "duplicate-content"
-_MANY = 4000
-"""With more groups than this, all documents are read at once."""
+_AT_ONCE = 500
+"""Groups per query."""
 
 
 def settle(connection: sqlite3.Connection, groups: set[tuple[Kind, str]]) -> None:
@@ -39,21 +39,17 @@ def _groups_of(
     connection: sqlite3.Connection, kind: Kind, handles: set[str]
 ) -> Iterator[list[_Competitor]]:
     """Documents of `kind` that compete for the same handle, in source order."""
-    select = (
-        "SELECT handle, key, path, sha256, state, reason, shadowed_by FROM document"
-        f" WHERE kind = ? AND reason IN ('', '{_COPY}')"
-    )
-    order = " ORDER BY handle, rank, path"
-    rows: Iterable[tuple[Any, ...]]
-    if len(handles) > _MANY:
-        rows = connection.execute(select + order, (kind,))
-    else:
-        rows = chain.from_iterable(
-            connection.execute(f"{select} AND handle = ?{order}", (kind, handle))
-            for handle in sorted(handles)
+    ordered = sorted(handles)
+    for start in range(0, len(ordered), _AT_ONCE):
+        part = ordered[start : start + _AT_ONCE]
+        rows = connection.execute(
+            "SELECT handle, key, path, sha256, state, reason, shadowed_by FROM document"
+            f" WHERE kind = ? AND reason IN ('', '{_COPY}')"
+            f" AND handle IN ({', '.join('?' * len(part))}) ORDER BY handle, rank, path",
+            (kind, *part),
         )
-    for _, group in groupby(map(_Competitor._make, rows), key=attrgetter("handle")):
-        yield list(group)
+        for _, group in groupby(map(_Competitor._make, rows), key=attrgetter("handle")):
+            yield list(group)
 
 
 def _verdicts(kind: Kind, group: list[_Competitor]) -> Iterator[tuple[str, str, str, int]]:

@@ -1,4 +1,4 @@
-"""The stems of skills. A refresh forgets changed skills; `catch_up` adds them on first use."""
+"""The stems of skills. A refresh forgets changed skills; `add_stems` adds them on first use."""
 
 import sqlite3
 from collections import Counter
@@ -140,7 +140,7 @@ def is_caught_up(store: Store) -> bool:
     return store.setting(_SETTING) != ""
 
 
-def catch_up(store: Store) -> int:
+def add_stems(store: Store) -> int:
     """Add the stems of all skills that have none; how many there were."""
     if is_caught_up(store):
         return 0

@@ -24,9 +24,9 @@ _BATCH = 250
 _INSERT = """
     INSERT OR REPLACE INTO document (
         key, kind, path, rank, state, reason, source, file, sha256,
-        handle, name, description, capabilities, data, issues, origin, plugin, when_to_use, manual,
-        claims
-    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        handle, name, description, capabilities, data, issues, origin, plugin, team, owner,
+        when_to_use, manual, claims
+    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _STORED = f"SELECT {', '.join(Stored._fields)} FROM document WHERE kind = ? AND path = ?"
 _IN_COLUMNS_OF_THEIR_OWN = frozenset({"name", "description"})
@@ -163,7 +163,8 @@ class Update:
                 [[one.code, one.message, one.line, one.column, one.hint] for one in entry.issues]
             )
         if document is None:
-            return (*settled, "", "", "", "[]", "{}", issues, found.origin, "", "", False, "")
+            whose = (found.origin, "", found.team.name, found.team.owner)
+            return (*settled, "", "", "", "[]", "{}", issues, *whose, "", False, "")
         capabilities = entry.capabilities
         if found.kind in self._rows:
             self._rows[found.kind].add(key, entry)
@@ -179,8 +180,7 @@ class Update:
             _dump(capabilities) if capabilities else "[]",
             _dump(data) if data else "{}",
             issues,
-            found.origin,
-            found.plugin,
+            *(found.origin, found.plugin, found.team.name, found.team.owner),
             *_of_skill(found.kind, document),
         )
 

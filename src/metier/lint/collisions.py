@@ -18,12 +18,14 @@ FEWEST_WORDS = 5
 class Subject(NamedTuple):
     kind: Kind
     group: str
-    """A skill's name, the id of any other document."""
+    """A skill's name, after its team's if it has one; the id of any other document."""
     path: str
     sha256: str = ""
     description: str = ""
     provides: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
+    name: str = ""
+    """A skill's name, without its team's."""
     shown: str = ""
     """The path in findings of other documents."""
 
@@ -77,7 +79,7 @@ def _unprovided(skills: list[Subject]) -> Iterator[Issue]:
 
 def _near_duplicates(skills: list[Subject]) -> Iterator[Issue]:
     bags = [_bag(skill.description) for skill in skills]
-    for later, earlier, share in near_pairs(bags, [skill.group for skill in skills]):
+    for later, earlier, share in near_pairs(bags, [skill.name or skill.group for skill in skills]):
         first = skills[earlier].shown_path
         message = f"the description shares {share:.0%} of its words with that of {first}"
         hint = "say in each when to use this skill and not the other"

@@ -33,6 +33,10 @@ _TYPED = {
     key: field for key, field in SKILL.items() if field.type in TYPES and key != "description"
 }
 """Parsing reports a wrong description."""
+_ANY_TEXT = frozenset(
+    key for key, field in _TYPED.items() if str in TYPES[field.type][0]
+).difference(key for key, field in _TYPED.items() if field.choices)
+"""Keys for which every text is right."""
 _KEYS = spellings(SKILL)
 
 
@@ -153,7 +157,8 @@ def _is_too_short(text: str) -> bool:
 def _check_types(matter: Matter, found: _Findings) -> None:
     """Skip values that are not YAML: they have a finding already."""
     for key, value in matter.data.items():
-        if value is None or key not in _TYPED or key in matter.unread:
+        is_any_text = type(value) is str and key in _ANY_TEXT
+        if value is None or is_any_text or key not in _TYPED or key in matter.unread:
             continue
         field = _TYPED[key]
         if not _has_type(value, field):

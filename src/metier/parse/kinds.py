@@ -8,13 +8,14 @@ from metier.parse.cards import parse_card
 from metier.parse.skills import parse_skill
 from metier.values.files import Kind, Parsed
 
-_PARSERS: dict[Kind, tuple[Callable[..., Parsed], tuple[str, ...]]] = {
-    "skill": (parse_skill, ("folder", "plugin")),
-    "ability": (parse_ability, ()),
-    "card": (parse_card, ()),
-    "agent": (parse_agent, ("file",)),
+_PARSERS: dict[Kind, Callable[[bytes, str, str, str, str], Parsed]] = {
+    "skill": lambda raw, path, folder, _, plugin: parse_skill(
+        raw, path, folder=folder, plugin=plugin
+    ),
+    "ability": lambda raw, path, *_: parse_ability(raw, path),
+    "card": lambda raw, path, *_: parse_card(raw, path),
+    "agent": lambda raw, path, _, file, *__: parse_agent(raw, path, file=file),
 }
-"""Each parser with the arguments that it takes besides bytes and path."""
 
 
 def parse_document(
@@ -25,6 +26,4 @@ def parse_document(
     `path` is what people are shown; `folder` is the name of the file's folder, `file` its full
     path and `plugin` the plugin of a skill.
     """
-    parse, names = _PARSERS[kind]
-    given = {"folder": folder, "file": file, "plugin": plugin}
-    return parse(raw, path, **{name: given[name] for name in names})
+    return _PARSERS[kind](raw, path, folder, file, plugin)

@@ -3,15 +3,14 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import count
 from typing import Any, NamedTuple
 
 from metier.core.arrays import Floats, Mask, Places
-from metier.core.once import once
 from metier.resolve.scores import Question, Scores
 from metier.values.policy import Policy
-from metier.values.resolution import REASONS, TIE_BREAKS
+from metier.values.resolution import REASONS
 
 
 class Verdicts:
@@ -28,6 +27,17 @@ class Verdicts:
 
 def gates(scores: Scores, policy: Policy) -> Iterator[tuple[str, Mask]]:
     """The scored candidates that each gate rejects, cheap gates first."""
+    if not scores.question.team:
+        yield from _gates(scores, policy)
+        return
+    passed = scores.pool.arrays.ones(len(scores.places), dtype=bool)
+    for reason, rejected in _gates(scores, policy):
+        passed &= ~rejected
+        yield reason, rejected
+    yield "own-team-first", scores.outranked(passed)
+
+
+def _gates(scores: Scores, policy: Policy) -> Iterator[tuple[str, Mask]]:
     least = partial(scores.claims.hints.least, policy=policy, places=scores.places)
     is_cover = policy.selection_mode == "cover"
     contract = scores.resolved_contract if is_cover else scores.contract
@@ -43,14 +53,15 @@ def gates(scores: Scores, policy: Policy) -> Iterator[tuple[str, Mask]]:
 
 
 def rank(scores: Scores, rows: Places) -> list[int]:
-    """These rows of `scores`, best first: by final score, then by the six tie-breakers."""
+    """These rows of `scores`, best first: by final score, then by the tie-breakers."""
     if len(rows) > 1:
         rows = rows[scores.pool.arrays.lexsort(_rank_keys(scores, rows)[::-1])]
     return [int(row) for row in rows]
 
 
-def _rank_keys(scores: Scores, rows: Places) -> tuple[Floats | Places, ...]:
-    """One array for each of `TIE_BREAKS`; lower comes first."""
+def _rank_keys(scores: Scores, rows: Places) -> tuple[Floats | Places | Mask, ...]:
+    """One array for each of `tie_breaks`; lower comes first."""
+    own_team = (~scores.own_team[rows],) if scores.question.team else ()
     return (
         -scores.final[rows],
         -scores.contract[rows],
@@ -58,16 +69,16 @@ def _rank_keys(scores: Scores, rows: Places) -> tuple[Floats | Places, ...]:
         -scores.resolved[rows],
         -scores.specificity[rows],
         -scores.skill[rows],
+        *own_team,
         scores.pool.hash_ranks(scores.places[rows]),
     )
 
 
 def deciding_step(scores: Scores, upper: int, lower: int) -> int:
-    """Which of `TIE_BREAKS` puts `upper` before `lower`."""
-    for step, key in enumerate(_rank_keys(scores, scores.pool.arrays.array([upper, lower]))):
-        if key[0] != key[1]:
-            return step
-    return len(TIE_BREAKS) - 1
+    """Which of `tie_breaks` puts `upper` before `lower`."""
+    keys = _rank_keys(scores, scores.pool.arrays.array([upper, lower]))
+    steps = (step for step, key in enumerate(keys) if key[0] != key[1])
+    return next(steps, len(keys) - 1)
 
 
 def within_hints(order: Sequence[int], scores: Scores) -> tuple[list[int], list[int]]:
@@ -141,7 +152,7 @@ class Choice:
     def question(self) -> Question:
         return self.scores.question
 
-    @once
+    @cached_property
     def unresolved(self) -> tuple[str, ...]:
         matches, mode = self.scores.matches, self.question.mode
         resolved: set[int] = set().union(*(matches.resolved_by(row, mode) for row in self.selected))

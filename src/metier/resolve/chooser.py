@@ -24,7 +24,7 @@ from metier.resolve.choice import (
 from metier.resolve.pool import UNLIMITED, Pool
 from metier.resolve.scores import Question, Scores
 from metier.values.contracts import Contract
-from metier.values.policy import Policy
+from metier.values.policy import OnMissing, Policy, strictest
 from metier.values.resolution import MayProbe, Probe, ProbeResult
 
 Chain = tuple[int, ...]
@@ -115,10 +115,23 @@ class Chooser:
     def choose(
         self, question: Question, policy: Policy, depth: int, may_probe: MayProbe | None
     ) -> Choice:
+        """Answer the question of the resolution itself."""
         scores = self.scores(question, policy)
         if may_probe is not None and self._mode == "best-effort":
             scores = self._after_probes(scores, policy, may_probe)
-        return self._choose(scores, policy, depth, ())
+        choice = self._choose(scores, policy, depth, ())
+        scores.look_up()
+        return choice
+
+    def on_missing(self, choice: Choice) -> OnMissing:
+        """What the policy says about missing capabilities, or a stricter selected provider."""
+        value = choice.policy.on_missing_required
+        for place in choice.places(choice.selected):
+            contract = self._pool.candidates[place].contract_in(self._mode)
+            if contract is not None:
+                tight = choice.policy.tightened(contract.policy)
+                value = strictest(value, tight.on_missing_required)
+        return value
 
     def scores(self, question: Question, policy: Policy) -> Scores:
         """The scores of all that can pass; without a match only a contract gate of 0 lets pass."""

@@ -13,7 +13,7 @@ from metier.resolve.report import MOST_ROWS, Resolution, RunFacts
 from metier.resolve.scores import Question
 from metier.values.candidates import Candidate
 from metier.values.contracts import Contract, Mode
-from metier.values.policy import OnMissing, Policy, strictest
+from metier.values.policy import Policy
 from metier.values.resolution import DEPTH, Decide, MayProbe, Probe, ResolveRequest, settle
 
 MOST_REQUIRED = 1_000
@@ -47,12 +47,14 @@ def resolve(
     decide: Decide | None = None,
     divergence: bool = True,
     depth: int = DEPTH,
+    team: str = "",
     facts: RunFacts | None = None,
 ) -> Resolution:
     """Choose providers for `requires` among `candidates`, by the rules of spec 4.
 
     A consumer adds its own requirements, policy and mode, and is no candidate. `policy`
-    overrides the consumer's. `history` gives success rates by candidate id.
+    overrides the consumer's. `history` gives success rates by candidate id. `team` is the team
+    that asks, by default the consumer's: its own candidates come first.
     Raises `UsageError` when nothing is required or the consumer's contract cannot be used.
     """
     request = ResolveRequest(
@@ -65,6 +67,7 @@ def resolve(
         decide=decide,
         divergence=divergence,
         depth=depth,
+        team=team,
     )
     pool = candidates if isinstance(candidates, Pool) else Pool(candidates)
     inputs = Inputs(
@@ -87,12 +90,12 @@ def run(request: ResolveRequest, inputs: Inputs) -> Resolution:
         rates=inputs.history,
         host=(request.host or "").strip().lower() or None,
         with_divergence=request.divergence,
+        team=request.team or (consumer.team if consumer is not None else ""),
     )
     chooser = Chooser(pool, question, request.policy, inputs.probes)
     policy = chooser.policy(contract)
     choice = chooser.choose(question, policy, depth, request.may_probe)
-    choice.scores.look_up()
-    on_missing = _on_missing(choice, pool)
+    on_missing = chooser.on_missing(choice)
     is_short = _is_short(choice)
     decision = None
     needs_decision = on_missing == "offer-emulation" and (choice.unresolved or is_short)
@@ -197,16 +200,6 @@ def _lacking(chooser: Chooser, choice: Choice, pool: Pool, depth: int) -> dict[i
         rows = pool.arrays.array(rank(scores, rows)[:MOST_ROWS])
     places = dict.fromkeys([*choice.verdicts.open, *choice.places(rows)])
     return chooser.lacking(places, depth)
-
-
-def _on_missing(choice: Choice, pool: Pool) -> OnMissing:
-    value = choice.policy.on_missing_required
-    for place in choice.places(choice.selected):
-        contract = pool.candidates[place].contract_in(choice.question.mode)
-        if contract is not None:
-            tight = choice.policy.tightened(contract.policy)
-            value = strictest(value, tight.on_missing_required)
-    return value
 
 
 def _is_short(choice: Choice) -> bool:

@@ -1,11 +1,13 @@
 """The candidates of a catalog, prepared once for any number of questions."""
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from functools import cached_property, lru_cache
 from itertools import islice
 from operator import lt
+from types import MappingProxyType
 from typing import NamedTuple, overload
 
 from metier.core.arrays import Arrays, Floats, Mask, Places, numpy_arrays
@@ -14,11 +16,13 @@ from metier.core.names import is_capability_name, stable_hash
 from metier.core.stems import label_stems, prose_stems
 from metier.resolve.scoring import (
     Hits,
+    Lookup,
     Words,
     mean_length,
     median_of_others,
     overclaim_penalties,
     penalties,
+    places_by_key,
     rounded,
     runtime_scores,
     weights_of_stem,
@@ -46,10 +50,8 @@ class Pool:
     def __init__(
         self,
         candidates: "Iterable[Candidate] | Candidates",
-        words: "Callable[[Pool], PoolWords] | None" = None,
         arrays: Arrays | None = None,
     ) -> None:
-        """`words` gives the stems of the candidates, by default computed from their texts."""
         self.arrays = arrays if arrays is not None else numpy_arrays()
         given = candidates if isinstance(candidates, Candidates) else Candidates.of(candidates)
         self.ids, self.given = _in_order(given.ids)
@@ -59,7 +61,13 @@ class Pool:
             place for place, number in enumerate(self.given) if number in given.speaking
         ]
         """Indexes of the candidates that may claim anything."""
-        self._words = words
+        self.teams = {
+            place: given.teams[number]
+            for place, number in enumerate(self.given if given.teams else ())
+            if number in given.teams
+        }
+        """The teams of the candidates that have one, by index."""
+        self._stems = given.stems
         self._forget()
 
     def _forget(self) -> None:
@@ -83,6 +91,20 @@ class Pool:
     def places(self) -> Mapping[str, int]:
         return dict(zip(self.ids, range(len(self)), strict=True))
 
+    def places_of(self, team: str) -> list[int]:
+        """Indexes of the candidates of a team."""
+        return [place for place, name in self.teams.items() if name == team]
+
+    def places_called(self, name: str) -> list[int]:
+        """Indexes of the candidates with a name."""
+        start = f"{name}::"
+        found = []
+        for place in range(bisect_left(self.ids, start), len(self)):
+            if not self.ids[place].startswith(start):
+                break
+            found += [place] if self.candidates[place].name == name else []
+        return found
+
     def claims(self, mode: Mode) -> "Claims":
         if mode not in self._claims:
             self._claims[mode] = Claims(self.arrays, self.candidates, self.speaking, mode)
@@ -98,8 +120,8 @@ class Pool:
 
     @cached_property
     def words(self) -> "PoolWords":
-        if self._words is not None:
-            return self._words(self)
+        if self._stems is not None:
+            return self._stored_words(self._stems)
         return PoolWords(
             Words.of_texts(
                 self.arrays, (prose_stems(one.name, one.description) for one in self.candidates)
@@ -107,6 +129,21 @@ class Pool:
             Words.of_texts(
                 self.arrays, (label_stems(one.name, one.folder) for one in self.candidates)
             ),
+        )
+
+    def _stored_words(self, stems: "StoredStems") -> "PoolWords":
+        """The stems of the candidates, looked up in the catalog on demand."""
+
+        def of_pool(column: Sequence[int]) -> Sequence[int]:
+            in_order = isinstance(self.given, range)
+            return column if in_order else [column[number] for number in self.given]
+
+        places = places_by_key(self.arrays, of_pool(stems.keys))
+        in_label = of_pool(stems.distinct_in_label)
+        lengths, distinct = of_pool(stems.lengths), of_pool(stems.distinct)
+        return PoolWords(
+            Words(stems.prose, places, lengths, distinct),
+            Words(stems.labels, places, in_label, in_label),
         )
 
     def weighted_hits(self, wanted: Iterable[str], without: int | None) -> Hits:
@@ -170,6 +207,10 @@ class Candidates(NamedTuple):
     build: Callable[[int], Candidate]
     speaking: Collection[int]
     """Numbers of those that may claim anything."""
+    teams: Mapping[int, str] = MappingProxyType({})
+    """The teams of those that have one, by number."""
+    stems: "StoredStems | None" = None
+    """None computes them from names, descriptions and folders."""
 
     @classmethod
     def of(cls, candidates: Iterable[Candidate]) -> "Candidates":
@@ -177,7 +218,19 @@ class Candidates(NamedTuple):
         speaking = [
             number for number, one in enumerate(made) if one.compatibility or not one.says_nothing
         ]
-        return cls([one.id for one in made], made.__getitem__, frozenset(speaking))
+        teams = {number: one.team for number, one in enumerate(made) if one.team}
+        return cls([one.id for one in made], made.__getitem__, frozenset(speaking), teams)
+
+
+class StoredStems(NamedTuple):
+    """The stems of candidates in a catalog; `Skills` describes the columns."""
+
+    keys: Sequence[int]
+    lengths: Sequence[int]
+    distinct: Sequence[int]
+    distinct_in_label: Sequence[int]
+    prose: Lookup
+    labels: Lookup
 
 
 class _Built(Sequence[Candidate]):

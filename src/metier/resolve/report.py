@@ -23,12 +23,13 @@ from metier.resolve.scoring import compatibility, distinct
 from metier.values.candidates import Candidate
 from metier.values.policy import Policy
 from metier.values.resolution import (
+    OWN_TEAM,
     REASONS,
-    TIE_BREAKS,
     Outcome,
     ProbeResult,
     Report,
     outcome_fields,
+    tie_breaks,
 )
 from metier.values.scoring import MATCH_SCORES
 
@@ -168,6 +169,7 @@ def _report(run: Resolution, most: int) -> dict[str, Any]:
         "query": run.question.query,
         "host_runtime": run.question.host,
         "consumer": run.consumer,
+        **({"team": run.question.team} if run.question.team else {}),
         "required_capabilities": list(run.question.requires),
         "optional_capabilities": [one._asdict() for one in run.optional],
         "discovery": _discovery(run),
@@ -274,6 +276,10 @@ def _row(run: Resolution, place: int, below: int | None) -> dict[str, Any]:
     if run.policy.selection_mode == "cover":
         row["S_contract_of_resolved"] = float(scores.resolved_contract[place])
         row["S_total_final_of_resolved"] = float(scores.final_of_resolved[place])
+    if candidate.team:
+        row["team"] = candidate.team
+    if run.question.team:
+        row[OWN_TEAM] = bool(scores.own_team[place])
     lack = run.lacking.get(place)
     if lack is not None:
         row["unresolved_dependencies"] = list(lack.open)
@@ -312,7 +318,7 @@ def _tie_break(run: Resolution, place: int, below: int | None) -> dict[str, Any]
     if below is None:
         return None
     step = deciding_step(run.scores, place, below)
-    return {"against": run.pool.ids[below], "step": step, "by": TIE_BREAKS[step]}
+    return {"against": run.pool.ids[below], "step": step, "by": tie_breaks(run.question.team)[step]}
 
 
 def _discovery(run: Resolution) -> dict[str, Any]:

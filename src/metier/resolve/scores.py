@@ -3,11 +3,11 @@
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from metier.core import bm25
 from metier.core.arrays import Array, Floats, Mask, Places, arrays_of
-from metier.core.once import once
 from metier.core.stems import stems
 from metier.resolve.aliases import AliasTables
 from metier.resolve.matching import Matches, match
@@ -46,6 +46,8 @@ class Question:
     """Success rates by candidate id."""
     host: str | None = None
     with_divergence: bool = True
+    team: str = ""
+    """The team that asks, if any."""
 
 
 class Scores:
@@ -97,25 +99,25 @@ class Scores:
 
     # What it claims
 
-    @once
+    @cached_property
     def contract(self) -> Floats:
         return rounded(self._sums(self.matches.scores) / max(1, len(self.question.requires)))
 
-    @once
+    @cached_property
     def resolved(self) -> Floats:
         return self._sums(self._is_resolved)
 
-    @once
+    @cached_property
     def resolved_contract(self) -> Floats:
         """The mean score of resolved capabilities, for the gates of `cover`."""
         points = self._sums(self.matches.scores * self._is_resolved)
         return rounded(points / self._arrays.maximum(1.0, self.resolved))
 
-    @once
+    @cached_property
     def coverage(self) -> Floats:
         return rounded(self.resolved / max(1, len(self.question.requires)))
 
-    @once
+    @cached_property
     def specificity(self) -> Floats:
         """Resolved over provided capabilities: a narrow skill fits better."""
         claims, arrays = self.claims, self._arrays
@@ -137,56 +139,56 @@ class Scores:
 
     # What it says in words, and where it works
 
-    @once
+    @cached_property
     def bm25(self) -> Floats:
         """The BM25 of every candidate of the pool."""
         consumer = self.question.consumer
         hits = self.pool.weighted_hits(self.query_stems, consumer)
         return bm25_scores(hits, len(self.pool), consumer)
 
-    @once
+    @cached_property
     def desc(self) -> Floats:
         highest = float(self.bm25.max()) if len(self.pool) else 0.0
         return description_scores(self._here(self.bm25), highest)
 
-    @once
+    @cached_property
     def namepath(self) -> Floats:
         labels = self.pool.labels
         hits = labels.hits(self.query_stems).places
         shared = self._arrays.bincount(hits, minlength=len(self.pool))
         return label_scores(self._here(shared), self._here(labels.distinct), self.query_stems)
 
-    @once
+    @cached_property
     def query_stems(self) -> list[str]:
         return list(dict.fromkeys(stems(self.question.query)))
 
-    @once
+    @cached_property
     def skill(self) -> Floats:
         return skill_score(self.desc, self.namepath)
 
-    @once
+    @cached_property
     def runtime(self) -> Floats:
         return self._here(self.pool.runtime(self.question.host))
 
     # Penalties
 
-    @once
+    @cached_property
     def invalid_tokens(self) -> Floats:
         return self._here(self.claims.invalid_tokens)
 
-    @once
+    @cached_property
     def unknown_clauses(self) -> Floats:
         return self._here(self.claims.unknown_clauses)
 
-    @once
+    @cached_property
     def overclaim(self) -> Floats:
         return self._here(self.claims.overclaim(self.question.consumer))
 
-    @once
+    @cached_property
     def explicit(self) -> Mask:
         return self._sums(self.matches.explicit) > 0
 
-    @once
+    @cached_property
     def deltas(self) -> Floats:
         """How far claims go beyond name and description."""
         deltas: Floats = self._arrays.zeros(len(self.places))
@@ -197,20 +199,20 @@ class Scores:
             deltas[rows] = _deltas(self.pool, claims, self.places[rows])
         return deltas
 
-    @once
+    @cached_property
     def divergence(self) -> Divergence:
         if not self.question.with_divergence or not self.explicit.any():
             unchecked = self._arrays.zeros(int(self.explicit.sum()), dtype=bool)
             return Divergence(unchecked, None, "not-checked", 0.0, 0.0)
         return diverging(self.deltas[self.explicit])
 
-    @once
+    @cached_property
     def flagged(self) -> Mask:
         flagged: Mask = self._arrays.zeros(len(self.places), dtype=bool)
         flagged[self.explicit] = self.divergence.flagged
         return flagged
 
-    @once
+    @cached_property
     def inflation(self) -> Floats:
         penalized = self.flagged
         if self._cleared:
@@ -219,14 +221,42 @@ class Scores:
         is_lenient = self.question.mode == "best-effort"
         return self._arrays.where(penalized, INFLATION if is_lenient else 0.0, 0.0)
 
-    @once
+    @cached_property
     def penalties(self) -> Floats:
         penalties = self._here(self.claims.penalties(self.question.consumer))
         return rounded(penalties + self.inflation) if self.matches.names else penalties
 
+    # Whose it is
+
+    @cached_property
+    def own_team(self) -> Mask:
+        """Which candidates belong to the team that asks."""
+        places = self.pool.places_of(self.question.team)
+        return contained(self.places, self._arrays.array(places, dtype=int))
+
+    def outranked(self, passed: Mask) -> Mask:
+        """Which candidates are replaced by a skill of the same name of the team that asks.
+
+        It replaces those that resolve no more than it does, if it `passed` the other gates.
+        """
+        outranked: Mask = self._arrays.zeros(len(self.places), dtype=bool)
+        mode = self.question.mode
+        for row in self._arrays.flatnonzero(passed & self.own_team):
+            others = self._others_called(self.pool.candidates[int(self.places[row])].name)
+            resolved = self.matches.resolved_by(int(row), mode) if others else set()
+            for other in others:
+                outranked[other] |= self.matches.resolved_by(other, mode) <= resolved
+        return outranked
+
+    def _others_called(self, name: str) -> list[int]:
+        """The rows of candidates with a name that do not belong to the team that asks."""
+        places: Places = self._arrays.array(self.pool.places_called(name), dtype=int)
+        rows = self.places.searchsorted(places[contained(places, self.places)])
+        return [int(row) for row in rows if not self.own_team[row]]
+
     # Altogether
 
-    @once
+    @cached_property
     def multiplier(self) -> Floats:
         rates = self.question.rates
         multipliers: Floats = self._arrays.ones(len(self.pool))
@@ -234,15 +264,15 @@ class Scores:
             multipliers[self.pool.places[key]] = history_multiplier(rates[key])
         return self._here(multipliers)
 
-    @once
+    @cached_property
     def total(self) -> Floats:
         return composite(self.contract, self.desc, self.namepath, self.runtime)
 
-    @once
+    @cached_property
     def final(self) -> Floats:
         return self._final_of(self.total)
 
-    @once
+    @cached_property
     def final_of_resolved(self) -> Floats:
         """S_total_final for the resolved capabilities only, for the gates of `cover`."""
         contract = self.resolved_contract

@@ -228,5 +228,5 @@ def run_digest(store: RunStore, run_id: str, now: float, *, checkpoints: bool) -
     run = store.run(run_id)
     parts: list[Any] = [run._replace(key=0), store.steps(run.key)]
     if checkpoints:
-        parts.append([one.to_json() for one in store.checkpoints(run_id, now)])
+        parts.append([saved.to_json() for saved in store.checkpoints(run_id, now)])
     return hashlib.sha256(dumped(parts).encode()).hexdigest()

@@ -27,18 +27,18 @@ class Request:
 
     writes: Sequence[Write] = ()
     claim: Claim | None = None
-    """The right to make these writes; None: nobody else can have it."""
+    """The right to make these writes; None for a new run, which no other process knows."""
     noted: Notes = field(default_factory=dict)
     """Steps that are stored along with them, if their claims still count."""
     job: Job | None = None
     loop: asyncio.AbstractEventLoop | None = None
-    """The loop in which somebody awaits the result; without one, a thread waits for it."""
+    """The event loop that awaits the result; None: a thread waits for it."""
     future: Any = None
     result: Any = None
     error: BaseException | None = None
 
     def settle(self) -> None:
-        """Tell who waits, in its own thread."""
+        """Set the result of the future."""
         if self.future.done():
             return
         if self.error is not None:
@@ -97,7 +97,7 @@ class Writer:
             self._is_closing = True
             self._changed.notify()
         self._database.stop()
-        if self._thread is not None:
+        if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
         self._database.close()
 
@@ -131,7 +131,7 @@ class Writer:
                 for one in batch:
                     if one.job is not None:
                         self._run(one, one.job)
-            except Exception as error:  # whatever happens, all who wait are told
+            except Exception as error:  # a future that is never set would block a run
                 for one in batch:
                     one.error = one.error or error
             self._is_busy = False
@@ -223,7 +223,7 @@ def _execute(
 
 
 def _settle(batch: Iterable[Request]) -> None:
-    """Tell all who wait, with one wake-up for each loop."""
+    """Set all results, with one wake-up for each event loop."""
     by_loop: dict[asyncio.AbstractEventLoop | None, list[Request]] = {}
     for one in batch:
         by_loop.setdefault(one.loop, []).append(one)
@@ -231,7 +231,7 @@ def _settle(batch: Iterable[Request]) -> None:
         if loop is None:
             _settle_all(requests)
         else:
-            with suppress(RuntimeError):  # the loop is closed, nobody waits
+            with suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(_settle_all, requests)
 
 

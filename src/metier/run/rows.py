@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from metier.core.frozen import FrozenDict
+from metier.core.json_values import FrozenDict
 from metier.core.timestamps import to_iso
 from metier.core.unread import why_not_json
 from metier.errors import UsageError

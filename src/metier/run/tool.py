@@ -12,8 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, NotRequired, get_args
 
-from metier.core.frozen import freeze
-from metier.core.json_values import NotJsonError, Schema, json_copy, listed
+from metier.core.json_values import NotJsonError, Schema, freeze, json_copy, listed
 from metier.core.text import printable
 from metier.errors import UsageError
 from metier.values.models import ToolSpec

@@ -8,8 +8,7 @@ from functools import partial
 from time import perf_counter
 from typing import Any
 
-from metier.core.frozen import freeze
-from metier.core.json_values import NotJsonError, json_copy
+from metier.core.json_values import NotJsonError, freeze, json_copy
 from metier.core.nearest import did_you_mean
 from metier.errors import MetierError, UsageError
 from metier.run.commands import command_tool

@@ -17,7 +17,7 @@ from psycopg import conninfo
 from metier.errors import ConfigError, StoreError
 from metier.storage.database import Migration
 
-logging.getLogger("psycopg").addHandler(logging.NullHandler())  # we report lost connections
+logging.getLogger("psycopg").setLevel(logging.CRITICAL)  # it logs hosts and users
 T = TypeVar("T")
 Connection = psycopg.Connection[tuple[Any, ...]]
 PATIENCE_SECONDS = 120.0

@@ -19,8 +19,10 @@ TABLES = Migration(
             candidate text COLLATE "C" NOT NULL,
             number bigint GENERATED ALWAYS AS IDENTITY,
             success boolean NOT NULL,
+            id text COLLATE "C" NOT NULL,
             recorded timestamptz NOT NULL DEFAULT now(),
-            PRIMARY KEY (namespace, candidate, number)
+            PRIMARY KEY (namespace, candidate, number),
+            UNIQUE (namespace, id)
         )
         """,
         """

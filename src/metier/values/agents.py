@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from metier.core.coerce import integer_of, text_of, texts_of
-from metier.core.frozen import freeze
+from metier.core.json_values import freeze
 
 Execution = Literal["sequential", "parallel"]
 FailureStrategy = Literal["failFast", "continueOnError", "rollback"]

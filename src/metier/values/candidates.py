@@ -25,12 +25,15 @@ class Candidate(NamedTuple):
     """None if it has none, or an unusable contract."""
     contract_problem: str = ""
     compatibility: str | tuple[str, ...] = ""
+    team: str = ""
 
     @classmethod
-    def stored(cls, name: str, folder: str, source: str, claims: str | None) -> "Candidate":
+    def stored(
+        cls, name: str, folder: str, source: str, claims: str | None, team: str = ""
+    ) -> "Candidate":
         """The candidate of a skill in the catalog, without its description."""
         if not claims:
-            return cls(name, "", folder, source)
+            return cls(name, "", folder, source, team=team)
         listed, compatibility, problem, values = json.loads(claims)
         return cls(
             name,
@@ -41,6 +44,7 @@ class Candidate(NamedTuple):
             _contract(values) if values else None,
             problem,
             compatibility if isinstance(compatibility, str) else tuple(compatibility),
+            team,
         )
 
     @property

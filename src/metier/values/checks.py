@@ -12,6 +12,7 @@ from metier.values.files import KeyPath
 _VERSION = r"(?:0|[1-9][0-9]*)(?:\.(?:0|[1-9][0-9]*)){2}\Z"
 _STEP_ID = r"[A-Za-z][A-Za-z0-9_-]*\Z"
 _MODEL = r"[A-Za-z0-9_-]+:\S+\Z"
+NAMESPACE_FORM = "1 to 40 characters, a-z, 0-9 and '-', the first of them not '-'"
 _NAMESPACE = r"[a-z0-9][a-z0-9-]{0,39}\Z"
 _DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 
@@ -106,7 +107,7 @@ FORMS: dict[str, tuple[Callable[[str], bool], str]] = {
     ),
     "namespace": (
         lambda text: re.match(_NAMESPACE, text) is not None,
-        "be 1 to 40 characters, a-z, 0-9 and '-', and not start with '-'",
+        f"be {NAMESPACE_FORM}",
     ),
     "model": (lambda text: re.match(_MODEL, text) is not None, "look like provider:name"),
 }

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from metier.core.names import team_name
+from metier.values.teams import NO_TEAM, Team
 from metier.values.trust import NOTHING
 
 if TYPE_CHECKING:
@@ -92,6 +94,7 @@ class Found(NamedTuple):
     origin: Origin = "workspace"
     plugin: str = ""
     """Its plugin; its name is `plugin:name`."""
+    team: Team = NO_TEAM
 
 
 class Matter(NamedTuple):
@@ -124,10 +127,12 @@ class Entry(NamedTuple):
 
     @property
     def handle(self) -> str:
-        """A skill's name, the id of any other document."""
+        """A skill's name, after its team's if it has one; the id of any other document."""
         if self.document is None:
             return ""
-        return self.document.name if self.found.kind == "skill" else self.document.id
+        if self.found.kind != "skill":
+            return self.document.id
+        return team_name(self.found.team.name, self.document.name)
 
     @property
     def capabilities(self) -> tuple[str, ...]:

@@ -35,6 +35,7 @@ REASONS = (
     "below-min-total-score",
     "beyond-max-candidates-hint",
     "beyond-max-candidates",
+    "own-team-first",
 )
 """Why a candidate is rejected, in the order in which reasons are named."""
 TIE_BREAKS = (
@@ -47,6 +48,12 @@ TIE_BREAKS = (
     "stable_hash",
 )
 """What ranks candidates: the final score, then the six tie-breakers as steps 1 to 6."""
+OWN_TEAM = "own_team"
+
+
+def tie_breaks(team: str) -> tuple[str, ...]:
+    """`TIE_BREAKS`; if a team asks, its own candidates come first before the last step."""
+    return (*TIE_BREAKS[:-1], OWN_TEAM, TIE_BREAKS[-1]) if team else TIE_BREAKS
 
 
 class ProbeResult(NamedTuple):
@@ -80,6 +87,8 @@ class ResolveRequest:
     depth: int = DEPTH
     only: Collection[str] | None = None
     """Names or ids of the only skills that may be chosen."""
+    team: str = ""
+    """The team that asks: its own skills come first. By default the consumer's."""
 
 
 class Outcome(NamedTuple):

@@ -17,7 +17,7 @@ class Row(NamedTuple):
 
     kind: Kind
     handle: str
-    """A skill's name, the id of any other document."""
+    """A skill's name, after its team's if it has one; the id of any other document."""
     name: str
     description: str
     path: str
@@ -33,6 +33,9 @@ class Row(NamedTuple):
     data_json: str
     origin: Origin = "workspace"
     plugin: str = ""
+    team: str = ""
+    owner: str = ""
+    """The owner of its team."""
 
     @property
     def own_name(self) -> str:
@@ -83,6 +86,10 @@ class Row(NamedTuple):
             out["capabilities"] = list(self.capabilities)
         if self.plugin:
             out["plugin"] = self.plugin
+        if self.team:
+            out["team"] = self.team
+        if self.owner:
+            out["owner"] = self.owner
         if self.shadowed_by:
             out["shadowedBy"] = self.shadowed_by
         if self.reason:

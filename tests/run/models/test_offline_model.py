@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from metier.core.budget import count_tokens
-from metier.core.frozen import freeze
+from metier.core.json_values import freeze
 from metier.errors import ModelError
 from metier.run.models import OfflineModel
 from metier.run.models.smallest import MOST_PARTS, smallest_value

@@ -13,7 +13,7 @@ from pydantic_ai.models.test import TestModel as ToolCallingModel  # pytest woul
 from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.usage import RequestUsage
 
-from metier.core.frozen import freeze
+from metier.core.json_values import freeze
 from metier.errors import ModelError
 from metier.run.models import ProviderModel
 from metier.values.models import Message, ModelReply, ModelRequest, ToolCall, ToolSpec

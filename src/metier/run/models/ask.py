@@ -23,7 +23,7 @@ from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
-from metier.core.frozen import thaw
+from metier.core.json_values import thaw
 from metier.run.models.connect import Connection, failures_of
 from metier.run.models.offline import arguments_of, value_of
 from metier.values.models import Message, ModelReply, ModelRequest, ToolCall

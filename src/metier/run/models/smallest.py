@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from metier.core.frozen import thaw
+from metier.core.json_values import thaw
 from metier.errors import ModelError
 
 if TYPE_CHECKING:

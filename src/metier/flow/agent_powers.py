@@ -1,0 +1,56 @@
+"""What an agent can do: its tools, models, delegates, and the steps that act."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from metier.values.agents import allowed_tools, delegates, inner_steps
+
+
+def powers_of(document: Any) -> dict[str, Any]:
+    """What an agent can do, without its prose."""
+    steps = list(_steps(document.data.get("workflow") or ()))
+    named = [tool for step, _ in steps for tool in (step.get("config") or {}).get("tools") or ()]
+    delegation = document.data.get("delegation") or {}
+    return {
+        "id": document.id,
+        "tools": sorted({*allowed_tools(document), *named}),
+        "models": [document.data["model"]] if document.data.get("model") else [],
+        "delegates": sorted({*delegates(document), *(delegation.get("to") or ())}),
+        "steps": [
+            _acting(step, within)
+            for step, within in steps
+            if step.get("type") in ("tool", "delegate")
+        ],
+    }
+
+
+def _acting(step: Mapping[str, Any], within: Sequence[str]) -> dict[str, Any]:
+    config = step["config"]
+    return {
+        "step": step["stepId"],
+        "tool": config.get("tool") or "",
+        "agent": config.get("targetAgent") or "",
+        "input": config.get("input") or {},
+        "condition": f"if {step['condition']}" if step.get("condition") else "",
+        "within": list(within),
+    }
+
+
+def _steps(
+    steps: Iterable[Mapping[str, Any]], within: tuple[str, ...] = ()
+) -> Iterator[tuple[Mapping[str, Any], tuple[str, ...]]]:
+    """All steps, nested steps too, each with the conditions and loops around it."""
+    for step in steps:
+        yield step, within
+        for key, inner in inner_steps(step):
+            yield from _steps([inner], (*within, _around(step, key)))
+
+
+def _around(step: Mapping[str, Any], key: str) -> str:
+    if key == "compensate":
+        return f"to take back {step['stepId']}"
+    config = step["config"]
+    if step["type"] == "conditional":
+        return f"{'if' if key == 'then' else 'unless'} {config.get('condition')}"
+    over = config.get("over") or config.get("while")
+    return f"for each of {over}" if over else f"in {step['stepId']}"

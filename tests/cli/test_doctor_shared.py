@@ -1,0 +1,56 @@
+"""What `metier doctor` says about figures of shared state."""
+
+import pytest
+
+from metier.cli.doctor_shared import _age, _clock, _connection, _queue, _workers
+from metier.flow.shared_health import Health
+
+WELL = Health("18.1", True, 2, 2, 0.2, 0, None, 2, 0, 0)
+
+
+def test_the_connection_is_described_with_its_versions() -> None:
+    assert _connection(WELL, "there").detail == "there; PostgreSQL 18.1, TLS, schema 2 of 2"
+    plain = _connection(WELL._replace(is_encrypted=False), "there").detail
+    assert plain == "there; PostgreSQL 18.1, schema 2 of 2"
+
+
+@pytest.mark.parametrize(
+    ("skew", "verdict", "detail"),
+    [
+        (0.2, "ok", "PostgreSQL is 0.2 s ahead of this machine"),
+        (-0.2, "ok", "PostgreSQL is 0.2 s behind this machine"),
+        (90.0, "warning", "PostgreSQL is 90 s ahead of this machine"),
+        (-3_600.0, "warning", "PostgreSQL is 3,600 s behind this machine"),
+    ],
+)
+def test_clocks_that_differ_are_a_warning(skew: float, verdict: str, detail: str) -> None:
+    check = _clock(WELL._replace(skew=skew))
+    assert (check.verdict, check.detail) == (verdict, detail)
+
+
+@pytest.mark.parametrize(
+    ("workers", "dead", "verdict"),
+    [(2, 0, "ok"), (2, 1, "ok"), (2, 2, "warning"), (0, 0, "warning"), (None, 0, "warning")],
+)
+def test_runs_that_wait_for_no_live_worker_are_a_warning(
+    workers: int | None, dead: int, verdict: str
+) -> None:
+    health = WELL._replace(waiting=3, oldest_seconds=30.0, workers=workers, dead_workers=dead)
+    check = _queue(health)
+    assert check.verdict == verdict
+    assert check.detail.startswith("3 pending runs, the oldest for 30 s")
+
+
+@pytest.mark.parametrize(("documents", "verdict"), [("same", "warning"), ("any", "ok")])
+def test_runs_with_other_documents_are_a_warning_only_where_they_wait_for_them(
+    documents: str, verdict: str
+) -> None:
+    _, check = _workers(WELL._replace(other_documents=1), documents)
+    assert check.verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0, "0 s"), (119, "119 s"), (120, "2 min"), (7_200, "2 h"), (4e5, "5 d")]
+)
+def test_an_age_has_one_unit(seconds: float, text: str) -> None:
+    assert _age(seconds) == text
