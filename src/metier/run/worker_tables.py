@@ -62,13 +62,13 @@ TABLES = Migration(
         """,
         """
         CREATE TRIGGER announce AFTER INSERT OR UPDATE ON metier.step FOR EACH ROW
-        EXECUTE FUNCTION metier.announce()
+        WHEN (NEW.seq > 0) EXECUTE FUNCTION metier.announce()
         """,
     ),
 )
 """`run_note` keeps what happened to a run between its steps: it was taken over, released, or
 executed with other documents. PostgreSQL commits transactions that notify one after the other, so
-only changes of runs that are being watched are announced."""
+only changes of runs that are being watched are announced: of their state, and steps that ended."""
 
 # Workers. Leases are by the clock of the database, which all processes share.
 
