@@ -11,7 +11,8 @@
     ├── ModelError                a model did not answer                       exit 1
     └── StoreError                a state file cannot be used                  exit 1
         ├── DamagedError          it is damaged                                exit 1
-        └── RunLostError          another process has claimed the run          exit 1
+        ├── RunLostError          another process has claimed the run          exit 1
+        └── RunReleasedError      this process stopped before the run ended    exit 1
 
 Problems in *data* are not raised but returned as `Issue` values. Every error has a stable
 `code`; `metier explain CODE` prints its page.
@@ -70,6 +71,13 @@ class RunLostError(StoreError):
 
     def __init__(self) -> None:
         super().__init__("another process has claimed the run", hint="metier runs list")
+
+
+class RunReleasedError(StoreError):
+    default_code = "RUN_RELEASED"
+
+    def __init__(self) -> None:
+        super().__init__("the process stopped before the run ended", hint="metier runs list")
 
 
 class DamagedError(StoreError):

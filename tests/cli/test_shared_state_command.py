@@ -352,14 +352,6 @@ def test_doctor_says_in_one_line_that_the_server_is_away(machine: Machines) -> N
     assert "PostgreSQL cannot be reached: the connection was refused" in finished.stdout
 
 
-WORKER_TABLE = """
-    CREATE TABLE IF NOT EXISTS metier.worker (
-        namespace text, id text, queue text, concurrency bigint, documents text, version text,
-        started timestamptz DEFAULT clock_timestamp(), lease timestamptz
-    )
-"""
-
-
 @pytest.fixture
 def database(postgres: str) -> Iterator[str]:
     """A database of its own, whose tables a test may change."""
@@ -377,11 +369,10 @@ def test_doctor_counts_dead_workers_and_runs_without_a_worker_for_them(
     here = machine("a").share(database)
     here.metier("run", "leaf", "x")
     with psycopg.connect(database, autocommit=True) as connection:
-        connection.execute(WORKER_TABLE)
         connection.execute(
-            "INSERT INTO metier.worker (namespace, id, documents, lease) VALUES"
-            " (%(n)s, 'a', 'd1', now() + interval '1 h'),"
-            " (%(n)s, 'b', 'd2', now() - interval '1 h')",
+            "INSERT INTO metier.worker (namespace, id, queue, concurrency, documents, version,"
+            " lease) VALUES (%(n)s, 'a', 'runs', 4, 'd1', '1', now() + interval '1 h'),"
+            " (%(n)s, 'b', 'runs', 4, 'd2', '1', now() - interval '1 h')",
             {"n": here.namespace},
         )
         connection.execute("UPDATE metier.blob SET data = '{\"documents\": \"d2\"}' WHERE data"

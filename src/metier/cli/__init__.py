@@ -30,6 +30,8 @@ COMMANDS = {
     "history": "Record how providers did.",
     "select": "Say which agents a task is for, and why.",
     "run": "Run an agent on a task.",
+    "worker": "Execute runs from the queue, on this machine.",
+    "schedule": "List, add and remove starts of agents by the clock.",
     "runs": "List runs, look into them, resume, cancel or fork them.",
     "inject": "Print the text of the cards and abilities that a task needs.",
     "hook": "Have an agent host inject what metier knows; show what it did.",

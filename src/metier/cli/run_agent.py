@@ -15,6 +15,7 @@ import click
 from metier.catalog import Catalog
 from metier.cli.review import offered
 from metier.cli.run_live import TURNS, Progress, progress
+from metier.cli.run_queue import check_detached, placement_of, print_detached, queue_options
 from metier.cli.run_view import not_taken_back, print_output, state_in_words, summary
 from metier.cli.session import Session, complete_names, metier_command
 from metier.core.nearest import did_you_mean
@@ -22,6 +23,8 @@ from metier.core.process import discard_output
 from metier.core.unread import why_not_json
 from metier.errors import MetierError, UsageError
 from metier.flow.boundary import untrusted_error
+from metier.flow.queueing import RunRequest, start_detached
+from metier.flow.watching import watch
 from metier.safety.escapes import escaped_json
 from metier.values.agents import AgentProfile, Execution
 from metier.values.runs import Event, OnEvent, RunResult
@@ -66,6 +69,11 @@ def run_options(function: Any) -> Any:
 @click.option(
     "--execution", type=click.Choice(["sequential", "parallel"]), help="Overrides the profile's."
 )
+@queue_options
+@click.option(
+    "--key", metavar="TEXT", default="",
+    help="With --detach: while a run with this key waits or executes, start no other.",
+)  # fmt: skip
 @run_options
 def command(
     session: Session,
@@ -76,6 +84,8 @@ def command(
     execution: Execution | None,
     allowed: tuple[str, ...],
     events: bool,
+    detach: bool,
+    **placement: Any,
 ) -> int:
     """Run an agent on a task. Every finished step is stored, so a run that stops can be resumed.
 
@@ -84,16 +94,24 @@ def command(
 
     Ctrl-C cancels the run, and 'metier runs resume' continues it; a second Ctrl-C ends the
     program at once. Exit code 1 when the run failed, 130 when it was cancelled.
+
+    With --detach a worker executes the run (see 'metier worker'); 'metier runs watch' follows it.
     """
     if not task.strip():
         raise UsageError("the task is empty", hint="metier run AGENT 'what to do'")
     value = read_input(given)
+    check_detached(detach)
     require_trust(session, "running an agent")
     with session.catalog() as catalog:
         profile = catalog.agency.require(agent)
-        consent(session, catalog, allowed, profile)
+        if not detach:
+            consent(session, catalog, allowed, profile)
         if model:
             catalog.agency.model(model)  # report a wrong name before anything runs
+        if detach:
+            request = RunRequest(agent, task, value, model, execution)
+            run_id = start_detached(catalog.agency, request, placement_of(**placement))
+            return print_detached(session, catalog.agency.store.run(run_id))
 
         def begin(on_event: OnEvent) -> Coroutine[Any, Any, RunResult]:
             return catalog.run(
@@ -158,15 +176,21 @@ def consent(
     session: Session, catalog: Catalog, allowed: Sequence[str], profile: AgentProfile
 ) -> None:
     """Allow tools, and warn about those of the agent that are not. Raises `UsageError`."""
-    agency, commands = catalog.agency, [one.name for one in catalog.config.tools.commands]
+    agency = catalog.agency
+    allow_tools(catalog, allowed)
+    if missing := agency.tools_without_consent(profile):
+        session.note("warning: steps that call these tools will fail without your consent")
+        session.note(f"hint:{allowing(missing)}")
+
+
+def allow_tools(catalog: Catalog, allowed: Sequence[str]) -> None:
+    """Consent to tools in this process. Raises `UsageError` for an unknown one."""
+    agency, commands = catalog.agency, [tool.name for tool in catalog.config.tools.commands]
     for name in allowed:
         if not agency.needs_consent(name):
             hint = did_you_mean(name, commands, f"commands: {', '.join(commands) or '-'}")
             raise UsageError(f"the settings have no tool '{name}'", hint=hint)
     agency.consent.update(allowed)
-    if missing := agency.tools_without_consent(profile):
-        session.note("warning: steps that call these tools will fail without your consent")
-        session.note(f"hint:{allowing(missing)}")
 
 
 def allowing(names: Iterable[str]) -> str:
@@ -222,6 +246,22 @@ class Attended(NamedTuple):
         store = self.catalog.agency.store
         run = store.run(begun[0])
         return RunResult(run, store.steps(run.key), {})
+
+    async def watch(self, run_id: str, shown: Progress) -> RunResult:
+        """Show a run that another process executes; its result once it has ended."""
+
+        def on_event(event: Event) -> None:
+            if self.events:
+                self._print_event(event.to_json(), task.cancel)
+            with suppress(OSError):  # the terminal is gone
+                shown.show(event)
+
+        task = asyncio.ensure_future(watch(self.catalog.agency, run_id, on_event))
+        clock = asyncio.ensure_future(_ticking(shown.tick))
+        try:
+            return await task
+        finally:
+            clock.cancel()
 
     def _print_event(self, event: dict[str, Any], stop: Callable[[], object]) -> None:
         """Print a line of JSON; stop if the pipe is closed."""

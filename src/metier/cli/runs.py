@@ -19,9 +19,20 @@ from metier.cli.run_agent import (
     run_options,
     runs_command,
 )
-from metier.cli.run_view import Family, print_outputs, print_run, print_runs, state_in_words
+from metier.cli.run_live import progress
+from metier.cli.run_queue import check_detached, placement_of, print_detached, queue_options
+from metier.cli.run_view import (
+    Family,
+    moment,
+    print_outputs,
+    print_run,
+    print_runs,
+    state_in_words,
+)
 from metier.cli.session import LAST, Session, complete_from, counted, metier_command
+from metier.core.text import printable
 from metier.errors import NotFoundError, UsageError
+from metier.flow.queueing import cancel_run, resume_detached, run_notes
 from metier.flow.running import Agency
 from metier.values.agents import AgentProfile, Checkpoint
 from metier.values.runs import DONE, OnEvent, RunRecord, RunResult, RunState
@@ -97,6 +108,7 @@ def _list(session: Session, state: str | None, limit: int, delegated: bool) -> i
     """List runs, the newest first."""
     with _unrefreshed(session) as catalog:
         found = catalog.agency.store.runs(state=state, limit=limit + 1, delegated=delegated)
+        is_shared = catalog.agency.state is not None
     runs = found[:limit]
     if session.as_json:
         session.print_json([run.to_json() for run in runs])
@@ -109,7 +121,8 @@ def _list(session: Session, state: str | None, limit: int, delegated: bool) -> i
         session.note(f"there are more: --limit {limit * 2}")
     if pending := next((run for run in runs if run.state == "pending"), None):
         resume = runs_command(session, "resume", pending.run_id)
-        session.note(f"pending runs wait to be resumed: {resume}")
+        wait = "wait for a worker, or to be resumed" if is_shared else "wait to be resumed"
+        session.note(f"pending runs {wait}: {resume}")
     return 0
 
 
@@ -123,6 +136,7 @@ def _show(session: Session, wanted: str) -> int:
         family = Family.of(run, agency.store.children)
         steps = agency.store.steps(run.key)
         checkpoints = agency.checkpoints.list(run.run_id)
+        notes = run_notes(agency, run.run_id)
     if session.as_json:
         asked = {key: run.request.get(key) for key in ("input", "model", "execution")}
         session.print_json(
@@ -132,10 +146,13 @@ def _show(session: Session, wanted: str) -> int:
                 **asked,
                 "steps": [step.to_json() for step in steps],
                 "checkpoints": [_checkpoint(checkpoint) for checkpoint in checkpoints],
+                "notes": [note.to_json() for note in notes],
             }
         )
         return 0
     print_run(session, family, steps, checkpoints)
+    for note in notes:
+        click.echo(printable(f"{moment(note.at)} {note.code}: {note.message}"))
     if run.state == "running":
         session.note(f"\nrunning in another process; {_how_to_cancel(session, run)}")
     elif run.is_resumable:
@@ -176,16 +193,44 @@ def _steps(session: Session, wanted: str) -> int:
     return 0
 
 
+@_subcommand("watch")
+@_run_argument
+@click.option("--events", is_flag=True, help="Print events as lines of JSON.")
+def _watch(session: Session, wanted: str, events: bool) -> int:
+    """Follow a run, on whichever machine, until it ends; its output and exit code.
+
+    Ctrl-C stops watching; the run goes on.
+    """
+    with _unrefreshed(session) as catalog:
+        run, attended = found_run(catalog.agency, wanted), Attended(session, catalog, events)
+        with progress(session, is_shown=not events) as shown:
+            result = asyncio.run(attended.watch(run.run_id, shown))
+        return attended.tell(result)
+
+
 # Acting
 
 
 @_subcommand("resume")
 @_run_argument
+@queue_options
 @run_options
-def _resume(session: Session, wanted: str, allowed: tuple[str, ...], events: bool) -> int:
+def _resume(
+    session: Session,
+    wanted: str,
+    allowed: tuple[str, ...],
+    events: bool,
+    detach: bool,
+    **placement: Any,
+) -> int:
     """Continue a run where it stopped; steps that succeeded do not run again."""
     require_trust(session, "resuming a run")
+    check_detached(detach)
     with session.catalog() as catalog:
+        if detach:
+            run = found_run(catalog.agency, wanted)
+            resume_detached(catalog.agency, run.run_id, placement_of(**placement))
+            return print_detached(session, catalog.agency.store.run(run.run_id))
         run = _consented(session, catalog, wanted, allowed)
         agency, attended = catalog.agency, Attended(session, catalog, events)
         if run.state == "succeeded":
@@ -268,7 +313,7 @@ def _cancel(session: Session, wanted: str) -> int:
                 f"run '{run.run_id}' has ended: it is {state_in_words(run.state)}",
                 hint=runs_command(session, "show", run.run_id),
             )
-        catalog.agency.cancel(run.run_id)
+        cancel_run(catalog.agency, run.run_id)
         run = _awaited(catalog.agency, run.run_id)
     if session.as_json:
         session.print_json({"runId": run.run_id, "state": run.state})

@@ -102,6 +102,10 @@ class Queries:
         """The excluded documents of a kind, by path."""
         return [row for row in documents.excluded_documents(self.store) if row.kind == kind]
 
+    def documents_digest(self) -> str:
+        """Equal on machines whose workspaces have equal documents."""
+        return documents.documents_digest(self.store)
+
     def files(self) -> dict[str, str]:
         """The file of every path in documents and findings."""
         return documents.files_by_path(self.store)

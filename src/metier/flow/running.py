@@ -4,20 +4,20 @@ import contextlib
 import math
 import os
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from metier.config import Config
 from metier.config.consent import check_agent, consented
-from metier.core.budget import CountTokens, fit
+from metier.core.budget import fit
 from metier.core.nearest import did_you_mean
 from metier.core.render import BETWEEN_REFERENCES, REFERENCE_PREAMBLE, as_reference
 from metier.errors import MetierError, NotFoundError, UsageError
 from metier.flow.agent_powers import powers_of
+from metier.flow.run_catalog import RunCatalog
+from metier.flow.state import StateSettings, state_settings
 from metier.index.agents import stored_agents
 from metier.index.documents import no_such_document
-from metier.index.store import Store
 from metier.inject.sanitize import sanitize_capability_content
 from metier.run.checkpoints import CheckpointStore
 from metier.run.models import model_for
@@ -28,7 +28,6 @@ from metier.run.store import RunStore
 from metier.run.telemetry import spans
 from metier.run.tool import Tool, ToolContext
 from metier.run.tools import ToolExecutor, connected, toolbox
-from metier.storage.room import Room
 from metier.storage.workspace import RUNS_FILE
 from metier.values.agents import (
     AgentProfile,
@@ -38,60 +37,15 @@ from metier.values.agents import (
     delegates,
     named_tools,
 )
-from metier.values.documents import Document
-from metier.values.files import Kind
 from metier.values.models import Model
 from metier.values.outcomes import Issue
-from metier.values.rows import Row
 from metier.values.runs import Failure, OnEvent, RunResult
-from metier.values.selection import Injection
-from metier.values.trust import Trust
+from metier.values.settings import QueueSetting
 
 if TYPE_CHECKING:
-    from metier.resolve import Resolution
+    pass
 
 _BETWEEN = "\n\n"
-
-
-class RunCatalog(Protocol):
-    """The parts of a catalog that runs use."""
-
-    workspace: str
-    config: Config
-    store: Store
-    trust: Trust
-    room: Room | None
-
-    def require_trust(self, what: str) -> None: ...
-    def check_files(self, argv: Sequence[str], folder: str) -> None: ...
-    @property
-    def is_kept(self) -> bool: ...
-    @property
-    def count_tokens(self) -> CountTokens: ...
-    def resolve(
-        self,
-        requires: Sequence[str],
-        query: str,
-        *,
-        policy: Mapping[str, str],
-        only: Collection[str] | None,
-        team: str,
-    ) -> "Resolution": ...
-    def keep_report(self, resolution: "Resolution") -> str: ...
-    def record_outcome(self, candidate: str, *, success: bool) -> object: ...
-    def inject(
-        self,
-        messages: str | Sequence[str],
-        *,
-        agent: str | None,
-        core: Sequence[str],
-        budget: int,
-        min_signal: float,
-        include_untrusted: bool,
-    ) -> Injection: ...
-    def row(self, kind: Kind, wanted: str) -> Row: ...
-    def document(self, row: Row) -> Document: ...
-    def excluded_path(self, kind: Kind, wanted: str) -> str: ...
 
 
 class Bodies(NamedTuple):
@@ -119,6 +73,12 @@ class Agency:
         """Tools that were allowed in this process."""
         self._is_reviewed = True
         """Whether recorded consent counts: not for a run whose agent has changed."""
+
+    def for_one_run(self) -> "Agency":
+        """An agency with the same store and consent, and with its own tools; do not close it."""
+        made = Agency(self._catalog, self._secret)
+        made.store, made.consent = self.store, self.consent
+        return made
 
     @cached_property
     def tools(self) -> ToolExecutor:
@@ -156,11 +116,21 @@ class Agency:
         return SqliteRunStore.open(self._catalog.room.file(RUNS_FILE))
 
     @cached_property
+    def state(self) -> StateSettings | None:
+        """Where shared state lives, if it is configured."""
+        return state_settings(self._catalog.config, self._catalog.workspace)
+
+    @property
+    def queues(self) -> Mapping[str, QueueSetting]:
+        """The queues that the settings limit."""
+        return self._catalog.config.queues
+
+    @cached_property
     def checkpoints(self) -> CheckpointStore:
         return CheckpointStore(self.store)
 
     @cached_property
-    def _runner(self) -> Runner:
+    def runner(self) -> Runner:
         return Runner(self.store, self)
 
     def close(self) -> None:
@@ -201,6 +171,15 @@ class Agency:
         execution: Execution | None = None,
         on_event: OnEvent | None = None,
     ) -> RunResult:
+        profile = self.startable(agent)
+        async with self._servers(profile):
+            return await self.runner.run(
+                profile, task, input=input, model=model, execution=execution,
+                documents=self.documents(), on_event=on_event,
+            )  # fmt: skip
+
+    def startable(self, agent: str) -> AgentProfile:
+        """The profile of an agent that may run. Raises `TrustError`, among others."""
         self._catalog.require_trust("running an agent")
         profile = self.require(agent)
         if not profile.enabled:
@@ -208,10 +187,11 @@ class Agency:
                 f"agent '{agent}' is disabled", where=profile.path, hint="set enabled: true in it"
             )
         self._check_agents(self.involved(profile))
-        async with self._servers(profile):
-            return await self._runner.run(
-                profile, task, input=input, model=model, execution=execution, on_event=on_event
-            )
+        return profile
+
+    def documents(self) -> str:
+        """The digest of the workspace's documents, which a run on shared state records."""
+        return self._catalog.documents_digest() if self.state else ""
 
     async def resume(self, run_id: str, *, on_event: OnEvent | None = None) -> RunResult:
         self._catalog.require_trust("resuming a run")
@@ -220,7 +200,7 @@ class Agency:
         self.check_stored(AgentProfile.of(run.profile))
         async with self._servers(AgentProfile.of(run.profile)):
             limits = now.limits if now is not None else None
-            return await self._runner.resume(run_id, limits=limits, on_event=on_event)
+            return await self.runner.resume(run_id, limits=limits, on_event=on_event)
 
     async def fork(
         self,
@@ -234,7 +214,7 @@ class Agency:
         profile = AgentProfile.of(self.store.run(run_id).profile)
         self.check_stored(profile)
         async with self._servers(profile):
-            return await self._runner.fork(run_id, checkpoint_id, input=input, on_event=on_event)
+            return await self.runner.fork(run_id, checkpoint_id, input=input, on_event=on_event)
 
     def spans(self) -> OnEvent | None:
         """A listener that makes OpenTelemetry spans, if tracing is set up."""
@@ -242,7 +222,7 @@ class Agency:
 
     def cancel(self, run_id: str) -> bool:
         """Cancel a run in this or another process; whether any process was executing it."""
-        return self._runner.cancel(run_id)
+        return self.runner.cancel(run_id)
 
     def involved(self, profile: AgentProfile) -> list[AgentProfile]:
         """The agent and all that its steps delegate to, directly or not."""

@@ -3,6 +3,7 @@
 import json
 from bisect import bisect_right
 from collections.abc import Iterable
+from hashlib import sha256
 from typing import Any
 
 from metier.core.names import canonical_id
@@ -154,6 +155,15 @@ def _issues(store: Store, rows: Iterable[tuple[str, str]]) -> list[Issue]:
 def files_by_path(store: Store) -> dict[str, str]:
     """The file of every path that documents and findings have."""
     return dict(store.rows("SELECT path, file FROM document"))
+
+
+def documents_digest(store: Store) -> str:
+    """A digest of the workspace's active documents; the user's own differ between machines."""
+    rows = store.rows(
+        "SELECT kind, handle, sha256 FROM document"
+        " WHERE state = 'active' AND origin != 'user' ORDER BY kind, handle, sha256"
+    )
+    return sha256(repr(rows).encode()).hexdigest()
 
 
 def providers(store: Store, capability: str) -> list[str]:

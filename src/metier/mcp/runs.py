@@ -9,6 +9,7 @@ from mcp.types import CallToolResult
 
 from metier.catalog import Catalog
 from metier.errors import UsageError
+from metier.flow.queueing import Placement, RunRequest, has_workers, start_detached
 from metier.mcp.answers import result
 from metier.mcp.catalog_thread import Opened, Stamp
 from metier.mcp.tool import Args, Call, ServedTool
@@ -102,15 +103,23 @@ class RunThread:
         self._catalog = None
 
     async def _begin(self, args: Args) -> dict[str, Any]:
-        """Start a run, and wait until it is stored."""
-        if len(self._running) >= MOST_AT_ONCE:
-            raise UsageError(
-                f"{MOST_AT_ONCE} runs are running", code="RUN_BUSY", hint="wait for one to end"
-            )
+        """Start a run, here or on a worker, and wait until it is stored."""
         self._forget_trust()
         catalog, model = await self._open(), args.get("model", "")
         if model:
             catalog.agency.model(model)  # report a wrong name before anything runs
+        request = RunRequest(
+            args["agent"], args["task"], args.get("input"), model, args.get("execution")
+        )
+        if has_workers(catalog.agency):
+            return await self._state(start_detached(catalog.agency, request, Placement()))
+        return await self._begin_here(catalog, request)
+
+    async def _begin_here(self, catalog: Catalog, request: RunRequest) -> dict[str, Any]:
+        if len(self._running) >= MOST_AT_ONCE:
+            raise UsageError(
+                f"{MOST_AT_ONCE} runs are running", code="RUN_BUSY", hint="wait for one to end"
+            )
         begun: asyncio.Future[str] = self._loop.create_future()
 
         def on_event(event: Event) -> None:
@@ -119,11 +128,11 @@ class RunThread:
 
         task = self._loop.create_task(
             catalog.run(
-                args["agent"],
-                args["task"],
-                input=args.get("input"),
-                model=model,
-                execution=args.get("execution"),
+                request.agent,
+                request.task,
+                input=request.input,
+                model=request.model,
+                execution=request.execution,
                 on_event=on_event,
             )
         )

@@ -9,7 +9,7 @@ from typing import Any
 from metier.core.nearest import did_you_mean
 from metier.core.template_work import until
 from metier.core.templates import TemplateError
-from metier.errors import RunLostError
+from metier.errors import StoreError
 from metier.run.delegation import DelegationChain
 from metier.run.ledger import Ledger, is_inside, rolling_back
 from metier.run.plan import Group, ReadyStep, Workflow
@@ -58,7 +58,8 @@ class LiveRun:
         self.on_event = on_event
         order = [step.id for step in plan.steps]
         self.ledger = Ledger(store, run.claim, order, profile.checkpoint, limits, known)
-        self.is_lost = False
+        self.stopped: StoreError | None = None
+        """Why this process no longer executes the run, although it has not ended."""
         self.is_cancel_requested = False
         """Whether the run is to end as cancelled, and its caller waits for the result."""
         self.scopes: dict[str, Names] = {}
@@ -146,10 +147,10 @@ class LiveRun:
     def _cancelled(self, state: RunState) -> RunResult:
         """Store the end of a cancelled run; its result only if that was requested."""
         task = asyncio.current_task()
-        if self.is_lost:
+        if self.stopped is not None:
             assert task is not None
             task.uncancel()
-            raise RunLostError
+            raise self.stopped
         self._set_ended(state, Failure("RUN_CANCELLED", "the run was cancelled"))
         self.ledger.store.end_run_now(self.run, self.ledger.ending())
         result = self._ended()

@@ -7,7 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from metier.core.timestamps import new_id
-from metier.errors import MetierError, NotFoundError, UsageError
+from metier.errors import (
+    MetierError,
+    NotFoundError,
+    RunLostError,
+    RunReleasedError,
+    StoreError,
+    UsageError,
+)
 from metier.run.checkpoints import CheckpointStore, resume_context
 from metier.run.delegation import DelegationChain, DelegationResult, refused, within
 from metier.run.live import LiveRun
@@ -53,16 +60,40 @@ class Runner:
         input: Any = None,
         model: str = "",
         execution: Execution | None = None,
+        documents: str = "",
         on_event: OnEvent | None = None,
     ) -> RunResult:
-        """Run an agent on a task. Every outcome but misuse is a result."""
+        """Run an agent on a task. Every outcome but misuse is a result.
+
+        `documents` is the digest of the documents that the run is started with.
+        """
         chain = DelegationChain.root(profile.agent_id, profile.delegation.max_depth)
         plan = self._plan(profile, execution)
-        request = {"input": input, "model": model, "execution": execution}
+        request = _request(input, model, execution, documents)
         with self._counted():
             await asyncio.sleep(0)  # let other runs that start now be counted first
             run = await self._create(profile, task, request, chain)
             return await self._execute(run, profile, plan, chain, profile.limits, on_event)
+
+    def add(
+        self,
+        profile: AgentProfile,
+        task: str,
+        *,
+        input: Any = None,
+        model: str = "",
+        execution: Execution | None = None,
+        documents: str = "",
+        run_id: str = "",
+    ) -> str:
+        """Store a run that a process starts later by resuming it; its id."""
+        ready(profile, execution)  # report a wrong profile now
+        chain = DelegationChain.root(profile.agent_id, profile.delegation.max_depth)
+        request = _request(input, model, execution, documents)
+        run = self._new(profile, task, request, chain)
+        run = run._replace(run_id=run_id or run.run_id, state="pending", epoch=0)
+        self._store.add(run)
+        return run.run_id
 
     async def resume(
         self, run_id: str, *, limits: Limits | None = None, on_event: OnEvent | None = None
@@ -128,6 +159,21 @@ class Runner:
         idle = "" if self._is_running_here(run.run_id) else this_process()
         return self._store.request_cancel(run.run_id, time.time(), idle)
 
+    def release_all(self) -> None:
+        """Stop executing all runs, so that other processes can resume them."""
+        running = [live for live, _ in self._live.values() if live.stopped is None]
+        for live in running:
+            live.stopped = RunReleasedError()
+        for live in running:
+            if not live.run.parent_run:
+                self._stop(live.run.run_id, RunReleasedError())
+
+    def _stop(self, run_id: str, why: StoreError) -> None:
+        live, task = self._live.get(run_id, (None, None))  # it may have ended meanwhile
+        if live is not None and task is not None:
+            live.stopped = why
+            task.cancel()
+
     def _is_running_here(self, run_id: str) -> bool:
         """Whether this process executes the run, through this object or another."""
         return (self._store.path, this_process(), run_id) in _RUNNING
@@ -151,12 +197,7 @@ class Runner:
         chain: DelegationChain,
         parent: tuple[str, str] = ("", ""),
     ) -> RunRecord:
-        run = RunRecord(
-            new_id(), profile.agent_id, task.encode(errors="replace").decode(), "running",
-            time.time(), {**request, "chain": list(chain.agents), "maxDepth": chain.max_depth},
-            profile.data, parent_run=parent[0], parent_step=parent[1],
-            key=self._store.new_key(), epoch=1,
-        )  # fmt: skip
+        run = self._new(profile, task, request, chain, parent)
         try:
             await self._store.begin(run, this_process())
         except asyncio.CancelledError:
@@ -164,6 +205,21 @@ class Runner:
             self._store.end_run_now(run._replace(state="cancelled", failure=failure))
             raise
         return run
+
+    def _new(
+        self,
+        profile: AgentProfile,
+        task: str,
+        request: Mapping[str, Any],
+        chain: DelegationChain,
+        parent: tuple[str, str] = ("", ""),
+    ) -> RunRecord:
+        return RunRecord(
+            new_id(), profile.agent_id, task.encode(errors="replace").decode(), "running",
+            time.time(), {**request, "chain": list(chain.agents), "maxDepth": chain.max_depth},
+            profile.data, parent_run=parent[0], parent_step=parent[1],
+            key=self._store.new_key(), epoch=1,
+        )  # fmt: skip
 
     async def _resume(
         self, run: RunRecord, limits: Limits | None, on_event: OnEvent | None
@@ -248,10 +304,7 @@ class Runner:
         for one in ledgers:
             one.leased_until = now + LEASE_SECONDS
         for run_id in renewed.lost:
-            live, task = self._live.get(run_id, (None, None))  # it may have ended meanwhile
-            if live is not None and task is not None:
-                live.is_lost = True
-                task.cancel()
+            self._stop(run_id, RunLostError())
         for run_id in renewed.cancelled:
             if run_id in self._live:
                 self.cancel(run_id)
@@ -351,6 +404,11 @@ class Runner:
         run = await self._create(profile, task, request, chain, (live.run.run_id, step))
         limits, plan = _limits_below(profile, live), self._plan(profile, None)
         return await self._execute(run, profile, plan, chain, limits, live.on_event)
+
+
+def _request(input: Any, model: str, execution: Execution | None, documents: str) -> dict[str, Any]:
+    asked = {"input": input, "model": model, "execution": execution}
+    return {**asked, "documents": documents} if documents else asked
 
 
 def _limits_below(profile: AgentProfile, live: LiveRun, counted: Usage = NOTHING_USED) -> Limits:

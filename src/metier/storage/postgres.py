@@ -62,10 +62,7 @@ class Postgres:
         patience: float = PATIENCE_SECONDS,
     ) -> None:
         """`address` is a connection string or URL. Nothing is connected yet."""
-        completed = _completed(address)
-        self._connect: Callable[[], Connection] = lambda: psycopg.connect(
-            completed, autocommit=True, prepare_threshold=0
-        )
+        self._connect = connector(address)
         self.called = called
         self._migrations = migrations
         self._patience = patience
@@ -177,6 +174,12 @@ class Postgres:
             return StoreError(message, code="STORE_UNREACHABLE", hint=_CHECK_ADDRESS)
         reason = f"{type(error).__name__} {state or ''}".rstrip()
         return StoreError(f"PostgreSQL rejected a statement: {reason}", hint="see metier doctor")
+
+
+def connector(address: str, *, autocommit: bool = True) -> Callable[[], Connection]:
+    """Connects to an address with our defaults. Raises `ConfigError` if it is not valid."""
+    completed = _completed(address)
+    return lambda: psycopg.connect(completed, autocommit=autocommit, prepare_threshold=0)
 
 
 def scalar(connection: Connection, statement: str, values: Sequence[Any] = ()) -> Any:

@@ -1,0 +1,220 @@
+"""Runs on workers: start them, resume them, and schedule their starts, through the queue."""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from metier.errors import ConfigError, NotFoundError, UsageError
+from metier.flow.running import Agency
+from metier.flow.state import StateSettings
+from metier.run.queue import (
+    DEFAULT_PRIORITY,
+    DEFAULT_QUEUE,
+    PRIORITIES,
+    QueuedRun,
+    RunQueue,
+)
+from metier.run.queue import Schedule as Schedule
+from metier.run.store import this_process
+from metier.values.agents import AgentProfile, Execution
+from metier.values.runs import Failure
+from metier.values.settings import QueueSetting
+
+if TYPE_CHECKING:
+    from metier.run.dbos_queue import DbosQueue
+    from metier.run.workers import Note, Workers
+
+_NO_PACKAGE = "STATE_NO_PACKAGE"
+_WAITS = Failure("RUN_RELEASED", "the run waits for a worker")
+
+
+class Placement(NamedTuple):
+    """Where in the queue a run waits."""
+
+    queue: str = ""
+    """Empty: the queue that has the name of the model, or the default."""
+    priority: int = DEFAULT_PRIORITY
+    delay: float = 0.0
+    key: str = ""
+    """While a run with this key waits or executes, no other one is started with it."""
+
+
+class RunRequest(NamedTuple):
+    """What `metier run` is given."""
+
+    agent: str
+    task: str
+    input: Any = None
+    model: str = ""
+    execution: Execution | None = None
+
+
+def has_workers(agency: Agency) -> bool:
+    """Whether there is a queue, and a live worker takes runs from it."""
+    if agency.state is None or find_spec("dbos") is None:
+        return False
+    with _workers(agency.state) as workers:
+        return any(not one.is_dead for one in workers.all())
+
+
+def run_notes(agency: Agency, run_id: str) -> "list[Note]":
+    """What happened to a run between its steps; nothing is noted without shared state."""
+    if agency.state is None:
+        return []
+    with _workers(agency.state) as workers:
+        return workers.notes(run_id)
+
+
+@contextmanager
+def _workers(state: StateSettings) -> "Iterator[Workers]":
+    from metier.run.workers import Workers  # needs the extra `postgres`
+
+    workers = Workers(state.conninfo, state.namespace)
+    try:
+        yield workers
+    finally:
+        workers.close()
+
+
+def require_state(agency: Agency, what: str) -> StateSettings:
+    """The settings of shared state. Raises `ConfigError` without them; `what` needs it."""
+    if agency.state is None:
+        raise ConfigError(
+            f"{what} needs shared state on PostgreSQL",
+            code="QUEUE_NOT_CONFIGURED",
+            hint="set [state] url and namespace; see docs/scale.md",
+        )
+    return agency.state
+
+
+@contextmanager
+def opened_queue(agency: Agency, what: str) -> "Iterator[DbosQueue]":
+    """The queue of shared state. Raises `ConfigError` if there is none."""
+    settings = require_state(agency, what)
+    try:
+        from metier.run.dbos_queue import DbosQueue
+    except ModuleNotFoundError as error:
+        raise missing_extra(error) from None
+    queue = DbosQueue(settings.conninfo, settings.namespace)
+    try:
+        yield queue
+    finally:
+        queue.close()
+
+
+def missing_extra(error: ModuleNotFoundError) -> ConfigError:
+    return ConfigError(
+        f"the queue needs the package '{error.name}', which is not installed",
+        code="STATE_NO_PACKAGE",
+        hint="pip install 'metier[workers]'",
+    )
+
+
+def start_detached(agency: Agency, request: RunRequest, placement: Placement) -> str:
+    """Store a run and enqueue it for a worker; its id.
+
+    If a run with the same key waits or executes, the id of that run, and nothing is stored.
+    """
+    with opened_queue(agency, "a detached run") as queue:
+        return enqueue_new(agency, queue, request, placement)
+
+
+def enqueue_new(
+    agency: Agency, queue: RunQueue, request: RunRequest, placement: Placement, run_id: str = ""
+) -> str:
+    """The same through a queue that is open. A given `run_id` may be enqueued again."""
+    profile = agency.startable(request.agent)
+    name = _queue_name(agency, placement, request.model)
+    queue.register(name, limits_of(agency, name), update=False)
+    if placement.key and (holder := queue.holder(name, placement.key)):
+        return holder
+    made = run_id if _is_known(agency, run_id) else _added(agency, profile, request, run_id)
+    if queue.is_waiting(made):
+        return made
+    queued = QueuedRun(made, name, placement.priority)
+    enqueued = queue.enqueue(queued, delay=placement.delay, key=placement.key)
+    if enqueued != made:
+        agency.cancel(made)
+    return enqueued
+
+
+def _is_known(agency: Agency, run_id: str) -> bool:
+    try:
+        return bool(run_id and agency.store.run(run_id))
+    except NotFoundError:
+        return False
+
+
+def _added(agency: Agency, profile: AgentProfile, request: RunRequest, run_id: str) -> str:
+    return agency.runner.add(
+        profile, request.task, input=request.input, model=request.model,
+        execution=request.execution, documents=agency.documents(), run_id=run_id,
+    )  # fmt: skip
+
+
+def resume_detached(agency: Agency, run_id: str, placement: Placement) -> None:
+    """Enqueue a run that stopped. Raises `UsageError` if it waits already, or cannot be resumed."""
+    run = agency.store.run(run_id)
+    if not run.is_resumable:
+        raise UsageError(
+            f"run '{run.run_id}' is {run.state} and cannot be resumed", code="RUN_NOT_RESUMABLE"
+        )
+    name = _queue_name(agency, placement, str(run.request.get("model") or ""))
+    with opened_queue(agency, "a detached run") as queue:
+        if queue.is_waiting(run.run_id):
+            message = f"run '{run.run_id}' waits for a worker already"
+            raise UsageError(message, code="RUN_BUSY", hint=f"metier runs watch {run.run_id}")
+        claimed = agency.store.claim(run.run_id, this_process(), time.time())
+        agency.store.release(claimed.claim, _WAITS)
+        queue.register(name, limits_of(agency, name), update=False)
+        queue.enqueue(QueuedRun(run.run_id, name, placement.priority), delay=placement.delay)
+
+
+def cancel_run(agency: Agency, run_id: str) -> None:
+    """Cancel a run on whichever machine it waits or executes."""
+    agency.cancel(run_id)
+    if agency.state is None:
+        return
+    try:
+        with opened_queue(agency, "cancelling") as queue:
+            queue.cancel(run_id)
+    except ConfigError as error:
+        if error.code != _NO_PACKAGE:  # then a worker drops it when its turn comes
+            raise
+
+
+def _queue_name(agency: Agency, placement: Placement, model: str) -> str:
+    if placement.priority not in PRIORITIES:
+        raise UsageError(
+            f"the priority {placement.priority} is not between {PRIORITIES[0]} and {PRIORITIES[-1]}"
+        )
+    return placement.queue or (model if model in agency.queues else DEFAULT_QUEUE)
+
+
+def limits_of(agency: Agency, queue: str) -> QueueSetting:
+    return agency.queues.get(queue, QueueSetting())
+
+
+# Schedules
+
+
+def add_schedule(
+    agency: Agency, name: str, cron: str, zone: str, request: RunRequest, placement: Placement
+) -> Schedule:
+    """Start runs of an agent by the clock. Raises `UsageError` and `NotFoundError`."""
+    agency.startable(request.agent)
+    queue_name = _queue_name(agency, placement, request.model)
+    start = {**request._asdict(), "queue": queue_name, "priority": placement.priority}
+    schedule = Schedule(name, cron, zone, start)
+    with opened_queue(agency, "a schedule") as queue:
+        queue.register(queue_name, limits_of(agency, queue_name), update=False)
+        queue.add_schedule(schedule)
+    return schedule
+
+
+def request_of(start: Mapping[str, Any]) -> tuple[RunRequest, Placement]:
+    """What a schedule starts."""
+    fields = {name: start[name] for name in RunRequest._fields if name in start}
+    return RunRequest(**fields), Placement(str(start["queue"]), int(start["priority"]))

