@@ -47,7 +47,7 @@ def _speed(address: str) -> Iterator[Bar]:
     rows = [
         (
             rate(lambda: _bare(address), STEPS_ALONE),
-            rate(lambda: postgres_runs(address, STEPS_ALONE // 100, 100, together=False), STEPS_ALONE),
+            rate(lambda: postgres_runs(address, 10, 100, together=False), STEPS_ALONE),
             rate(lambda: postgres_runs(address, RUNS, STEPS, together=True), RUNS * STEPS),
         )
         for _ in range(ROUNDS)

@@ -25,7 +25,7 @@ RUNS, STEPS, WAIT, CONCURRENCY = 40, 5, 0.1, 4
 """Each step waits as if for a model."""
 DBOS_STEPS, DBOS_ROUNDS = 300, 5
 SERVE = "import sys; from benchmarks.workers import serve; serve(*sys.argv[1:])"
-_DEADLINE = 60.0
+_DEADLINE = 300.0
 
 
 def bars(scratch: Path) -> Iterator[Bar]:
@@ -65,21 +65,24 @@ def _seconds(root: Path, address: str, count: int) -> float:
     from metier.flow.queueing import Placement, RunRequest, enqueue_new, opened_queue
 
     namespace = f"bench-{count}"
-    with _state(address, namespace), _workers(root, address, namespace, count):
-        with Catalog.open(root) as catalog:
-            catalog.refresh()
-            agency, request = catalog.agency, RunRequest("waiting", "wait")
-            with opened_queue(agency, "the benchmark") as queue:
-                for _ in range(RUNS):
-                    enqueue_new(agency, queue, request, Placement())
-            store, deadline = agency.store, time.monotonic() + _DEADLINE
-            while len(store.runs(state="succeeded", limit=RUNS)) < RUNS:
-                failed = store.runs(state="failed", limit=1)
-                assert not failed, failed[0].failure
-                assert time.monotonic() < deadline, "the workers did not end their runs"
-                time.sleep(0.1)
-            runs = store.runs(limit=RUNS)
-            started = [step.started for run in runs for step in store.steps(run.key)]
+    with (
+        _state(address, namespace),
+        _workers(root, address, namespace, count),
+        Catalog.open(root) as catalog,
+    ):
+        catalog.refresh()
+        agency, request = catalog.agency, RunRequest("waiting", "wait")
+        with opened_queue(agency, "the benchmark") as queue:
+            for _ in range(RUNS):
+                enqueue_new(agency, queue, request, Placement())
+        store, deadline = agency.store, time.monotonic() + _DEADLINE
+        while len(store.runs(state="succeeded", limit=RUNS)) < RUNS:
+            failed = store.runs(state="failed", limit=1)
+            assert not failed, failed[0].failure
+            assert time.monotonic() < deadline, "the workers did not end their runs"
+            time.sleep(0.1)
+        runs = store.runs(limit=RUNS)
+        started = [step.started for run in runs for step in store.steps(run.key)]
     return max(run.finished or 0.0 for run in runs) - min(started)
 
 
@@ -168,13 +171,13 @@ def _dbos_steps(address: str) -> Any:
         }
     )
 
-    @dbos.DBOS.step()
     def step(number: int) -> int:
         return number
 
-    @dbos.DBOS.workflow()
     def workflow(count: int) -> int:
-        return sum(step(number) for number in range(count))
+        return sum(durable_step(number) for number in range(count))
 
+    durable_step = dbos.DBOS.step()(step)
+    durable_workflow = dbos.DBOS.workflow()(workflow)
     dbos.DBOS.launch()
-    return lambda: workflow(DBOS_STEPS)
+    return lambda: durable_workflow(DBOS_STEPS)

@@ -331,3 +331,12 @@ def test_runs_go_to_the_store_that_the_agency_is_given(office: Office, stores: S
     assert result.success
     assert stores.open().run(result.run_id).state == "succeeded"
     assert office.catalog.agency.store.runs() == []
+
+
+def test_a_run_of_a_worker_has_the_functions_that_were_registered(office: Office) -> None:
+    def shout(text: str) -> str:
+        return text.upper()
+
+    agency = office.catalog.agency
+    agency.tools.register(shout)
+    assert agency.for_one_run().tools.is_tool_available("shout")

@@ -75,9 +75,15 @@ class Agency:
         """Whether recorded consent counts: not for a run whose agent has changed."""
 
     def for_one_run(self) -> "Agency":
-        """An agency with the same store and consent, and with its own tools; do not close it."""
+        """An agency with the same store, consent and registered functions; do not close it.
+
+        Servers are connected and consent is reviewed for each run.
+        """
         made = Agency(self._catalog, self._secret)
         made.store, made.consent = self.store, self.consent
+        for tool in self.tools.registered():
+            if not made.tools.is_tool_available(tool.name):
+                made.tools.register(tool)
         return made
 
     @cached_property

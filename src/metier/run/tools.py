@@ -54,6 +54,10 @@ class ToolExecutor:
         self._tools[added.name] = added
         return added
 
+    def registered(self) -> list[Tool]:
+        """All tools but those that were lent."""
+        return [tool for name, tool in self._tools.items() if not self._lent.get(name)]
+
     def lend(self, tool: Tool) -> bool:
         """Add a tool until `take_back`, unless its name is registered; whether it was added."""
         lent = self._lent.setdefault(tool.name, [])

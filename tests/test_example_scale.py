@@ -1,0 +1,55 @@
+"""The example of two workers fits the commands, settings and metrics that there are."""
+
+import json
+import re
+from typing import Any
+
+import click
+import pytest
+import yaml
+
+from conftest import REPOSITORY
+from metier.cli import group
+from metier.config.settings import SETTINGS
+
+EXAMPLE = REPOSITORY / "examples" / "scale"
+
+
+def compose() -> dict[str, Any]:
+    data: dict[str, Any] = yaml.safe_load((EXAMPLE / "compose.yaml").read_text())
+    return data
+
+
+def test_both_workers_are_started_with_options_that_exist() -> None:
+    services = compose()["services"]
+    workers = [services["worker-1"], services["worker-2"]]
+    assert workers[0]["command"] == workers[1]["command"]
+    name, *options = workers[0]["command"]
+    command = group.get_command(click.Context(group), name)
+    assert command is not None
+    known = {option for parameter in command.params for option in parameter.opts}
+    given = [option for option in options if option.startswith("--")]
+    assert given == ["--metrics", "--health"]
+    assert known.issuperset(given)
+
+
+def test_its_address_has_no_password_and_its_variables_are_settings() -> None:
+    environment = compose()["services"]["worker-1"]["environment"]
+    assert environment["METIER_STATE_URL"] == "postgresql://metier@db/metier?sslmode=disable"
+    variables = {setting.variable for setting in SETTINGS.values()}
+    assert {"METIER_STATE_URL", "METIER_STATE_NAMESPACE"} <= variables
+
+
+def test_the_dashboard_shows_metrics_that_workers_have() -> None:
+    pytest.importorskip("prometheus_client")
+    text = (REPOSITORY / "src" / "metier" / "flow" / "metrics.py").read_text()
+    known = set(re.findall(r'"(metier_[a-z_]+)"', text))
+    panels = json.loads((EXAMPLE / "dashboard.json").read_text())["panels"]
+    shown = {
+        name
+        for panel in panels
+        for target in panel["targets"]
+        for name in re.findall(r"metier_[a-z_]+", target["expr"])
+    }
+    assert len(panels) == 9
+    assert {re.sub(r"_(total|bucket)\Z", "", name) for name in shown} <= known
