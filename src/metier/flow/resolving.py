@@ -71,7 +71,7 @@ class Resolver:
         def current() -> Resolution:
             only, wanted = request.only, request.consumer
             with_manual = (
-                only is not None or not honours_the_switch(request.host) or not self._any_manual
+                only is not None or not self._any_manual or not honours_the_switch(request.host)
             )
             arrays = self._arrays(len(request.requires) + len(request.query.split()))
             inputs = Inputs(

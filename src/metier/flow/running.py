@@ -69,6 +69,7 @@ class Agency:
         self._catalog = catalog
         self._secret = secret
         self._open_store = open_store or self.local_store
+        self._is_shared = open_store is not None
         self.consent: set[str] = set()
         """Tools that were allowed in this process."""
         self._is_reviewed = True
@@ -80,7 +81,7 @@ class Agency:
         Servers are connected and consent is reviewed for each run.
         """
         made = Agency(self._catalog, self._secret)
-        made.store, made.consent = self.store, self.consent
+        made.store, made.consent, made._is_shared = self.store, self.consent, self._is_shared
         for tool in self.tools.registered():
             if not made.tools.is_tool_available(tool.name):
                 made.tools.register(tool)
@@ -197,7 +198,7 @@ class Agency:
 
     def documents(self) -> str:
         """The digest of the workspace's documents, which a run on shared state records."""
-        return self._catalog.documents_digest() if self.state else ""
+        return self._catalog.documents_digest() if self._is_shared else ""
 
     async def resume(self, run_id: str, *, on_event: OnEvent | None = None) -> RunResult:
         self._catalog.require_trust("resuming a run")
