@@ -166,11 +166,16 @@ class Catalog(Queries):
     def _close_shared(self) -> None:
         """Send the decisions of hooks along while there is a connection."""
         assert self.shared is not None
-        if self.room is not None and self.shared.was_reached:
+        if self.shared.was_reached:
+            self.ship_decisions()
+        self.shared.close()
+
+    def ship_decisions(self) -> None:
+        """Send the decisions of hooks to shared state, if there is any."""
+        if self.shared is not None and self.room is not None:
             from metier.flow.shipping import ship_decisions
 
             ship_decisions(self.shared, self.room)
-        self.shared.close()
 
     def __enter__(self) -> Self:
         return self

@@ -330,6 +330,25 @@ def failing(path: Path, failures: int) -> World:
     return world
 
 
+def test_a_full_disk_stops_a_run_and_the_steps_before_are_kept(tmp_path: Path) -> None:
+    world = in_file(tmp_path)
+
+    async def fill(_args: Data, _context: ToolContext) -> str:
+        (pages,) = world.store.rows("PRAGMA page_count")[0]
+        world.store.rows(f"PRAGMA max_page_count = {pages}")
+        return "x" * 400_000
+
+    world.acts["b"] = fill
+    with pytest.raises(StoreError) as raised:
+        world.run(agent(do("a"), do("b"), do("c")))
+    assert raised.value.code == "STORE_FULL"
+    world.store.rows("PRAGMA max_page_count = 1000000")
+    world.acts["b"] = iter([1])
+    result = world.resume(world.store.runs()[0].run_id)
+    assert result.success
+    assert world.calls.count("a") == 1
+
+
 def test_after_a_passing_store_error_another_process_can_resume_the_run_at_once(
     tmp_path: Path,
 ) -> None:

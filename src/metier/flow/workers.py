@@ -58,6 +58,7 @@ class WorkerCatalog(Protocol):
     def agency(self) -> Agency: ...
     def refresh(self) -> object: ...
     def version(self) -> object: ...
+    def ship_decisions(self) -> None: ...
     def require_trust(self, what: str) -> None: ...
 
 
@@ -170,8 +171,9 @@ class RunWorker:
             heartbeat.stop()
 
     async def _tidy(self) -> None:
-        """Delete what DBOS keeps of runs that ended long ago."""
+        """Delete what DBOS keeps of runs that ended long ago; send the decisions of hooks."""
         while True:
+            await asyncio.to_thread(self._catalog.ship_decisions)
             with contextlib.suppress(StoreError):  # PostgreSQL is away
                 while await asyncio.to_thread(self._queue.forget, KEPT_SECONDS):
                     pass
