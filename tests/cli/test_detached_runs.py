@@ -15,6 +15,8 @@ from cli.worker_processes import PASSWORD, Team, acts
 from cli.worker_processes import team as team
 from metier.run.dbos_queue import DbosQueue
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_detached_run_needs_shared_state(agents: Agents) -> None:
     agents.agent("clerk", tool("s1"))
