@@ -12,7 +12,7 @@ import pytest
 
 from cli.printed import Finished, looked_at, run_here
 from cli.unprivileged import POSSIBLE, run_unprivileged
-from conftest import Workspace
+from conftest import Workspace, record_of
 from metier.cli import COMMANDS, group
 from metier.cli.usage import usage_message
 from metier.values.files import LARGEST
@@ -193,7 +193,8 @@ def test_settings_that_would_take_too_long(one: Workspace, text: str, message: s
 def test_a_trust_record_that_cannot_be_read(
     one: Workspace, empty_home: Path, text: str, message: str
 ) -> None:
-    record = Workspace(empty_home).write(".config/metier/trust.json", text)
+    name = record_of(one.root).relative_to(empty_home)
+    record = Workspace(empty_home).write(str(name), text)
     record.parent.chmod(0o700)
     record.chmod(0o600)
     assert_refused(
@@ -201,7 +202,7 @@ def test_a_trust_record_that_cannot_be_read(
         2,
         f"error: the trust record cannot be read: not valid JSON: {message} (TRUST_RECORD_INVALID)",
         f"  {record}",
-        "hint: move it away, and trust each workspace again: metier trust",
+        "hint: move it away, and trust the workspace again: metier trust",
     )
 
 
