@@ -96,6 +96,12 @@ def trust(
     return powers.digest
 
 
+def record_of(root: Path | str, environ: Mapping[str, str] | None = None) -> Path:
+    """The file that records the user's trust in a workspace."""
+    workspace = workspace_of(root)
+    return Path(TrustRecord(environ, workspace).files(workspace)[0])
+
+
 def boundary_of(root: Path | str, config: Config | None = None) -> Boundary:
     """A workspace that is trusted, with settings that a program brings along."""
     return Boundary(workspace_of(root), Trust("trusted"), config or Config(host_folders=False))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from metier.config import Config, users_config
 from metier.config.consent import check_files
 from metier.discover.roots import roots_for
+from metier.errors import DamagedError
 from metier.flow.boundary import RECORD, Boundary, open_boundary, untrusted_error
 from metier.flow.boundary import workspace_of as workspace_of
 from metier.flow.queries import Queries
@@ -148,8 +149,11 @@ class Catalog(Queries):
         return prepare(self.store, self.room, self.workspace, self.config, self.folders())
 
     def is_built(self) -> bool:
-        """Whether a refresh has ever ended well here."""
-        return self.store.setting("counts") != ""
+        """Whether a refresh has ever ended well here; False if the file is damaged."""
+        try:
+            return self.store.setting("counts") != ""
+        except DamagedError:
+            return False
 
     @property
     def is_kept(self) -> bool:

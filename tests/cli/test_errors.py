@@ -1,9 +1,11 @@
 """What a user can do wrong: one clear line, a hint, the right exit code, no traceback."""
 
+import io
 import os
+import random
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -12,9 +14,11 @@ import pytest
 
 from cli.printed import Finished, looked_at, run_here
 from cli.unprivileged import POSSIBLE, run_unprivileged
-from conftest import Workspace
-from metier.cli import COMMANDS, group
+from conftest import Workspace, record_of
+from metier.catalog import Catalog
+from metier.cli import COMMANDS, group, run
 from metier.cli.usage import usage_message
+from metier.errors import DamagedError
 from metier.values.files import LARGEST
 
 BINARY = bytes(range(256)) * 8
@@ -193,7 +197,8 @@ def test_settings_that_would_take_too_long(one: Workspace, text: str, message: s
 def test_a_trust_record_that_cannot_be_read(
     one: Workspace, empty_home: Path, text: str, message: str
 ) -> None:
-    record = Workspace(empty_home).write(".config/metier/trust.json", text)
+    name = record_of(one.root).relative_to(empty_home)
+    record = Workspace(empty_home).write(str(name), text)
     record.parent.chmod(0o700)
     record.chmod(0o600)
     assert_refused(
@@ -201,7 +206,7 @@ def test_a_trust_record_that_cannot_be_read(
         2,
         f"error: the trust record cannot be read: not valid JSON: {message} (TRUST_RECORD_INVALID)",
         f"  {record}",
-        "hint: move it away, and trust each workspace again: metier trust",
+        "hint: move it away, and trust the workspace again: metier trust",
     )
 
 
@@ -338,19 +343,65 @@ def test_a_damaged_catalog_is_one_clear_line_and_then_right_again(one: Workspace
     assert (listed.returncode, listed.stdout) == (0, metier(one.root, "list").stdout)
 
 
-def test_damage_that_a_refresh_does_not_meet_is_told_and_gone_afterwards(one: Workspace) -> None:
-    metier(one.root, "refresh")
+def make_meaningless(one: Workspace) -> None:
+    """Damage that a refresh does not meet."""
     with closing(sqlite3.connect(one.state / "metier.db")) as connection:
         connection.execute("UPDATE document SET capabilities = '['")
         connection.commit()
-    assert_refused(
-        metier(one.root, "list"),
-        1,
-        "error: the catalog was damaged (STORE_CORRUPT)",
-        f"  {os.path.realpath(one.state / 'metier.db')}",
-        "hint: the next command builds it again: try once more",
-    )
-    assert metier(one.root, "list").returncode == 0
+
+
+def overwrite_pages(one: Workspace) -> None:
+    with (one.state / "metier.db").open("r+b") as file:
+        file.seek(4096)
+        file.write(random.Random(0).randbytes(8 * 4096))
+
+
+@pytest.mark.parametrize("damage", [make_meaningless, overwrite_pages])
+@pytest.mark.parametrize("more", [(), ("--no-refresh",), ("--json",)])
+def test_a_damaged_catalog_is_built_again_and_the_command_goes_on(
+    one: Workspace, damage: Callable[[Workspace], None], more: tuple[str, ...]
+) -> None:
+    metier(one.root, "refresh")
+    sound = metier(one.root, "list", *more)
+    damage(one)
+    listed = metier(one.root, "list", *more)
+    assert (listed.returncode, listed.stdout) == (0, sound.stdout)
+    root = os.path.realpath(one.root)
+    assert listed.stderr == f"the catalog of {root} was damaged and has been built again\n"
+    again = metier(one.root, "list", *more)
+    assert (again.returncode, again.stdout, again.stderr) == (0, sound.stdout, "")
+
+
+def test_a_command_that_runs_again_has_its_standard_input(
+    one: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[str] = []
+
+    def inject(_: Catalog, task: str, **__: object) -> object:
+        asked.append(task)
+        raise DamagedError("the catalog is damaged")
+
+    monkeypatch.setattr(Catalog, "inject", inject)
+    monkeypatch.setattr("sys.stdin", io.StringIO("the task"))
+    assert run(["inject", "--task", "-", "--root", str(one.root)]) == 1
+    assert asked == ["the task", "the task"]
+    told = capsys.readouterr().err
+    assert told.count("error: the catalog is damaged (STORE_CORRUPT)\n") == 1
+    assert told.endswith("hint: the next refresh builds it again\n")
+
+
+def test_an_outcome_is_not_recorded_twice_because_of_a_damaged_catalog(
+    one: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = []
+
+    def record(*_: object, **__: object) -> object:
+        times.append(1)
+        raise DamagedError("the catalog is damaged")
+
+    monkeypatch.setattr(Catalog, "record_outcome", record)
+    assert run(["history", "record", "x", "success", "--root", str(one.root)]) == 1
+    assert len(times) == 1
 
 
 def test_a_catalog_of_a_newer_program(one: Workspace) -> None:

@@ -15,7 +15,7 @@ import pytest
 from cli.printed import Printed, looked_at, write_log
 from cli.run_workspace import Agents, agents, prompt, tool
 from cli.typed import answered
-from conftest import Workspace
+from conftest import Workspace, record_of
 from flow.decisions import decision, injecting, text_of, verdict
 from metier.cli import run
 from metier.run.sqlite_store import SqliteRunStore
@@ -241,7 +241,7 @@ def test_the_place_where_it_is_now_is_wrong_usage(used: Before, metier: Metier) 
 def test_without_trust_nothing_is_taken_over(
     old: Path, agents: Agents, metier: Metier, empty_home: Path
 ) -> None:
-    (empty_home / ".config/metier/trust.json").unlink()
+    record_of(agents.root).unlink()
     for more in ((), ("--dry-run",), ("--json",)):
         refused = metier("state", "adopt", *more)
         assert (refused.code, refused.out) == (3, "")
@@ -258,14 +258,14 @@ def test_without_trust_nothing_is_taken_over(
 def test_on_a_terminal_it_asks_first(
     old: Path, agents: Agents, empty_home: Path, more: tuple[str, ...]
 ) -> None:
-    (empty_home / ".config/metier/trust.json").unlink()
+    record_of(agents.root).unlink()
     seen = answered(agents.root, "n\n", "state", "adopt", *more)
     assert (seen.code, seen.questions, seen.out) == (3, 1, "")
     assert not agents.state.exists()
     seen = answered(agents.root, "y\n", "state", "adopt", *more)
     assert (seen.code, seen.questions) == (0, 1)
     assert seen.out == "taken over: 3 runs, 2 reports, 4 decisions\n"
-    assert (empty_home / ".config/metier/trust.json").exists() is not bool(more)
+    assert record_of(agents.root).exists() is not bool(more)
 
 
 def git(root: Path, *arguments: str) -> None:
@@ -325,14 +325,14 @@ def test_secrets_settings_trust_and_databases_never_come_along(
              "cards/database-1/far.md", "reports/mine.json", "unknown")  # fmt: skip
     for name in names:
         agents.write(f"{OLD}/{name}", marked)
-    record = (empty_home / ".config/metier/trust.json").read_bytes()
+    record = record_of(agents.root).read_bytes()
     assert metier("state", "adopt").code == 0
     metier("inject", "--task", "x")  # whatever makes a secret has made it now
     for top in (agents.state, empty_home):
         files = everything(top)
         assert files
         assert [name for name, (_, content) in files.items() if SECRET in content] == []
-    assert (empty_home / ".config/metier/trust.json").read_bytes() == record
+    assert record_of(agents.root).read_bytes() == record
     assert "kill switch" not in metier("hook", "stats").err
 
 

@@ -13,7 +13,7 @@ import pytest
 from cli.printed import Printed
 from cli.run_workspace import Agents, agents, tool
 from cli.typed import answered
-from conftest import Workspace, trust
+from conftest import Workspace, record_of, trust
 from metier.cli import run
 from metier.hosts.settings import HOOKS
 
@@ -86,8 +86,12 @@ def metier(
 
 def record(home: Path) -> dict[str, Any]:
     """What the user's record says, by workspace."""
-    file = home / ".config/metier/trust.json"
-    return json.loads(file.read_text())["workspaces"] if file.exists() else {}
+    files = sorted((home / ".config/metier/trust").glob("*.json"))
+    return {
+        workspace: entry
+        for file in files
+        for workspace, entry in json.loads(file.read_text())["workspaces"].items()
+    }
 
 
 def entry(home: Path, workspace: Workspace) -> Any:
@@ -218,7 +222,7 @@ def test_a_damaged_record_is_one_error_and_trusts_nothing(
     demanding: Agents, metier: Metier, empty_home: Path, text: str
 ) -> None:
     digest = demanding.trust()
-    file = empty_home / ".config/metier/trust.json"
+    file = record_of(demanding.root)
     file.write_text(text)
     for more in (("--show",), ("--accept", digest), ("--revoke",)):
         told = metier("trust", *more)
@@ -227,7 +231,7 @@ def test_a_damaged_record_is_one_error_and_trusts_nothing(
         assert first.startswith("error: the trust record cannot be read: ")
         assert first.endswith("(TRUST_RECORD_INVALID)")
         assert where == f"  {file}"
-        assert hint == "hint: move it away, and trust each workspace again: metier trust"
+        assert hint == "hint: move it away, and trust the workspace again: metier trust"
     assert file.read_text() == text
     listed = metier("list")
     assert listed.code == 0

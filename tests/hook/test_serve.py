@@ -9,6 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from conftest import record_of
 from hook.hooks import (
     HOSTS,
     NEUTRAL,
@@ -122,9 +123,9 @@ def test_a_hook_changes_no_file_but_its_own_state(filled: Hooks) -> None:
     for host in HOSTS:
         filled.run(host, filled.asked(host))
     assert files() == before
-    record = filled.home / "config" / "metier" / "trust.json"
+    record = record_of(filled.root, filled.environ)
     of_user = {one for one in before if filled.home in one.parents}
-    known = {record, record.with_name("trust.json.lock")}
+    known = {record, record.with_name("trust.lock")}
     assert {one for one in of_user - known if filled.user_state not in one.parents} == set()
     assert not (filled.root / ".metier").exists()
 

@@ -118,11 +118,9 @@ def empty_state(hooks: Hooks) -> None:
     (hooks.state / "hook.state").mkdir()
 
 
-def trust_another(hooks: Hooks) -> None:
-    """Add a workspace to the trust record."""
-    other = hooks.home / "other"
-    other.mkdir()
-    trust(other, environ=hooks.environ)
+def trust_again(hooks: Hooks) -> None:
+    """Write the record of the workspace anew."""
+    trust(hooks.root, speak=True, environ=hooks.environ)
 
 
 CHANGES = (
@@ -134,7 +132,7 @@ CHANGES = (
     lose_state,
     empty_state,
 )
-CHANGES_OF_TRUST = (edit_settings, remove_settings, add_project_file, trust_another)
+CHANGES_OF_TRUST = (edit_settings, remove_settings, add_project_file, trust_again)
 """After these nobody knows whether the user still lets the workspace speak, until a refresh."""
 
 

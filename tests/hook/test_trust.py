@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import trust
+from conftest import record_of, trust
 from hook.hooks import (
     PROMPT,
     Hooks,
@@ -165,7 +165,7 @@ USERS = (["billing-user"], ["pdf-user"])
 
 
 def test_a_workspace_that_nobody_trusts_gets_the_users_own_documents(with_user: Hooks) -> None:
-    (with_user.home / "config/metier/trust.json").unlink()
+    record_of(with_user.root, with_user.environ).unlink()
     with_user.refresh()
     assert named(with_user) == USERS
     assert with_user.log() == with_user.user_log() == []
@@ -232,7 +232,7 @@ def test_a_change_while_a_refresh_lasts_is_not_trusted_with_it(
 
 
 def test_a_workspace_cannot_silence_the_users_own_documents(with_user: Hooks) -> None:
-    (with_user.home / "config/metier/trust.json").unlink()
+    record_of(with_user.root, with_user.environ).unlink()
     text = (
         'disabled = ["pdf-user", "billing-user"]\n[capabilities]\nenabled = false\nmode = "off"\n'
     )
@@ -248,7 +248,7 @@ def test_variables_of_settings_do_not_count_for_the_users_own_documents(
     value = {"METIER_DISABLED": "pdf-user", "METIER_HOST_FOLDERS": "false"}.get(
         variable, "/nowhere"
     )
-    (with_user.home / "config/metier/trust.json").unlink()
+    record_of(with_user.root, with_user.environ).unlink()
     with with_user.as_user(**{variable: value}):
         Catalog.for_hooks(read_boundary(str(with_user.root), for_host=True)).close()
     assert named(with_user) == USERS

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import record_of
 from metier.cli import COMMANDS
 from security.hostile import MARK, VALUE, Clone, Ran
 
@@ -103,7 +104,9 @@ def test_a_hook_with_hostile_variables_uses_the_users_own_skills_only(clone: Clo
     evil = clone.root / "config"
     shutil.copytree(clone.root / "agents", evil / "metier/agents")
     trusted = {"version": 1, "workspaces": {str(clone.root): {"speak": True}}}
-    (evil / "metier/trust.json").write_text(json.dumps(trusted))
+    (evil / "metier/trust").mkdir()
+    for name in ("trust.json", f"trust/{record_of(clone.root).name}"):
+        (evil / "metier" / name).write_text(json.dumps(trusted))
     variables = {
         "XDG_CONFIG_HOME": str(evil),
         "XDG_STATE_HOME": str(clone.root / "state"),

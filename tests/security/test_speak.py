@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Workspace, state_of, trust
+from conftest import Workspace, record_of, state_of, trust
 from metier.catalog import Catalog
-from metier.config.record import TrustRecord
+from metier.config.record import Entry, TrustRecord
 from metier.flow.boundary import read_boundary
 
 PROMPT = json.dumps({"prompt": "please deploy the shop", "session_id": "s"})
@@ -77,6 +77,57 @@ def test_a_hook_speaks_for_a_workspace_only_while_nothing_changed(
     prepare(shop)
     assert "THE CARD OF THE WORKSPACE" in said(shop)
     CHANGES[change](shop)
+    assert said(shop) == ""
+
+
+OTHERS: dict[str, Callable[[Workspace], object]] = {
+    "trusting it": lambda other: other.trust(speak=True),
+    "revoking it": lambda other: TrustRecord().drop(str(other.root.resolve())),
+}
+
+
+@pytest.mark.parametrize("change", OTHERS)
+def test_a_change_of_another_workspaces_trust_does_not_silence_it(
+    change: str, shop: Workspace, tmp_path: Path
+) -> None:
+    other = Workspace(tmp_path / "other")
+    other.write("metier.toml", "")
+    other.trust()
+    shop.trust(speak=True)
+    prepare(shop)
+    OTHERS[change](other)
+    assert "THE CARD OF THE WORKSPACE" in said(shop)
+
+
+def test_a_worktree_is_silent_once_its_main_worktree_is_revoked(
+    shop: Workspace, tmp_path: Path
+) -> None:
+    def git(*arguments: str) -> None:
+        identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+        subprocess.run(["git", *identity, *arguments], cwd=shop.root, check=True)
+
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "all")
+    git("worktree", "add", "-q", str(tmp_path / "tree"))
+    tree = Workspace(tmp_path / "tree")
+    shop.trust(speak=True)
+    prepare(tree)
+    TrustRecord().put("/other", Entry("sha256:x"))
+    assert "THE CARD OF THE WORKSPACE" in said(tree)
+    assert TrustRecord().drop(str(shop.root))
+    assert said(tree) == ""
+
+
+def test_a_change_of_the_file_that_all_workspaces_shared_silences_it(
+    shop: Workspace, empty_home: Path
+) -> None:
+    shop.trust(speak=True)
+    own = record_of(shop.root)
+    shared = own.replace(empty_home / ".config/metier/trust.json")
+    prepare(shop)
+    assert "THE CARD OF THE WORKSPACE" in said(shop)
+    shared.unlink()
     assert said(shop) == ""
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Workspace, trust
+from conftest import Workspace, record_of, trust
 from metier import Catalog
 from metier.cli import run
 from metier.config.record import Entry, TrustRecord
@@ -185,7 +185,7 @@ def test_the_digest_does_not_depend_on_the_place_or_the_order(shop: Workspace) -
 
 def test_the_record_has_what_the_user_agreed_to(shop: Workspace, empty_home: Path) -> None:
     digest = shop.trust(speak=True)
-    file = empty_home / ".config/metier/trust.json"
+    file = record_of(shop.root)
     entry = json.loads(file.read_text())["workspaces"][str(shop.root)]
     assert (entry["digest"], entry["speak"]) == (digest, True)
     assert entry["keys"] == {"LOCAL_KEY": ["127.0.0.1:9"]}
@@ -198,8 +198,9 @@ def test_the_state_folder_of_the_environment_does_not_move_the_record(
 ) -> None:
     monkeypatch.setenv("METIER_STATE_DIR", str(tmp_path / "ci"))
     shop.trust()
-    assert (empty_home / ".config/metier/trust.json").exists()
-    assert not list((tmp_path).glob("ci/**/trust.json"))
+    assert record_of(shop.root).is_relative_to(empty_home)
+    assert record_of(shop.root).exists()
+    assert not list((tmp_path).glob(f"ci/**/{record_of(shop.root).name}"))
 
 
 # Running
@@ -319,7 +320,7 @@ def test_a_record_that_makes_no_sense_trusts_nothing(
     text: bytes, shop: Workspace, empty_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shop.trust()
-    file = empty_home / ".config/metier/trust.json"
+    file = record_of(shop.root)
     file.write_bytes(text)
     assert not trust_in(shop).is_trusted
     assert run(["list", "--root", str(shop.root)]) == 0
@@ -339,7 +340,7 @@ def test_an_entry_that_was_edited_into_nonsense_trusts_nothing(
     change: dict[str, object], shop: Workspace, empty_home: Path
 ) -> None:
     shop.trust()
-    file = empty_home / ".config/metier/trust.json"
+    file = record_of(shop.root)
     data = json.loads(file.read_text())
     data["workspaces"][str(shop.root)].update(change)
     file.write_text(json.dumps(data))
@@ -349,7 +350,7 @@ def test_an_entry_that_was_edited_into_nonsense_trusts_nothing(
 @pytest.mark.parametrize("cut", [2, 10, 100, 400])
 def test_a_torn_record_trusts_nothing(cut: int, shop: Workspace, empty_home: Path) -> None:
     shop.trust()
-    file = empty_home / ".config/metier/trust.json"
+    file = record_of(shop.root)
     file.write_bytes(file.read_bytes()[:-cut])
     assert not trust_in(shop).is_trusted
 
@@ -359,7 +360,7 @@ def test_a_record_that_is_no_regular_file_trusts_nothing(
     kind: str, shop: Workspace, empty_home: Path
 ) -> None:
     shop.trust()
-    file = empty_home / ".config/metier/trust.json"
+    file = record_of(shop.root)
     kept = file.rename(file.with_name("kept.json"))
     if kind == "link":
         file.symlink_to(kept)
@@ -380,11 +381,23 @@ for number in range(40):
 """
 
 
+def shared_file(home: Path, *workspaces: str) -> Path:
+    """The file that all workspaces shared, as it was written before."""
+    known = {one: Entry("sha256:x", speak=True).to_json() for one in workspaces}
+    file = home / ".config/metier/trust.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps({"version": 1, "workspaces": known}))
+    return file
+
+
 def test_two_processes_that_write_lose_nothing(empty_home: Path) -> None:
+    shared_file(empty_home, "/workspace/a/0", "/old")
     running = [subprocess.Popen([sys.executable, "-c", PUT, one]) for one in ("a", "b")]
     assert [one.wait(60) for one in running] == [0, 0]
-    data = json.loads((empty_home / ".config/metier/trust.json").read_text())
-    assert len(data["workspaces"]) == 80
+    record = TrustRecord()
+    names = [f"/workspace/{process}/{number}" for process in "ab" for number in range(40)]
+    assert [name for name in [*names, "/old"] if record.entry(name) is None] == []
+    assert not (empty_home / ".config/metier/trust.json").exists()
 
 
 def test_revoking_forgets_one_workspace_only(shop: Workspace) -> None:
@@ -394,6 +407,42 @@ def test_revoking_forgets_one_workspace_only(shop: Workspace) -> None:
     assert not TrustRecord().drop(str(shop.root))
     assert TrustRecord().entry("/other") is not None
     assert trust_in(shop).state == "new"
+
+
+def test_the_file_that_all_workspaces_shared_is_read_until_a_change_splits_it(
+    empty_home: Path,
+) -> None:
+    file = shared_file(empty_home, "/one", "/two")
+    record = TrustRecord()
+    assert (record.entry("/one"), record.entry("/three")) == (Entry("sha256:x", speak=True), None)
+    assert file.exists()
+    record.put("/three", Entry("sha256:y"))
+    assert not file.exists()
+    digests = [(record.entry(one) or Entry("")).digest for one in ("/one", "/two", "/three")]
+    assert digests == ["sha256:x", "sha256:x", "sha256:y"]
+
+
+def test_a_workspace_in_the_shared_file_can_be_revoked(empty_home: Path) -> None:
+    shared_file(empty_home, "/one", "/two")
+    record = TrustRecord()
+    assert (record.drop("/one"), record.drop("/one")) == (True, False)
+    assert (record.entry("/one"), record.entry("/two") is None) == (None, False)
+
+
+def test_the_file_of_a_workspace_decides_and_not_the_shared_file(empty_home: Path) -> None:
+    record = TrustRecord()
+    record.put("/one", Entry("sha256:new"))
+    shared_file(empty_home, "/one")
+    for _ in range(2):
+        assert (record.entry("/one") or Entry("")).digest == "sha256:new"
+        record.put("/two", Entry("sha256:y"))
+
+
+def test_the_file_of_another_workspace_trusts_nothing(shop: Workspace) -> None:
+    shop.trust()
+    TrustRecord().put("/other", Entry("sha256:x"))
+    record_of(shop.root).replace(TrustRecord().files("/other")[0])
+    assert TrustRecord().entry("/other") is None
 
 
 # Owners, worktrees, nested roots

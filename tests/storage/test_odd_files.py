@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Workspace
+from conftest import Workspace, record_of
 from metier.cli import run
 from metier.storage.places import config_folder, user_room
 
@@ -95,6 +95,7 @@ def test_nor_does_one_in_the_place_of_the_users_own_files(
     used: Workspace, make: Callable[[Path], None]
 ) -> None:
     for file in (
+        record_of(used.root),
         Path(config_folder(), "trust.json"),
         Path(config_folder(), "metier.toml"),
         Path(user_room().file("metier.db")),
@@ -144,11 +145,12 @@ RECORDS = {
 }
 
 
+@pytest.mark.parametrize("is_shared", [False, True])
 @pytest.mark.parametrize("text", list(RECORDS.values()), ids=list(RECORDS))
 def test_an_odd_trust_record_trusts_nothing_and_is_no_traceback(
-    workspace: Workspace, text: str, capfd: pytest.CaptureFixture[str]
+    workspace: Workspace, text: str, is_shared: bool, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    file = Path(config_folder(), "trust.json")
+    file = Path(config_folder(), "trust.json") if is_shared else record_of(workspace.root)
     file.parent.mkdir(parents=True)
     file.write_text(text)
     for words in ("list", "trust --show", "trust --revoke"):

@@ -94,8 +94,8 @@ def _tokenizer(name: str) -> Check:
 
 def _catalog(session: Session, catalog: Catalog) -> Iterator[Check]:
     if damage := catalog.store.damage():
-        hint = "the next refresh builds it again"
-        yield Check("catalog", "error", f"{catalog.store.path}: {damage}", hint)
+        detail = f"{catalog.store.path}: {damage}"
+        yield Check("catalog", "error", detail, catalog.store.if_damaged)
         return
     changes = session.refresh(catalog).changes
     yield Check("catalog", "ok", _size(catalog))

@@ -15,7 +15,7 @@ from metier.values.selection import Injection, Scored
 _PARTS = ("core", "tags", "category", "keywords", "priority")
 
 
-@metier_command("inject")
+@metier_command("inject", repeats=True)
 @click.option(
     "--task",
     required=True,
@@ -83,7 +83,7 @@ def command(
     until the token limit is reached. What is skipped, and why, goes to standard error.
     """
     if task == "-":
-        task = sys.stdin.read()
+        task = session.standard_input
     with session.catalog() as catalog:
         session.note_unknown_agent(catalog, agent)
         injection = catalog.inject(

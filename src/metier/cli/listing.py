@@ -24,7 +24,7 @@ def _complete(_ctx: Any, _parameter: Any, incomplete: str) -> list[CompletionIte
     return [CompletionItem(word) for word in PLURAL.values() if word.startswith(incomplete)]
 
 
-@metier_command("list")
+@metier_command("list", repeats=True)
 @click.argument(
     "kind",
     default="skills",

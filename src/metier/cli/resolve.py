@@ -22,7 +22,7 @@ EXIT_CODES = {"failed": 1, "aborted": 1, "pending-decision": 3}
 _ANY_DECISION = "|".join(DECISIONS)
 
 
-@metier_command("resolve")
+@metier_command("resolve", repeats=True)
 @click.argument("query", required=False, default="")
 @click.option(
     "-r",

@@ -23,7 +23,7 @@ _EXPLAINED = ("agent", "confidence", "raw", "parts", "reasons")
 Profiles = Mapping[str, AgentProfile]
 
 
-@metier_command("select")
+@metier_command("select", repeats=True)
 @click.argument("task")
 @click.option(
     "--limit",

@@ -50,6 +50,8 @@ class Session:
     trust_once: bool = False
     for_host: bool = False
     """A host started the command: no flag or variable gives it power."""
+    met_damage = False
+    """Whether the catalog turned out to be damaged while the command read it; no option."""
 
     def anew(self) -> "Session":
         """The same options; settings and trust are read again."""
@@ -137,8 +139,22 @@ class Session:
                 raise
             self.note(f"warning: {error.message}; reading everything again, storing nothing")
             catalog = self._current(Catalog.in_memory(self.boundary))
-        with catalog, _damage_named(catalog):
+        with catalog, self._damage_named(catalog):
             yield catalog
+
+    @contextmanager
+    def _damage_named(self, catalog: Catalog) -> Iterator[None]:
+        """Raise `DamagedError` for errors that a damaged catalog causes."""
+        store = catalog.store
+        try:
+            yield
+        except (DamagedError, *MEANINGLESS) as error:
+            is_damaged = isinstance(error, DamagedError) or bool(store.damage())
+            if not is_damaged or getattr(error, "where", "") not in ("", store.path):
+                raise
+            store.is_damaged = self.met_damage = True
+            message, hint = f"{store.called} is damaged", store.if_damaged
+            raise DamagedError(message, where=store.path, hint=hint) from error
 
     def open_catalog(self) -> Catalog:
         """The catalog without a refresh; created if there is none."""
@@ -148,8 +164,10 @@ class Session:
         """Refresh the catalog; close it if that fails."""
         try:
             is_built = catalog.is_built()
-            if not is_built and catalog.is_kept:
-                self.note(f"building the catalog of {catalog.workspace} for the first time")
+            store = catalog.store
+            was_there = is_built or store.is_damaged or store.was_damaged or self.met_damage
+            if catalog.is_kept and not was_there:
+                self.note(f"building the catalog of {catalog.workspace}")
             if not is_built or not self.no_refresh:
                 self.refresh(catalog)
         except BaseException:
@@ -159,7 +177,15 @@ class Session:
 
     def refresh(self, catalog: Catalog) -> Refreshed:
         with self.progress("reading") as on_progress:
-            return catalog.refresh(on_progress)
+            refreshed = catalog.refresh(on_progress)
+        if catalog.store.was_damaged or self.met_damage:
+            self.note(f"the catalog of {catalog.workspace} was damaged and has been built again")
+        return refreshed
+
+    @cached_property
+    def standard_input(self) -> str:
+        """All of it, read once: a command may run again."""
+        return sys.stdin.read()
 
     @contextmanager
     def progress(self, verb: str) -> Iterator[Callable[[int, int], None] | None]:
@@ -240,23 +266,6 @@ class Session:
         print_table(columns, [[one_line(cell) for cell in row] for row in rows])
 
 
-@contextmanager
-def _damage_named(catalog: Catalog) -> Iterator[None]:
-    """Raise `DamagedError` for errors that a damaged catalog causes."""
-    try:
-        yield
-    except (DamagedError, *MEANINGLESS) as error:
-        is_damaged = isinstance(error, DamagedError) or bool(catalog.store.damage())
-        if not is_damaged or getattr(error, "where", "") not in ("", catalog.store.path):
-            raise
-        catalog.store.is_damaged = True
-        raise DamagedError(
-            "the catalog was damaged",
-            where=catalog.store.path,
-            hint="the next command builds it again: try once more",
-        ) from error
-
-
 def names_from_catalog(
     context: click.Context, ask: Callable[[Catalog], list[str]], incomplete: str
 ) -> "list[CompletionItem]":
@@ -310,18 +319,25 @@ _SHARED = [field.name for field in fields(Session) if field.name != "for_host"]
 
 
 def metier_command(
-    name: str, *, catalog: bool = True, for_host: bool = False
+    name: str, *, catalog: bool = True, for_host: bool = False, repeats: bool = False
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """A command with the shared options after its own.
 
-    `catalog` adds `--no-refresh`; with `for_host` no flag gives power.
+    `catalog` adds `--no-refresh`; with `for_host` no flag gives power; with `repeats` it runs
+    again, once, if it finds the catalog damaged.
     """
 
     def decorate(function: Callable[..., Any]) -> click.Command:
         @functools.wraps(function)
         def wrapper(**given: Any) -> Any:
             shared = {name: given.pop(name) for name in _SHARED if name in given}
-            return function(Session(**shared, for_host=for_host), **given)
+            session = Session(**shared, for_host=for_host)
+            try:
+                return function(session, **given)
+            except DamagedError:
+                if not (repeats and session.met_damage):
+                    raise
+            return function(session, **given)
 
         command = click.command(name)(wrapper)
         command.params += _common_options(catalog=catalog, for_host=for_host)

@@ -32,7 +32,7 @@ def _complete(ctx: click.Context, _parameter: Any, incomplete: str) -> list[Comp
     return names_from_catalog(ctx, lambda catalog: catalog.names(kind), incomplete)
 
 
-@metier_command("show")
+@metier_command("show", repeats=True)
 @click.argument(
     "kind",
     type=click.Choice([*KIND_OF, _REFERENCE, _SCHEMA]),

@@ -2,18 +2,23 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from metier.config.powers import Powers
+from metier.core.paths import is_utf8
 from metier.core.timestamps import now_iso
 from metier.core.unread import why_not_json
 from metier.errors import ConfigError
-from metier.storage.places import config_folder
+from metier.storage.places import config_folder, room_name
 from metier.storage.room import Room
 from metier.values.trust import NOTHING, Consent
 
-FILE = "trust.json"
+FOLDER = "trust"
+SHARED = "trust.json"
+"""The file that all workspaces shared before."""
+_LOCK = "trust.lock"
 VERSION = 1
 LARGEST = 16 * 1024 * 1024
 
@@ -45,63 +50,100 @@ class Entry(NamedTuple):
 
 
 class TrustRecord:
-    """The file in the user's settings folder."""
+    """A file for each workspace, in the user's settings folder.
+
+    Hooks compare the file of their workspace with every prompt: trusting another workspace must
+    not change it. The file that all workspaces shared before is still read, and split by the
+    next change.
+    """
 
     def __init__(self, environ: Mapping[str, str] | None = None, workspace: str = "") -> None:
-        self._room = Room(config_folder(environ, workspace))
-        self.path = self._room.file(FILE)
+        self._above = Room(config_folder(environ, workspace))
+        self._room = self._above.below(FOLDER)
+
+    def files(self, workspace: str) -> tuple[str, str]:
+        """The files that decide about a workspace, whether they exist or not: its own first."""
+        return self._room.file(_name(workspace)), self._above.file(SHARED)
 
     def entry(self, workspace: str) -> Entry | None:
         """The entry of a workspace. Raises `ConfigError` if the file is invalid."""
-        return _entry(self._workspaces().get(workspace))
+        return _entry(self._recorded(workspace))
 
     def put(self, workspace: str, entry: Entry) -> None:
-        """Record a workspace. Raises `ConfigError` or `OSError`, and then changes nothing."""
-        self._change(lambda known: known.update({workspace: entry.to_json()}))
+        """Record a workspace. Raises `ConfigError` or `OSError`, and then trusts nothing new."""
+        with self._locked():
+            self._split()
+            self._write(workspace, {workspace: entry.to_json()})
 
     def drop(self, workspace: str) -> bool:
         """Remove a workspace; whether it was recorded."""
-        if workspace not in self._workspaces():
+        if self._recorded(workspace) is None:
             return False
-        self._change(lambda known: known.pop(workspace, None))
+        with self._locked():
+            self._split()
+            self._write(workspace, {})  # lasts through a power failure, unlike the removal
+            self._room.remove(_name(workspace))
         return True
 
-    def stamp(self) -> os.stat_result | None:
-        return self._room.info(FILE)
-
-    def _change(self, change: Any) -> None:
-        lock = self._room.lock(f"{FILE}.lock")
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        lock = self._room.lock(_LOCK)
         try:
-            known = self._workspaces()
-            change(known)
-            text = json.dumps({"version": VERSION, "workspaces": known}, indent=2, sort_keys=True)
-            self._room.write(FILE, f"{text}\n".encode())
+            yield
         finally:
             os.close(lock)
 
-    def _workspaces(self) -> dict[str, Any]:
+    def _recorded(self, workspace: str) -> Any:
+        """What is recorded of a workspace, unchecked. Its own file decides if there is one."""
+        own = self._read(self._room, _name(workspace))
+        known = own if own is not None else self._read(self._above, SHARED) or {}
+        return known.get(workspace)
+
+    def _split(self) -> None:
+        """Give each workspace in the shared file a file of its own, and remove the shared file."""
+        known = self._read(self._above, SHARED)
+        if known is None:
+            return
+        for workspace, entry in known.items():
+            if is_utf8(workspace) and not self._room.has(_name(workspace)):
+                self._write(workspace, {workspace: entry})
+        self._above.remove(SHARED)
+
+    def _write(self, workspace: str, known: Mapping[str, Any]) -> None:
+        text = json.dumps({"version": VERSION, "workspaces": known}, indent=2, sort_keys=True)
+        self._room.write(_name(workspace), f"{text}\n".encode())
+
+    def _read(self, room: Room, name: str) -> dict[str, Any] | None:
+        """The workspaces in a file; None if there is no such file. Raises `ConfigError`."""
         try:
-            raw = self._room.read(FILE, LARGEST)
+            raw = room.read(name, LARGEST)
         except FileNotFoundError:
-            return {}
+            return None
         except OSError as error:
-            raise self._broken(error.strerror or str(error)) from None
+            raise _broken(error.strerror or str(error), room.file(name)) from None
         try:
             data = json.loads(raw)
         except (ValueError, RecursionError) as error:
-            raise self._broken(f"not valid JSON: {why_not_json(error, raw)}") from None
+            why = f"not valid JSON: {why_not_json(error, raw)}"
+            raise _broken(why, room.file(name)) from None
         workspaces = data.get("workspaces") if isinstance(data, dict) else None
         if not isinstance(workspaces, dict) or data.get("version") != VERSION:
-            raise self._broken(f"it is not a trust record of version {VERSION}")
+            why = f"it is not a trust record of version {VERSION}"
+            raise _broken(why, room.file(name))
         return workspaces
 
-    def _broken(self, why: str) -> ConfigError:
-        return ConfigError(
-            f"the trust record cannot be read: {why}",
-            code="TRUST_RECORD_INVALID",
-            where=self.path,
-            hint="move it away, and trust each workspace again: metier trust",
-        )
+
+def _name(workspace: str) -> str:
+    return f"{room_name(workspace)}.json"
+
+
+def _broken(why: str, file: str) -> ConfigError:
+    return ConfigError(
+        f"the trust record cannot be read: {why}",
+        code="TRUST_RECORD_INVALID",
+        where=file,
+        hint="move it away, and trust the workspace again: metier trust",
+    )
 
 
 def _entry(data: Any) -> Entry | None:

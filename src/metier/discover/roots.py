@@ -1,13 +1,14 @@
 """Which folders to look through: by the settings, or by paths that a person named."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 from metier.config import Config, Mount
 from metier.core.paths import is_inside
 from metier.discover.patterns import fixed_part, is_pattern, matching
 from metier.errors import UsageError
-from metier.hosts.folders import FIRST_MOUNT_RANK, HOSTS, PROJECT_FOLDERS
+from metier.hosts.folders import FIRST_MOUNT_RANK, HOSTS, PROJECT_FOLDERS, USER_HOSTS
 from metier.values.files import KINDS, PLURAL, SKILL_NAMES, Kind, Origin, Root
 from metier.values.outcomes import Issue
 
@@ -173,7 +174,7 @@ def host_roots(home: str, *, without: str = "") -> list[Root]:
     """The existing folders of the user's hosts, except those inside the workspace."""
     roots = []
     for rank, host in enumerate(HOSTS, start=1):
-        if not host.folder.startswith(("~", "/")):
+        if host.label not in USER_HOSTS:
             continue
         folder = os.path.realpath(host.folder.replace("~", home, 1))
         if os.path.isdir(folder) and not (without and is_inside(folder, without)):
@@ -188,9 +189,12 @@ def skill_root(path: str, *, label: str, rank: int, prefix: str | None = None) -
 
 
 def roots_of_paths(
-    paths: Sequence[str], workspace: str, config: Config, kind: Kind | None = None
+    paths: Sequence[str], workspace: str, config: Config, home: str, kind: Kind | None = None
 ) -> list[Root]:
-    """A root for every file and folder named; findings show the paths as they were written."""
+    """A root for every file and folder named; findings show the paths as they were written.
+
+    Links are followed as they are when nothing is named.
+    """
     roots: list[Root] = []
     for rank, path in enumerate(paths):
         if not os.path.lexists(path):
@@ -199,7 +203,45 @@ def roots_of_paths(
             roots += _of_folder(path, workspace, config, kind, rank)
         else:
             roots.append(_of_file(path, workspace, config, kind, rank))
-    return roots
+    known = [*roots_for(workspace, config, home), *host_roots(home)]
+    links = _linked_host_folders(home)
+    for root in known:
+        links |= _links_of(root)
+    return [_bounded(root, known, links) for root in roots]
+
+
+def _bounded(named: Root, known: Sequence[Root], links: Mapping[str, str]) -> Root:
+    """A named root with the boundary and the links of the known roots around and below it."""
+    around = [
+        root
+        for root in known
+        if root.kind == named.kind
+        and is_inside(named.path, root.path)
+        and is_inside(named.path, root.boundary)
+    ]
+    nearest = max(around, key=lambda root: len(root.path), default=named)
+    below = {
+        os.path.relpath(link, named.path): target
+        for link, target in links.items()
+        if is_inside(link, named.path)
+    }
+    return named._replace(boundary=nearest.boundary, links=below)
+
+
+def _links_of(root: Root) -> dict[str, str]:
+    """The links that may leave a root of skills → target; both absolute."""
+    links = {os.path.join(root.path, link): target for link, target in root.links.items()}
+    if root.kind == "skill" and root.origin == "user":
+        with suppress(OSError), os.scandir(root.path) as entries:
+            links |= {one.path: os.path.realpath(one.path) for one in entries if one.is_symlink()}
+    return links
+
+
+def _linked_host_folders(home: str) -> dict[str, str]:
+    """The host folders that are links themselves → target; both absolute."""
+    real = os.path.realpath(home)
+    folders = [host.folder.replace("~", real, 1) for host in HOSTS if host.label in USER_HOSTS]
+    return {folder: os.path.realpath(folder) for folder in folders if os.path.islink(folder)}
 
 
 def _folders(config: Config) -> dict[Kind, Sequence[str]]:

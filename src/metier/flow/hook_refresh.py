@@ -93,11 +93,13 @@ def hook_documents(store: Store) -> HookDocuments:
 def depended_on(boundary: Boundary) -> list[str]:
     """Every file that the user's trust in a workspace depends on, whether it exists or not."""
     workspace = boundary.workspace
-    names = [SETTINGS_FILE, "pyproject.toml", *([".git"] if main_worktree(workspace) else [])]
+    main, record = main_worktree(workspace), TrustRecord(workspace=workspace)
+    names = [SETTINGS_FILE, "pyproject.toml", *([".git"] if main else [])]
     folders = watched(boundary.config.agents, workspace)
     named = [*names, *folders, *boundary.trust.files, *boundary.trust.agents, *boundary.trust.links]
     return [
-        TrustRecord(workspace=workspace).path,
+        *record.files(workspace),
+        *(record.files(main) if main else ()),
         user_settings(),
         *(os.path.join(workspace, one) for one in named),
     ]

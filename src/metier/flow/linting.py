@@ -157,11 +157,12 @@ class Linter:
     def lint(self, on_progress: Callable[[int, int], None] | None = None) -> Linted:
         workspace, config, _, paths, kind, strict = self._request
         failed: list[Issue] = []
+        home = user_home(os.environ)
         if paths:
-            roots = roots_of_paths(self._documents(), workspace, config, kind)
+            roots = roots_of_paths(self._documents(), workspace, config, home, kind)
         else:
             room = state_room(workspace) if config.is_workspace else None
-            roots, failed = workspace_roots(workspace, config, user_home(os.environ), room)
+            roots, failed = workspace_roots(workspace, config, home, room)
         self.reading = read_documents(
             roots,
             disabled=config.disabled,

@@ -34,6 +34,8 @@ class Store(Database):
 
     def __init__(self, connection: sqlite3.Connection, path: str) -> None:
         super().__init__(connection, path)
+        self.was_damaged = False
+        """Whether it replaces a damaged file."""
         self._mark = _mark(path)
         self._cache: dict[Hashable, object] = {}
         self._cached_version: tuple[int, ...] = ()
@@ -46,7 +48,9 @@ class Store(Database):
             return super().open(path, busy_seconds=busy_seconds)
         except DamagedError:
             _remove(path, mark)
-            return super().open(path, busy_seconds=busy_seconds)
+            store = super().open(path, busy_seconds=busy_seconds)
+            store.was_damaged = True
+            return store
 
     def close(self) -> None:
         """Close the file; a damaged file is removed, and the next refresh rebuilds it."""
@@ -60,6 +64,7 @@ class Store(Database):
         self.close()
         fresh = self.in_memory() if self.path == IN_MEMORY else self.open(self.path)
         self.__dict__.update(fresh.__dict__)
+        self.was_damaged = True
 
     def version(self) -> tuple[int, ...]:
         """Changes with every write, here or by another process."""

@@ -55,7 +55,9 @@ class Row(NamedTuple):
         try:
             data: dict[str, Any] = json.loads(self.data_json)
         except ValueError:
-            raise DamagedError("the catalog is damaged", hint="metier refresh") from None
+            raise DamagedError(
+                "the catalog is damaged", hint="the next refresh builds it again"
+            ) from None
         return data
 
     @property
