@@ -261,7 +261,7 @@ def test_a_limit_shortens_a_list_and_says_so(filled: Workspace, metier: Metier) 
     all_lines = metier("list").out.splitlines()
     limited = metier("list", "--limit", "1")
     assert limited.out.splitlines() == all_lines[:1]
-    assert limited.err == f"1 of {len(all_lines)} skills\n"
+    assert limited.err == "1 of 2 skills: --limit 2 shows all\n"
     assert len(metier("list", "--limit", "1", "--json").data) == 1
 
 
