@@ -161,7 +161,8 @@ def schemas_page() -> str:
         "JSON Schemas (draft 2020-12) of what metier reads and writes; they ship with it as"
         f" `schemas/NAME{SCHEMA_ENDING}`,\nand `metier show schema NAME` prints one. In a field's"
         " name a dot leads into an object, `[]` into a list, `{}` into the\nvalues of an object"
-        " whose keys are free.\n",
+        " whose keys are free. Keys are in camelCase, except where spec 4 names them in snake_case,"
+        " as in\nresolution reports: what metier adds to these follows it.\n",
         "| schema | title | what it is |\n|---|---|---|",
         *(
             f"| [{name}](#{name}) | {one['title']} | {_about(one)} |"

@@ -129,8 +129,8 @@ hold documents of your own: they are read in every workspace.
 """
 AFTER = """\
 Lists in environment variables are separated by commas. `NO_COLOR` turns colour off;
-`FORCE_COLOR` turns it on without a terminal; `METIER_OFFLINE=1` fetches no remote source;
-`METIER_MCP_TOKEN` is the token of [`metier mcp --http`](../mcp.md).
+`FORCE_COLOR` turns it on without a terminal, and off if it is `0`; `METIER_OFFLINE=1` fetches no
+remote source; `METIER_MCP_TOKEN` is the token of [`metier mcp --http`](../mcp.md).
 """
 
 

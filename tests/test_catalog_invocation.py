@@ -211,6 +211,10 @@ def test_a_list_marks_skills_that_only_the_user_starts(
 ) -> None:
     workspace.skill("a", extra=f"{MANUAL}\nwhen_to_use: On Mondays.")
     assert run(["list", "--root", str(workspace.root)]) == 0
-    name, _, about = capsys.readouterr().out.rstrip("\n").split("\t")
-    assert name == "a (started by you only)"
+    name, _, about, remark = capsys.readouterr().out.rstrip("\n").split("\t")
+    assert (name, remark) == ("a", "started by you only")
     assert about.endswith(" - On Mondays.")
+    workspace.skill("b")
+    assert run(["list", "--root", str(workspace.root), "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert [(one["name"], one.get("manual")) for one in listed] == [("a", True), ("b", None)]

@@ -191,6 +191,14 @@ def test_a_team_disables_its_own_documents_only(teams: Workspace, is_trusted: bo
         assert issue.message.startswith("agent 'a-releaser' is excluded: by 'disabled'")
 
 
+@pytest.mark.parametrize("name", ["deploy", "a/deploy", "deploy::teams/a/skills/deploy"])
+def test_a_team_disables_a_skill_by_each_of_its_names(teams: Workspace, name: str) -> None:
+    off = f'disabled = ["{name}"]\n[teams."teams/b"]'
+    teams.write("metier.toml", TEAMS.replace('[teams."teams/b"]', off))
+    with opened(teams) as catalog:
+        assert [row.handle for row in catalog.skills()] == ["b/deploy", "deploy"]
+
+
 def test_the_workspace_can_disable_one_of_two_by_its_handle(teams: Workspace) -> None:
     teams.write("metier.toml", f'disabled = ["b/deploy"]\n{TEAMS}')
     with opened(teams) as catalog:

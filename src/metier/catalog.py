@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from metier.config import Config, users_config
 from metier.config.consent import check_files
 from metier.discover.roots import roots_for
-from metier.errors import DamagedError
+from metier.errors import DamagedError, UsageError
 from metier.flow.boundary import RECORD, Boundary, open_boundary, untrusted_error
 from metier.flow.boundary import workspace_of as workspace_of
 from metier.flow.queries import Queries
@@ -295,10 +295,13 @@ class Catalog(Queries):
 
         `policy` overrides the consumer's; `only` names the skills that may be chosen; the skills
         of `team`, by default the consumer's, come first. Raises `UsageError` when nothing is
-        required and `NotFoundError` for an unknown consumer.
+        required or a name is empty, and `NotFoundError` for an unknown consumer.
         """
         from metier.values.resolution import ResolveRequest
 
+        if not all(map(str.strip, requires)):
+            message = "the name of a required capability is empty"
+            raise UsageError(message, hint="write a name such as web-search")
         request = ResolveRequest(
             requires=requires,
             query=query,

@@ -540,6 +540,7 @@ def test_an_empty_list_says_how_many_documents_are_excluded(
         ({"FORCE_COLOR": "1", "TERM": "dumb"}, True),
         ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
         ({"FORCE_COLOR": ""}, False),
+        ({"FORCE_COLOR": "0"}, False),
     ],
 )
 def test_force_color_colours_a_pipe_unless_no_color_is_set(
@@ -556,3 +557,18 @@ def test_force_color_colours_findings_and_keeps_each_on_one_line(workspace: Work
     coloured = run_here(workspace.root, "lint", FORCE_COLOR="1")
     assert "\x1b[" in coloured.stdout
     assert click.unstyle(coloured.stdout) == plain.stdout != ""
+
+
+def test_an_error_of_the_system_names_the_file(
+    workspace: Workspace, empty_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = workspace.state
+    state.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(state / "decisions.jsonl")
+    finished = run_here(workspace.root, "hook", "stats")
+    assert_refused(
+        finished,
+        1,
+        "error: decisions.jsonl: it is not a regular file (SYSTEM)",
+        f"  {state / 'decisions.jsonl'}",
+    )

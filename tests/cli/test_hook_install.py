@@ -402,14 +402,21 @@ def test_what_stands_after_the_host_is_refused_and_blocks_no_prompt(
     assert line.endswith(f" codex: {told}")
 
 
-@pytest.mark.parametrize("word", ["claude", "vim", "instal"])
+@pytest.mark.parametrize("word", ["claude", "vim", "instal", "remove"])
 def test_a_host_that_is_not_known_is_told_and_blocks_no_prompt(
     word: str, hook: Hook, workspace: Workspace
 ) -> None:
     result = hook(word)
     assert (result.code, result.out) == (1, "")
-    assert result.err.startswith(f"error: no host is called '{word}' (NOT_FOUND)\nhint: ")
+    expected = f"error: 'metier hook' has no host and no command '{word}' (NOT_FOUND)\nhint: "
+    assert result.err.startswith(expected)
     assert files(workspace.root) == []
+
+
+def test_an_unknown_word_after_hook_lists_hosts_and_commands_apart(hook: Hook) -> None:
+    hint = hook("remove").err.splitlines()[1]
+    assert hint == (f"hint: hosts: {', '.join(HOOKS)}; commands: install, uninstall, status, stats")
+    assert hook("instal").err.splitlines()[1] == "hint: did you mean 'install'?"
 
 
 @pytest.mark.parametrize("more", [["-h"], ["--root", "x", "--help"]])

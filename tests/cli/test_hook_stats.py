@@ -454,7 +454,10 @@ def test_twenty_are_shown_or_as_many_as_are_wanted(workspace: Workspace, stats: 
     shown = stats("decisions")
     assert len(shown.out.splitlines()) == 20
     assert shown.out.splitlines()[-1].startswith(decision(29)["id"])
-    assert shown.err == "20 of 30 decisions\nwarning: 1 line of the log cannot be read\n"
+    assert (
+        shown.err
+        == "20 of 30 decisions: --limit 30 shows all\nwarning: 1 line of the log cannot be read\n"
+    )
     assert len(stats("decisions", "--limit", "7").out.splitlines()) == 7
     assert len(stats("decisions", "--limit", "99", "--json").data) == 30
 

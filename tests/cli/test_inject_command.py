@@ -363,13 +363,13 @@ def test_list_gives_abilities_by_priority_with_tags_and_switch(
 ) -> None:
     ability(filled, "style", "priority: 99", text="Hidden.", file="zz")
     assert metier("list", "abilities").rows == [
-        ["old (disabled)", "80", "", "abilities/old.md", ""],
+        ["old", "80", "", "abilities/old.md", "", "disabled"],
         ["review", "70", "review", "abilities/review.md", ""],
         ["style", "60", "python", "abilities/style.md", "How code looks."],
         ["sql", "30", "sql, speed", "abilities/sql.md", ""],
     ]
     shadowed = [row[0] for row in metier("list", "abilities", "--shadowed").rows]
-    assert shadowed == ["old (disabled)", "review", "style", "style (shadowed)", "sql"]
+    assert shadowed == ["old", "review", "style", "style", "sql"]
     listed = metier("list", "ability", "--json").data
     assert [one["id"] for one in listed] == ["old", "review", "style", "sql"]
 

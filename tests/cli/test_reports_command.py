@@ -143,7 +143,7 @@ def test_a_list_of_reports_can_be_limited(metier: Metier) -> None:
     _, second = run_id(metier, "-r", "one"), run_id(metier, "-r", "nowhere")
     listed = metier("reports", "list", "--limit", "1")
     assert [line.split("\t")[0] for line in listed.out.splitlines()] == [second]
-    assert listed.err.endswith("1 of 2 reports\n")
+    assert listed.err.endswith("1 of 2 reports: --limit 2 shows all\n")
     limited = metier("reports", "list", "--limit", "1", "--json").data
     assert [report["reportId"] for report in limited] == [second]
 

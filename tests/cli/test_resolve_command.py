@@ -118,6 +118,13 @@ def test_words_without_a_requirement_are_wrong_usage(example: Resolve) -> None:
     assert "-r" in result.err
 
 
+def test_an_empty_requirement_is_wrong_usage_and_stores_no_report(example: Resolve) -> None:
+    result = example("-r", "")
+    assert (result.code, result.out) == (2, "")
+    assert "error: the name of a required capability is empty (USAGE)" in result.err
+    assert "report" not in result.err
+
+
 # Exit codes and output
 
 

@@ -132,6 +132,7 @@ def test_the_cursor_is_there_again_at_the_end(agents: Agents) -> None:
 def test_no_color_means_no_style_on_a_terminal(agents: Agents) -> None:
     agents.agent("one", tool("a"), tool("b", "fail"))
     assert not STYLE.search(at_terminal(agents, "run", "one", "x", NO_COLOR="1").screen)
+    assert not STYLE.search(at_terminal(agents, "run", "one", "x", FORCE_COLOR="0").screen)
     assert STYLE.search(at_terminal(agents, "run", "one", "x").screen)
 
 

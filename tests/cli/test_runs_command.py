@@ -12,6 +12,10 @@ from cli.printed import Finished
 from cli.run_workspace import Agents, agents, delegate, follows, prompt, tool
 from cli.unprivileged import POSSIBLE, run_unprivileged
 from conftest import state_of
+from metier.cli.run_agent import Attended
+from metier.cli.session import Session
+from metier.errors import UsageError
+from metier.values.runs import Event, OnEvent, RunResult
 
 __all__ = ["agents"]
 
@@ -63,7 +67,9 @@ def test_a_list_can_be_of_one_state_and_be_cut(family: Agents) -> None:
     assert [one["agentId"] for one in family.runs("list", "--state", "failed")] == ["top"]
     cut = family.metier("runs", "list", "--limit", "2")
     assert len(cut.stdout.splitlines()) == 2
-    assert cut.stderr == "there are more: --limit 4\n"
+    assert cut.stderr == "2 of 3 runs: --limit 3 shows all\n"
+    failed = family.metier("runs", "list", "--limit", "1", "--state", "succeeded")
+    assert failed.stderr == "1 of 2 runs: --limit 2 shows all\n"
 
 
 # One run
@@ -197,6 +203,23 @@ def test_resume_does_what_is_left_and_nothing_twice(agents: Agents) -> None:
     assert (finished.returncode, finished.stdout) == (0, "c\n")
     assert finished.stderr.splitlines()[0] == f"resuming {run_id}: 1 step kept"
     assert agents.calls() == ["a", "c"]
+
+
+@pytest.mark.parametrize("is_claimed", [True, False])
+def test_that_a_run_is_resumed_is_said_only_once_it_is_claimed(
+    agents: Agents, capsys: pytest.CaptureFixture[str], is_claimed: bool
+) -> None:
+    async def begin(on_event: OnEvent) -> RunResult:
+        if is_claimed:
+            on_event(Event("run.started", "r1", 0.0, "", {"agent": "a", "task": "x"}))
+        raise UsageError("the run is busy", code="RUN_BUSY")
+
+    session = Session(root=str(agents.root))
+    with session.open_catalog() as catalog:
+        capsys.readouterr()
+        with pytest.raises(UsageError):
+            Attended(session, catalog, events=False, opening="resuming r1").finish(begin)
+    assert ("resuming r1\n" in capsys.readouterr().err) is is_claimed
 
 
 def test_resuming_a_run_that_succeeded_tells_its_output_again(family: Agents) -> None:

@@ -49,7 +49,9 @@ def test_a_table_longer_than_the_terminal_goes_through_the_pager(
 
 def test_a_list_on_a_terminal_ends_with_its_count(two: Workspace) -> None:
     assert at_terminal(two, "list").plain[-1] == "2 skills"
-    assert at_terminal(two, "list", "--limit", "1").plain[-1] == "1 of 2 skills"
+    assert (
+        at_terminal(two, "list", "--limit", "1").plain[-1] == "1 of 2 skills: --limit 2 shows all"
+    )
 
 
 LISTS = [

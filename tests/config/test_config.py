@@ -196,7 +196,7 @@ def test_an_unknown_key_is_refused_even_where_a_stronger_file_counts(place: Plac
         ('[folders]\nagents = "agents"', "folders.agents"),
         ("[lint]\nselect = [true]", "lint.select"),
         ('[lint]\nper-file-ignores = ["a"]', "lint.per-file-ignores"),
-        ('[lint.per-file-ignores]\n"a/*" = "FM101"', "lint.per-file-ignores.a/*"),
+        ('[lint.per-file-ignores]\n"a/*" = "FM101"', 'lint.per-file-ignores."a/*"'),
         ('mounts = "x"', "mounts"),
         ("[abilities]\nminSignal = -1", "abilities.minSignal"),
         ("[abilities]\nminSignal = nan", "abilities.minSignal"),

@@ -54,7 +54,7 @@ def test_a_folder_outside_the_workspace_is_rejected(tmp_path: Path, folder: str)
         ('[teams."teams/a"]\nname = ""\n', "must not be empty"),
         ('[teams."teams/a"]\ndisabled = "deploy"\n', "must be a list of texts"),
         ('teams = ["teams/a"]\n', "'teams' must be a table of folders"),
-        ('[teams]\n"teams/a" = "A"\n', "'teams.teams/a' must be a table"),
+        ('[teams]\n"teams/a" = "A"\n', "'teams.\"teams/a\"' must be a table"),
     ],
 )
 def test_a_table_that_cannot_be_used_is_rejected(tmp_path: Path, text: str, message: str) -> None:
@@ -66,7 +66,7 @@ def test_a_table_that_cannot_be_used_is_rejected(tmp_path: Path, text: str, mess
 def test_an_unknown_key_is_rejected_with_a_hint(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         teams(tmp_path, '[teams."teams/a"]\nowners = "x"\n')
-    assert caught.value.message == "unknown setting 'teams.teams/a.owners'"
+    assert caught.value.message == "unknown setting 'teams.\"teams/a\".owners'"
     assert caught.value.hint == "did you mean 'owner'?"
 
 

@@ -137,3 +137,75 @@ def test_settings_outside_the_workspace_are_named_in_full(
     run(["lint", "--json", "--select", "CD610", "--config", str(other)])
     (issue,) = json.loads(capsys.readouterr().out)
     assert (issue["path"], issue["line"]) == (str(other), 2)
+
+
+# Names in `disabled`
+
+TEAM = '[teams."teams/risk-and-fraud"]\nname = "risk"\n'
+
+
+def disabled_findings(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str], settings: str
+) -> list[tuple[str, int, str, str]]:
+    workspace.skill("deploy", folder="teams/risk-and-fraud/skills/deploy")
+    workspace.skill("plan")
+    workspace.write("metier.toml", settings)
+    capsys.readouterr()
+    run(["lint", "--root", str(workspace.root), "--select", "IO208", "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert {one["severity"] for one in found} <= {"warning"}
+    assert {one["path"].rpartition("/")[2] for one in found} <= {"metier.toml"}
+    return [(one["code"], one["line"], one["message"], one["hint"]) for one in found]
+
+
+@pytest.mark.parametrize(
+    "names",
+    ['"plan"', '"plan::skills/plan"', '"risk/deploy", "deploy"', ""],
+)
+def test_names_of_skills_in_disabled_are_fine(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str], names: str
+) -> None:
+    assert disabled_findings(workspace, capsys, f"disabled = [{names}]\n{TEAM}") == []
+
+
+def test_an_unknown_name_in_disabled_is_a_warning_with_the_nearest(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = f'# settings\ndisabled = ["plan", "risk/deplyo", "x"]\n{TEAM}'
+    assert disabled_findings(workspace, capsys, settings) == [
+        ("IO208", 2, "no skill is called 'risk/deplyo' (disabled)", "did you mean 'risk/deploy'?"),
+        ("IO208", 2, "no skill is called 'x' (disabled)", "check the spelling, or take it out"),
+    ]
+
+
+def test_a_name_that_a_team_disables_must_be_of_a_document_of_that_team(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = f'{TEAM}disabled = ["risk/deploy", "plan"]\n'
+    message = "no document of the team is called 'plan' (teams.\"teams/risk-and-fraud\".disabled)"
+    hint = "check the spelling, or take it out"
+    assert disabled_findings(workspace, capsys, settings) == [("IO208", 3, message, hint)]
+
+
+def test_a_broken_document_in_disabled_is_not_reported_as_unknown(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace.write("skills/broken/SKILL.md", b"\x00")
+    assert disabled_findings(workspace, capsys, 'disabled = ["broken"]\n') == []
+
+
+def test_the_users_own_disabled_may_name_skills_of_other_workspaces(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("METIER_DISABLED", "elsewhere")
+    assert disabled_findings(workspace, capsys, "") == []
+
+
+def test_the_doctor_reports_unknown_names_in_disabled(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace.skill("plan")
+    workspace.write("metier.toml", 'disabled = ["plan", "plam"]\n')
+    run(["doctor", "--root", str(workspace.root), "--json"])
+    checks = [one for one in json.loads(capsys.readouterr().out) if one["name"] == "IO208"]
+    assert [one["hint"] for one in checks] == ["did you mean 'plan'?"]

@@ -3,6 +3,7 @@
 import pytest
 
 from metier.lint import lint_document
+from metier.lint.fix import fix
 from metier.parse.kinds import parse_document
 from metier.values.documents import Skill
 from metier.values.outcomes import Issue
@@ -199,7 +200,7 @@ def test_unknown_keys_are_one_finding_that_names_five_of_them() -> None:
 
 
 def test_another_spelling_of_a_known_key_is_not_unknown() -> None:
-    assert codes("Name: charts", ABOUT, "allowed_tools: Read") == []
+    assert codes("Name: charts", ABOUT, "allowed_tools: Read") == ["SK318", "SK318"]
 
 
 @pytest.mark.parametrize(
@@ -361,3 +362,43 @@ def test_a_number_may_stand_where_people_read_it(line: str) -> None:
 def test_a_key_that_only_looks_a_little_alike_is_no_near_miss(key: str) -> None:
     (issue,) = lint("name: charts", ABOUT, f"{key}: x")
     assert "did you mean" not in issue.hint
+
+
+@pytest.mark.parametrize(
+    ("written", "documented"),
+    [
+        ("disable_model_invocation: true", "disable-model-invocation"),
+        ("whentouse: On Mondays.", "when_to_use"),
+        ("allowed_tools: Read", "allowed-tools"),
+        ("argumenthint: file", "argument-hint"),
+    ],
+)
+def test_a_spelling_that_hosts_do_not_read_is_a_warning_and_repaired(
+    written: str, documented: str
+) -> None:
+    front = ("name: charts", ABOUT, written)
+    (issue,) = lint(*front)
+    assert (issue.code, issue.line, issue.severity) == ("SK318", 4, "warning")
+    assert issue.message == f"hosts read '{documented}', not '{written.partition(':')[0]}'"
+    assert issue.hint == f"write '{documented}'"
+    repaired = fix(text_of(*front).encode(), [issue], "charts")
+    value = written.partition(":")[2]
+    assert repaired == text_of("name: charts", ABOUT, f"{documented}:{value}").encode()
+
+
+def test_a_key_in_two_spellings_is_reported_once() -> None:
+    assert codes("name: charts", ABOUT, "allowed-tools: Read", "allowed_tools: Read") == ["FM105"]
+
+
+@pytest.mark.parametrize(
+    ("extra", "typo", "meant"),
+    [
+        ("user-invocable: true", "user-invokable", "user-invocable"),
+        ("license: MIT", "descriptions", "description"),
+    ],
+)
+def test_a_typo_beside_the_right_key_says_which_counts(extra: str, typo: str, meant: str) -> None:
+    (issue,) = lint("name: charts", ABOUT, extra, f"{typo}: false")
+    assert (issue.code, issue.line) == ("SK309", 5)
+    assert issue.message == f"unknown key '{typo}' beside '{meant}', which counts"
+    assert issue.hint == f"keep '{meant}' alone"

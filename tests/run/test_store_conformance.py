@@ -571,6 +571,10 @@ def test_runs_are_listed_newest_first_by_state_and_without_delegates(store: RunS
     assert listed(delegated=False) == [third.run_id, first.run_id]
     assert listed(limit=0) == []
     assert listed(state="failed") == []
+    assert store.count_runs() == 3
+    assert store.count_runs(delegated=False) == 2
+    assert store.count_runs(state="running") == 1
+    assert store.count_runs(state="running", delegated=False) == 0
 
 
 def test_the_children_of_a_run_are_listed_oldest_first(store: RunStore) -> None:

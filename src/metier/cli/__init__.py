@@ -1,6 +1,7 @@
 """The command line: a thin surface over `Catalog`."""
 
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -9,6 +10,7 @@ from typing import Any
 import click
 
 from metier import __version__
+from metier.cli.layout import colour_wanted
 from metier.cli.usage import shared_options, usage_message
 from metier.core.nearest import nearest, suggestion
 from metier.core.paths import is_utf8
@@ -52,17 +54,30 @@ MOVED = {
 }
 """Names of the last version."""
 MEANT = {
-    "check": "lint",
-    "find": "list --search",
-    "logs": "hook stats decisions",
-    "ls": "list",
-    "search": "list --search",
-    "status": "doctor",
-    "sync": "refresh",
-    "update": "refresh",
-    "validate": "lint",
+    "check": ("lint",),
+    "find": ("list --search",),
+    "help": ("--help",),
+    "install": ("hook install", "mcp install"),
+    "logs": ("hook stats decisions",),
+    "ls": ("list",),
+    "remove": ("hook uninstall", "mcp uninstall"),
+    "search": ("list --search",),
+    "serve": ("mcp",),
+    "status": ("doctor",),
+    "suggest": ("select",),
+    "sync": ("refresh",),
+    "test": ("lint",),
+    "uninstall": ("hook uninstall", "mcp uninstall"),
+    "update": ("refresh",),
+    "validate": ("lint",),
 }
 """What other programs call a command → what it is called here."""
+_NO_COMMAND = dict.fromkeys(
+    ("config", "settings"), "settings are in metier.toml: docs/reference/settings.md"
+)
+"""What no command does → what to use instead."""
+_LIKENESS = 0.7
+"""Of a typo to a command, at least: `test` is not meant to be `trust`."""
 _MODULES = {"list": "listing", "run": "run_agent"}
 STOPPED, PIPE_CLOSED = 130, 141
 _COMPLETION = "_METIER_COMPLETE"
@@ -90,16 +105,30 @@ class _LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        for old in (" ".join(args[:1]), " ".join(args[:2])):
-            if old in MOVED:
-                new = MOVED[old]
-                hint = f"metier {new.partition(' --')[0]} --help"
-                raise UsageError(f"'metier {old}' is now 'metier {new}'", hint=hint)
+        for size in (1, 2):
+            if (old := " ".join(args[:size])) in MOVED:
+                raise _moved(old, args[size:])
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            meant = MEANT.get(args[0]) or nearest(args[0], COMMANDS)
-            parts = [f"no such command '{args[0]}'", suggestion(meant)]
+            parts = [f"no such command '{args[0]}'", _instead(args[0])]
             ctx.fail("; ".join(filter(None, parts)))
         return super().resolve_command(ctx, args)
+
+
+def _moved(old: str, others: Sequence[str]) -> UsageError:
+    """The error for a name of the last version; the hint keeps the arguments after it."""
+    new = MOVED[old]
+    name, option, _ = new.partition(" --")
+    is_kept = others and not (option and others[0].startswith("-"))
+    command = shlex.join([*new.split(), *others]) if is_kept else f"{name} --help"
+    return UsageError(f"'metier {old}' is now 'metier {new}'", hint=f"metier {command}")
+
+
+def _instead(typed: str) -> str:
+    """What to use instead of a command that does not exist; empty if nothing is near."""
+    if typed in _NO_COMMAND:
+        return _NO_COMMAND[typed]
+    near = MEANT.get(typed) or [nearest(typed, COMMANDS, likeness=_LIKENESS)]
+    return suggestion("' or '".join(near))
 
 
 @click.group(
@@ -113,9 +142,10 @@ def group(context: click.Context, /, **given: Any) -> None:
     them a task needs, inject only the text it needs within a token budget, run agents so that a
     crash loses nothing, and prove every decision afterwards.
 
-    Data goes to standard output, everything else to standard error. In a pipe, lists are
-    tab-separated rows without a header. Exit codes: 0 done; 1 findings, unresolved, or a failed
-    run; 2 wrong usage or configuration; 3 a decision is pending; 130 cancelled.
+    Data goes to standard output, everything else to standard error. In a pipe, rows are separated
+    by tabs: lists have no header, tables of figures have one. Exit codes: 0 done; 1 findings,
+    unresolved, or a failed run; 2 wrong usage or configuration; 3 a decision is pending; 130
+    cancelled.
 
     The options below go before or after the command; those after it win.
     """
@@ -137,14 +167,14 @@ def run(arguments: Sequence[str]) -> int:
     use_one_thread()
     if not arguments and _COMPLETION not in os.environ:
         context = click.Context(group, info_name="metier", **group.context_settings)
-        click.echo(group.get_help(context), err=True, color=_colour())
+        click.echo(group.get_help(context), err=True, color=colour_wanted())
         return 2
     try:
         result: Any = group.main(
             args=list(arguments),
             prog_name="metier",
             standalone_mode=False,
-            color=_colour(),
+            color=colour_wanted(),
         )
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
@@ -175,15 +205,6 @@ def _prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _colour() -> bool | None:
-    """From NO_COLOR, FORCE_COLOR and TERM; None lets the stream decide."""
-    if os.environ.get("NO_COLOR"):
-        return False
-    if os.environ.get("FORCE_COLOR"):
-        return True
-    return False if os.environ.get("TERM") == "dumb" else None
-
-
 def _is_verbose(arguments: Sequence[str]) -> bool:
     return any(
         one == "--verbose" or (one.startswith("-") and not one.startswith("--") and "v" in one)
@@ -210,14 +231,16 @@ def _report(error: Exception, arguments: Sequence[str]) -> int:
         return 2
     if isinstance(error, OSError):
         where = error.filename if isinstance(error.filename, str) else ""
-        _print_error(error.strerror or str(error), "SYSTEM", where, "")
+        name = os.path.basename(where.rstrip("/")) or where
+        message = ": ".join(filter(None, [name, error.strerror or str(error)]))
+        _print_error(message, "SYSTEM", where, "")
         return 1
     _print_error(f"{type(error).__name__}: {error}", "INTERNAL", "", "-v shows where it happened")
     return 1
 
 
 def _print_error(message: str, code: str, where: str, hint: str) -> None:
-    colour = _colour()
+    colour = colour_wanted()
     title = click.style("error:", fg="red", bold=True)
     click.echo(f"{title} {printable(' '.join(message.split()))} ({code})", err=True, color=colour)
     if where:

@@ -23,7 +23,7 @@ from metier.config.owners import is_tracked
 from metier.config.tokens import token_counter
 from metier.errors import MetierError
 from metier.flow.boundary import Boundary
-from metier.flow.linting import settings_findings
+from metier.flow.linting import Named, named, settings_findings
 from metier.hosts.folders import HOSTS
 from metier.install.commands import unsafe_entries
 from metier.storage.places import user_home
@@ -105,8 +105,7 @@ def _catalog(session: Session, catalog: Catalog) -> Iterator[Check]:
         yield Check(issue.code, "warning", f"{issue.path}: {issue.message}", issue.hint)
     yield _hosts(catalog)
     yield from _excluded(catalog)
-    cards = catalog.names("card", excluded=True)
-    for issue in settings_findings(catalog.config, catalog.workspace, cards):
+    for issue in settings_findings(catalog.config, catalog.workspace, _documents(catalog)):
         detail = f"{ShownPaths(catalog)(issue.path)}:{issue.line}: {issue.message}"
         yield Check(issue.code, "warning", detail, issue.hint)
     yield _findings(catalog)
@@ -114,6 +113,15 @@ def _catalog(session: Session, catalog: Catalog) -> Iterator[Check]:
         yield _runs(catalog.agency)
     yield from _old_state(catalog)
     yield from shared_checks(catalog)
+
+
+def _documents(catalog: Catalog) -> list[Named]:
+    """Every document with its names, excluded ones too."""
+    return [
+        named(row.kind, row.path, row.team, [row.handle, row.name, row.id] if row.name else [])
+        for kind in KINDS
+        for row in (*catalog.documents(kind, shadowed=True), *catalog.excluded_rows(kind))
+    ]
 
 
 def _size(catalog: Catalog) -> str:

@@ -193,11 +193,13 @@ command.subcommand_metavar = "HOST | COMMAND [ARGS]..."
 def _unknown(arguments: list[str]) -> MetierError:
     """Exits with 1 unless a host is named: for a host, exit code 2 rejects the prompt."""
     word, *others = arguments
-    is_alone = HOOKS.keys().isdisjoint(others)
-    known = [*(HOOKS if is_alone else ()), *command.commands]
-    hint = did_you_mean(word, known, f"one of: {', '.join(known)}")
-    if is_alone:
-        return NotFoundError(f"no host is called '{word}'", hint=hint)
+    commands = f"commands: {', '.join(command.commands)}"
+    if HOOKS.keys().isdisjoint(others):
+        hint = did_you_mean(
+            word, [*HOOKS, *command.commands], f"hosts: {', '.join(HOOKS)}; {commands}"
+        )
+        return NotFoundError(f"'metier hook' has no host and no command '{word}'", hint=hint)
+    hint = did_you_mean(word, command.commands, commands)
     return UsageError(f"no such command 'hook {word}'", hint=hint)
 
 

@@ -1,5 +1,6 @@
 """Lay out text and tables for a terminal. Loads rich only on need."""
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -15,6 +16,15 @@ _WIDEST_FIRST, _WIDEST = 64, 36
 _NARROWEST_FIRST, _NARROWEST = 20, 8
 """The minimum width of a column."""
 _GAP = "  "
+
+
+def colour_wanted() -> bool | None:
+    """From NO_COLOR, FORCE_COLOR (0 is off) and TERM; None lets the stream decide."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if forced := os.environ.get("FORCE_COLOR"):
+        return forced != "0"
+    return False if os.environ.get("TERM") == "dumb" else None
 
 
 def one_line(text: str) -> str:

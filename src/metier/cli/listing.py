@@ -94,7 +94,8 @@ def command(
             columns, table = _abilities_table(session, rows)
         else:
             columns = ["name", "path", "description"]
-            table = [[_label(row), session.shown(row.file), row.routing_text] for row in rows]
+            table = [[row.handle, session.shown(row.file), row.routing_text] for row in rows]
+        table = [_with_remark(cells, _remark(row)) for cells, row in zip(table, rows, strict=True)]
         session.print_list(columns, table, wanted, plural=PLURAL[wanted], total=found)
 
 
@@ -126,10 +127,9 @@ def _abilities_table(session: Session, rows: list[Row]) -> tuple[list[str], list
     table = []
     for row in rows:
         ability = Ability.of(row.data, content="")
-        label = _label(row) if ability.enabled else f"{_label(row)} (disabled)"
         path = [] if is_narrow else [session.shown(row.file)]
         tags = ", ".join(ability.tags)
-        table.append([label, str(ability.priority), tags, *path, row.description])
+        table.append([row.handle, str(ability.priority), tags, *path, row.description])
     path = [] if is_narrow else ["path"]
     return ["name", "priority", "tags", *path, "description"], table
 
@@ -139,9 +139,17 @@ def _is_not_standard(row: Row) -> bool:
     return row.handle != STANDARD or row.data.get("enabled") is False
 
 
-def _label(row: Row) -> str:
-    is_disabled = row.kind == "agent" and row.data.get("enabled") is False
+def _with_remark(cells: list[str], remark: str) -> list[str]:
+    """After the name on a terminal, else in a last column of its own."""
+    if not remark:
+        return cells
+    name, *others = cells
+    return [f"{name} ({remark})", *others] if sys.stdout.isatty() else [*cells, remark]
+
+
+def _remark(row: Row) -> str:
     marks = ["shadowed"] if row.state == "shadowed" else []
-    marks += ["disabled"] if is_disabled else []
+    is_switchable = row.kind in ("ability", "agent")
+    marks += ["disabled"] if is_switchable and row.data.get("enabled") is False else []
     marks += ["started by you only"] if row.is_manual else []
-    return f"{row.handle} ({', '.join(marks)})" if marks else row.handle
+    return ", ".join(marks)

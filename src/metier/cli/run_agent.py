@@ -206,6 +206,8 @@ class Attended(NamedTuple):
     session: Session
     catalog: Catalog
     events: bool
+    opening: str = ""
+    """Shown once the run has begun."""
 
     def finish(self, begin: Begin) -> int:
         with progress(self.session, is_shown=not self.events) as shown:
@@ -219,6 +221,8 @@ class Attended(NamedTuple):
         def on_event(event: Event) -> None:
             if not begun:
                 begun.append(event.run_id)
+                if self.opening:
+                    shown.note(self.opening)
             if traced is not None:
                 traced(event)
             if self.events:
@@ -228,6 +232,7 @@ class Attended(NamedTuple):
 
         def cancel() -> None:
             task.cancel()
+            shown.show_cursor()
             shown.note("cancelling; Ctrl-C again stops at once")
             if begun and self.catalog.is_kept:
                 shown.note(f"to go on later: {self._command('resume', begun[0])}")

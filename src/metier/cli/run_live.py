@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from metier.cli.layout import one_line
+from metier.cli.layout import colour_wanted, one_line
 from metier.cli.run_view import COLOURS, duration, warning_in_words
 from metier.cli.session import Session, counted
 from metier.core.text import printable
@@ -152,6 +152,8 @@ class Progress(NamedTuple):
     note: Callable[[str], None]
     tick: Callable[[], object]
     """Redraws; call it `TURNS` times a second."""
+    show_cursor: Callable[[], object] = lambda: None
+    """Call it before a second Ctrl-C can end the program, which leaves no time for it."""
 
 
 @contextmanager
@@ -186,7 +188,7 @@ def _on_terminal() -> Iterator[Progress]:
     board = Board()
     console = Console(
         stderr=True,
-        color_system=None if os.environ.get("NO_COLOR") else "auto",
+        color_system=None if colour_wanted() is False else "auto",
         highlight=False,
         markup=False,
     )
@@ -198,7 +200,6 @@ def _on_terminal() -> Iterator[Progress]:
             console.print(_permanent(notice), no_wrap=notice.is_echo, overflow=overflow)
 
     def note(text: str) -> None:
-        console.show_cursor()  # a second Ctrl-C leaves no time for it
         console.print(Text(printable(text)))
 
     with Live(
@@ -208,7 +209,7 @@ def _on_terminal() -> Iterator[Progress]:
         transient=True,
         redirect_stdout=False,
     ) as live:
-        yield Progress(show, note, live.refresh)
+        yield Progress(show, note, live.refresh, console.show_cursor)
 
 
 def _permanent(notice: Notice) -> "Text":

@@ -154,18 +154,18 @@ def _print_wrapped(title: str, text: str, colour: str | None = None) -> None:
 # Lists of runs
 
 
-def print_runs(session: Session, runs: Sequence[RunRecord]) -> None:
-    """A short table on a terminal, a full table elsewhere."""
+def print_runs(session: Session, runs: Sequence[RunRecord], total: int) -> None:
+    """A short table on a terminal, a full table elsewhere; `total` counts all runs."""
     if sys.stdout.isatty():
         now = time.time()
         rows = []
         for run in runs:
             what = f"{'↳ ' if run.parent_run else ''}{run.agent_id}: {run.task}"
             rows.append([run.run_id, state_in_words(run.state), _ago(now - run.created), what])
-        session.print_list(["run", "state", "ago", "what"], rows, "run")
+        session.print_list(["run", "state", "ago", "what"], rows, "run", total=total)
         return
     columns = ["run", "state", "agent", "began", "took", "parent", "task"]
-    session.print_list(columns, [_cells(run) for run in runs], "run")
+    session.print_list(columns, [_cells(run) for run in runs], "run", total=total)
 
 
 def _cells(run: RunRecord) -> list[str]:

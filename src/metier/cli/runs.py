@@ -107,18 +107,17 @@ def found_run(agency: Agency, wanted: str) -> RunRecord:
 def _list(session: Session, state: str | None, limit: int, delegated: bool) -> int:
     """List runs, the newest first."""
     with _unrefreshed(session) as catalog:
-        found = catalog.agency.store.runs(state=state, limit=limit + 1, delegated=delegated)
+        store = catalog.agency.store
+        runs = store.runs(state=state, limit=limit, delegated=delegated)
+        total = store.count_runs(state=state, delegated=delegated)
         is_shared = catalog.agency.state is not None
-    runs = found[:limit]
     if session.as_json:
         session.print_json([run.to_json() for run in runs])
         return 0
     if not runs:
         session.note(f"no run is {state_in_words(state)}" if state else "there is no run yet")
         session.note("hint: metier run AGENT TASK")
-    print_runs(session, runs)
-    if len(found) > limit:
-        session.note(f"there are more: --limit {limit * 2}")
+    print_runs(session, runs, total)
     if pending := next((run for run in runs if run.state == "pending"), None):
         resume = runs_command(session, "resume", pending.run_id)
         wait = "wait for a worker, or to be resumed" if is_shared else "wait to be resumed"
@@ -232,24 +231,24 @@ def _resume(
             resume_detached(catalog.agency, run.run_id, placement_of(**placement))
             return print_detached(session, catalog.agency.store.run(run.run_id))
         run = _consented(session, catalog, wanted, allowed)
-        agency, attended = catalog.agency, Attended(session, catalog, events)
+        agency = catalog.agency
         if run.state == "succeeded":
             session.note(f"run {run.run_id} has succeeded already; this is its output")
-            return attended.tell(asyncio.run(agency.resume(run.run_id)))
+            result = asyncio.run(agency.resume(run.run_id))
+            return Attended(session, catalog, events).tell(result)
         if run.state == "running":
             raise UsageError(
                 f"run '{run.run_id}' is already running in another process",
                 code="RUN_BUSY",
                 hint=f"wait for it; {_how_to_cancel(session, run)}",
             )
-        if run.is_resumable:
-            done = sum(step.state in DONE for step in agency.store.steps(run.key))
-            session.note(f"resuming {run.run_id}: {counted(done, 'step')} kept")
+        done = sum(step.state in DONE for step in agency.store.steps(run.key))
+        opening = f"resuming {run.run_id}: {counted(done, 'step')} kept"
 
         def begin(on_event: OnEvent) -> Coroutine[Any, Any, RunResult]:
             return agency.resume(run.run_id, on_event=on_event)
 
-        return attended.finish(begin)
+        return Attended(session, catalog, events, opening).finish(begin)
 
 
 def _consented(

@@ -249,7 +249,7 @@ class Session:
         self.print_table(columns, rows, heading=False)
         total = max(total, len(rows))
         if len(rows) < total:
-            self.note(f"{len(rows):,} of {counted(total, noun, plural)}")
+            self.note(f"{len(rows):,} of {counted(total, noun, plural)}: --limit {total} shows all")
         elif rows and sys.stdout.isatty():
             self.note(counted(total, noun, plural))
 

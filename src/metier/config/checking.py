@@ -76,9 +76,9 @@ def _servers(table: Mapping[str, Any], source: str) -> tuple[ServerSetting, ...]
     """A table `[mcp.NAME]` for each server: a command to start, or an address."""
     for name, entry in table.items():
         if "__" in name:
-            raise wrong(f"mcp.{name}", "a name without '__', which ends the name", source)
+            raise wrong(dotted(("mcp", name)), "a name without '__', which ends the name", source)
         if bool(entry.get("command")) == bool(entry.get("url")):
-            raise wrong(f"mcp.{name}", "a table with either 'command' or 'url'", source)
+            raise wrong(dotted(("mcp", name)), "a table with either 'command' or 'url'", source)
     return tuple(ServerSetting(name=name, **_entry("mcp", entry)) for name, entry in table.items())
 
 
@@ -111,7 +111,9 @@ def _state_url(text: str, source: str) -> DatabaseUrl:
 def _queues(table: Mapping[str, Any], source: str) -> Mapping[str, QueueSetting]:
     for name, entry in table.items():
         if ("starts" in entry) != ("seconds" in entry):
-            raise wrong(f"workers.queues.{name}", "given both 'starts' and 'seconds'", source)
+            raise wrong(
+                dotted(("workers.queues", name)), "given both 'starts' and 'seconds'", source
+            )
     return {name: QueueSetting(**_entry("workers.queues", entry)) for name, entry in table.items()}
 
 
@@ -144,10 +146,10 @@ def _team(key: str, entry: Mapping[str, Any], source: str) -> Team:
     folder = posixpath.normpath(key)
     is_outside = folder.startswith(("/", "~")) or folder.split("/")[0] in (".", "..")
     if is_outside:
-        raise wrong(f'teams."{key}"', "named after a folder inside the workspace", source)
+        raise wrong(dotted(("teams", key)), "named after a folder inside the workspace", source)
     fields = {"name": posixpath.basename(folder), **_entry("teams", entry)}
     if "/" in fields["name"] or ":" in fields["name"]:
-        raise wrong(f'teams."{key}".name', "a name without '/' and ':'", source)
+        raise wrong(dotted(("teams", key, "name")), "a name without '/' and ':'", source)
     return Team(folder=folder, **fields)
 
 

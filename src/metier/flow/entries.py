@@ -93,9 +93,8 @@ def _is_disabled(skill: Skill, team: Team, disabled: frozenset[str]) -> bool:
     """Whether the settings of the workspace or of its team name it."""
     if not (disabled or team.disabled):
         return False
-    names = {skill.name, skill.id}
-    full_name = team_name(team.name, skill.name)
-    return not names.isdisjoint(team.disabled) or not disabled.isdisjoint({*names, full_name})
+    names = {skill.name, skill.id, team_name(team.name, skill.name)}
+    return not names.isdisjoint(team.disabled) or not names.isdisjoint(disabled)
 
 
 def _lint_switch(found: Found, parsed: Parsed) -> list[Issue]:

@@ -17,7 +17,8 @@ from metier.flow.entries import folder_of, read_bytes, read_text
 from metier.flow.reading import read_documents, team_folders, workspace_roots
 from metier.lint.collisions import Subject, lint_collisions
 from metier.lint.fix import fix
-from metier.lint.settings import SettingsFile, lint_capabilities
+from metier.lint.settings import Named as Named
+from metier.lint.settings import SettingsFile, lint_capabilities, lint_disabled
 from metier.lint.tiers import AGENTS_FILE, lint_agents_file
 from metier.storage.files import write_atomically
 from metier.storage.places import state_room, user_home
@@ -76,8 +77,8 @@ class Linted:
     """With exact copies."""
     causes: set[Issue]
     """The findings that exclude their file."""
-    card_ids: set[str]
-    """The ids of all cards, excluded cards too."""
+    documents: list[Named]
+    """The names of all documents, excluded ones too."""
 
     def add(self, files: int, issues: Iterable[Issue]) -> None:
         """Add the findings in so many files that are not documents."""
@@ -96,13 +97,12 @@ def lint_files(
     shown: Callable[[str], str] = str,
 ) -> Linted:
     """The findings in every file of `reading`, and among them; `shown` writes paths in messages."""
-    linted = Linted(len(reading.found), [], [], set(), set())
+    linted = Linted(len(reading.found), [], [], set(), [])
     subjects: list[Subject] = []
     for number, found in enumerate(reading.found, start=1):
         entry = reading.read(found)
         linted.issues += entry.issues
-        if found.kind == "card":
-            linted.card_ids.add(entry.handle)
+        linted.documents.append(_named(entry))
         if entry.reason:
             linted.excluded.append(Exclusion.of(found.path, entry.reason, entry.issues))
             cause = Exclusion.cause(entry.reason, entry.issues)
@@ -177,7 +177,7 @@ class Linter:
         if kind is None:
             self._add_agents_file(linted)
         if not paths:
-            issues = [*failed, *settings_findings(config, workspace, linted.card_ids)]
+            issues = [*failed, *settings_findings(config, workspace, linted.documents)]
             linted.add(len({issue.path for issue in issues}), issues)
         return linted
 
@@ -302,16 +302,36 @@ def _is_alias_table(path: str) -> bool:
     return os.path.basename(path) == os.path.basename(ALIAS_FILE) and os.path.isfile(path)
 
 
-def settings_findings(config: Config, workspace: str, cards: Collection[str]) -> list[Issue]:
-    """The findings in `[capabilities]`; `cards` are the ids of all cards, used or not."""
+def _named(entry: Entry) -> Named:
+    found, document = entry.found, entry.document
+    names = [entry.handle, document.name, document.id] if document is not None else []
+    return named(found.kind, found.path, found.team.name, names)
+
+
+def named(kind: Kind, path: str, team: str, names: Sequence[str]) -> Named:
+    """A document with its names; without any, its folder or file is called like it."""
+    *_, folder, file = ["", *path.split("/")]
+    guessed = folder if kind == "skill" else os.path.splitext(file)[0]
+    return Named(kind, team, [one for one in names if one] or [guessed])
+
+
+def settings_findings(config: Config, workspace: str, documents: Collection[Named]) -> list[Issue]:
+    """Names in the settings that none of `documents`, used or not, has."""
     files = []
+    own = []
     for file in config.sources:
         path = os.path.abspath(file)
         if is_inside(path, workspace):
             path = os.path.relpath(path, workspace).replace(os.sep, "/")
         with open(file, encoding="utf-8", errors="replace") as opened:
             files.append(SettingsFile(path, opened.read()))
-    return lint_capabilities(config.capabilities, cards, files)
+        own += files[-1:] if is_inside(file, workspace) else []
+    cards = {one.names[0] for one in documents if one.kind == "card"}
+    disabled = (*config.disabled, *config.own_disabled)
+    return [
+        *lint_capabilities(config.capabilities, cards, files),
+        *lint_disabled(disabled, config.teams, documents, own),
+    ]
 
 
 @dataclass(frozen=True, slots=True)

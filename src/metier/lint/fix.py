@@ -4,12 +4,14 @@ import re
 from collections.abc import Callable, Iterable
 
 from metier.core.indentation import with_spaces
-from metier.core.names import LONGEST_NAME, slug
+from metier.core.names import LONGEST_NAME, loose_key, slug
+from metier.values.fields import SKILL, spellings
 from metier.values.outcomes import Issue
 
 _BOM = b"\xef\xbb\xbf"
 _FRONT_MATTER = re.compile(r"\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$", re.DOTALL | re.MULTILINE)
 _EMPTY_NAME = re.compile(rb"\nname[ \t]*+:[ \t]*+(?:''|\"\")?[ \t]*+\r?(?=\n)")
+_KEYS = spellings(SKILL)
 _NOT_PLAIN = frozenset({"true", "false", "null"})
 _TOP_LEVEL = re.compile(r"([A-Za-z_][\w.-]*[ \t]*:[ \t]++)(.*\S)[ \t]*$")
 
@@ -64,6 +66,17 @@ def _with_quotes(raw: bytes, issue: Issue, _folder: str) -> bytes:
     return "\n".join(lines).encode(errors="surrogateescape")
 
 
+def _with_our_key(raw: bytes, issue: Issue, _folder: str) -> bytes:
+    """Write the key on the finding's line as hosts read it."""
+    lines = raw.decode(errors="surrogateescape").split("\n")
+    key, colon, value = lines[issue.line - 1].partition(":")
+    name = _KEYS.get(loose_key(key.rstrip()))
+    if name is None or not colon:
+        return raw
+    lines[issue.line - 1] = f"{name}:{value}"
+    return "\n".join(lines).encode(errors="surrogateescape")
+
+
 def _with_name(raw: bytes, _issue: Issue, folder: str) -> bytes:
     """Write the folder's name as the name, replacing an empty name."""
     name = slug(folder)[:LONGEST_NAME].strip("-")
@@ -82,6 +95,7 @@ def _with_name(raw: bytes, _issue: Issue, folder: str) -> bytes:
 _REPAIRS: dict[str, Callable[[bytes, Issue, str], bytes]] = {
     "FM116": _with_spaces,
     "FM104": _with_quotes,
+    "SK318": _with_our_key,
     "SK301": _with_name,
     "FM112": _with_lf,
     "FM113": _without_bom,

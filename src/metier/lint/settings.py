@@ -1,13 +1,16 @@
-"""Rules for `[capabilities]` of the settings: unknown names."""
+"""Rules for settings that name documents: `[capabilities]` and `disabled`."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from metier.config.capabilities import with_profile
 from metier.core.nearest import Nearest, did_you_mean
 from metier.core.relevance import SCORERS
 from metier.values.capabilities import CapabilitiesConfig
+from metier.values.checks import dotted
+from metier.values.files import Kind
 from metier.values.outcomes import Issue
+from metier.values.teams import Team
 
 _TABLE = "capabilities"
 
@@ -15,6 +18,14 @@ _TABLE = "capabilities"
 class SettingsFile(NamedTuple):
     path: str
     text: str
+
+
+class Named(NamedTuple):
+    """A document, and every name by which the settings may mean it."""
+
+    kind: Kind
+    team: str
+    names: Sequence[str]
 
 
 class _Problem(NamedTuple):
@@ -33,7 +44,7 @@ def lint_capabilities(
     for name in config.profiles:
         alone = with_profile(CapabilitiesConfig(profiles=config.profiles), name)
         problems += _problems(f"profiles.{name}.", alone, cards, near)
-    locations = _locations(files)
+    locations = _locations(files, _TABLE)
     nowhere = (files[0].path if files else "", 1)
     return [
         Issue(one.code, one.message, *locations.get(one.name, nowhere), 1, one.hint)
@@ -61,12 +72,49 @@ def _problems(
         yield _Problem("CD612", message, f"name two of: {', '.join(SCORERS)}", name)
 
 
-def _locations(files: Sequence[SettingsFile]) -> dict[str, tuple[str, int]]:
+def lint_disabled(
+    names: Sequence[str],
+    teams: Sequence[Team],
+    documents: Collection[Named],
+    files: Sequence[SettingsFile],
+) -> list[Issue]:
+    """Names in `disabled`, of the workspace or of a team, that no document has.
+
+    Only names in `files` are reported: the user's own settings serve other workspaces too.
+    """
+    skills = {name for one in documents if one.kind == "skill" for name in one.names}
+    start = "no skill is called"
+    issues = _unknown_names(names, skills, start, "disabled", _locations(files, "disabled"))
+    for team in teams:
+        own = {name for one in documents if one.team == team.name for name in one.names}
+        start, key = "no document of the team is called", dotted(("teams", team.folder, "disabled"))
+        issues += _unknown_names(team.disabled, own, start, key, _locations(files, team.folder))
+    return issues
+
+
+def _unknown_names(
+    names: Sequence[str],
+    known: Collection[str],
+    start: str,
+    key: str,
+    locations: Mapping[str, tuple[str, int]],
+) -> list[Issue]:
+    near = Nearest(sorted(known))
+    issues = []
+    for name in dict.fromkeys(names):
+        if name not in known and name in locations:
+            hint = near.did_you_mean(name, "check the spelling, or take it out")
+            message = f"{start} '{name}' ({key})"
+            issues.append(Issue("IO208", message, *locations[name], 1, hint))
+    return issues
+
+
+def _locations(files: Sequence[SettingsFile], table: str) -> dict[str, tuple[str, int]]:
     """The file and line of each quoted name, the first after the table's name."""
     locations: dict[str, tuple[str, int]] = {}
     for path, text in files:
         lines = [line.partition("#")[0] for line in text.split("\n")]
-        start = next((number for number, line in enumerate(lines) if _TABLE in line), len(lines))
+        start = next((number for number, line in enumerate(lines) if table in line), len(lines))
         for number, line in enumerate(lines[start:], start + 1):
             for mark in ('"', "'"):
                 for name in line.split(mark)[1:-1]:  # the text between two quotes

@@ -180,7 +180,11 @@ def _check_keys(data: dict[str, Any], found: _Findings) -> None:
     unknown = [key for key in data if key not in SKILL]
     for key in unknown[:_MOST_COMPARED]:
         meant = _meant_by(key)
-        if meant and meant not in data:
+        if meant and meant in data:
+            message = f"unknown key '{key[:40]}' beside '{meant}', which counts"
+            found.add("SK309", message, (key,), f"keep '{meant}' alone")
+            unknown.remove(key)
+        elif meant:
             found.add("SK309", f"unknown key '{key[:40]}'", (key,), suggestion(meant))
             unknown.remove(key)
     if unknown:

@@ -1,6 +1,7 @@
 """SKILL.md → `Skill`. Lenient: a skill needs a description or a paragraph, all else is an issue."""
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from metier.core.coerce import capability_names, mapping_of, scalar_text_of
@@ -99,7 +100,21 @@ def _in_our_spelling(matter: Matter, path: str, issues: list[Issue]) -> Matter:
     respelling = Respelling(matter, path)
     data = respelling.mapping(matter.data, SKILL)
     issues.extend(respelling.issues)
+    issues.extend(_other_spellings(matter, path))
     return respelling.matter(data)
+
+
+def _other_spellings(matter: Matter, path: str) -> Iterator[Issue]:
+    """A finding for each key that metier reads and hosts do not; FM105 reports a key twice."""
+    seen = set(matter.data.keys() & _KNOWN)
+    for key in matter.data:
+        name = _LOOSE.get(loose_key(key), "")
+        if not name or name in seen:
+            continue
+        seen.add(name)
+        line, column = matter.position((key,))
+        message = f"hosts read '{name}', not '{key[:40]}'"
+        yield Issue("SK318", message, path, line, column, f"write '{name}'")
 
 
 def _name(matter: Matter, path: str, folder: str, issues: list[Issue]) -> str:

@@ -318,11 +318,15 @@ class PostgresRuns:
     def runs(
         self, *, state: str | None = None, limit: int = 50, delegated: bool = True
     ) -> list[RunRecord]:
-        which = "" if state is None else "AND state = %s "
-        which += "" if delegated else "AND parent = '' "
-        which += "ORDER BY created DESC, id DESC LIMIT %s"
-        values = (*(() if state is None else (state,)), limit if limit >= 0 else None)
-        return self._database.call(lambda one: self._runs(one, which, *values))
+        which, values = _listed(state, delegated)
+        which += " ORDER BY created DESC, id DESC LIMIT %s"
+        last = limit if limit >= 0 else None
+        return self._database.call(lambda one: self._runs(one, which, *values, last))
+
+    def count_runs(self, *, state: str | None = None, delegated: bool = True) -> int:
+        which, values = _listed(state, delegated)
+        ((count,),) = self._rows(f"{tables.COUNT_RUNS} {which}", self.namespace, *values)
+        return int(count)
 
     def children(self, run_id: str, step: str | None = None) -> list[RunRecord]:
         if not is_storable(run_id):
@@ -344,6 +348,13 @@ class PostgresRuns:
 
     def _rows(self, statement: str, *values: Any) -> list[Row]:
         return self._database.call(lambda one: one.execute(statement, values).fetchall())
+
+
+def _listed(state: str | None, delegated: bool) -> tuple[str, tuple[str, ...]]:
+    """The condition on runs in a list, and its values."""
+    which = "" if state is None else "AND state = %s "
+    which += "" if delegated else "AND parent = ''"
+    return which, () if state is None else (state,)
 
 
 def is_storable(text: str) -> bool:

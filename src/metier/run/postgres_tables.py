@@ -238,6 +238,7 @@ RUNS = (
     " finished, parent, parent_step, forked_from, failure, usage, output, key, epoch, rollback"
     " FROM metier.run WHERE namespace = %s"
 )
+COUNT_RUNS = "SELECT count(*) FROM metier.run WHERE namespace = %s"
 STEPS = (
     "SELECT id, state, seq, attempts, input, output, failure, usage, started, finished,"
     " generation FROM metier.step WHERE namespace = %s AND run = %s"

@@ -34,6 +34,7 @@ LOG_COMMITS = 64
 RETRY_SECONDS = 1.0
 _RETRIES = 60
 """By then the lease is over anyway."""
+_LISTED = "WHERE ifnull(?, state) = state AND (? OR parent = '')"
 
 R = TypeVar("R")
 Write = tuple[str, tuple[Any, ...]]
@@ -281,11 +282,12 @@ class SqliteRuns(Database):
     def runs(
         self, *, state: str | None = None, limit: int = 50, delegated: bool = True
     ) -> list[RunRecord]:
-        which = (
-            "WHERE ifnull(?, state) = state AND (? OR parent = '')"
-            " ORDER BY created DESC, id DESC LIMIT ?"
-        )
+        which = f"{_LISTED} ORDER BY created DESC, id DESC LIMIT ?"
         return self._found(which, state, delegated, limit)
+
+    def count_runs(self, *, state: str | None = None, delegated: bool = True) -> int:
+        ((count,),) = self.rows(f"SELECT count(*) FROM run {_LISTED}", (state, delegated))
+        return int(count)
 
     def children(self, run_id: str, step: str | None = None) -> list[RunRecord]:
         which = (

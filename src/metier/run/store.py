@@ -104,6 +104,8 @@ class RunStore(Protocol):
     ) -> list[RunRecord]:
         """The latest runs, newest first."""
 
+    def count_runs(self, *, state: str | None = None, delegated: bool = True) -> int: ...
+
     def children(self, run_id: str, step: str | None = None) -> list[RunRecord]:
         """The runs that a run, or one of its steps, delegated to, oldest first."""
 

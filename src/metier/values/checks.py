@@ -15,6 +15,7 @@ _MODEL = r"[A-Za-z0-9_-]+:\S+\Z"
 NAMESPACE_FORM = "1 to 40 characters, a-z, 0-9 and '-', the first of them not '-'"
 _NAMESPACE = r"[a-z0-9][a-z0-9-]{0,39}\Z"
 _DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
 _LONG_NUMBER = r"[+-]?[0-9]{41,}(?:\.[0-9]*)?\Z"
@@ -219,11 +220,21 @@ def _invalid(at: KeyPath, problem: str) -> Flaw:
 
 
 def dotted(at: KeyPath) -> str:
-    """`("workflow", 2, "config")` as `workflow[2].config`."""
+    """`("workflow", 2, "config")` as `workflow[2].config`; names are quoted as in TOML."""
     out = ""
     for step in at:
-        out += f"[{step}]" if isinstance(step, int) else f".{step}" if out else str(step)
+        if isinstance(step, int):
+            out += f"[{step}]"
+        else:
+            out += f".{_quoted(step)}" if out else step
     return out
+
+
+def _quoted(name: str) -> str:
+    """`teams/a` as `"teams/a"`; a bare key stays."""
+    if _BARE_KEY.fullmatch(name):
+        return name
+    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _what(value: Any) -> str:

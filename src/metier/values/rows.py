@@ -86,6 +86,8 @@ class Row(NamedTuple):
         }
         if self.kind == "skill":
             out["capabilities"] = list(self.capabilities)
+        if self.is_manual:
+            out["manual"] = True
         if self.plugin:
             out["plugin"] = self.plugin
         if self.team:
