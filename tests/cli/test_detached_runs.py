@@ -42,6 +42,7 @@ def test_options_for_the_process_that_executes_do_not_go_with_detach(
     assert (finished.returncode, f"{option[0]} has no effect" in finished.stderr) == (2, True)
 
 
+@pytest.mark.soak
 def test_a_queue_executes_no_more_runs_on_all_workers_than_its_limit(team: Team) -> None:
     with (team.root / "metier.toml").open("a") as file:
         file.write("[workers.queues.narrow]\nconcurrency = 2\n")
@@ -93,6 +94,7 @@ def test_a_key_starts_one_run_as_long_as_it_waits(team: Team) -> None:
     assert len(team.runs("list")) == 2
 
 
+@pytest.mark.soak
 def test_runs_with_lower_numbers_start_first_and_delayed_ones_later(team: Team) -> None:
     team.agent("clerk", *acts(1))
     late = team.detached("clerk", "--after", "3600")
@@ -104,6 +106,7 @@ def test_runs_with_lower_numbers_start_first_and_delayed_ones_later(team: Team) 
     assert team.state_of(late) == "pending"
 
 
+@pytest.mark.soak
 def test_a_cancelled_run_leaves_the_queue_and_can_be_enqueued_again(team: Team) -> None:
     team.agent("clerk", *acts(1))
     run_id = team.detached("clerk")

@@ -24,6 +24,7 @@ def test_a_worker_executes_a_detached_run(team: Team) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 def test_two_workers_share_the_runs(team: Team) -> None:
     team.agent("clerk", tool("held", "hold"))
     first, second = (team.worker("--concurrency", "2") for _ in range(2))
@@ -35,6 +36,7 @@ def test_two_workers_share_the_runs(team: Team) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 def test_a_worker_executes_no_more_runs_at_a_time_than_its_concurrency(team: Team) -> None:
     team.agent("clerk", tool("held", "hold"))
     narrow = team.worker("--concurrency", "1")
@@ -89,6 +91,7 @@ def test_a_worker_that_is_stopped_returns_its_runs_and_another_continues_them(te
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 def test_a_worker_that_is_stopped_lets_its_runs_end_within_the_limit(team: Team) -> None:
     team.agent("clerk", tool("held", "hold"))
     worker = team.worker("--stop-after", "30")
@@ -123,6 +126,7 @@ def test_a_worker_that_was_frozen_past_its_lease_writes_nothing_and_ends(team: T
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 def test_a_second_signal_does_not_wait_for_runs(team: Team) -> None:
     team.agent("clerk", tool("held", "hold"))
     worker = team.worker("--stop-after", "3600")

@@ -80,6 +80,7 @@ def test_every_run_ends_and_no_effect_happens_twice(
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 def test_no_worker_counts_as_dead_because_postgresql_was_away(
     server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
