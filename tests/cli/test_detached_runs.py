@@ -142,6 +142,9 @@ def test_schedules_are_added_listed_and_removed(team: Team) -> None:
     assert (found["agent"], found["task"]) == ("clerk", "tidy up")
     follows("schedules", [found])
     assert team.metier("schedule", "add", *added).returncode == 2
+    (row,) = team.metier("schedule", "list").stdout.splitlines()
+    assert row.split("\t")[0] == "nightly"
+    assert "did you mean 'nightly'?" in team.metier("schedule", "remove", "nightlx").stderr
     removed = team.metier("schedule", "remove", "nightly", "--json")
     follows("schedule", json.loads(removed.stdout))
     assert json.loads(team.metier("schedule", "list", "--json").stdout) == []

@@ -15,8 +15,8 @@ command = CommandGroup(
     default="list",
     help="""Start runs of agents by the clock, on workers.
 
-    Without a command the schedules are listed. A start that falls into a time without any worker
-    is left out.
+    Without a command the schedules are listed. A start is skipped while no worker
+    is alive.
     """,
 )
 
@@ -34,7 +34,7 @@ def _list(session: Session) -> int:
         session.note("there is no schedule yet")
         session.note("hint: metier schedule add NAME CRON AGENT TASK")
     columns = ("name", "when", "time zone", "agent", "task")
-    session.print_table(columns, [_row(one) for one in found])
+    session.print_list(columns, [_row(schedule) for schedule in found], "schedule")
     return 0
 
 

@@ -23,6 +23,7 @@ from dbos._serialization import DefaultSerializer
 from dbos._sys_db import WorkflowSchedule
 from sqlalchemy.exc import SQLAlchemyError
 
+from metier.core.nearest import did_you_mean
 from metier.errors import NotFoundError, StoreError, UsageError
 from metier.run.queue import DEFAULT_QUEUE, QueuedRun, Schedule
 from metier.storage.postgres import Connection, connector
@@ -269,7 +270,9 @@ class DbosQueue:
         with named_errors():
             found = self._client.get_schedule(name)
             if found is None:
-                raise NotFoundError(f"no schedule is called '{name}'", hint="metier schedule list")
+                names = [known.name for known in self.schedules()]
+                hint = did_you_mean(name, names, "metier schedule list")
+                raise NotFoundError(f"no schedule is called '{name}'", hint=hint)
             self._client.delete_schedule(name)
         return _schedule_of(found)
 
