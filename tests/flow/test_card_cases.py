@@ -1,12 +1,11 @@
 """The binding cases of spec 5, each through the public functions."""
 
-import json
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import pytest
 
-from cases import FOLDER
+from cases import binding_rows_of
 from conftest import Workspace
 from metier.core.budget import count_tokens
 from metier.core.render import as_reference
@@ -17,23 +16,10 @@ from metier.select.cards import CardIndex, calculate_relevance_score
 from metier.values.capabilities import BootstrapFile, CapabilitiesConfig, SelectionContext
 from metier.values.documents import Card
 
-FILE = "resolution-and-cards.json"
 ABOUT = SelectionContext(recent_messages=["deploy"])
 
 
-def binding_rows() -> list[Any]:
-    """The binding rows of spec 5; one skipped row where there is no such file."""
-    path = FOLDER / FILE
-    if not path.exists():
-        return [pytest.param({}, marks=pytest.mark.skip(f"no {FILE} beside the repository"))]
-    return [
-        pytest.param(row, id=f"{row['section']} {row['title']}")
-        for row in json.loads(path.read_text())
-        if row["verdict"] == "binding" and row["section"].startswith("cap-aware/")
-    ]
-
-
-@pytest.mark.parametrize("row", binding_rows())
+@pytest.mark.parametrize("row", binding_rows_of("cap-aware/"))
 def test_a_binding_case_holds(row: dict[str, Any], workspace: Workspace) -> None:
     given = row["given"]
     keys = set(given) if isinstance(given, dict) else {"text"}

@@ -1,34 +1,20 @@
 """The binding cases of spec 4, each through the public functions."""
 
-import json
 from typing import Any
 
 import pytest
 
-from cases import FOLDER
+from cases import binding_rows_of
 from conftest import Workspace
 from resolve.resolution_choices import CHOICE_ANSWERS
 from resolve.resolution_scores import SCORE_ANSWERS
 
-FILE = "resolution-and-cards.json"
 ANSWERS = [*SCORE_ANSWERS, *CHOICE_ANSWERS]
 NOT_COMPARED = ("note", "property")
 """Explanations beside the values of a case."""
 
 
-def binding_rows() -> list[Any]:
-    """The binding rows of spec 4; one skipped row where there is no such file."""
-    path = FOLDER / FILE
-    if not path.exists():
-        return [pytest.param({}, marks=pytest.mark.skip(f"no {FILE} beside the repository"))]
-    return [
-        pytest.param(row, id=f"{row['section']} {row['title']}")
-        for row in json.loads(path.read_text())
-        if row["verdict"] == "binding" and row["section"].startswith("dci/")
-    ]
-
-
-@pytest.mark.parametrize("row", binding_rows())
+@pytest.mark.parametrize("row", binding_rows_of("dci/"))
 def test_a_binding_case_holds(row: dict[str, Any], workspace: Workspace) -> None:
     given = row["given"]
     expect = {key: value for key, value in row["expect"].items() if key not in NOT_COMPARED}
