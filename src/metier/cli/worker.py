@@ -14,6 +14,7 @@ from metier.cli.worker_view import StatusLine
 from metier.flow.queueing import missing_extra, require_state
 from metier.flow.state import StateSettings
 from metier.values.runs import Event
+from metier.values.settings import WORKER_LEASE_SECONDS, WORKER_STOP_SECONDS
 
 if TYPE_CHECKING:
     from metier.flow.metrics import Metrics
@@ -40,7 +41,7 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
     "--stop-after",
     type=click.FloatRange(0, 86_400),
     metavar="SECONDS",
-    default=20.0,
+    default=WORKER_STOP_SECONDS,
     show_default=True,
     help="How long runs may take to end after SIGTERM.",
 )
@@ -48,7 +49,7 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
     "--lease",
     type=click.FloatRange(1, 3600),
     metavar="SECONDS",
-    default=15.0,
+    default=WORKER_LEASE_SECONDS,
     show_default=True,
     help="After this long without a heartbeat it counts as dead.",
 )

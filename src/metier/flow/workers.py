@@ -26,12 +26,10 @@ from metier.run.heartbeat import Heartbeat
 from metier.run.queue import DEFAULT_QUEUE, QueuedRun
 from metier.run.store import LEASE_SECONDS as RUN_LEASE
 from metier.run.store import this_process
-from metier.run.workers import LEASE_SECONDS, TakeOver, Worker, Workers
+from metier.run.workers import TakeOver, Worker, Workers
 from metier.values.runs import Event, Failure, OnEvent, RunResult
+from metier.values.settings import WORKER_LEASE_SECONDS, WORKER_STOP_SECONDS
 
-STOP_SECONDS = 20.0
-"""How long running runs may take to end when a worker stops: systemd waits 90 seconds, Kubernetes
-30 before it kills the process, and returning what is left takes a few."""
 RETURN_SECONDS = 15.0
 MOST_RETURNS = 40
 """For ten minutes a run with other documents waits for the right worker."""
@@ -47,8 +45,8 @@ class WorkerOptions(NamedTuple):
     concurrency: int = 4
     same_documents: bool = False
     """Whether to return runs that were started with other documents."""
-    stop_after: float = STOP_SECONDS
-    lease: float = LEASE_SECONDS
+    stop_after: float = WORKER_STOP_SECONDS
+    lease: float = WORKER_LEASE_SECONDS
 
 
 class WorkerCatalog(Protocol):

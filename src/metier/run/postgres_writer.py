@@ -58,7 +58,7 @@ class Writer:
         self._gathered: list[Request] = []
         """What one turn of the event loop has asked for so far."""
         self._turn: asyncio.AbstractEventLoop | None = None
-        """The loop at the end of whose turn it is handed over."""
+        """The event loop that flushes them at the end of its turn."""
         self._waiting: list[Request] = []
         self._is_busy = False
         self._is_closing = False
@@ -77,7 +77,7 @@ class Writer:
         request.future = Future()
         with self._changed:
             self._gathered.append(request)
-            self._hand_over()
+            self._flush()
         return request.future  # type: ignore[no-any-return]  # it is a Future, see above
 
     async def execute(self, request: Request) -> Any:
@@ -88,7 +88,7 @@ class Writer:
             self._gathered.append(request)
             if self._turn is not request.loop:
                 self._turn = request.loop
-                request.loop.call_soon(self._hand_over)
+                request.loop.call_soon(self._flush)
         return await request.future
 
     def close(self) -> None:
@@ -101,8 +101,8 @@ class Writer:
             self._thread.join()
         self._database.close()
 
-    def _hand_over(self) -> None:
-        """Give the thread what was gathered, all at once."""
+    def _flush(self) -> None:
+        """Pass what was gathered to the writer thread, all at once."""
         with self._changed:
             gathered, self._gathered = self._gathered, []
             self._turn = None

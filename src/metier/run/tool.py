@@ -376,7 +376,7 @@ class _Work:
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _raise(self) -> bool:
-        """Raise `SystemExit` in the thread; whether it was still at work."""
+        """Raise `SystemExit` in the thread; whether it was still running the tool."""
         with self._lock:
             if self._at_work and self._thread.ident is not None:
                 ident = ctypes.c_ulong(self._thread.ident)

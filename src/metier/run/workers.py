@@ -9,9 +9,8 @@ from metier.run.postgres_migrations import MIGRATIONS
 from metier.run.rows import failure_text
 from metier.storage.postgres import Connection, Postgres
 from metier.values.runs import Failure
+from metier.values.settings import WORKER_LEASE_SECONDS
 
-LEASE_SECONDS = 15.0
-"""After this long without a heartbeat a worker counts as dead."""
 HEARTBEATS = 5
 """How many heartbeats fit into a lease: four may be lost."""
 _TAKEN_OVER = Failure("RUN_INTERRUPTED", "the worker that executed the run is gone")
@@ -54,7 +53,9 @@ class TakeOver(NamedTuple):
 class Workers:
     """Reads and writes the table of workers. Errors are raised at once: a heartbeat repeats."""
 
-    def __init__(self, address: str, namespace: str, *, lease: float = LEASE_SECONDS) -> None:
+    def __init__(
+        self, address: str, namespace: str, *, lease: float = WORKER_LEASE_SECONDS
+    ) -> None:
         self.namespace = namespace
         self.lease = lease
         self._database = Postgres(

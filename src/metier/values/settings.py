@@ -5,6 +5,11 @@ from typing import NamedTuple
 from metier.values.files import Origin
 
 DEFAULT_MIN_SIGNAL = 10.0
+WORKER_LEASE_SECONDS = 15.0
+"""After this long without a heartbeat a worker counts as dead."""
+WORKER_STOP_SECONDS = 20.0
+"""How long running runs may take to end when a worker stops: systemd waits 90 seconds, Kubernetes
+30 before it kills the process, and returning what is left takes a few."""
 
 
 class Mount(NamedTuple):
