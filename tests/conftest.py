@@ -180,7 +180,7 @@ def postgres() -> Iterator[str]:
         yield server.get_uri()
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
 def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stores]:
     """A place for runs, once in a SQLite file and once in a PostgreSQL namespace."""
     if request.param == "sqlite":

@@ -30,6 +30,8 @@ from metier.values.outcomes import Issue
 from metier.values.selection import Injection
 from soak import examples
 
+pytestmark = pytest.mark.slow
+
 FOLDER = "docs/capabilities"
 LARGEST = 50 * 1024
 _CLOCK = count(1)

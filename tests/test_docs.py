@@ -32,6 +32,8 @@ from reference import (
 )
 from reference_settings import settings_page
 
+pytestmark = pytest.mark.slow
+
 REPOSITORY = Path(__file__).parents[1]
 README = REPOSITORY / "README.md"
 TUTORIAL = DOCS / "tutorial.md"

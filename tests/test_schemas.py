@@ -20,6 +20,8 @@ from metier.resolve.reliability import Reliability
 from profile_schema import profile_schema
 from reference import SCHEMA_OF, check
 
+pytestmark = pytest.mark.slow
+
 SCHEMAS = Path(metier.__file__).parent / "schemas"
 EXAMPLE = Path(__file__).parents[1] / "examples" / "workspace"
 

@@ -12,6 +12,8 @@ import pytest
 
 from surroundings import KEPT, forget_the_user, restore_signals, workspace_around
 
+pytestmark = pytest.mark.slow
+
 ASK = "import signal, sys; print(signal.getsignal(int(sys.argv[1])) is signal.SIG_IGN)"
 
 

@@ -13,6 +13,8 @@ from cli.printed import Printed, looked_at
 from conftest import Workspace
 from metier.cli import COMMANDS, run
 
+pytestmark = pytest.mark.slow
+
 ABILITY = """---
 displayName: Zebra crossing
 category: coding

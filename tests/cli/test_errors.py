@@ -21,6 +21,8 @@ from metier.cli.usage import usage_message
 from metier.errors import DamagedError
 from metier.values.files import LARGEST
 
+pytestmark = pytest.mark.slow
+
 BINARY = bytes(range(256)) * 8
 INIT = pytest.param(("init",))
 

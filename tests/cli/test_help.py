@@ -13,6 +13,8 @@ from metier.cli import COMMANDS, group, run
 from metier.findings import CODES
 from reference import contexts
 
+pytestmark = pytest.mark.slow
+
 STORED = Path(__file__).parent / "help"
 WRITE = os.environ.get("METIER_WRITE_DOCS") == "1"
 """Read here, because no test sees the METIER_ variables of the person who runs it."""

@@ -17,6 +17,8 @@ from metier.hosts.settings import HOOKS
 from metier.storage.places import user_room
 from metier.storage.workspace import CATALOG_FILE
 
+pytestmark = pytest.mark.slow
+
 METIER = str(Path(sys.executable).with_name("metier"))
 CARD = "---\nid: {}\nname: A\ndescription: B\ntriggers: {{keywords: [sql]}}\n---\n{}\n"
 

@@ -15,6 +15,8 @@ from conftest import Workspace
 from metier.cli import run
 from metier.findings import SEVERITIES, errors
 
+pytestmark = pytest.mark.slow
+
 SQL = "Größe zählt: use `EXPLAIN`.\n\n\nThen  measure\tagain. 数据库"
 TEXTS = {
     "sql": SQL,

@@ -8,6 +8,8 @@ import pytest
 
 from conftest import Workspace
 
+pytestmark = pytest.mark.slow
+
 TEXT = "Wörter und 数 sind Text."
 
 

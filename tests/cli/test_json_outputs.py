@@ -24,6 +24,8 @@ from metier.hosts.settings import HOOKS, SERVERS
 from metier.values.files import KINDS, PLURAL
 from reference import SCHEMA_OF
 
+pytestmark = pytest.mark.slow
+
 SCHEMAS = Path(metier.__file__).parent / "schemas"
 METIER = str(Path(sys.executable).with_name("metier"))
 ABILITY = "---\ndescription: How it is done here.\n{}\n---\nWrite it plainly.\n"

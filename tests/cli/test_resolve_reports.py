@@ -15,6 +15,8 @@ from conftest import Workspace, state_of
 from metier.cli import run
 from metier.resolve.report import MOST_ROWS
 
+pytestmark = pytest.mark.slow
+
 
 class Result(Printed):
     __slots__ = ()

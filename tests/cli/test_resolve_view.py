@@ -20,6 +20,8 @@ from cli.printed import Printed, looked_at
 from conftest import Workspace
 from metier.cli import run
 
+pytestmark = pytest.mark.slow
+
 
 class Result(Printed):
     __slots__ = ()

@@ -13,6 +13,8 @@ import pytest
 from cli.run_workspace import Agents, agents, delegate, eventually, follows, tool
 from cli.terminals import terminal
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["agents"]
 
 

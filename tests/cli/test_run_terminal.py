@@ -12,6 +12,8 @@ from cli.terminals import ESCAPE, STYLE, at_terminal
 from metier.cli.run_live import Board, picture
 from metier.values.runs import Event
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["agents"]
 
 CURSOR = re.compile(r"\x1b\[\??[0-9;]*[A-Za-z]|\r")

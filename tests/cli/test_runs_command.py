@@ -17,6 +17,8 @@ from metier.cli.session import Session
 from metier.errors import UsageError
 from metier.values.runs import Event, OnEvent, RunResult
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["agents"]
 
 

@@ -10,6 +10,8 @@ from cli.terminals import at_terminal
 from conftest import REPOSITORY, Workspace
 from metier.cli import run
 
+pytestmark = pytest.mark.slow
+
 TASK = "review this pull request"
 
 

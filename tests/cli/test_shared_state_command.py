@@ -23,6 +23,8 @@ from metier.run.store import this_process
 from metier.storage.hook_files import DECISIONS
 from shared_states import PASSWORD, UNREACHABLE, everything, new_namespace, rows, with_password
 
+pytestmark = pytest.mark.slow
+
 
 class Machine(Agents):
     """A checkout of the workspace on a machine with a home of its own."""

@@ -13,6 +13,8 @@ import pytest
 from conftest import Workspace, trust
 from metier.cli import run
 
+pytestmark = pytest.mark.slow
+
 BAD = "disable-model-invocation: maybe"
 """A finding, and a usable skill."""
 SETTINGS = """

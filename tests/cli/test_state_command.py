@@ -21,6 +21,8 @@ from metier.cli import run
 from metier.run.sqlite_store import SqliteRunStore
 from metier.storage.hook_files import OLDER_DECISIONS as OLDER_FILE
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["agents"]
 
 OLD = ".metier"

@@ -10,6 +10,8 @@ from cli.printed import Finished, looked_at, run_here
 from conftest import Workspace
 from postgres_server import own_server
 
+pytestmark = pytest.mark.slow
+
 PASSWORD = "correct-horse"
 WRONG = "wrong-battery"
 ROLE = f"""

@@ -12,6 +12,8 @@ from cli.terminals import ESCAPE, STYLE, at_terminal, environment, piped, receiv
 from conftest import Workspace
 from flow.decisions import decision
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def two(workspace: Workspace) -> Workspace:

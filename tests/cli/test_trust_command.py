@@ -17,6 +17,8 @@ from conftest import Workspace, record_of, trust
 from metier.cli import run
 from metier.hosts.settings import HOOKS
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["agents"]
 
 SETTINGS = """

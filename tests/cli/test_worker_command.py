@@ -9,6 +9,8 @@ from cli.run_workspace import eventually, follows, tool
 from cli.worker_processes import Team, acts
 from cli.worker_processes import team as team
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_worker_executes_a_detached_run(team: Team) -> None:
     team.agent("clerk", *acts(2))

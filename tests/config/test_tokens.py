@@ -18,6 +18,8 @@ from metier.config.tokens import DEFAULT_TOKENIZER, token_counter
 from metier.core.budget import count_tokens
 from metier.errors import ConfigError
 
+pytestmark = pytest.mark.slow
+
 METIER = str(Path(sys.executable).with_name("metier"))
 FOLDERS = ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR")
 NETWORK_TOUCHED = 97

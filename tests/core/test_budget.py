@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from metier.core.budget import CountTokens, Fitted, Overflow, check_limit, count_tokens, fit, pages
 from metier.errors import UsageError
 
+pytestmark = pytest.mark.slow
+
 TINY_BPE = tiktoken.Encoding(
     "tiny",
     pat_str=r"[\s\S]+",

@@ -12,6 +12,8 @@ from metier.core.fuzzy import exact_similarity as exact
 from metier.core.names import is_capability_name
 from soak import examples
 
+pytestmark = pytest.mark.slow
+
 BORDER = Fraction(9, 10)
 
 words = st.text(alphabet="abcde12", min_size=1, max_size=6)

@@ -8,6 +8,8 @@ from metier.core.keywords import KeywordFinder
 from metier.core.relevance import is_alone, occurrences, starts
 from soak import examples
 
+pytestmark = pytest.mark.slow
+
 FILLERS = [f"filler-{number}" for number in range(31)]
 """So many that they are not looked for one by one."""
 OVERLAPPING = ["a", "aa", "aaa", "ab", "aba", "abab", "ba", "a a", "日日", "ß", "e\u0301", "é"]

@@ -19,6 +19,8 @@ from metier.core.templates import (
     compiled_value,
 )
 
+pytestmark = pytest.mark.slow
+
 ENDLESS = "{% for i in range(9999) %}" * 4 + "{{ i }}" + "{% endfor %}" * 4
 
 

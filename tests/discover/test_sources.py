@@ -25,6 +25,8 @@ from metier.storage.room import Room
 from metier.values.capabilities import CapabilitiesConfig, SourceSetting
 from metier.values.outcomes import Issue
 
+pytestmark = pytest.mark.slow
+
 BOUND = 60
 """Seconds after which another process counts as stuck."""
 PIN = "0" * 64

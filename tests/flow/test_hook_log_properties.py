@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import jsonschema
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +21,8 @@ from metier.flow.hook_log import read_decisions
 from metier.storage.hook_files import DECISIONS as FILE
 from metier.storage.hook_files import OLDER_DECISIONS as OLDER_FILE
 from metier.storage.room import Room
+
+pytestmark = pytest.mark.slow
 
 BOUND = 60
 """Seconds after which another process counts as stuck."""

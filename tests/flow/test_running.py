@@ -13,6 +13,8 @@ from run.office import TASK, Office, office
 from run.stores import Stores
 from run.world import Data, prompt
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["office"]
 
 

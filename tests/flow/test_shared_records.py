@@ -25,6 +25,8 @@ from metier.storage.room import Room
 from metier.values.resolution import Report
 from shared_states import UNREACHABLE, another, rows, shared
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["shared"]
 
 

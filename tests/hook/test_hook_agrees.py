@@ -26,6 +26,8 @@ from metier.select.cards import CardIndex
 from metier.values.capabilities import CapabilitiesConfig, SelectionContext
 from soak import examples
 
+pytestmark = pytest.mark.slow
+
 TIMES = ("morning", "afternoon", "evening", "night")
 
 

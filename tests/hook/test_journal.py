@@ -34,6 +34,8 @@ from metier.hook.journal import Journal
 from metier.storage.lightjson import scan
 from metier.storage.places import state_room
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["filled"]
 
 NAME = {"type": "string", "minLength": 1}

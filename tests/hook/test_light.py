@@ -32,6 +32,8 @@ from metier.storage.lightjson import dump, parse, quoted_short
 from metier.storage.places import user_room
 from soak import examples
 
+pytestmark = pytest.mark.slow
+
 HEAVY = frozenset(
     [
         "argparse",

@@ -12,6 +12,8 @@ from metier.flow.hook_log import failed_refresh, killed_since, resume
 from metier.hook.journal import Journal
 from metier.storage.room import Room
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["filled"]
 
 

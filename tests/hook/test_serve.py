@@ -30,6 +30,8 @@ from hook.hooks import (
 )
 from hook.transcripts import TRANSCRIPTS, claude_lines, transcript
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["filled", "hooks"]
 
 CODEX = closed(

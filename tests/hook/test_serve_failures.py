@@ -33,6 +33,8 @@ from metier.hook.store import ReadOnlyCatalog
 from metier.index.migrations import MIGRATIONS
 from soak import examples
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["filled"]
 
 AS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0

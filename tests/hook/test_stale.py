@@ -29,6 +29,8 @@ from hook.hooks import (
 from metier.catalog import Catalog
 from metier.hook.journal import Journal
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["filled"]
 
 TRIES = 300

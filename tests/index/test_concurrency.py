@@ -19,6 +19,8 @@ from metier.load import read_skills
 from metier.values.files import Reading
 from soak import SOAK
 
+pytestmark = pytest.mark.slow
+
 PROCESSES = 4
 SKILLS = 400
 KILLS = 60 if SOAK else 6

@@ -21,6 +21,8 @@ from metier.flow.boundary import Boundary
 from metier.values.outcomes import Changes
 from soak import examples
 
+pytestmark = pytest.mark.slow
+
 BATCHES = 600
 """Files enough for a refresh to visit the database three times."""
 

@@ -14,6 +14,8 @@ from metier.hosts.settings import HOOKS, SERVERS, Scope
 from metier.install.changes import BACKUP, Plan, apply
 from metier.install.plans import make_plan
 
+pytestmark = pytest.mark.slow
+
 COMMAND = ["/opt/bin/metier"]
 SCOPES: tuple[Scope, ...] = ("project", "user")
 PLACES: list[tuple[str, Scope]] = [

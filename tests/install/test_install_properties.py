@@ -5,6 +5,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import settings as profile
 from hypothesis import strategies as st
@@ -13,6 +14,8 @@ from metier.hosts.settings import HOOKS
 from metier.install import splice
 from metier.install.changes import BACKUP, apply
 from metier.install.plans import make_plan
+
+pytestmark = pytest.mark.slow
 
 COMMAND = ["/opt/tools/metier"]
 FILES = {name: host.project or "" for name, host in HOOKS.items() if host.entry is not None}

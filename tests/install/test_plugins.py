@@ -11,7 +11,10 @@ import pytest
 from metier.hook.serve import envelope
 from metier.install.plugins import plugin_files
 
-pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="no node here")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("node") is None, reason="no node here"),
+]
 
 ANSWERS = """#!/bin/sh
 cat > "$0.input"

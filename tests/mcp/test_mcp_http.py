@@ -35,6 +35,8 @@ from metier.errors import UsageError
 from metier.mcp.endpoint import Endpoint
 from metier.mcp.http import Guard
 
+pytestmark = pytest.mark.slow
+
 TOKEN = "a-long-enough-token"
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 

@@ -19,6 +19,8 @@ from metier.parse.frontmatter import read_matter
 from metier.parse.yaml12 import difference
 from soak import SOAK
 
+pytestmark = pytest.mark.slow
+
 OTHERWISE = "hosts read its front matter differently"
 PIECES = [
     *(

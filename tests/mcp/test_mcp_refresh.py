@@ -12,6 +12,8 @@ from conftest import Workspace
 from mcp_served import asked, called, data_of, refreshed, server_over
 from metier.index.documents import page_of_documents
 
+pytestmark = pytest.mark.slow
+
 
 def names(data: dict[str, Any]) -> list[str]:
     return [row["name"] for row in data["skills"]]

@@ -20,6 +20,8 @@ from metier.config.record import TrustRecord
 from metier.mcp.answers import schema
 from metier.mcp.serve import serving
 
+pytestmark = pytest.mark.slow
+
 QUICK = """
 agentId: quick
 description: Does it at once.

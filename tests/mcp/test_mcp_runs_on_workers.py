@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
 from mcp import Client
 
 from cli.worker_processes import Team, acts
@@ -12,6 +13,8 @@ from cli.worker_processes import team as team
 from mcp_served import ERAS, asked, data_of
 from metier.catalog import Catalog
 from metier.mcp.serve import serving
+
+pytestmark = pytest.mark.slow
 
 
 @contextmanager

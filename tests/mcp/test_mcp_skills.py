@@ -28,6 +28,8 @@ from mcp_served import ERAS, asked, server_over
 from metier.mcp import skills
 from metier.mcp.files import MOST_BYTES, MOST_FILES, MOST_SENT
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def server(workspace: Workspace) -> Iterator[Server[Any]]:

@@ -30,6 +30,8 @@ from mcp_served import (
 )
 from metier.mcp.stdio import OpenRequests
 
+pytestmark = pytest.mark.slow
+
 HELLO = {
     "jsonrpc": "2.0",
     "id": 1,

@@ -21,6 +21,8 @@ from metier.mcp.answers import result, schema
 from metier.mcp.serve import serving
 from metier.mcp.tool import AnswerCache
 
+pytestmark = pytest.mark.slow
+
 NAMES = ["skill_list", "capability_resolve", "capability_list", "context_inject"]
 RUNNING = ["run_start", "run_get"]
 SKILLS = 15

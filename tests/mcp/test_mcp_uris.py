@@ -30,6 +30,8 @@ from metier.mcp.files import SkillFolder
 from metier.mcp.uris import LONGEST, find_skill, segments_of, skill_uri, uri_of
 from soak import examples
 
+pytestmark = pytest.mark.slow
+
 ODD = [
     "/",
     ".",

@@ -15,6 +15,8 @@ from metier.resolve.report import MOST_MATCHES
 from metier.storage.room import LARGEST, Room
 from metier.values.candidates import Candidate
 
+pytestmark = pytest.mark.slow
+
 
 def skill(name: str, contract: str) -> Candidate:
     read = parse_contract(contract, "best-effort")

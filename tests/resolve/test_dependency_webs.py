@@ -14,6 +14,8 @@ from metier.resolve import Resolution, resolve
 from metier.values.candidates import Candidate
 from resolve.counted import calls
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["calls"]
 
 REASON = "dependency-unresolved"

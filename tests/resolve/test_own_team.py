@@ -15,6 +15,8 @@ from metier.resolve import Resolution, resolve
 from metier.values.candidates import Candidate
 from metier.values.resolution import TIE_BREAKS, tie_breaks
 
+pytestmark = pytest.mark.slow
+
 SCHEMA = json.loads(
     (
         Path(metier.__file__).parent / "schemas" / "capability-resolution-report.v1.schema.json"

@@ -17,6 +17,8 @@ from metier.resolve import AliasTable, AliasTables, Pool, Resolution, pool, reso
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
 
+pytestmark = pytest.mark.slow
+
 NAMES = [
     *("web-search", "web-searching", "web-searcher", "page-fetch"),
     *("pdf-parse", "pdf-parser", "net-lookup", "one"),

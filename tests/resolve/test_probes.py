@@ -16,6 +16,8 @@ from metier.resolve.probes import MOST_OUTPUT, CommandProbe
 from metier.values.candidates import Candidate
 from metier.values.resolution import ProbeResult
 
+pytestmark = pytest.mark.slow
+
 CANDIDATE = Candidate(name="one", description="", folder="skills/one")
 ENOUGH = 60.0
 """Seconds that no probe here needs, unless it hangs."""

@@ -19,6 +19,8 @@ from metier.catalog import Catalog
 from metier.config import Config
 from metier.resolve.reliability import FILE, WINDOW, History, Reliability
 
+pytestmark = pytest.mark.slow
+
 AS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 ONE, TWO = "one::skills/one", "two::skills/two"
 MOMENT = datetime(2026, 3, 4, 5, 6, 7, 891_011, tzinfo=UTC)

@@ -17,6 +17,8 @@ from metier.core.arrays import Arrays, numpy_arrays, plain_arrays
 from metier.resolve import Pool, Resolution, resolve
 from resolve.contracted import skill
 
+pytestmark = pytest.mark.slow
+
 MIXED = [
     skill("searcher", "DCI/1 P(web-search,page-fetch) R(parsing)", "Searches the web."),
     skill("Parser", "DCI/1 P(parsing)", "Parsing of pages.", compatibility="codex, martian"),

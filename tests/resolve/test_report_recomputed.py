@@ -12,6 +12,8 @@ from metier.parse.contract import parse_contract
 from metier.resolve import resolve
 from metier.values.candidates import Candidate
 
+pytestmark = pytest.mark.slow
+
 Json = dict[str, Any]
 WORDS = ["web", "search", "searches", "pages", "fetch", "chart", "the", "draws", "report"]
 NAMES = ["web-search", "web-searching", "page-fetch", "bar-chart", "report", "Not_A_Name"]

@@ -20,6 +20,8 @@ from metier.values.scoring import MATCH_SCORES
 from resolve.resolution_scores import aliases_of, candidate, provider, row_of
 from soak import examples
 
+pytestmark = pytest.mark.slow
+
 Row = dict[str, Any]
 COMPONENTS = ("S_contract", "S_desc", "S_namepath", "S_runtime")
 WORDS = ("web", "search", "pdf", "table", "read", "the", "plan")

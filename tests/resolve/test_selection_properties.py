@@ -14,6 +14,8 @@ from metier.resolve import AliasTable, AliasTables, resolve
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
 
+pytestmark = pytest.mark.slow
+
 ALIASES = AliasTables([AliasTable.of("runtime", "1", {"web-search": ["net-lookup"]})])
 OPEN = {"min-total-score": "0", "min-contract-score": "0", "min-required-coverage": "0"}
 Rows = list[dict[str, Any]]

@@ -24,6 +24,8 @@ from metier.values.runs import Event, Failure, StepRecord
 from run.random_plans import FAR_AWAY
 from run.world import BROKEN, Data, World, agent, delegate, do, forever, parallel, prompt, states
 
+pytestmark = pytest.mark.slow
+
 OTHER = "elsewhere/1//y"
 A = StepRecord("a", "succeeded", 1)
 LATER = LEASE_SECONDS + SILENT_SECONDS + 1

@@ -19,6 +19,8 @@ from metier.values.agents import Checkpoint
 from metier.values.runs import Failure, RunRecord, RunState, StepRecord, Usage
 from shared_states import new_namespace
 
+pytestmark = pytest.mark.slow
+
 MINE = "here/1//x"
 WHY = Failure("X", "it broke: ä \0 \ud800", "timeout", True, "a", "try again")
 NAMED = Checkpoint(

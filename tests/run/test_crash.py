@@ -17,6 +17,8 @@ from run.random_plans import FAR_AWAY, CrashedError, DyingStore
 from run.stores import Stores
 from run.world import BROKEN, Data, World, agent, delegate, do, outputs
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def far_away(monkeypatch: pytest.MonkeyPatch) -> None:

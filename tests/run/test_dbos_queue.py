@@ -12,6 +12,8 @@ from metier.run.dbos_queue import DbosQueue, schema_of
 from metier.run.queue import QueuedRun
 from metier.values.settings import QueueSetting
 
+pytestmark = pytest.mark.slow
+
 UNLIMITED = QueueSetting()
 
 

@@ -12,6 +12,8 @@ from metier.run.plan import check_order, plan_layers, ready
 from metier.values.agents import AgentProfile, WorkflowStep
 from run.world import World, agent, do
 
+pytestmark = pytest.mark.slow
+
 Graph = dict[str, list[str]]
 
 

@@ -33,6 +33,8 @@ from metier.values.runs import Failure, RunRecord, StepRecord
 from postgres_server import Proxy, own_server
 from run.world import Data, World, agent, do, prompt
 
+pytestmark = pytest.mark.slow
+
 MINE, OTHER = "here/1//x", "elsewhere/1//y"
 A = StepRecord("a", "succeeded", 1, finished=1.0)
 

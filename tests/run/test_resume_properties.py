@@ -30,6 +30,8 @@ from run.stores import PostgresStores, SqliteStores, Stores
 from run.world import Act, Data, World, agent, choose, do, loop, parallel
 from soak import examples
 
+pytestmark = pytest.mark.slow
+
 SEEDS = st.randoms(use_true_random=False)
 CRASHES = st.lists(st.integers(1, 12), min_size=1, max_size=3)
 

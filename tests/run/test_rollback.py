@@ -27,6 +27,8 @@ from run.world import (
 )
 from soak import examples
 
+pytestmark = pytest.mark.slow
+
 
 def undone(step_id: str, *depends: str, **more: Any) -> Data:
     """A step with a compensation."""

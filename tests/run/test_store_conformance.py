@@ -19,6 +19,8 @@ from metier.values.runs import Failure, RunRecord, StepRecord, Usage
 from run.stores import Stores
 from soak import SOAK
 
+pytestmark = pytest.mark.slow
+
 MINE, OTHER = "here/1//x", "elsewhere/1//y"
 LATER = LEASE_SECONDS + 1
 WHY = Failure("X", "it broke", "timeout", True, "a", "try again")

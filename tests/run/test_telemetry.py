@@ -21,6 +21,8 @@ from metier.run import telemetry
 from metier.run.telemetry import Spans
 from metier.values.runs import Event
 
+pytestmark = pytest.mark.slow
+
 START = 1_700_000_000
 TESTS = Path(__file__).parents[1]
 USAGE = {"inputTokens": 10, "outputTokens": 5, "cost": 0.25, "requests": 1, "toolCalls": 0}

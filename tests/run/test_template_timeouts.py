@@ -8,6 +8,8 @@ import pytest
 from metier.errors import UsageError
 from run.world import World, agent, choose, do, hurried, loop, parallel, prompt
 
+pytestmark = pytest.mark.slow
+
 ENDLESS = "{% for i in range(9999) %}" * 4 + "{{ i }}" + "{% endfor %}" * 4
 
 

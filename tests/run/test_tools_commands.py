@@ -21,6 +21,8 @@ from metier.run.tools import ToolExecutor
 from metier.values.agents import ToolResult
 from metier.values.running import CommandSetting
 
+pytestmark = pytest.mark.slow
+
 SOON = 20.0
 """Far more than a slow machine needs, and far less than what hangs would take."""
 PYTHON = (sys.executable, "-S", "-c")

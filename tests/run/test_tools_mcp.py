@@ -18,6 +18,8 @@ from metier.run.tools import Consent, ToolExecutor
 from metier.values.agents import ToolResult
 from metier.values.running import ServerSetting
 
+pytestmark = pytest.mark.slow
+
 ENOUGH = 60.0
 
 SERVER = '''

@@ -11,6 +11,8 @@ from conftest import record_of
 from metier.cli import COMMANDS
 from security.hostile import MARK, VALUE, Clone, Ran
 
+pytestmark = pytest.mark.slow
+
 PROMPT = json.dumps({"prompt": "extract the tables from this pdf invoice", "session_id": "s"})
 LINES: dict[str, list[tuple[str, ...]]] = {
     "demo": [],

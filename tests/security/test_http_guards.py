@@ -20,6 +20,8 @@ from metier.mcp.endpoint import Endpoint, read_token
 from metier.mcp.http import Guard, serve_http
 from metier.mcp.slow_clients import LIMITS, Limits
 
+pytestmark = pytest.mark.slow
+
 HERE = Endpoint()
 PORT = HERE.port
 TOKEN = "a-long-enough-token"

@@ -21,6 +21,8 @@ from metier.values.agents import ToolResult
 from metier.values.models import Message, ModelReply, ModelRequest
 from metier.values.running import ServerSetting
 
+pytestmark = pytest.mark.slow
+
 KEY = "key-of-the-user"
 HELLO = ModelRequest("", [Message("user", "Hello")])
 ENOUGH = 60.0

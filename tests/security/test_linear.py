@@ -49,6 +49,8 @@ from metier.values.capabilities import CapabilitiesConfig
 from metier.values.outcomes import Issue
 from metier.values.runs import Claim, StepRecord
 
+pytestmark = pytest.mark.slow
+
 GROWTH = 8
 MOST_TIMES_AS_LONG = 40
 ALWAYS_FAST_ENOUGH = 0.4

@@ -8,6 +8,8 @@ import pytest
 
 from security.hostile import VALUE, Clone
 
+pytestmark = pytest.mark.slow
+
 READ = (
     "metier.toml", "pyproject.toml", ".dci/aliases.v1.json", ".dci/state/reliability.v1.json",
     "AGENTS.md", "SYSTEM_ARCHITECTURE.md", "docs/SYSTEM_ARCHITECTURE.md", "skills/x/SKILL.md",

@@ -14,6 +14,8 @@ from metier.catalog import Catalog
 from metier.config.record import Entry, TrustRecord
 from metier.flow.boundary import read_boundary
 
+pytestmark = pytest.mark.slow
+
 PROMPT = json.dumps({"prompt": "please deploy the shop", "session_id": "s"})
 CARD = (
     "---\nid: deploy\nname: Deploy\ndescription: How to deploy.\ntriggers:\n  keywords: [deploy]\n"

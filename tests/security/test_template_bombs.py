@@ -17,6 +17,8 @@ from metier.core.template_work import LONGEST, MOST_WORK
 from metier.core.templates import TemplateError, compiled_text
 from soak import examples
 
+pytestmark = pytest.mark.slow
+
 FILLS = Path(__file__).with_name("fill_templates.py")
 SECONDS = 3.0
 """CPU that one template may take on a slow machine."""

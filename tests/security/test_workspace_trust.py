@@ -20,6 +20,8 @@ from metier.flow.boundary import read_boundary
 from metier.values.agents import AgentProfile
 from metier.values.trust import Trust
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = """
 [tools]
 allow = ["count"]

@@ -14,6 +14,8 @@ from metier.select.abilities import abilities_for_task, score_ability
 from metier.values.documents import Ability
 from metier.values.selection import AbilitySelection
 
+pytestmark = pytest.mark.slow
+
 IDS = "abcdefg"
 WORDS = ["go", "ci", "review", "clean", "code", "straße", "検索", "日本語"]
 texts = st.lists(st.sampled_from(WORDS), max_size=4).map(" ".join)

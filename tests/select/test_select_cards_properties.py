@@ -23,6 +23,8 @@ from metier.select.cards import (
 from metier.values.capabilities import CapabilitiesConfig, SelectionContext
 from metier.values.documents import Card
 
+pytestmark = pytest.mark.slow
+
 T = TypeVar("T")
 PIECES = ["a", "aa", "aba", "B", "ß", "SS", "İ", "日本", "e\u0301", "ς", " ", "-", "1"]
 WORDS = [

@@ -17,6 +17,8 @@ from metier.cli import run
 from metier.hook.serve import serve
 from metier.storage.places import state_home, user_room
 
+pytestmark = pytest.mark.slow
+
 PAGE = 4096
 AT_ONCE = 4
 """Commands that are tried on one damaged database."""

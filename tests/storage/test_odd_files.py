@@ -14,6 +14,8 @@ from conftest import Workspace, record_of
 from metier.cli import run
 from metier.storage.places import config_folder, user_room
 
+pytestmark = pytest.mark.slow
+
 ENOUGH = 120.0
 COMMANDS = """
 import sys

@@ -18,6 +18,8 @@ from metier.run.models import ProviderSettings, model_for
 from metier.values.models import Message, Model, ModelReply, ModelRequest, ToolCall, ToolSpec
 from run.models.servers import running
 
+pytestmark = pytest.mark.slow
+
 NODE = REPOSITORY / "tests" / "node"
 PACKAGE = NODE / "node_modules" / "@copilotkit" / "aimock"
 INSTALL = "npm install --no-audit --no-fund --no-package-lock --ignore-scripts --fetch-retries=0"

@@ -15,6 +15,8 @@ from metier.values.models import Message, Model, ModelReply, ModelRequest, ToolS
 from run.models.servers import running
 from run.models.tiny_llama import write_tiny_llama
 
+pytestmark = pytest.mark.slow
+
 KEY = "the-key-of-the-test"
 SERVE = """
 import sys, xllamacpp

@@ -15,6 +15,8 @@ from metier.errors import ModelError
 from metier.run.models import ProviderModel, ProviderSettings
 from metier.values.models import Message, ModelRequest
 
+pytestmark = pytest.mark.slow
+
 HELLO = ModelRequest("", [Message("user", "Hello")])
 NAME = "their:model"
 
