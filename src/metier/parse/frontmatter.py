@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from metier.core.indentation import with_spaces
+from metier.parse.ordinary import line_of_key, ordinary_values
 from metier.parse.yaml import Positions, Problem, Tree, YamlRejectedError, load_yaml
 from metier.values.files import KeyPath, Matter
 from metier.values.outcomes import Issue
@@ -199,6 +200,9 @@ def trim_blank_lines(text: str, start: int = 0) -> tuple[str, int]:
 
 
 def _matter(parts: _Parts, path: str, issues: list[Issue], *, lenient: bool) -> Matter | None:
+    values = ordinary_values(parts.yaml)
+    if values is not None:
+        return Matter(values, parts.body, parts.body_line, _Positions(parts, values).position)
     try:
         tree = load_yaml(parts.yaml)
     except YamlRejectedError as rejected:
@@ -216,7 +220,8 @@ def _matter(parts: _Parts, path: str, issues: list[Issue], *, lenient: bool) -> 
             _issue("FM109", "the front matter is not a mapping of keys", path, parts.yaml_line)
         )
         return None
-    return _whole(tree, parts)
+    positions = _Positions(parts, {}, tree)
+    return Matter(tree.value or {}, parts.body, parts.body_line, positions.position)
 
 
 def _tabbed(
@@ -235,16 +240,31 @@ def _tabbed(
     return _by_lines(parts, path, issues) if lenient else None
 
 
-def _whole(tree: Tree, parts: _Parts) -> Matter:
-    positions = Positions(tree.root) if tree.root is not None else None
+class _Positions:
+    """The positions of the values of a text; an ordinary text is composed only if needed."""
 
-    def position(key_path: KeyPath) -> tuple[int, int]:
-        if positions is None:
-            return 1, 1
-        line, column = positions.locate(key_path)
-        return line + parts.yaml_line, column + 1
+    __slots__ = ("_nodes", "_ordinary", "_parts", "_tree")
 
-    return Matter(tree.value or {}, parts.body, parts.body_line, position)
+    def __init__(
+        self, parts: _Parts, ordinary: dict[str, Any], tree: Tree | None = None
+    ) -> None:
+        self._parts = parts
+        self._ordinary = ordinary
+        self._tree = tree
+        self._nodes: Positions | None = None
+
+    def position(self, path: KeyPath) -> tuple[int, int]:
+        """Line and column in the file, counted from 1."""
+        yaml, first = self._parts.yaml, self._parts.yaml_line
+        if len(path) == 1 and path[0] in self._ordinary:
+            return line_of_key(yaml, str(path[0])) + first, 1
+        if self._nodes is None:
+            root = (self._tree or load_yaml(yaml)).root
+            if root is None:
+                return 1, 1
+            self._nodes = Positions(root)
+        line, column = self._nodes.locate(path)
+        return line + first, column + 1
 
 
 def _located(problem: Problem, parts: _Parts, path: str) -> Issue:
