@@ -265,9 +265,7 @@ class _Positions:
 
     __slots__ = ("_nodes", "_ordinary", "_parts", "_tree")
 
-    def __init__(
-        self, parts: _Parts, ordinary: dict[str, Any], tree: Tree | None = None
-    ) -> None:
+    def __init__(self, parts: _Parts, ordinary: dict[str, Any], tree: Tree | None = None) -> None:
         self._parts = parts
         self._ordinary = ordinary
         self._tree = tree

@@ -19,9 +19,7 @@ _INNER = f'[ !"$-9;-~{_BEYOND_ASCII}]*'
 _PLAIN = rf"{_FIRST}{_INNER}(?:(?::(?=[^ \n])|(?<=[^ ])#){_INNER})*(?<! )"
 _QUOTED = rf'"[ !#-\[\]-~{_BEYOND_ASCII}]*"' + rf"|'[ -&(-~{_BEYOND_ASCII}]*'"
 _KEY = r"[A-Za-z_][A-Za-z0-9_-]{0,99}"
-_LINE = re.compile(
-    rf"^( *)(?:({_KEY}):|-(?= ))(?: +(?:({_PLAIN})|({_QUOTED})))? *\n", re.MULTILINE
-)
+_LINE = re.compile(rf"^( *)(?:({_KEY}):|-(?= ))(?: +(?:({_PLAIN})|({_QUOTED})))? *\n", re.MULTILINE)
 """Indentation, key (none for an entry of a list), plain value, quoted value."""
 
 
