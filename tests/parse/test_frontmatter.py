@@ -284,10 +284,10 @@ def test_a_body_of_blank_lines_is_empty() -> None:
 
 
 def test_trimming_counts_the_lines_that_it_skips() -> None:
-    assert trim_blank_lines("\n\n x \n\n") == (" x ", 2)
-    assert trim_blank_lines("skip\n\nkeep", 5) == ("keep", 1)
-    assert trim_blank_lines(" \n ") == ("", 0)
-    assert trim_blank_lines("") == ("", 0)
+    assert trim_blank_lines(b"\n\n x \n\n") == (" x ", 2)
+    assert trim_blank_lines(b"skip\n\nkeep", 5) == ("keep", 1)
+    assert trim_blank_lines(b" \n ") == ("", 0)
+    assert trim_blank_lines(b"") == ("", 0)
 
 
 def _without_blank_lines_around(body: str) -> str:

@@ -34,6 +34,7 @@ from metier.parse import yaml as parse_yaml
 from metier.parse import yaml12
 from metier.parse.agents import parse_agent
 from metier.parse.contract import parse_contract
+from metier.parse.ordinary import ordinary_values
 from metier.parse.skills import parse_skill
 from metier.resolve.aliases import parse_alias_table
 from metier.run import commands, mcp_tools, tool
@@ -464,6 +465,7 @@ SEARCHES: dict[str, Callable[[str], object]] = {
     "code fences": parse_skills._CODE_FENCE.findall,
     "tags of YAML": parse_yaml._MAY_BE_TAG.search,
     "anchors": parse_yaml._MAY_BE_ANCHOR.findall,
+    "ordinary front matter": lambda text: ordinary_values(f"a: {text}"),
     "versions": checks.FORMS["version"][0],
     "models": checks.FORMS["model"][0],
     "addresses": remote.shown_address,

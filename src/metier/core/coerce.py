@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+_NUMBERS = (int, float)
+
 
 def text_of(value: Any) -> str:
     return value if isinstance(value, str) else ""
@@ -12,7 +14,9 @@ def scalar_text_of(value: Any) -> str:
     """A text, or a number as it reads: `version: 2` is the text `2`."""
     if isinstance(value, str):
         return value.strip()
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
+    if value is None or isinstance(value, bool) or not isinstance(value, _NUMBERS):
+        return ""
+    return str(value)
 
 
 def texts_of(value: Any) -> tuple[str, ...]:
@@ -30,7 +34,8 @@ def number_of(value: Any, default: float) -> float:
 
 def is_manual(data: Mapping[str, Any]) -> bool:
     """Whether only the user may start the skill."""
-    return str(data.get("disable-model-invocation")).lower() == "true"
+    switch = data.get("disable-model-invocation")
+    return switch is not None and str(switch).lower() == "true"
 
 
 def mapping_of(value: Any) -> dict[str, Any]:

@@ -49,8 +49,10 @@ def team_name(team: str, name: str) -> str:
 
 def _qualified(namespace: str, separator: str, name: str) -> str:
     """`namespace`, separator, name; a name that already begins so, or has none, stays."""
+    if not namespace:
+        return name
     start = f"{namespace}{separator}"
-    return f"{start}{name}" if namespace and not name.startswith(start) else name
+    return name if name.startswith(start) else f"{start}{name}"
 
 
 def name_in_plugin(name: str, plugin: str) -> str:

@@ -188,7 +188,8 @@ class _Walk:
                 self._steps.is_certain &= isinstance(error, FileNotFoundError)
                 self._exclude(folder, "unreadable", "IO201", f"cannot be listed: {error.strerror}")
             else:
-                stack += [(one, self._origin) for one in inside]
+                if inside:
+                    stack += [(one, self._origin) for one in inside]
         self._origin = self._root.origin
 
     def _look(
@@ -221,9 +222,9 @@ class _Walk:
                     folders.append(entry.path)
             elif entry.is_symlink() and name not in NOT_ENTERED:
                 self._linked_folders.append(entry.path)
-        is_foreign = is_marked and self._visited[-1] != self._root.boundary
-        if is_foreign and self._root.origin == "workspace":
-            self._origin = "untrusted"
+        if is_marked and self._root.origin == "workspace":
+            is_foreign = self._visited[-1] != self._root.boundary
+            self._origin = "untrusted" if is_foreign else self._origin
         for entry in documents:
             path = entry.path
             self._meet(entry, path if shown_as is None else shown_as + path[len(top) :])

@@ -37,26 +37,21 @@ def read_entry(found: Found, *, disabled: frozenset[str], strict: bool = False) 
     except OSError as error:
         return _excluded(found, "unreadable", "IO201", f"cannot be read: {error.strerror}")
     parsed = read_text(found, raw)
+    document = parsed.document
     issues = [*parsed.issues, *lint_document(parsed), *_lint_switch(found, parsed)]
-    card = parsed.document
-    reason = _reason(found, parsed.document, issues, disabled, strict=strict)
-    return Entry(
-        found=found,
-        sha256=card.sha256 if isinstance(card, Card) else hashlib.sha256(raw).hexdigest(),
-        document=parsed.document,
-        issues=issues,
-        reason=reason,
-        card_text="" if reason else _card_text(parsed.document),
-    )
+    reason = _reason(found, document, issues, disabled, strict=strict)
+    if isinstance(document, Card):
+        return Entry(
+            found, document.sha256, document, issues, reason, "" if reason else _card_text(document)
+        )
+    return Entry(found, hashlib.sha256(raw).hexdigest(), document, issues, reason)
 
 
-def _card_text(document: Document | None) -> str:
+def _card_text(card: Card) -> str:
     """What may be injected of a card."""
-    if not isinstance(document, Card):
-        return ""
     from metier.inject.sanitize import sanitize_capability_content  # most files are no cards
 
-    return sanitize_capability_content(document.body).text
+    return sanitize_capability_content(card.body).text
 
 
 def read_text(found: Found, raw: bytes) -> Parsed:

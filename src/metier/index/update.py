@@ -29,12 +29,11 @@ _INSERT = """
     ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _STORED = f"SELECT {', '.join(Stored._fields)} FROM document WHERE kind = ? AND path = ?"
-_IN_COLUMNS_OF_THEIR_OWN = frozenset({"name", "description"})
 _At = tuple[Kind, str]
 """Kind and path, the key of a file."""
 OnProgress = Callable[[int, int], None]
 """Called with the number of files read and to read."""
-_dump = json.JSONEncoder(separators=(",", ":")).encode
+_dump = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
 
 class _Rows(Protocol):
@@ -150,11 +149,11 @@ class Update:
     def _row(self, entry: Entry) -> tuple[Any, ...]:
         key = self._key(entry)
         found, document = entry.found, entry.document
+        state = "excluded" if entry.reason else "active"
         settled = (
-            *(key, found.kind, found.path, found.rank),
-            *("excluded" if entry.reason else "active", entry.reason),
-            *(found.source, found.file, entry.sha256),
-        )
+            key, found.kind, found.path, found.rank, state, entry.reason,
+            found.source, found.file, entry.sha256,
+        )  # fmt: skip
         if not self._is_steady(entry):
             self._unsteady.add(_at(found))
         issues = "[]"
@@ -168,15 +167,16 @@ class Update:
         capabilities = entry.capabilities
         if found.kind in self._rows:
             self._rows[found.kind].add(key, entry)
-        self._compete((found.kind, entry.handle))
-        data = {
-            key: value
-            for key, value in document.data.items()
-            if key not in _IN_COLUMNS_OF_THEIR_OWN
-        }
+        handle = entry.handle
+        self._compete((found.kind, handle))
+        data = dict(document.data)
+        data.pop("name", None)
+        data.pop("description", None)  # both have columns of their own
         return (
             *settled,
-            *(entry.handle, document.name, document.description),
+            handle,
+            document.name,
+            document.description,
             _dump(capabilities) if capabilities else "[]",
             _dump(data) if data else "{}",
             issues,
@@ -198,7 +198,7 @@ class Update:
         return found.mtime_ns < self._trusted_before and entry.reason != "unreadable"
 
     def _key(self, entry: Entry) -> int:
-        old = self._outdated.get(_at(entry.found))
+        old = self._outdated.get(_at(entry.found)) if self._outdated else None
         if old is not None:
             self.changed += old.sha256 != entry.sha256
             return old.key

@@ -38,6 +38,7 @@ _ANY_TEXT = frozenset(
 ).difference(key for key, field in _TYPED.items() if field.choices)
 """Keys for which every text is right."""
 _KEYS = spellings(SKILL)
+_KNOWN = SKILL.keys()
 
 
 def lint_skill(skill: Skill, matter: Matter) -> list[Issue]:
@@ -158,7 +159,7 @@ def _check_types(matter: Matter, found: _Findings) -> None:
     """Skip values that are not YAML: they have a finding already."""
     for key, value in matter.data.items():
         is_any_text = type(value) is str and key in _ANY_TEXT
-        if value is None or is_any_text or key not in _TYPED or key in matter.unread:
+        if is_any_text or key not in _TYPED or value is None or key in matter.unread:
             continue
         field = _TYPED[key]
         if not _has_type(value, field):
@@ -177,6 +178,18 @@ def _has_type(value: Any, field: Field) -> bool:
 
 
 def _check_keys(data: dict[str, Any], found: _Findings) -> None:
+    if not data.keys() <= _KNOWN:
+        _check_unknown_keys(data, found)
+    compatibility = data.get("compatibility")
+    if isinstance(compatibility, str) and len(compatibility) > LONGEST_COMPATIBILITY:
+        message = (
+            f"compatibility has {len(compatibility)} characters, "
+            f"the limit is {LONGEST_COMPATIBILITY}"
+        )
+        found.add("SK308", message, ("compatibility",), "name the hosts, explain in the body")
+
+
+def _check_unknown_keys(data: dict[str, Any], found: _Findings) -> None:
     unknown = [key for key in data if key not in SKILL]
     for key in unknown[:_MOST_COMPARED]:
         meant = _meant_by(key)
@@ -193,13 +206,6 @@ def _check_keys(data: dict[str, Any], found: _Findings) -> None:
         hint = "put your own keys under 'metadata'"
         word = "key" if len(unknown) == 1 else "keys"
         found.add("SK309", f"unknown {word} {keys}{more}", (unknown[0],), hint)
-    compatibility = data.get("compatibility")
-    if isinstance(compatibility, str) and len(compatibility) > LONGEST_COMPATIBILITY:
-        message = (
-            f"compatibility has {len(compatibility)} characters, "
-            f"the limit is {LONGEST_COMPATIBILITY}"
-        )
-        found.add("SK308", message, ("compatibility",), "name the hosts, explain in the body")
 
 
 @lru_cache(maxsize=4096)

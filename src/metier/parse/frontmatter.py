@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from metier.core.indentation import with_spaces
+from metier.parse.ordinary import line_of_key, ordinary_values
 from metier.parse.yaml import Positions, Problem, Tree, YamlRejectedError, load_yaml
 from metier.values.files import KeyPath, Matter
 from metier.values.outcomes import Issue
@@ -16,12 +17,13 @@ from metier.values.outcomes import Issue
 LARGEST_FRONT_MATTER = 64 * 1024
 _SURELY_SMALL = LARGEST_FRONT_MATTER // 4
 """Characters; each has at most 4 bytes."""
-_OPENING = re.compile(r"---[ \t\r]*(?:\n|\Z)")
-_FENCE = re.compile(r"\n---[ \t]*\r?(?=\n|\Z)")
+_OPENING = re.compile(rb"---[ \t\r]*(?:\n|\Z)")
+_FENCE = re.compile(rb"\n---[ \t]*\r?(?=\n|\Z)")
 _TOP_LEVEL_KEY = re.compile(r"([A-Za-z_][\w.-]*)[ \t]*:(?=[ \t\r]|$)")
 _CONTROL_SHARE_OF_BINARY = 0.1
 _BLANK = " \t\r\n"
-_INKED = re.compile(r"[^ \t\r\n]")
+_BLANK_BYTES = _BLANK.encode()
+_INKED = re.compile(rb"[^ \t\r\n]")
 
 HINTS = {
     "FM101": "start the file with a line '---', then keys such as 'description:', then '---'",
@@ -84,14 +86,27 @@ class _Parts(NamedTuple):
 def read_matter(raw: bytes, path: str, *, lenient: bool = False) -> SplitText:
     """Split a file's bytes. A text without front matter is all body."""
     issues: list[Issue] = []
-    text = _decode(raw, path, issues, lenient=lenient)
+    text = _text_in(raw, path, issues)
     if text is None:
         return SplitText(None, issues, False)
-    if not _OPENING.match(text):
+    try:
+        return _read(text, path, issues, lenient=lenient)
+    except UnicodeDecodeError:
+        repaired = _decode(text, path, issues, lenient=lenient)
+        if repaired is None:
+            return SplitText(None, issues, False)
+        return _read(repaired.encode(), path, issues, lenient=lenient)
+
+
+def _read(text: bytes, path: str, issues: list[Issue], *, lenient: bool) -> SplitText:
+    """Split a text. Raises `UnicodeDecodeError`, before anything is added to `issues`."""
+    opening = _OPENING.match(text)
+    if opening is None:
         body, skipped = trim_blank_lines(text)
         return SplitText(Matter({}, body, 1 + skipped, lambda _: (1, 1)), issues, False)
-    parts = _split(text)
+    parts = _split(text, opening.end())
     if parts is None:
+        text.decode()
         issues.append(_issue("FM102", "the front matter opened on line 1 is never closed", path))
         return SplitText(None, issues, True)
     if len(parts.yaml) > _SURELY_SMALL and len(parts.yaml.encode()) > LARGEST_FRONT_MATTER:
@@ -121,10 +136,11 @@ def no_front_matter(matter: Matter, path: str, what: str) -> Issue:
 def read_yaml(raw: bytes, path: str) -> SplitText:
     """A YAML file; it has no body."""
     issues: list[Issue] = []
-    text = _decode(raw, path, issues, lenient=False)
-    if text is None:
+    text = _text_in(raw, path, issues)
+    yaml = _decode(text, path, issues, lenient=False) if text is not None else None
+    if yaml is None:
         return SplitText(None, issues, False)
-    parts = _Parts(text, 1, "", 1)
+    parts = _Parts(yaml, 1, "", 1)
     return SplitText(_matter(parts, path, issues, lenient=False), issues, True)
 
 
@@ -132,7 +148,8 @@ def _issue(code: str, message: str, path: str, line: int = 1, column: int = 1) -
     return Issue(code, message, path, line, column, HINTS[code])
 
 
-def _decode(raw: bytes, path: str, issues: list[Issue], *, lenient: bool) -> str | None:
+def _text_in(raw: bytes, path: str, issues: list[Issue]) -> bytes | None:
+    """The bytes without a byte order mark; None if they are no text."""
     has_mark = raw.startswith(b"\xef\xbb\xbf")
     raw = raw[3:] if has_mark else raw
     if not raw or raw.isspace():
@@ -146,6 +163,10 @@ def _decode(raw: bytes, path: str, issues: list[Issue], *, lenient: bool) -> str
     newline = raw.find(b"\n")
     if newline > 0 and raw[newline - 1] == 13:
         issues.append(_issue("FM112", "lines end with CRLF", path))
+    return raw
+
+
+def _decode(raw: bytes, path: str, issues: list[Issue], *, lenient: bool) -> str | None:
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
@@ -176,29 +197,32 @@ def _line_and_column(raw: bytes, at: int) -> tuple[int, int]:
     return raw.count(b"\n", 0, at) + 1, at - (raw.rfind(b"\n", 0, at) + 1) + 1
 
 
-def _split(text: str) -> _Parts | None:
-    newline = text.find("\n")
-    fence = _FENCE.search(text, newline) if newline >= 0 else None
+def _split(text: bytes, start: int) -> _Parts | None:
+    """The parts of a text whose first fence ends at `start`; None without a second fence."""
+    fence = _FENCE.search(text, start - 1)
     if fence is None:
         return None
-    yaml = text[newline + 1 : fence.start() + 1]
+    yaml = text[start : fence.start() + 1].decode()
     fence_line = yaml.count("\n") + 2
     body, skipped = trim_blank_lines(text, fence.end() + 1)
     return _Parts(yaml, 2, body, fence_line + 1 + skipped if body else fence_line)
 
 
-def trim_blank_lines(text: str, start: int = 0) -> tuple[str, int]:
+def trim_blank_lines(text: bytes, start: int = 0) -> tuple[str, int]:
     """`text` from `start` on without blank lines at its ends, and the number before it."""
     inked = _INKED.search(text, start)
     if inked is None:
         return "", 0
-    first = max(text.rfind("\n", start, inked.start()) + 1, start)
-    end = text.find("\n", len(text.rstrip(_BLANK)))
+    first = max(text.rfind(b"\n", start, inked.start()) + 1, start)
+    end = text.find(b"\n", len(text.rstrip(_BLANK_BYTES)))
     body = text[first : end if end >= 0 else len(text)]
-    return body.removesuffix("\r"), text.count("\n", start, first)
+    return body.removesuffix(b"\r").decode(), text.count(b"\n", start, first)
 
 
 def _matter(parts: _Parts, path: str, issues: list[Issue], *, lenient: bool) -> Matter | None:
+    values = ordinary_values(parts.yaml)
+    if values is not None:
+        return Matter(values, parts.body, parts.body_line, _Positions(parts, values).position)
     try:
         tree = load_yaml(parts.yaml)
     except YamlRejectedError as rejected:
@@ -216,7 +240,8 @@ def _matter(parts: _Parts, path: str, issues: list[Issue], *, lenient: bool) -> 
             _issue("FM109", "the front matter is not a mapping of keys", path, parts.yaml_line)
         )
         return None
-    return _whole(tree, parts)
+    positions = _Positions(parts, {}, tree)
+    return Matter(tree.value or {}, parts.body, parts.body_line, positions.position)
 
 
 def _tabbed(
@@ -235,16 +260,29 @@ def _tabbed(
     return _by_lines(parts, path, issues) if lenient else None
 
 
-def _whole(tree: Tree, parts: _Parts) -> Matter:
-    positions = Positions(tree.root) if tree.root is not None else None
+class _Positions:
+    """The positions of the values of a text; an ordinary text is composed only if needed."""
 
-    def position(key_path: KeyPath) -> tuple[int, int]:
-        if positions is None:
-            return 1, 1
-        line, column = positions.locate(key_path)
-        return line + parts.yaml_line, column + 1
+    __slots__ = ("_nodes", "_ordinary", "_parts", "_tree")
 
-    return Matter(tree.value or {}, parts.body, parts.body_line, position)
+    def __init__(self, parts: _Parts, ordinary: dict[str, Any], tree: Tree | None = None) -> None:
+        self._parts = parts
+        self._ordinary = ordinary
+        self._tree = tree
+        self._nodes: Positions | None = None
+
+    def position(self, path: KeyPath) -> tuple[int, int]:
+        """Line and column in the file, counted from 1."""
+        yaml, first = self._parts.yaml, self._parts.yaml_line
+        if len(path) == 1 and path[0] in self._ordinary:
+            return line_of_key(yaml, str(path[0])) + first, 1
+        if self._nodes is None:
+            root = (self._tree or load_yaml(yaml)).root
+            if root is None:
+                return 1, 1
+            self._nodes = Positions(root)
+        line, column = self._nodes.locate(path)
+        return line + first, column + 1
 
 
 def _located(problem: Problem, parts: _Parts, path: str) -> Issue:

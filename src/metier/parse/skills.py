@@ -14,7 +14,7 @@ from metier.parse.keys import Respelling
 from metier.values.contracts import Contract
 from metier.values.documents import Skill
 from metier.values.fields import SKILL, spellings
-from metier.values.files import Matter, Parsed
+from metier.values.files import KeyPath, Matter, Parsed
 from metier.values.outcomes import Issue, has_errors
 
 _DROP_IT = "Codex, Gemini CLI and most others"
@@ -48,9 +48,10 @@ def parse_skill(
     if not description or (strict and has_errors(issues)):
         return Parsed(document=None, matter=matter, issues=issues)
     name = _name(matter, path, folder, issues)
-    listed = _listed(matter, ("capabilities",), path, issues)
-    listed += _listed(matter, ("metadata", "capabilities"), path, issues)
-    contract, problem = _contract(matter, path, raw, issues)
+    metadata = mapping_of(matter.data.get("metadata"))
+    listed = _listed(matter, matter.data, ("capabilities",), path, issues)
+    listed += _listed(matter, metadata, ("metadata", "capabilities"), path, issues)
+    contract, problem = _contract(matter, metadata.get("contract"), path, raw, issues)
     provided = contract.provides if contract is not None else ()
     skill = Skill(
         name=plugin_name(plugin, name),
@@ -128,11 +129,11 @@ def _name(matter: Matter, path: str, folder: str, issues: list[Issue]) -> str:
     return folder
 
 
-def _listed(matter: Matter, at: tuple[str, ...], path: str, issues: list[Issue]) -> list[str]:
-    """The capabilities in the list at `at`."""
-    value: Any = matter.data
-    for key in at:
-        value = mapping_of(value).get(key)
+def _listed(
+    matter: Matter, around: dict[str, Any], at: KeyPath, path: str, issues: list[Issue]
+) -> list[str]:
+    """The capabilities in the list at `at`; `around` is the mapping that has it."""
+    value = around.get("capabilities")
     if value is None:
         return []
     kept: list[str] = []
@@ -149,10 +150,9 @@ def _listed(matter: Matter, at: tuple[str, ...], path: str, issues: list[Issue])
 
 
 def _contract(
-    matter: Matter, path: str, raw: bytes, issues: list[Issue]
+    matter: Matter, text: Any, path: str, raw: bytes, issues: list[Issue]
 ) -> tuple[Contract | None, str]:
-    """The contract, and why it cannot be used."""
-    text = mapping_of(matter.data.get("metadata")).get("contract")
+    """The contract in `text`, and why it cannot be used."""
     if text is None:
         return None, ""
     line, column = matter.position(("metadata", "contract"))

@@ -183,7 +183,7 @@ def _build(node: Node, depth: int, problems: list[Problem]) -> Any:
     if node.tag:
         raise _reject("FM106", f"tag '{node.tag}' is not allowed", node.start_mark)
     if type(node) is ScalarNode:
-        return node.value if node.style else _scalar(node.value)
+        return node.value if node.style else plain_value(node.value)
     if depth > DEEPEST:
         raise _reject("FM107", f"nested deeper than {DEEPEST} levels", node.start_mark)
     if type(node) is MappingNode:
@@ -209,7 +209,8 @@ def _mapping(node: MappingNode, depth: int, problems: list[Problem]) -> dict[str
     return values
 
 
-def _scalar(value: str) -> Any:
+def plain_value(value: str) -> Any:
+    """The value of a text without quotes."""
     if value in _CONSTANTS:
         return _CONSTANTS[value]
     if value[0] in "-0123456789" and _NUMBER.match(value):
