@@ -248,7 +248,7 @@ def sources() -> str:
 PARTS = {
     one.__name__: one
     for one in (
-        folders, loading, plugins, switches, keys, listing, hooks, settings, servers, transcripts, notes,
-        sources,
+        folders, loading, plugins, switches, keys, listing, hooks, settings, servers,
+        transcripts, notes, sources,
     )
 }  # fmt: skip

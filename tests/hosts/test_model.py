@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from metier.discover.plugins import INSTALLED, MANIFEST, NOTED, PLUGIN_FOLDER
 from metier.hook.request import _START_ONLY
 from metier.hook.serve import envelope
 from metier.hosts import HOOKED
@@ -95,6 +96,15 @@ def test_the_folders_that_a_host_borrows_are_another_hosts() -> None:
             ]
             assert owners
             assert host.name not in owners
+
+
+def test_the_walk_finds_plugins_where_the_model_says() -> None:
+    plugins = HOSTS["claude-code"].plugins
+    assert plugins is not None
+    assert plugins.manifests == (f"{PLUGIN_FOLDER}/{MANIFEST}",)
+    (cache,) = (one.folder for one in FOLDERS if one.label == INSTALLED)
+    assert plugins.folder == cache
+    assert plugins.installed == f"{cache.rpartition('/')[0]}/{NOTED}"
 
 
 @EVERY_HOST
