@@ -161,3 +161,18 @@ def test_show_says_where_a_skill_comes_from(
     assert run(["show", "skill", "chat:greet", "--json", "--root", str(workspace.root)]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["package"] == {"version": "1.2.0", "agents": ["reviewer"]}
+
+
+def test_show_names_the_agents_whose_skills_name_it(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace.skill("a")
+    workspace.skill("b")
+    text = "---\nname: helper\ndescription: Helps with things.\nskills: [a]\n---\nHelp.\n"
+    workspace.write(".claude/agents/helper.md", text)
+    assert run(["show", "skill", "a", "--json", "--root", str(workspace.root)]) == 0
+    assert json.loads(capsys.readouterr().out)["namedBy"] == ["helper"]
+    assert run(["show", "skill", "a", "--root", str(workspace.root)]) == 0
+    assert "named by agents: helper\n" in capsys.readouterr().out
+    assert run(["show", "skill", "b", "--json", "--root", str(workspace.root)]) == 0
+    assert "namedBy" not in json.loads(capsys.readouterr().out)

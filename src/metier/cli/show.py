@@ -97,12 +97,15 @@ def _show_document(
     issues = catalog.issues_of(row, shown)
     body, which = _paged(catalog, catalog.document(row).body, page, max_tokens)
     package = catalog.package_of(row)
+    naming = catalog.agents_naming(row) if kind == "skill" else []
     if session.as_json:
         details = {"package": told} if (told := package.to_json()) else {}
+        details |= {"namedBy": naming} if naming else {}
         details |= {"body": body, "findings": [shown.issue(issue) for issue in issues]}
         session.print_json({**row_json(row), **details, "others": others, **which})
         return
     facts = [*_facts(row, shown), *_package_facts(package)]
+    facts += [("named by agents", ", ".join(naming))] if naming else []
     facts += [("page", f"{which['page']} of {which['pages']}")] if which else []
     facts += [("finding", f"{issue.code} {issue.message}") for issue in issues]
     facts += [("also", other) for other in others]
