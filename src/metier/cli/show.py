@@ -99,7 +99,7 @@ def _show_document(
     package = catalog.package_of(row)
     naming = catalog.agents_naming(row) if kind == "skill" else []
     if session.as_json:
-        details = {"package": told} if (told := package.to_json()) else {}
+        details: dict[str, Any] = {"package": told} if (told := package.to_json()) else {}
         details |= {"namedBy": naming} if naming else {}
         details |= {"body": body, "findings": [shown.issue(issue) for issue in issues]}
         session.print_json({**row_json(row), **details, "others": others, **which})
