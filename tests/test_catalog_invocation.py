@@ -174,8 +174,8 @@ def lint_codes(root: Path) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("folder", "hosts"),
     [
-        (".agents/skills", "Codex, Gemini CLI and opencode ignore"),
-        (".codex/skills", "Codex ignores"),
+        (".agents/skills", "Codex CLI, Gemini CLI and opencode ignore"),
+        (".codex/skills", "Codex CLI ignores"),
         (".gemini/skills", "Gemini CLI ignores"),
         (".config/opencode/skills", "opencode ignores"),
     ],

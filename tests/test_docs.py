@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from invariants import INVARIANTS
-from metier.hosts.folders import HOSTS as SKILL_FOLDERS
-from metier.hosts.settings import HOOKS, Host
+from metier.hosts.folders import FOLDERS
+from metier.hosts.known import HOSTS
 from proofs import PAGE, page
 from reference import (
     DOCS,
@@ -30,6 +30,7 @@ from reference import (
     schema_names,
     schemas_page,
 )
+from reference_hosts import PARTS, hosts_page
 from reference_settings import settings_page
 
 pytestmark = pytest.mark.slow
@@ -232,19 +233,16 @@ def test_the_python_of_the_tutorial_runs(tmp_path: Path) -> None:
         assert result.stdout.splitlines()[: len(shown)] == shown
 
 
-@pytest.mark.parametrize("host", HOOKS.values(), ids=lambda host: host.name)
-def test_a_host_has_a_page_that_says_where_its_hook_goes(host: Host) -> None:
-    text = " ".join((DOCS / "hosts" / f"{host.name}.md").read_text().split())
-    assert text.startswith(f"# {host.title} ")
-    assert f"`{host.project}`" in text
-    assert f"`~/{host.user}`" in text
-    assert f"`{host.moved_by[0]}` moves that one" in text or not host.moved_by[0]
-    assert host.entry is None or host.entry.event in text
+@pytest.mark.parametrize("name", ["hosts.md", "mcp.md"])
+def test_the_tables_of_hosts_say_what_the_model_says(name: str) -> None:
+    check(DOCS / name, hosts_page((DOCS / name).read_text()))
 
 
-def test_every_folder_of_skills_stands_on_the_page_of_a_host() -> None:
-    text = "".join(file.read_text() for file in (DOCS / "hosts").glob("*.md"))
-    assert [one.folder for one in SKILL_FOLDERS if f"`{one.folder}`" not in text] == []
+def test_every_table_of_hosts_stands_on_a_page() -> None:
+    text = "".join((DOCS / name).read_text() for name in ("hosts.md", "mcp.md"))
+    assert sorted(re.findall(r"<!-- generated: (\w+) -->", text)) == sorted(PARTS)
+    assert [one.folder for one in FOLDERS if f"`{one.folder}`" not in text] == []
+    assert [host.title for host in HOSTS.values() if f"| {host.title} |" not in text] == []
 
 
 def test_every_stage_has_a_page() -> None:
@@ -287,7 +285,7 @@ def test_every_command_that_prints_json_has_a_schema() -> None:
 
 
 def test_lines_are_not_longer_than_a_screen() -> None:
-    for file in [TUTORIAL, DOCS / "README.md", *DOCS.glob("stages/*"), *DOCS.glob("hosts/*")]:
+    for file in [TUTORIAL, DOCS / "README.md", DOCS / "hosts.md", *DOCS.glob("stages/*")]:
         text = re.sub(r"^```.*?^```", "", file.read_text(), flags=re.DOTALL | re.MULTILINE)
         long = [line for line in text.splitlines() if len(line) > 120 and not line.startswith("|")]
         assert long == [], file.name

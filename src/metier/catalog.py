@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from metier.values.agents import AgentMatch, Execution
     from metier.values.contracts import Mode
     from metier.values.documents import Ability, Document
+    from metier.values.packages import Package
     from metier.values.resolution import Decide, Decision, MayProbe, Report
     from metier.values.runs import OnEvent, RunResult
     from metier.values.selection import Injection
@@ -220,6 +221,12 @@ class Catalog(Queries):
     def document(self, row: Row) -> "Document":
         """The whole document behind a row, read from its file. Raises `NotFoundError`."""
         return read_document(row)
+
+    def package_of(self, row: Row) -> "Package":
+        """Where a skill comes from and what came with it, as files beside it say."""
+        from metier.discover.packages import package_of  # only `metier show` needs it
+
+        return package_of(row, self.workspace, self._home)
 
     def reference(self, name: str) -> str:
         """A text that is only read on request. Raises `NotFoundError`."""

@@ -13,7 +13,7 @@ import pytest
 from cli.printed import Printed
 from conftest import Workspace
 from metier.cli import run
-from metier.hosts.settings import HOOKS
+from metier.hosts.known import HOOKS
 from metier.storage.places import user_room
 from metier.storage.workspace import CATALOG_FILE
 

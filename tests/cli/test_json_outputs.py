@@ -20,7 +20,7 @@ from conftest import REPOSITORY, Workspace
 from flow.decisions import decision, injecting, verdict
 from metier.cli import run
 from metier.findings import CODES, errors
-from metier.hosts.settings import HOOKS, SERVERS
+from metier.hosts.known import HOOKS, SERVERS
 from metier.values.files import KINDS, PLURAL
 from reference import SCHEMA_OF
 

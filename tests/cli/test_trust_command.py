@@ -15,7 +15,7 @@ from cli.run_workspace import Agents, agents, tool
 from cli.typed import answered
 from conftest import Workspace, record_of, trust
 from metier.cli import run
-from metier.hosts.settings import HOOKS
+from metier.hosts.known import HOOKS
 
 pytestmark = pytest.mark.slow
 

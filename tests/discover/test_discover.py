@@ -220,7 +220,9 @@ def test_a_found_file_carries_what_is_needed_to_see_a_change(workspace: Workspac
         (".gemini/skills/a", "gemini"),
         (".cursor/skills/a", "cursor"),
         (".opencode/skills/a", "opencode"),
-        (".openclaw/skills/a", "openclaw"),
+        (".opencode/skill/a", "opencode-old"),
+        (".codex/skills/a", "codex"),
+        (".openclaw/skills/a", "workspace"),
         (".claude/skills/group/deeper/a", "claude"),
         ("packages/web/.claude/skills/a", "claude"),
         ("packages/web/.github/skills/a", "copilot"),
@@ -250,6 +252,7 @@ def test_a_hosts_folder_in_the_workspace_is_that_hosts(
         (".gemini/skills", "gemini-user"),
         (".cursor/skills", "cursor-user"),
         (".config/opencode/skills", "opencode-user"),
+        (".config/opencode/skill", "opencode-old-user"),
         (".openclaw/skills", "openclaw-user"),
     ],
 )

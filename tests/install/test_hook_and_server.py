@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import settings as profile
 from hypothesis import strategies as st
 
-from metier.hosts.settings import HOOKS, SERVERS, Scope
+from metier.hosts.known import HOOKS, SERVERS
+from metier.hosts.settings import Scope
 from metier.install.changes import BACKUP, Plan, apply
 from metier.install.plans import make_plan
 

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from metier.errors import MetierError, UsageError
-from metier.hosts.settings import HOOKS, Entry, Host, Scope
+from metier.hosts.known import HOOKS
+from metier.hosts.settings import Entry, Scope, SettingsFile
 from metier.install.changes import BACKUP, Plan, apply
 from metier.install.commands import around, shell_words
 from metier.install.plans import make_plan, path_of
@@ -522,7 +523,9 @@ def test_a_host_that_was_moved_is_found(
 @pytest.mark.parametrize(("has", "lacks"), [("project", "user"), ("user", "project")])
 def test_a_host_without_a_scope_says_which_it_has(has: Scope, lacks: Scope) -> None:
     places = {has: "file.json"}
-    host = Host("x", "Ex", places.get("project"), places.get("user"), "", entry=Entry("e"))
+    host = SettingsFile(
+        places.get("project"), places.get("user"), "", entry=Entry("e"), name="x", title="Ex"
+    )
     assert path_of(host, has, "/w", "/h", {}).endswith("/file.json")
     with pytest.raises(UsageError, match=f"no {lacks} settings") as caught:
         path_of(host, lacks, "/w", "/h", {})

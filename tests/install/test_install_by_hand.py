@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from metier.errors import UsageError
-from metier.hosts.settings import HOOKS, Entry
+from metier.hosts.known import HOOKS
+from metier.hosts.settings import Entry
 from metier.install.changes import BACKUP, Plan, apply
 from metier.install.commands import is_by_hand
 from metier.install.plans import make_plan

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import settings as profile
 from hypothesis import strategies as st
 
-from metier.hosts.settings import HOOKS
+from metier.hosts.known import HOOKS
 from metier.install import splice
 from metier.install.changes import BACKUP, apply
 from metier.install.plans import make_plan

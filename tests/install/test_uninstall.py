@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from metier.errors import UsageError
-from metier.hosts.settings import HOOKS
+from metier.hosts.known import HOOKS
 from metier.install.changes import BACKUP, Plan, apply
 from metier.install.plans import make_plan
 

@@ -24,7 +24,7 @@ from metier.config.tokens import token_counter
 from metier.errors import MetierError
 from metier.flow.boundary import Boundary
 from metier.flow.linting import Named, named, settings_findings
-from metier.hosts.folders import HOSTS
+from metier.hosts.folders import FOLDERS
 from metier.install.commands import unsafe_entries
 from metier.storage.places import user_home
 from metier.storage.workspace import OLD_STATE_FOLDER, RUNS_FILE
@@ -178,7 +178,7 @@ def _runs(agency: "Agency") -> Check:
 def _hosts(catalog: Catalog) -> Check:
     found = [
         host.folder
-        for host in HOSTS
+        for host in FOLDERS
         if os.path.isdir(os.path.join(catalog.workspace, os.path.expanduser(host.folder)))
     ]
     return Check("host folders", "ok", ", ".join(found) or "none found")

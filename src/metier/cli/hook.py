@@ -17,7 +17,8 @@ from metier.cli.session import Session, metier_command
 from metier.core.nearest import did_you_mean
 from metier.core.text import printable
 from metier.errors import MetierError, NotFoundError, UsageError
-from metier.hosts.settings import HOOKS, SCOPES, Scope
+from metier.hosts.known import HOOKS
+from metier.hosts.settings import SCOPES, Scope
 from metier.install.changes import BACKUP, Change, Kind, Plan, apply
 from metier.storage.places import state_room
 from metier.storage.workspace import SETTINGS_FILE, is_root

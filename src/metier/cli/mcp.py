@@ -17,7 +17,7 @@ from metier.cli.session import Session, metier_command
 from metier.errors import UsageError
 from metier.flow.boundary import Boundary
 from metier.flow.hook_refresh import depended_on
-from metier.hosts.settings import SERVERS
+from metier.hosts.known import SERVERS
 from metier.mcp.endpoint import PORT, TOKEN_HINT, Endpoint, read_token
 from metier.storage.hook_files import stamp_of
 

@@ -16,6 +16,7 @@ from metier.errors import NotFoundError, UsageError
 from metier.values.agents import STANDARD
 from metier.values.capabilities import DEFAULT_MAX_TOKENS
 from metier.values.files import KIND_OF, KINDS, Kind
+from metier.values.packages import Package
 from metier.values.rows import Row
 
 _REFERENCE, _SCHEMA = "reference", "schema"
@@ -95,11 +96,16 @@ def _show_document(
     shown = ShownPaths(catalog)
     issues = catalog.issues_of(row, shown)
     body, which = _paged(catalog, catalog.document(row).body, page, max_tokens)
+    package = catalog.package_of(row)
+    naming = catalog.agents_naming(row) if kind == "skill" else []
     if session.as_json:
-        details = {"body": body, "findings": [shown.issue(issue) for issue in issues]}
+        details: dict[str, Any] = {"package": told} if (told := package.to_json()) else {}
+        details |= {"namedBy": naming} if naming else {}
+        details |= {"body": body, "findings": [shown.issue(issue) for issue in issues]}
         session.print_json({**row_json(row), **details, "others": others, **which})
         return
-    facts = _facts(row, shown)
+    facts = [*_facts(row, shown), *_package_facts(package)]
+    facts += [("named by agents", ", ".join(naming))] if naming else []
     facts += [("page", f"{which['page']} of {which['pages']}")] if which else []
     facts += [("finding", f"{issue.code} {issue.message}") for issue in issues]
     facts += [("also", other) for other in others]
@@ -146,6 +152,19 @@ def _facts(row: Row, shown: ShownPaths) -> list[tuple[str, str]]:
         if value not in (None, "", [], {}) and key not in _SHOWN_ELSEWHERE:
             facts.append((key, _plain(value)))
     return facts
+
+
+def _package_facts(package: Package) -> list[tuple[str, str]]:
+    facts = [
+        ("plugin version", package.version),
+        ("marketplace", package.marketplace),
+        ("installed from", package.installed_from),
+        ("agents of the plugin", ", ".join(package.agents)),
+        ("commands of the plugin", ", ".join(package.commands)),
+        ("MCP servers of the plugin", ", ".join(package.servers)),
+        ("command of the same name", package.same_command),
+    ]
+    return [(name, value) for name, value in facts if value]
 
 
 def _plain(value: Any) -> str:

@@ -17,8 +17,9 @@ from metier.storage.room import read_regular
 from metier.values.files import Found, Root
 
 PLUGIN_FOLDER = ".claude-plugin"
-_MANIFEST = "plugin.json"
-_NOTED = "installed_plugins.json"
+MANIFEST = "plugin.json"
+NOTED = "installed_plugins.json"
+"""The file beside the cache that lists the versions in use."""
 _LARGEST_MANIFEST = 1 << 20
 INSTALLED = "claude-plugins"
 """The label of the folder that Claude Code installs plugins into."""
@@ -35,7 +36,7 @@ class Plugins:
 
     def meet(self, marker: str, shown: str) -> None:
         """Note the folder `shown` as a plugin, if its `marker` holds a manifest."""
-        manifest = os.path.join(marker, _MANIFEST)
+        manifest = os.path.join(marker, MANIFEST)
         self._steps.paths.append(manifest)
         if os.path.lexists(manifest):
             name = _read(manifest).get("name")
@@ -68,7 +69,7 @@ class Plugins:
     def _installed(self) -> set[str]:
         """The folders of the versions that Claude Code loads."""
         cache = self._root.path
-        noted = os.path.join(os.path.dirname(cache), _NOTED)
+        noted = os.path.join(os.path.dirname(cache), NOTED)
         self._steps.paths.append(noted)
         plugins = mapping_of(_read(noted).get("plugins"))
         entries = [entry for value in plugins.values() for entry in _entries(value)]

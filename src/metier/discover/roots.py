@@ -8,7 +8,7 @@ from metier.config import Config, Mount
 from metier.core.paths import is_inside
 from metier.discover.patterns import fixed_part, is_pattern, matching
 from metier.errors import UsageError
-from metier.hosts.folders import FIRST_MOUNT_RANK, HOSTS, PROJECT_FOLDERS, USER_HOSTS
+from metier.hosts.folders import FIRST_MOUNT_RANK, FOLDERS, PROJECT_FOLDERS, USER_HOSTS
 from metier.values.files import KINDS, PLURAL, SKILL_NAMES, Kind, Origin, Root
 from metier.values.outcomes import Issue
 
@@ -173,7 +173,7 @@ def source_root(path: str, *, label: str, rank: int) -> Root:
 def host_roots(home: str, *, without: str = "") -> list[Root]:
     """The existing folders of the user's hosts, except those inside the workspace."""
     roots = []
-    for rank, host in enumerate(HOSTS, start=1):
+    for rank, host in enumerate(FOLDERS, start=1):
         if host.label not in USER_HOSTS:
             continue
         folder = os.path.realpath(host.folder.replace("~", home, 1))
@@ -240,7 +240,7 @@ def _links_of(root: Root) -> dict[str, str]:
 def _linked_host_folders(home: str) -> dict[str, str]:
     """The host folders that are links themselves → target; both absolute."""
     real = os.path.realpath(home)
-    folders = [host.folder.replace("~", real, 1) for host in HOSTS if host.label in USER_HOSTS]
+    folders = [host.folder.replace("~", real, 1) for host in FOLDERS if host.label in USER_HOSTS]
     return {folder: os.path.realpath(folder) for folder in folders if os.path.islink(folder)}
 
 

@@ -7,7 +7,8 @@ import stat
 from collections.abc import Sequence
 
 from metier.core.names import team_name
-from metier.hosts.switches import IGNORE_THE_SWITCH, hosts_that_ignore_the_switch
+from metier.hosts.loading import SWITCH, honours, owners
+from metier.hosts.model import Host, Switch
 from metier.lint import lint_document
 from metier.lint.skills import lint_switch
 from metier.parse.kinds import parse_document
@@ -18,7 +19,6 @@ from metier.values.outcomes import Issue, has_errors
 from metier.values.teams import Team
 
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
-_OFF_IN_CODEX = re.compile(r"\ballow_implicit_invocation[ \t]*:[ \t]*false\b")
 _IO_HINTS = {
     "IO201": "check that it exists and that you may read it",
     "IO202": "copy it here, or name its folder under 'mounts' in metier.toml",
@@ -97,22 +97,26 @@ def _lint_switch(found: Found, parsed: Parsed) -> list[Issue]:
     skill, matter = parsed.document, parsed.matter
     if not isinstance(skill, Skill) or matter is None or not skill.is_manual:
         return []
-    hosts = [
-        IGNORE_THE_SWITCH[host]
-        for host in hosts_that_ignore_the_switch(found.file)
-        if host != "codex" or not _is_off_in_codex(found.file)
-    ]
-    return lint_switch(skill, matter, hosts)
+    ignoring = [host for host in owners(found.file) if not honours(host, SWITCH)]
+    return lint_switch(
+        skill, matter, [host for host in ignoring if not _is_switched_beside(found.file, host)]
+    )
 
 
-def _is_off_in_codex(file: str) -> bool:
-    """Whether Codex's own file beside the skill says that only the user starts it."""
+def _is_switched_beside(file: str, host: Host) -> bool:
+    """Whether the host's own file beside the skill says that only the user starts it."""
+    beside = [one for one in host.switches if one.at == "file beside"]
+    return any(_is_set(os.path.join(os.path.dirname(file), one.file), one) for one in beside)
+
+
+def _is_set(file: str, switch: Switch) -> bool:
+    """Whether a YAML file has the switch, by its last key."""
     try:
-        own = os.path.join(os.path.dirname(file), "agents", "openai.yaml")
-        text = read_regular(own, LARGEST["skill"], links=False).decode(errors="replace")
+        text = read_regular(file, LARGEST["skill"], links=False).decode(errors="replace")
     except OSError:
         return False
-    return _OFF_IN_CODEX.search(text) is not None
+    key, values = switch.key.rpartition(".")[2], "|".join(switch.effects)
+    return re.search(rf"\b{key}[ \t]*:[ \t]*(?:{values})\b", text) is not None
 
 
 def read_bytes(found: Found) -> bytes:

@@ -57,6 +57,11 @@ class Queries:
 
         return stored_agents(self.store)
 
+    def agents_naming(self, skill: Row) -> list[str]:
+        """The ids of the agents whose `skills` name a skill."""
+        names = {skill.name, skill.own_name, skill.handle}
+        return [one.id for one in self.agents() if not names.isdisjoint(one.skills or ())]
+
     def version(self) -> object:
         """Changes whenever anyone writes to the catalog."""
         return self.store.version()

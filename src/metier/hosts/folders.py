@@ -1,39 +1,41 @@
-"""The folders in which agent hosts keep skills, by precedence."""
+"""The skill folders of all hosts, by metier's precedence, each under its label. Light."""
 
 from typing import NamedTuple
 
 
-class Host(NamedTuple):
+class Folder(NamedTuple):
     label: str
     folder: str
     """Relative to the workspace, to the home folder (`~/`), or absolute."""
 
 
-HOSTS: tuple[Host, ...] = (
-    Host("claude", ".claude/skills"),
-    Host("agents", ".agents/skills"),
-    Host("copilot", ".github/skills"),
-    Host("gemini", ".gemini/skills"),
-    Host("cursor", ".cursor/skills"),
-    Host("opencode", ".opencode/skills"),
-    Host("openclaw", ".openclaw/skills"),
-    Host("claude-user", "~/.claude/skills"),
-    Host("claude-plugins", "~/.claude/plugins/cache"),
-    Host("agents-user", "~/.agents/skills"),
-    Host("codex-user", "~/.codex/skills"),
-    Host("codex-system", "/etc/codex/skills"),
-    Host("copilot-user", "~/.copilot/skills"),
-    Host("gemini-user", "~/.gemini/skills"),
-    Host("cursor-user", "~/.cursor/skills"),
-    Host("opencode-user", "~/.config/opencode/skills"),
-    Host("openclaw-user", "~/.openclaw/skills"),
+FOLDERS: tuple[Folder, ...] = (
+    Folder("claude", ".claude/skills"),
+    Folder("agents", ".agents/skills"),
+    Folder("copilot", ".github/skills"),
+    Folder("gemini", ".gemini/skills"),
+    Folder("cursor", ".cursor/skills"),
+    Folder("opencode", ".opencode/skills"),
+    Folder("opencode-old", ".opencode/skill"),
+    Folder("codex", ".codex/skills"),
+    Folder("claude-user", "~/.claude/skills"),
+    Folder("claude-plugins", "~/.claude/plugins/cache"),
+    Folder("agents-user", "~/.agents/skills"),
+    Folder("codex-user", "~/.codex/skills"),
+    Folder("codex-system", "/etc/codex/skills"),
+    Folder("copilot-user", "~/.copilot/skills"),
+    Folder("gemini-user", "~/.gemini/skills"),
+    Folder("cursor-user", "~/.cursor/skills"),
+    Folder("opencode-user", "~/.config/opencode/skills"),
+    Folder("opencode-old-user", "~/.config/opencode/skill"),
+    Folder("openclaw-user", "~/.openclaw/skills"),
 )
 PROJECT_HOSTS = tuple(
-    (host.label, f"/{host.folder}/", rank)
-    for rank, host in enumerate(HOSTS, start=1)
-    if not host.folder.startswith(("~", "/"))
+    (one.label, f"/{one.folder}/", rank)
+    for rank, one in enumerate(FOLDERS, start=1)
+    if not one.folder.startswith(("~", "/"))
 )
 PROJECT_FOLDERS = tuple((label, folder.strip("/")) for label, folder, _ in PROJECT_HOSTS)
-USER_HOSTS = frozenset(host.label for host in HOSTS if host.folder.startswith(("~", "/")))
+USER_HOSTS = frozenset(one.label for one in FOLDERS if one.folder.startswith(("~", "/")))
 """Labels of the user's own folders."""
-FIRST_MOUNT_RANK = len(HOSTS) + 1
+FIRST_MOUNT_RANK = len(FOLDERS) + 1

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from metier.errors import MetierError, UsageError
-from metier.hosts.settings import Host, Scope
+from metier.hosts.settings import Scope, SettingsFile
 from metier.storage.files import write_atomically
 from metier.storage.room import LARGEST, read_regular
 
@@ -68,7 +68,7 @@ class Change:
 class Plan:
     """The changes for one host."""
 
-    host: Host
+    host: SettingsFile
     scope: Scope
     installs: bool
     """False when metier is removed."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from metier.core.paths import is_inside
 from metier.core.toml import toml_of
-from metier.hosts.settings import HOOKS, SERVERS
+from metier.hosts.known import HOOKS, SERVERS
 from metier.storage.room import read_regular
 
 _LARGEST = 1 << 20

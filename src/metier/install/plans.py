@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from metier.core.nearest import did_you_mean
 from metier.core.paths import is_inside, is_utf8
 from metier.errors import UsageError
-from metier.hosts.settings import HOOKS, SCOPES, SERVERS, Host, Scope
+from metier.hosts.known import HOOKS, SERVERS
+from metier.hosts.settings import SCOPES, Scope, SettingsFile
 from metier.install.changes import Kind, Plan
 from metier.install.plugins import plugin_changes, plugin_files, plugin_removals
 from metier.install.settings import HookSettings, ServerSettings
@@ -45,7 +46,7 @@ def make_plan(
     return Plan(host=found, scope=scope, installs=bool(command), changes=changes)
 
 
-def host_named(name: str, hosts: Mapping[str, Host] = HOOKS) -> Host:
+def host_named(name: str, hosts: Mapping[str, SettingsFile] = HOOKS) -> SettingsFile:
     if name in hosts:
         return hosts[name]
     message = "; ".join(filter(None, [f"no host is called '{name}'", did_you_mean(name, hosts)]))
@@ -53,7 +54,7 @@ def host_named(name: str, hosts: Mapping[str, Host] = HOOKS) -> Host:
 
 
 def path_of(
-    host: Host,
+    host: SettingsFile,
     scope: Scope,
     workspace: str,
     home: str,

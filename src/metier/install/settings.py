@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from metier.errors import MetierError, UsageError
-from metier.hosts.settings import HOOKS, SERVERS, Entry, Host
+from metier.hosts.known import HOOKS, SERVERS
+from metier.hosts.settings import Entry, SettingsFile
 from metier.install import splice, toml
 from metier.install.changes import BACKUP, Change, backup_of, read
 from metier.install.commands import (
@@ -37,7 +38,7 @@ class Settings(ABC):
     called: tuple[str, ...] = ()
     """The arguments of metier."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: SettingsFile) -> None:
         self.host = host
 
     @abstractmethod
@@ -160,7 +161,7 @@ class HookSettings(Settings):
     own_keys = frozenset({"version"})
     restores_own = True
 
-    def __init__(self, host: Host, entry: Entry) -> None:
+    def __init__(self, host: SettingsFile, entry: Entry) -> None:
         super().__init__(host)
         self.entry = entry
         self.called = ("hook", host.name)
@@ -260,7 +261,7 @@ class ServerSettings(Settings):
 
     called = ("mcp",)
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: SettingsFile) -> None:
         super().__init__(host)
         self.keys = host.servers.keys
         self.form = host.servers.form

@@ -9,6 +9,8 @@ from metier.core.coerce import scalar_text_of
 from metier.core.names import LONGEST_NAME, is_capability_name, loose_key, slug
 from metier.core.nearest import nearest, suggestion
 from metier.core.text import is_cjk
+from metier.hosts.known import HOSTS
+from metier.hosts.model import Host
 from metier.values.checks import TYPES, Field
 from metier.values.contracts import Contract
 from metier.values.documents import Skill
@@ -18,8 +20,12 @@ from metier.values.outcomes import Issue
 from metier.values.policy import Policy
 
 LONGEST_DESCRIPTION = 1024
-LONGEST_ROUTING_TEXT = 1536
-"""Characters of description and when_to_use that Claude Code shows (August 2026)."""
+ROUTING_TEXT_SHOWN = {
+    host.title: host.listing.longest
+    for host in HOSTS.values()
+    if "when_to_use" in host.keys and host.listing and isinstance(host.listing.longest, int)
+}
+"""The hosts that read `when_to_use`, and the characters that they show with the description."""
 SHORTEST_USEFUL_DESCRIPTION = 20
 """About three words."""
 LONGEST_COMPATIBILITY = 500
@@ -75,16 +81,18 @@ def _contract_findings(contract: Contract) -> Iterator[tuple[str, str, str]]:
         yield "DC406", f"contract: {warning}", "correct the key or the value in Pol(...)"
 
 
-def lint_switch(skill: Skill, matter: Matter, hosts: Sequence[str]) -> list[Issue]:
+def lint_switch(skill: Skill, matter: Matter, hosts: Sequence[Host]) -> list[Issue]:
     """The finding that these hosts ignore `disable-model-invocation`."""
     if not hosts or not skill.is_manual:
         return []
     found = _Findings(skill.path, matter)
-    named = " and ".join(filter(None, [", ".join(hosts[:-1]), hosts[-1]]))
+    titles = [host.title for host in hosts]
+    named = " and ".join(filter(None, [", ".join(titles[:-1]), titles[-1]]))
     verb = "ignores" if len(hosts) == 1 else "ignore"
     hint = "keep it in a folder of hosts that honour it, such as .claude/skills"
-    if "Codex" in hosts:
-        hint += "; for Codex add agents/openai.yaml beside it: metier explain SK317"
+    for host in hosts:
+        for file in (one.file for one in host.switches if one.at == "file beside"):
+            hint += f"; for {host.title} add {file} beside it: metier explain SK317"
     message = f"{named} {verb} 'disable-model-invocation': the model may start this skill there"
     found.add("SK317", message, ("disable-model-invocation",), hint)
     return found.issues
@@ -139,10 +147,11 @@ def _check_description(skill: Skill, found: _Findings) -> None:
     elif _is_too_short(routing_text):
         message = f"the description has only {size} characters"
         found.add("SK306", message, ("description",), "say what the skill does and when to use it")
-    if together > LONGEST_ROUTING_TEXT and skill.when_to_use:
-        message = f"description and when_to_use have {together} characters together"
-        hint = f"Claude Code shows the first {LONGEST_ROUTING_TEXT}: keep what and when"
-        found.add("SK305", message, ("when_to_use",), hint)
+    for host, longest in ROUTING_TEXT_SHOWN.items():
+        if together > longest and skill.when_to_use:
+            message = f"description and when_to_use have {together} characters together"
+            hint = f"{host} shows the first {longest}: keep what and when"
+            found.add("SK305", message, ("when_to_use",), hint)
     if "<" in description and (tag := _TAG.search(description)):
         message = f"the description holds the tag '{tag[0][:40]}'"
         found.add("SK314", message, ("description",), "some hosts reject it: write it in words")

@@ -8,6 +8,7 @@ from metier.core.coerce import capability_names, mapping_of, scalar_text_of
 from metier.core.names import loose_key, plugin_name
 from metier.core.paragraph import first_paragraph
 from metier.errors import ContractError
+from metier.hosts.loading import droppers
 from metier.parse.contract import parse_contract
 from metier.parse.frontmatter import no_front_matter, read_matter
 from metier.parse.keys import Respelling
@@ -17,8 +18,6 @@ from metier.values.fields import SKILL, spellings
 from metier.values.files import KeyPath, Matter, Parsed
 from metier.values.outcomes import Issue, has_errors
 
-_DROP_IT = "Codex, Gemini CLI and most others"
-"""Hosts that do not load a skill without a description (by their sources, 2026)."""
 _KNOWN = frozenset(SKILL)
 _LOOSE = spellings(SKILL)
 _CODE_FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
@@ -90,7 +89,7 @@ def _no_description(matter: Matter, path: str, *, instead: str) -> Issue:
     hint = "add 'description: what the skill does and when to use it'"
     if instead:
         what += "; the first paragraph of the text is used"
-        hint += f": {_DROP_IT} drop the skill without it"
+        hint += f": {', '.join(host.title for host in droppers())} drop the skill without it"
     return Issue("SK304", f"the description {what}", path, line, column, hint)
 
 

@@ -3,20 +3,22 @@
 from collections.abc import Mapping
 
 from metier.core.names import loose_key
+from metier.hosts.known import host_keys
+from metier.hosts.model import STANDARD_KEYS, Key
 from metier.values.checks import ANY, FLAG, Field, integer, text, texts
 
 VERSION = text(form="version")
 
-TEXT_OR_TEXTS = Field(type="text-or-texts")
-_PROSE = text(or_number=True)
+
+def _field(key: Key, *, required: bool = False) -> Field:
+    return Field(type=key.type, required=required, choices=key.choices, or_number=key.or_number)
+
 
 SKILL = {
-    "name": text(required=True, or_number=True),
-    "description": text(required=True, or_number=True),
-    "license": _PROSE,
-    "compatibility": ANY,
-    "allowed-tools": TEXT_OR_TEXTS,
-    "metadata": Field(type="mapping"),
+    **{
+        name: _field(key, required=name in ("name", "description"))
+        for name, key in STANDARD_KEYS.items()
+    },
     "capabilities": ANY,
     "version": ANY,
     "author": ANY,
@@ -24,28 +26,9 @@ SKILL = {
     "entrypoint": text(),
     "examples": ANY,
     "enabled": FLAG,
-    # Claude Code; some of them Copilot and VS Code too (August 2026)
-    "when_to_use": _PROSE,
-    "argument-hint": Field(
-        type="text-or-texts", or_number=True
-    ),  # `[file]` without quotes is a list, and works
-    "arguments": TEXT_OR_TEXTS,
-    "disable-model-invocation": FLAG,
-    "user-invocable": FLAG,
-    "disallowed-tools": TEXT_OR_TEXTS,
-    "model": text(),
-    "effort": text(choices=("low", "medium", "high", "xhigh", "max")),
-    "context": text(choices=("fork",)),
-    "agent": text(),
-    "hooks": Field(type="mapping"),
-    "paths": TEXT_OR_TEXTS,
-    "shell": text(choices=("bash", "powershell")),
-    # OpenClaw
-    "homepage": text(),
-    "command-dispatch": text(),
-    "command-tool": text(),
-    "command-arg-mode": text(),
+    **{name: _field(key) for name, key in host_keys().items()},
 }
+"""The format's keys, metier's, and those of every known host."""
 
 ABILITY = {
     "abilityId": text(100, form="id", shortest=1),

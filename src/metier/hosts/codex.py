@@ -1,0 +1,132 @@
+"""Codex CLI."""
+
+from metier.hosts.model import (
+    UNKNOWN,
+    Hook,
+    Host,
+    Listing,
+    Loading,
+    Plugins,
+    Source,
+    Switch,
+    Transcripts,
+)
+from metier.hosts.settings import Entry, ServerList, SettingsFile
+
+_SOURCE = Source("github.com/openai/codex at 343074d, 22 August 2026", "2026-11-16", "source")
+_FACTS = Source("github.com/openai/codex", "2026-09", "source")
+_MEASURED = Source("Codex 0.166.0", "2026-11-16", "measured")
+
+HOST = Host(
+    name="codex",
+    title="Codex CLI",
+    loading=Loading(
+        project=(".agents/skills", ".codex/skills"),
+        user=("~/.agents/skills", "~/.codex/skills"),
+        borrowed=(),
+        admin=("/etc/codex/skills",),
+        depth=6,
+        bare=True,
+        walks_up=True,
+        nested=False,
+        links=True,
+        name="front matter",
+        unnamed="folder",
+        undescribed="dropped",
+        precedence=("project", "user", "system", "admin"),
+        duplicates="all load",
+        needs_trust=(".codex/skills",),
+    ),
+    plugins=Plugins(
+        folder=UNKNOWN,
+        manifests=(
+            ".codex-plugin/plugin.json",
+            ".claude-plugin/plugin.json",
+            ".cursor-plugin/plugin.json",
+        ),
+        namespace="plugin:skill",
+        installed=UNKNOWN,
+    ),
+    keys={},
+    switches=(
+        Switch(
+            "file beside",
+            "policy.allow_implicit_invocation",
+            {"false": "manual"},
+            "agents/openai.yaml",
+        ),
+        Switch("settings", "skills.config.enabled", {"false": "off"}, "~/.codex/config.toml"),
+    ),
+    listing=Listing(
+        rule="equal shares",
+        fraction=0.02,
+        characters=8_000,
+        unit="tokens",
+        longest=1_024,
+        context=272_000,
+        order="system, admin, project, user; then by name",
+        form="lines",
+        settings=("skills.max_context_tokens",),
+    ),
+    hook_settings=SettingsFile(
+        ".codex/hooks.json",
+        ".codex/hooks.json",
+        "start Codex and trust the hook with /hooks: until then it is skipped",
+        ("CODEX_HOME", ".codex"),
+        Entry("UserPromptSubmit", limits={"timeout": 10}),
+    ),
+    mcp_settings=SettingsFile(
+        ".codex/config.toml",
+        ".codex/config.toml",
+        "restart Codex; /mcp lists it. A project's file counts in a trusted project only",
+        ("CODEX_HOME", ".codex"),
+        servers=ServerList(("mcp_servers",), form="toml"),
+    ),
+    hook=Hook(
+        event="UserPromptSubmit",
+        others=("SessionStart", "SubagentStart"),
+        sees_prompt=True,
+        answer="hookSpecificOutput",
+        longest="2,500 tokens; the rest goes to a file",
+    ),
+    transcripts=Transcripts(
+        files=(
+            "~/.codex/sessions/YEAR/MONTH/DAY/rollout-*.jsonl",
+            "~/.codex/sessions/YEAR/MONTH/DAY/rollout-*.jsonl.zst",
+            "~/.codex/archived_sessions",
+        ),
+        form="JSON lines",
+        fired=(
+            "user text with `<skill><name>`",
+            "a command that reads its SKILL.md or runs a file in its `scripts/`",
+            "`skills.read`",
+        ),
+    ),
+    sources={
+        "loading": _SOURCE,
+        "plugins": _SOURCE,
+        "keys": _SOURCE,
+        "switches": _SOURCE,
+        "listing": _FACTS,
+        "listing.order": _SOURCE,
+        "listing.fraction": _SOURCE,
+        "listing.settings": _SOURCE,
+        "listing.form": _MEASURED,
+        "hook_settings": _MEASURED,
+        "mcp_settings": _MEASURED,
+        "hook": _FACTS,
+        "hook.event": _MEASURED,
+        "hook.answer": _MEASURED,
+        "hook.others": _SOURCE,
+        "hook.longest": _SOURCE,
+        "transcripts": _FACTS,
+    },
+    notes=(
+        "Codex skips a hook until you trust it with `/hooks`, and asks again when the entry "
+        "changes. Any key of the answer but the documented ones fails the hook; metier prints "
+        "none.",
+        "Hooks can also be in `config.toml`; with both forms in one folder Codex warns and uses "
+        "both.",
+        "A SKILL.md in a folder of another skill is a skill too, with its own line in the listing.",
+    ),
+)

@@ -1,0 +1,188 @@
+"""What is known about a host, as data: what it loads, shows, switches, runs and records.
+
+A fact is a field, and has a source with a date, or is `UNKNOWN`. Every host is one file beside
+this one; `known.py` lists them.
+"""
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar
+
+from metier.hosts.settings import SettingsFile
+
+
+class Unknown(Enum):
+    UNKNOWN = "unknown"
+
+
+UNKNOWN: Final = Unknown.UNKNOWN
+_T = TypeVar("_T")
+Fact: TypeAlias = _T | Unknown
+"""A value, or `UNKNOWN`."""
+
+
+class Source(NamedTuple):
+    """Where a fact was read, and when."""
+
+    where: str
+    date: str
+    """The day or month of the check, not of the text."""
+    how: Literal["docs", "source", "measured", "reported"]
+    """The host's documentation, its source code, a run of the host, or what others write of it."""
+
+
+class Loading(NamedTuple):
+    """Which files a host takes for skills, and under which name."""
+
+    project: tuple[str, ...]
+    """Skill folders below the workspace, by precedence where that is known."""
+    user: tuple[str, ...]
+    """Skill folders below the home folder, as `~/…`."""
+    borrowed: tuple[str, ...]
+    """Those of these folders that are another host's, read for compatibility."""
+    admin: Fact[tuple[str, ...]]
+    """Skill folders of the machine, absolute."""
+    depth: Fact[int | None]
+    """Levels below a skill folder at which the folder of a skill may be; None for any."""
+    bare: Fact[bool]
+    """Whether a SKILL.md directly in a skill folder is a skill."""
+    walks_up: Fact[bool]
+    """Whether the skill folders of the folders above the working folder are read too."""
+    nested: Fact[bool]
+    """Whether skill folders below the working folder are read too."""
+    links: Fact[bool]
+    """Whether links to folders are followed."""
+    name: Fact[Literal["folder", "front matter"]]
+    """Where a skill's name comes from."""
+    unnamed: Fact[Literal["folder", "dropped"]]
+    """What happens to a skill without `name`."""
+    undescribed: Fact[Literal["first paragraph", "dropped", "not shown"]]
+    """What happens to a skill without `description`."""
+    precedence: Fact[tuple[str, ...]]
+    """Where skills come from, the first wins."""
+    duplicates: Fact[Literal["one loads", "all load"]]
+    """What happens to skills of one name."""
+    needs_trust: Fact[tuple[str, ...]]
+    """Folders of a workspace that are read only after the user trusted it in the host."""
+
+
+class Plugins(NamedTuple):
+    """Skills that come in packages."""
+
+    folder: Fact[str]
+    """Where installed plugins are."""
+    manifests: Fact[tuple[str, ...]]
+    """Files that make a folder a plugin, relative to it."""
+    namespace: Fact[str]
+    """How a plugin's skill is named; empty if the plugin is not part of the name."""
+    installed: Fact[str]
+    """The file that says which versions are in use."""
+
+
+KeyType = Literal["text", "flag", "mapping", "any", "text-or-texts"]
+
+
+class Key(NamedTuple):
+    """A key of a skill's front matter."""
+
+    type: KeyType = "text"
+    choices: tuple[str, ...] = ()
+    or_number: bool = False
+    """Whether a number counts as its text."""
+
+
+TEXTS = Key("text-or-texts")
+FLAG = Key("flag")
+PROSE = Key(or_number=True)
+STANDARD_KEYS: dict[str, Key] = {
+    "name": PROSE,
+    "description": PROSE,
+    "license": PROSE,
+    "compatibility": Key("any"),
+    "allowed-tools": TEXTS,
+    "metadata": Key("mapping"),
+}
+"""The keys of the Agent Skills format (agentskills.io), which every host accepts."""
+
+Effect = Literal["off", "manual", "model-only", "name-only"]
+"""Not loaded; only the user starts it; only the model does; the model sees only its name."""
+
+
+class Switch(NamedTuple):
+    """A setting that takes a skill from the model, the user or both."""
+
+    at: Literal["front matter", "settings", "file beside"]
+    key: str
+    effects: Mapping[str, Effect]
+    """By value."""
+    file: str = ""
+    """The settings file, or the file beside SKILL.md."""
+
+
+class Listing(NamedTuple):
+    """What the model is shown of the skills that are loaded."""
+
+    rule: Fact[Literal["least used lose text", "equal shares", "stop when full", "all"]]
+    """What happens to skills beyond the budget."""
+    fraction: Fact[float | None]
+    """The budget as a part of the context window."""
+    characters: Fact[int | None]
+    """The budget in characters, where the window is unknown or does not count."""
+    unit: Fact[Literal["characters", "tokens", ""]]
+    """What the budget counts; a token is four characters, or bytes."""
+    longest: Fact[int | None]
+    """Characters of one description that are shown at most."""
+    context: Fact[int]
+    """Tokens of the context window that are assumed unless the user says otherwise."""
+    order: Fact[str]
+    form: Fact[Literal["lines", "xml"]]
+    settings: tuple[str, ...] = ()
+    """Settings that change the budget."""
+
+
+class Hook(NamedTuple):
+    """What happens around a prompt."""
+
+    event: Fact[str]
+    """The event that metier's entry is installed for."""
+    others: Fact[tuple[str, ...]]
+    """Other events that the hook answers."""
+    sees_prompt: Fact[bool]
+    """Whether the prompt is known when the text is injected."""
+    answer: Fact[Literal["hookSpecificOutput", "additionalContext", "additional_context"]]
+    """The key that holds the text in what the hook prints."""
+    longest: Fact[str]
+    """How much text reaches the model."""
+
+
+class Transcripts(NamedTuple):
+    """What is kept of a session."""
+
+    files: Fact[tuple[str, ...]]
+    form: Fact[Literal["JSON lines", "SQLite"]]
+    fired: Fact[tuple[str, ...]]
+    """What a transcript holds when a skill was used."""
+
+
+class Host(NamedTuple):
+    name: str
+    """As in `metier hook NAME`."""
+    title: str
+    loading: Loading | None
+    """None if only MCP servers are known."""
+    plugins: Plugins | None
+    keys: Mapping[str, Key]
+    """Keys of front matter that it reads beyond `STANDARD_KEYS`."""
+    switches: tuple[Switch, ...]
+    listing: Listing | None
+    hook_settings: SettingsFile | None
+    mcp_settings: SettingsFile | None
+    hook: Hook | None
+    transcripts: Transcripts | None
+    sources: Mapping[str, Source]
+    """By section (`loading`) or fact (`loading.depth`), which counts first."""
+    notes: tuple[str, ...] = ()
+    """What a user of this host should know."""
+
+    def source_of(self, section: str, field: str) -> Source | None:
+        return self.sources.get(f"{section}.{field}", self.sources.get(section))
