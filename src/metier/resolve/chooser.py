@@ -6,7 +6,6 @@ depth and per set of providers above it that it can reach again: a cycle is not 
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import NamedTuple
 
 from metier.resolve.choice import (
@@ -101,7 +100,9 @@ class Chooser:
         self._met: dict[tuple[int, int], frozenset[int]] = {}
 
     def question(self, requires: tuple[str, ...], consumer: int | None) -> Question:
-        return replace(self._asked, requires=requires, query=" ".join(requires), consumer=consumer)
+        return self._asked._replace(
+            requires=requires, query=" ".join(requires), consumer=consumer
+        )
 
     def policy(self, contract: Contract | None) -> Policy:
         """The defaults, then the contract's values, then the caller's."""
@@ -262,7 +263,7 @@ class Chooser:
             return None
         requires = tuple(dict.fromkeys(contract.requires))
         policy = self.policy(contract)
-        shared = replace(policy, selection_mode="cover", max_providers=UNLIMITED)
+        shared = policy._replace(selection_mode="cover", max_providers=UNLIMITED)
         return self.question(requires, place), shared
 
     def _settle(self, place: int, depth: int, chain: Chain) -> Needs | None:

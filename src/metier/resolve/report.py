@@ -67,8 +67,10 @@ class RunFacts(NamedTuple):
     """Unresolved capabilities, and the ids of their disabled providers."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Resolution:
+    """Which providers were chosen, and everything its report says about why."""
+
     question: Question
     policy: Policy
     selected: tuple[str, ...]

@@ -2,9 +2,8 @@
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from metier.core import bm25
 from metier.core.arrays import Array, Floats, Mask, Places, arrays_of
@@ -34,8 +33,9 @@ from metier.values.contracts import Mode
 from metier.values.scoring import BM25, DECIMALS, INFLATION
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Question(NamedTuple):
+    """What is asked of the candidates."""
+
     requires: tuple[str, ...]
     query: str
     mode: Mode
