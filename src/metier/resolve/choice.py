@@ -52,6 +52,19 @@ def _gates(scores: Scores, policy: Policy) -> Iterator[tuple[str, Mask]]:
     yield "below-min-total-score", final < least("min_total_score")
 
 
+def ranked(scores: Scores, policy: Policy) -> list[int]:
+    """The rows that pass the gates, best first."""
+    arrays = scores.pool.arrays
+    passed = arrays.ones(len(scores.places), dtype=bool)
+    if scores.question.consumer is not None:
+        passed &= scores.places != scores.question.consumer
+    for _, rejected in gates(scores, policy):
+        passed &= ~rejected
+        if not passed.any():
+            return []
+    return rank(scores, arrays.flatnonzero(passed))
+
+
 def rank(scores: Scores, rows: Places) -> list[int]:
     """These rows of `scores`, best first: by final score, then by the tie-breakers."""
     if len(rows) > 1:
@@ -70,7 +83,7 @@ def _rank_keys(scores: Scores, rows: Places) -> tuple[Floats | Places | Mask, ..
         -scores.specificity[rows],
         -scores.skill[rows],
         *own_team,
-        scores.pool.hash_ranks(scores.places[rows]),
+        scores.hash_ranks(rows),
     )
 
 

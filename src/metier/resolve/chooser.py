@@ -15,15 +15,15 @@ from metier.resolve.choice import (
     Refused,
     Verdicts,
     cut,
-    gates,
-    rank,
+    ranked,
     select,
     within_hints,
 )
-from metier.resolve.pool import UNLIMITED, Pool
+from metier.resolve.matching import UNLIMITED
+from metier.resolve.pool import Pool
 from metier.resolve.scores import Question, Scores
 from metier.values.contracts import Contract
-from metier.values.policy import OnMissing, Policy, strictest
+from metier.values.policy import Policy, strictest
 from metier.values.resolution import MayProbe, Probe, ProbeResult
 
 Chain = tuple[int, ...]
@@ -100,9 +100,7 @@ class Chooser:
         self._met: dict[tuple[int, int], frozenset[int]] = {}
 
     def question(self, requires: tuple[str, ...], consumer: int | None) -> Question:
-        return self._asked._replace(
-            requires=requires, query=" ".join(requires), consumer=consumer
-        )
+        return self._asked._replace(requires=requires, query=" ".join(requires), consumer=consumer)
 
     def policy(self, contract: Contract | None) -> Policy:
         """The defaults, then the contract's values, then the caller's."""
@@ -124,15 +122,15 @@ class Chooser:
         scores.look_up()
         return choice
 
-    def on_missing(self, choice: Choice) -> OnMissing:
-        """What the policy says about missing capabilities, or a stricter selected provider."""
+    def final_policy(self, choice: Choice) -> Policy:
+        """The policy, with the strictest rule for missing capabilities of a selected provider."""
         value = choice.policy.on_missing_required
         for place in choice.places(choice.selected):
             contract = self._pool.candidates[place].contract_in(self._mode)
             if contract is not None:
                 tight = choice.policy.tightened(contract.policy)
                 value = strictest(value, tight.on_missing_required)
-        return value
+        return choice.policy.with_on_missing(value)
 
     def scores(self, question: Question, policy: Policy) -> Scores:
         """The scores of all that can pass; without a match only a contract gate of 0 lets pass."""
@@ -142,20 +140,9 @@ class Chooser:
             self._scored[key] = Scores(self._pool, question, everyone=everyone)
         return self._scored[key]
 
-    def ranked(self, scores: Scores, policy: Policy) -> list[int]:
-        """The rows that pass the gates, best first."""
-        passed = self._pool.arrays.ones(len(scores.places), dtype=bool)
-        if scores.question.consumer is not None:
-            passed &= scores.places != scores.question.consumer
-        for _, refused in gates(scores, policy):
-            passed &= ~refused
-            if not passed.any():
-                return []
-        return rank(scores, self._pool.arrays.flatnonzero(passed))
-
     def _choose(self, scores: Scores, policy: Policy, depth: int, chain: Chain) -> Choice:
         """`depth` says how far the requirements of candidates are followed."""
-        order, verdicts = self.ranked(scores, policy), Verdicts()
+        order, verdicts = ranked(scores, policy), Verdicts()
         if self._mode == "strict":
             order = self._walk(order, scores, policy, verdicts, depth, chain)
         order, beyond = within_hints(order, scores)
@@ -166,7 +153,7 @@ class Chooser:
 
     def _after_probes(self, scores: Scores, policy: Policy, may_probe: MayProbe) -> Scores:
         """Scores without the penalty of top candidates whose probes pass."""
-        kept, _ = cut(self.ranked(scores, policy), scores, policy)
+        kept, _ = cut(ranked(scores, policy), scores, policy)
         for row in kept:
             if scores.flagged[row]:
                 place = int(scores.places[row])
@@ -248,7 +235,7 @@ class Chooser:
             if asked is not None and steps > 0:
                 question, policy = asked
                 scores = self.scores(question, policy)
-                met.update(map(int, scores.places[self.ranked(scores, policy)]))
+                met.update(map(int, scores.places[ranked(scores, policy)]))
             further = [self._can_meet(one, steps - 1) for one in met]
             self._met[key] = frozenset(met).union(*further)
         return self._met[key]

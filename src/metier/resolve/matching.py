@@ -1,17 +1,27 @@
-"""How well candidates match what is required: exact, alias, fuzzy, provisional."""
+"""What candidates claim, and how well that matches: exact, alias, fuzzy, provisional."""
 
-from collections.abc import Sequence
-from functools import cache
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, cached_property
 from itertools import repeat
 from typing import NamedTuple
 
 from metier.core.arrays import Arrays, Floats, Mask, Places, arrays_of
+from metier.core.fuzzy import FuzzyNames
 from metier.core.names import is_capability_name
 from metier.resolve.aliases import AliasTables
-from metier.resolve.pool import Pool
-from metier.resolve.scoring import stems_of_capability
+from metier.resolve.scoring import (
+    Words,
+    median_of_others,
+    overclaim_penalties,
+    penalties,
+    rounded,
+    stems_of,
+)
+from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
-from metier.values.scoring import MATCH_SCORES
+from metier.values.policy import Policy
+from metier.values.scoring import INVALID_TOKEN, MATCH_SCORES, UNKNOWN_CLAUSE
 
 KINDS = ("none", "provisional", "fuzzy", "alias", "exact")
 """From weakest to strongest; a kind is stored as its index."""
@@ -21,6 +31,131 @@ RESOLVING: dict[Mode, tuple[str, ...]] = {
 }
 _, _PROVISIONAL, _FUZZY, _ALIAS, _EXACT = range(len(KINDS))
 _NO_TOKEN = -1
+UNLIMITED = 10**9
+_LIMITS = ("min_total_score", "min_contract_score", "min_required_coverage")
+_LOOSEST = Policy(
+    min_total_score=0.0,
+    min_contract_score=0.0,
+    min_required_coverage=0.0,
+    max_candidates=UNLIMITED,
+    on_missing_required="auto-emulate",
+)
+
+
+# Claims
+
+
+class Claims:
+    """The capabilities that candidates claim, as far as they count in one mode."""
+
+    def __init__(
+        self,
+        arrays: Arrays,
+        size: int,
+        speaking: Mapping[int, Candidate],
+        mode: Mode,
+    ) -> None:
+        """`speaking` are those of `size` candidates that may claim anything, by index."""
+        by_name: defaultdict[str, list[int]] = defaultdict(list)
+        self.arrays = arrays
+        self.size = size
+        self.counts: Floats = arrays.zeros(size)
+        """How many capabilities each claims."""
+        self.prose: Mask = arrays.ones(size, dtype=bool)
+        """Which of them claim none, only describe."""
+        for place, candidate in speaking.items():
+            provides = candidate.provides_in(mode)
+            self.counts[place] = len(provides)
+            self.prose[place] = candidate.is_prose_in(mode)
+            for name in dict.fromkeys(provides):
+                if is_capability_name(name):
+                    by_name[name].append(place)
+        self.names = sorted(by_name)
+        self._places: dict[str, Places] = {
+            name: arrays.array(by_name[name], dtype=int) for name in self.names
+        }
+        self.has_prose = bool(self.prose.any())
+        self._speaking = speaking
+        self._mode = mode
+
+    @cached_property
+    def hints(self) -> "Hints":
+        """The limits that providers set themselves with `Pol(...)`."""
+        contracts = {
+            place: candidate.contract_in(self._mode) for place, candidate in self._speaking.items()
+        }
+        policies = {place: one.policy for place, one in contracts.items() if one is not None}
+        return Hints(self.arrays, self.size, policies)
+
+    @cached_property
+    def invalid_tokens(self) -> Floats:
+        return penalties(self._of_contracts(Candidate.invalid_tokens), INVALID_TOKEN)
+
+    @cached_property
+    def unknown_clauses(self) -> Floats:
+        return penalties(self._of_contracts(Candidate.unknown_clauses), UNKNOWN_CLAUSE)
+
+    def _of_contracts(self, count: Callable[[Candidate], int]) -> Floats:
+        counts: Floats = self.arrays.zeros(self.size)
+        if self._mode == "best-effort":
+            for place, candidate in self._speaking.items():
+                if candidate.contract is not None:
+                    counts[place] = count(candidate)
+        return counts
+
+    def penalties(self, without: int | None) -> Floats:
+        """All penalties except that for inflation; `without` does not count."""
+        if without is None:
+            return self._penalties
+        return rounded(self.invalid_tokens + self.overclaim(without) + self.unknown_clauses)
+
+    @cached_property
+    def _penalties(self) -> Floats:
+        return rounded(self.invalid_tokens + self.overclaim(None) + self.unknown_clauses)
+
+    def overclaim(self, without: int | None) -> Floats:
+        """The penalties for claiming far more than the median; `without` does not count."""
+        return overclaim_penalties(self.counts, median_of_others(self.counts, without))
+
+    def places(self, name: str) -> Places:
+        return self._places.get(name, self.arrays.arange(0))
+
+    def like(self, name: str) -> list[str]:
+        """Similar names, the most similar last."""
+        similar = self._fuzzy.like(name)
+        if len(similar) > 1:
+            similar = sorted(similar, key=lambda one: (one[1], -one[0]))
+        return [self.names[place] for place, _ in similar]
+
+    @cached_property
+    def _fuzzy(self) -> FuzzyNames:
+        return FuzzyNames(self.names, self.arrays)
+
+
+class Hints:
+    """Limits that providers set for themselves."""
+
+    def __init__(
+        self, arrays: Arrays, size: int, policies: Mapping[int, Mapping[str, str]]
+    ) -> None:
+        self.bind = any(policies.values())
+        self.max_candidates: Floats = arrays.full(size, float(UNLIMITED))
+        self._arrays = arrays
+        self._least: dict[str, Floats] = {name: arrays.zeros(size) for name in _LIMITS}
+        for place, policy in policies.items():
+            if policy:
+                asked, _ = _LOOSEST.with_contract(policy)
+                self.max_candidates[place] = asked.max_candidates
+                for name, values in self._least.items():
+                    values[place] = getattr(asked, name)
+
+    def least(self, name: str, policy: Policy, places: Places) -> Floats | float:
+        """What each of these candidates has to reach by the policy or its own hint."""
+        limit: float = getattr(policy, name)
+        return self._arrays.maximum(limit, self._least[name][places]) if self.bind else limit
+
+
+# Matches
 
 
 @cache
@@ -78,9 +213,14 @@ class Matches(NamedTuple):
         return self.names[token] if token != _NO_TOKEN else None
 
 
-def match(pool: Pool, requires: Sequence[str], aliases: AliasTables, mode: Mode) -> Matches:
-    """The best match of every candidate for each of `requires`, by index in the pool."""
-    found = _Found(pool, aliases, mode)
+def match(
+    claims: Claims, prose: Words | None, requires: Sequence[str], aliases: AliasTables
+) -> Matches:
+    """The best match of every candidate for each of `requires`, by index.
+
+    `prose` has the words of the candidates, if any of them only describes.
+    """
+    found = _Found(claims, prose, aliases)
     for number, required in enumerate(requires):
         if is_capability_name(required):
             found.add_prose(number, required)
@@ -100,21 +240,21 @@ class _Run(NamedTuple):
 class _Found:
     """Collects matches, a run of entries at a time."""
 
-    def __init__(self, pool: Pool, aliases: AliasTables, mode: Mode) -> None:
-        self._pool = pool
+    def __init__(self, claims: Claims, prose: Words | None, aliases: AliasTables) -> None:
+        self._claims = claims
+        self._prose = prose
         self._aliases = aliases
-        self._claims = pool.claims(mode)
-        self._arrays = pool.arrays
-        self._last: Places = self._arrays.empty(len(pool), dtype=int)
+        self._arrays = claims.arrays
+        self._last: Places = self._arrays.empty(claims.size, dtype=int)
         self._names: list[str] = []
         self._runs: list[_Run] = []
         self._places: list[Places] = [self._arrays.arange(0)]
 
     def add_prose(self, number: int, required: str) -> None:
         """Candidates with only words, if those include all words of the capability."""
-        if not self._claims.has_prose:
+        if self._prose is None:
             return
-        places = self._pool.prose.with_all(stems_of_capability(required))
+        places = self._prose.with_all(stems_of(required))
         if len(places):
             places = places[self._claims.prose[places]]
             self._places.append(places)
