@@ -4,17 +4,20 @@ Many chains of providers may lead to one provider. Its requirements are settled 
 depth and per set of providers above it that it can reach again: a cycle is not followed twice.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
+from metier.core.arrays import Places
 from metier.resolve.choice import (
-    Choice,
     Dependency,
     Lack,
     Refused,
-    Verdicts,
     cut,
+    gates,
+    rank,
     ranked,
     select,
     within_hints,
@@ -24,7 +27,7 @@ from metier.resolve.pool import Pool
 from metier.resolve.scores import Question, Scores
 from metier.values.contracts import Contract
 from metier.values.policy import Policy, strictest
-from metier.values.resolution import MayProbe, Probe, ProbeResult
+from metier.values.resolution import REASONS, MayProbe, Probe, ProbeResult
 
 Chain = tuple[int, ...]
 """Indexes of providers, each required by the previous one."""
@@ -77,6 +80,86 @@ class Needs(NamedTuple):
     more_refused: int = 0
 
 
+class Verdicts:
+    """Rejections after the gates, by index in the pool."""
+
+    def __init__(self) -> None:
+        self.reasons: defaultdict[int, set[str]] = defaultdict(set)
+        self.open: dict[int, tuple[str, ...]] = {}
+
+    def reject(self, reason: str, places: Iterable[int]) -> None:
+        for place in places:
+            self.reasons[place].add(reason)
+
+
+@dataclass
+class Choice:
+    """The answer to one question, before any decision."""
+
+    policy: Policy
+    scores: Scores
+    verdicts: Verdicts
+    kept: list[int]
+    """Rows of `scores`, best first."""
+    selected: list[int]
+    """Those of them that are chosen."""
+
+    @property
+    def question(self) -> Question:
+        return self.scores.question
+
+    @cached_property
+    def unresolved(self) -> tuple[str, ...]:
+        matches, mode = self.scores.matches, self.question.mode
+        resolved: set[int] = set().union(*(matches.resolved_by(row, mode) for row in self.selected))
+        return tuple(
+            name for number, name in enumerate(self.question.requires) if number not in resolved
+        )
+
+    def open(self) -> tuple[str, ...]:
+        """Unresolved requirements, or what their rejected providers lack."""
+        found: list[str] = []
+        for number, name in enumerate(self.question.requires):
+            if name in self.unresolved:
+                places = sorted(self.places(self._able(number)))
+                lacking = [one for place in places for one in self.verdicts.open.get(place, ())]
+                found += lacking or [name]
+        return tuple(dict.fromkeys(found))
+
+    def _able(self, number: int) -> Places:
+        matches = self.scores.matches
+        resolved = matches.resolved(self.question.mode) & (matches.required == number)
+        rows: Places = matches.rows[resolved]
+        return rows
+
+    def providers(self) -> tuple[tuple[int, ...], ...]:
+        """For each requirement the places of the selected that resolve it."""
+        found: list[list[int]] = [[] for _ in self.question.requires]
+        for row, place in zip(self.selected, self.places(self.selected), strict=True):
+            for number in self.scores.matches.resolved_by(row, self.question.mode):
+                found[number].append(place)
+        return tuple(map(tuple, found))
+
+    def refused(self) -> list[tuple[str, int, tuple[str, ...]]]:
+        """The rejected providers of unresolved requirements, best first, with the reasons."""
+        if not self.unresolved:
+            return []
+        masks = dict(gates(self.scores, self.policy))
+        found = []
+        for number, name in enumerate(self.question.requires):
+            if name in self.unresolved:
+                for row in rank(self.scores, self._able(number)):
+                    place = int(self.scores.places[row])
+                    why = {one for one, refused in masks.items() if refused[row]}
+                    why |= self.verdicts.reasons.get(place, set())
+                    found.append((name, place, tuple(one for one in REASONS if one in why)))
+        return found
+
+    def places(self, rows: Iterable[int]) -> list[int]:
+        """The places of these rows in the pool."""
+        return self.scores.places_of(rows)
+
+
 class Chooser:
     """Answers the questions of one resolution: its own, and those of its providers."""
 
@@ -90,6 +173,7 @@ class Chooser:
         self._pool = pool
         self._asked = question
         self._mode = question.mode
+        self._contracts = pool.claims(question.mode).contracts
         self._overrides = overrides
         self.probing = Probing(pool, probes)
         self.warnings: list[str] = []
@@ -126,7 +210,7 @@ class Chooser:
         """The policy, with the strictest rule for missing capabilities of a selected provider."""
         value = choice.policy.on_missing_required
         for place in choice.places(choice.selected):
-            contract = self._pool.candidates[place].contract_in(self._mode)
+            contract = self._contracts.get(place)
             if contract is not None:
                 tight = choice.policy.tightened(contract.policy)
                 value = strictest(value, tight.on_missing_required)
@@ -146,9 +230,9 @@ class Chooser:
         if self._mode == "strict":
             order = self._walk(order, scores, policy, verdicts, depth, chain)
         order, beyond = within_hints(order, scores)
-        verdicts.reject("beyond-max-candidates-hint", (int(scores.places[row]) for row in beyond))
+        verdicts.reject("beyond-max-candidates-hint", scores.places_of(beyond))
         kept, beyond = cut(order, scores, policy)
-        verdicts.reject("beyond-max-candidates", (int(scores.places[row]) for row in beyond))
+        verdicts.reject("beyond-max-candidates", scores.places_of(beyond))
         return Choice(policy, scores, verdicts, kept, select(kept, scores, policy))
 
     def _after_probes(self, scores: Scores, policy: Policy, may_probe: MayProbe) -> Scores:
@@ -245,7 +329,7 @@ class Chooser:
 
         Any number of providers may share its requirements, whatever any policy says.
         """
-        contract = self._pool.candidates[place].contract_in(self._mode)
+        contract = self._contracts.get(place)
         if contract is None or not contract.requires:
             return None
         requires = tuple(dict.fromkeys(contract.requires))

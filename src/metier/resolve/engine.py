@@ -6,8 +6,8 @@ from typing import NamedTuple
 from metier.core.names import is_capability_name
 from metier.errors import UsageError
 from metier.resolve.aliases import AliasTables
-from metier.resolve.choice import Choice, Lack, OptionalMatch, rank, ranked
-from metier.resolve.chooser import Chooser
+from metier.resolve.choice import Lack, OptionalMatch, rank, ranked
+from metier.resolve.chooser import Choice, Chooser
 from metier.resolve.pool import Pool
 from metier.resolve.report import MOST_ROWS, Resolution, RunFacts
 from metier.resolve.scores import Question

@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from functools import cached_property, lru_cache
-from itertools import islice
+from itertools import compress, count, islice
 from operator import lt
 from types import MappingProxyType
 from typing import NamedTuple, overload
@@ -42,9 +42,7 @@ class Pool:
         self.ids, self.given = _in_order(given.ids)
         """`given` has the number of each candidate among those given."""
         self.candidates: Sequence[Candidate] = _Built(given.build, self.given)
-        self.speaking = [
-            place for place, number in enumerate(self.given) if number in given.speaking
-        ]
+        self.speaking = list(compress(count(), map(given.speaking.__contains__, self.given)))
         """Indexes of the candidates that may claim anything."""
         self.teams = {
             place: given.teams[number]

@@ -11,11 +11,11 @@ from metier.resolve.choice import (
     Dependency,
     Lack,
     OptionalMatch,
-    Verdicts,
     deciding_step,
     gates,
     rank,
 )
+from metier.resolve.chooser import Verdicts
 from metier.resolve.matching import RESOLVING, Match
 from metier.resolve.pool import Pool
 from metier.resolve.scores import Basis, Question, Scores

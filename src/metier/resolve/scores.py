@@ -1,7 +1,7 @@
 """The scores of the candidates of one question, computed on first use."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -252,6 +252,10 @@ class Scores:
         places: Places = self._arrays.array(self.pool.places_called(name), dtype=int)
         rows = self.places.searchsorted(places[contained(places, self.places)])
         return [int(row) for row in rows if not self.own_team[row]]
+
+    def places_of(self, rows: Iterable[int]) -> list[int]:
+        """The indexes of these rows in the pool."""
+        return [int(self.places[row]) for row in rows]
 
     def hash_ranks(self, rows: Places) -> Places:
         """The order of these rows by the hash of their ids, which decides last."""
