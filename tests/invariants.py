@@ -658,7 +658,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         "Two names match fuzzily from a Jaro-Winkler similarity of 0.90 on, decided exactly at "
         "the border.",
         4,
-        "metier.core.fuzzy",
+        "metier.resolve.matching",
         "resolve",
     ),
     Invariant(
@@ -666,7 +666,7 @@ INVARIANTS: tuple[Invariant, ...] = (
         "Jaro-Winkler uses prefix scale 0.10, a prefix of at most 4 and the ordinary count of "
         "transpositions.",
         4,
-        "metier.core.fuzzy",
+        "metier.resolve.matching",
         "resolve",
     ),
     Invariant(

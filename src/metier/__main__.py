@@ -40,10 +40,12 @@ def main() -> None:
             _serve(arguments[1], more)
             return
         arguments = ["hook", "--help"]
+    gc.disable()  # what this loads stays until the process ends
     try:
         from metier.cli import run  # Ctrl-C while this loads is no error
     except KeyboardInterrupt:
         sys.exit(130)
+    gc.enable()
     code = run(arguments)
     gc.freeze()  # skip the garbage collection at exit
     sys.exit(code)

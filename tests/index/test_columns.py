@@ -9,8 +9,7 @@ from conftest import Workspace
 from metier import Catalog
 from metier.config import Config
 from metier.errors import DamagedError
-from metier.index.columns import catch_up, read_skills
-from metier.index.stems import add_stems
+from metier.index.columns import add_stems, catch_up, read_skills
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ import numpy as np
 from conftest import Workspace
 from metier.catalog import Catalog
 from metier.config import Config
-from metier.core.fuzzy import MAX_PREFIX, PREFIX_SCALE, FuzzyNames, similarity
 from metier.core.names import is_capability_name
 from metier.errors import ContractError
 from metier.parse.contract import parse_contract, serialize_contract
 from metier.resolve import AliasTable, AliasTables, Policy, Resolution, resolve
+from metier.resolve.matching import MAX_PREFIX, PREFIX_SCALE, FuzzyNames, similarity
 from metier.resolve.reliability import Reliability
 from metier.resolve.scoring import composite, diverging, median_of_others, overclaim_penalties
 from metier.values.candidates import Candidate

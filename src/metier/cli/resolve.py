@@ -8,7 +8,6 @@ import click
 
 from metier.catalog import Catalog
 from metier.cli.layout import one_line
-from metier.cli.resolve_hints import Known, notes
 from metier.cli.resolve_view import print_report, shown_outcome, without
 from metier.cli.session import Session, complete_names, metier_command
 from metier.core.process import without_garbage_collection
@@ -114,7 +113,7 @@ def command(
         if session.as_json:
             session.print_json(report)
         else:
-            hints = [] if session.quiet else notes(report, Known.of(catalog))
+            hints = [] if session.quiet else _hints(report, catalog)
             print_report(session, report, hints, everyone=full_report)
         if report.is_pending:
             answer = _ask(report) if can_ask else None
@@ -128,6 +127,12 @@ def command(
             stored = f"report {report.id}: metier reports show {report.id}"
             session.note(stored if is_kept else "warning: the report cannot be stored here")
         return EXIT_CODES.get(report.outcome, 0)
+
+
+def _hints(report: Report, catalog: Catalog) -> list[str]:
+    from metier.cli.resolve_hints import Known, notes  # --quiet and --json need none
+
+    return notes(report, Known.of(catalog))
 
 
 def _ask(report: Report) -> Decision | None:

@@ -11,10 +11,9 @@ from metier.core.nearest import nearest_name
 from metier.core.timestamps import new_id, now_iso
 from metier.errors import NotFoundError, UsageError
 from metier.hosts.switches import honours_the_switch
-from metier.index.columns import NO_SKILLS, Skills, catch_up, read_skills
+from metier.index.columns import NO_SKILLS, SkillReader, Skills, excluded_skills
 from metier.index.documents import find_documents, manual_providers, names_of
 from metier.index.postings import LABEL, PROSE, stem_postings
-from metier.index.stems import is_caught_up
 from metier.index.store import Store
 from metier.resolve import AliasTable, AliasTables, Pool, Resolution
 from metier.resolve.aliases import builtin_aliases, only_builtin, read_alias_table
@@ -51,6 +50,7 @@ class Resolver:
         self._workspace = workspace
         self._config = config
         self._reliability = outcomes or Reliability(workspace, is_kept=config.is_trusted)
+        self._reader = SkillReader(store)
         self._skills = NO_SKILLS
         """All included skills, shadowed ones too."""
         self._chosen: dict[bool, Skills] = {}
@@ -58,7 +58,6 @@ class Resolver:
         self._any_manual = False
         """Whether only the user starts any of them."""
         self._was_asked = False
-        self._version: tuple[int, ...] | None = None
         self._pools: dict[bool, Pool] = {}
         """The candidates, with and without the manual skills."""
         self._discovery: dict[bool, tuple[list[SourceCount], dict[str, int]]] = {}
@@ -89,12 +88,8 @@ class Resolver:
                 return found
             return found.with_disabled(partial(manual_providers, self._store))
 
-        with self._store.snapshot():
-            if self._version == self._store.version():
-                return current()
-        self._catch_up()
-        with self._store.snapshot():
-            self._read()
+        with self._reader.snapshot() as skills:
+            self._use(skills)
             return current()
 
     def _facts(self, history: History, issues: Sequence[Issue], with_manual: bool) -> RunFacts:
@@ -113,22 +108,14 @@ class Resolver:
             warnings=[*warnings, *([history.warning] if history.warning else [])],
         )
 
-    def _catch_up(self) -> None:
-        """Add the stems of new skills to the catalog, and the columns of all."""
-        if self._version != self._store.version():
-            catch_up(self._store)
-
-    def _read(self) -> None:
-        """Read the skills again if the catalog has changed."""
-        version = self._store.version()
-        if self._version != version:
-            self._skills = read_skills(self._store)
-            self._any_manual = any(self._skills.manual)
-            self._chosen = {True: self._skills}
+    def _use(self, skills: Skills) -> None:
+        """Drop what was made of other skills."""
+        if skills is not self._skills:
+            self._skills = skills
+            self._any_manual = any(skills.manual)
+            self._chosen = {True: skills}
             self._pools = {}
             self._discovery = {}
-            is_complete = is_caught_up(self._store)  # else a skill was just added
-            self._version = version if is_complete else None
 
     def _skills_for(self, with_manual: bool) -> Skills:
         if with_manual not in self._chosen:
@@ -188,9 +175,9 @@ class Resolver:
 
     def candidate(self, wanted: str) -> Candidate:
         """The candidate with that name or id. Raises `NotFoundError`."""
-        self._catch_up()
-        self._read()
-        return self._candidate(wanted)
+        with self._reader.snapshot() as skills:
+            self._use(skills)
+            return self._candidate(wanted)
 
     def _consumer(self, wanted: str) -> Candidate:
         """The consumer; an untrusted team does not come before the user's own skills."""
@@ -217,10 +204,7 @@ class Resolver:
         disabled = len(self._skills.keys) - len(skills.keys)
         if disabled:
             reasons["disabled"] = disabled
-        for source, reason, count in self._store.rows(
-            "SELECT source, reason, count(*) FROM document"
-            " WHERE kind = 'skill' AND state = 'excluded' GROUP BY 1, 2"
-        ):
+        for source, reason, count in excluded_skills(self._store):
             discovered[source] += count
             reasons[reason] += count
         groups = {group: SourceCount(group, 0, 0) for group in SOURCE_GROUPS}

@@ -5,15 +5,15 @@ The columns are kept in the catalog, packed: reading them is ten times faster th
 
 import json
 from array import array
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from itertools import chain, compress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from itertools import chain, compress, count
 from typing import Any, NamedTuple, TypeVar
 
 from metier.core.names import canonical_id, team_name
 from metier.errors import StoreError
 from metier.index.documents import folder_of
-from metier.index.stems import add_stems
+from metier.index.stems import STEMS, SkillRows
 from metier.index.store import Store
 from metier.values.candidates import Candidate
 
@@ -72,7 +72,8 @@ class Skills(NamedTuple):
         """The same values by the number of a skill."""
         if not by_key:
             return {}
-        return {number: by_key[key] for number, key in enumerate(self.keys) if key in by_key}
+        wanted = compress(count(), map(by_key.__contains__, self.keys))
+        return {number: by_key[self.keys[number]] for number in wanted}
 
     def names(self, number: int) -> tuple[str, str, str]:
         """What finds a skill: its id, its name, and its name after that of its team."""
@@ -95,6 +96,42 @@ class Skills(NamedTuple):
 NO_SKILLS = Skills({}, {}, *[()] * 8)
 
 
+class SkillReader:
+    """Reads the skills of a catalog, and again when it has changed."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._skills = NO_SKILLS
+        self._version: tuple[int, ...] | None = None
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Skills]:
+        """All included skills, shadowed ones too: the same object until the catalog changes.
+
+        New skills get their stems first. All queries of the block see the same catalog.
+        """
+        with self._store.snapshot():
+            if self._version == self._store.version():
+                yield self._skills
+                return
+        catch_up(self._store)
+        with self._store.snapshot():
+            version = self._store.version()
+            if self._version != version:
+                self._skills = read_skills(self._store)
+                is_complete = _is_caught_up(self._store)  # else a skill was just added
+                self._version = version if is_complete else None
+            yield self._skills
+
+
+def excluded_skills(store: Store) -> list[tuple[str, str, int]]:
+    """How many skills of each source are excluded for each reason."""
+    return store.rows(
+        "SELECT source, reason, count(*) FROM document"
+        " WHERE kind = 'skill' AND state = 'excluded' GROUP BY 1, 2"
+    )
+
+
 def read_skills(store: Store) -> Skills:
     """All active and shadowed skills."""
     claims, teams = dict(store.rows(CLAIMS)), dict(store.rows(TEAMS))
@@ -110,6 +147,19 @@ def catch_up(store: Store) -> int:
     if not store.rows(_ANY):
         _keep_columns(store)
     return added
+
+
+def add_stems(store: Store) -> int:
+    """Add the stems of all skills that have none; how many there were."""
+    if _is_caught_up(store):
+        return 0
+    with store.transaction() as connection, store.checked():
+        return SkillRows(connection).write_missing()
+
+
+def _is_caught_up(store: Store) -> bool:
+    """Whether every skill has its stems."""
+    return store.setting(STEMS) != ""
 
 
 def _keep_columns(store: Store) -> None:

@@ -1,4 +1,4 @@
-"""The stems of skills. A refresh forgets changed skills; `add_stems` adds them on first use."""
+"""The stems of skills. A refresh forgets changed skills; they are added on first use."""
 
 import sqlite3
 from collections import Counter
@@ -8,11 +8,10 @@ from metier.core.stems import label_stems, prose_stems
 from metier.core.text import routing_text
 from metier.index.documents import folder_of
 from metier.index.postings import LABEL, PROSE, Postings
-from metier.index.store import Store
 from metier.values.files import Entry, Stored
 
-_SETTING = "stems"
-"""How many skills have stems, and how many stems they have; absent while some have none."""
+STEMS = "stems"
+"""A setting: how many skills have stems, and how many stems; absent while some have none."""
 _MISSING = """
     SELECT key, name, description, when_to_use, path FROM document LEFT JOIN skill_size USING (key)
     WHERE kind = 'skill' AND handle != '' AND prose IS NULL ORDER BY key
@@ -61,10 +60,10 @@ class SkillRows:
         self._connection.executemany(
             "INSERT OR IGNORE INTO skill_capability VALUES (?, ?)", self._capabilities
         )
-        known = self._connection.execute("SELECT 1 FROM setting WHERE name = ?", (_SETTING,))
+        known = self._connection.execute("SELECT 1 FROM setting WHERE name = ?", (STEMS,))
         if self._is_new or known.fetchone() is None:
             self._postings.write()
-            self._connection.execute("DELETE FROM setting WHERE name = ?", (_SETTING,))
+            self._connection.execute("DELETE FROM setting WHERE name = ?", (STEMS,))
         else:
             self.write_missing()
 
@@ -81,7 +80,7 @@ class SkillRows:
         self._connection.execute(
             "INSERT OR REPLACE INTO setting"
             " SELECT ?, count(*) || ' ' || coalesce(sum(prose), 0) FROM skill_size",
-            (_SETTING,),
+            (STEMS,),
         )
         return len(missing)
 
@@ -133,16 +132,3 @@ def _is_safe(text: str) -> bool:
     from metier.safety.disguise import find_overrides  # few texts need it, and it loads a lot
 
     return not find_overrides(text)
-
-
-def is_caught_up(store: Store) -> bool:
-    """Whether every skill has its stems."""
-    return store.setting(_SETTING) != ""
-
-
-def add_stems(store: Store) -> int:
-    """Add the stems of all skills that have none; how many there were."""
-    if is_caught_up(store):
-        return 0
-    with store.transaction() as connection, store.checked():
-        return SkillRows(connection).write_missing()

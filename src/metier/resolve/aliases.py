@@ -4,9 +4,9 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from metier.core.names import is_capability_name
 from metier.core.paths import is_inside
@@ -18,14 +18,13 @@ SCHEMA_VERSION = "1"
 _TEXT = re.compile(r'"(?:[^"\\]|\\.)*+"')
 
 
-@dataclass(frozen=True, slots=True)
-class AliasTable:
+class AliasTable(NamedTuple):
     """One table: name → canonical name."""
 
     source: str
     """runtime · workspace · built-in"""
     version: str
-    canonical: Mapping[str, str] = field(default_factory=dict)
+    canonical: Mapping[str, str] = MappingProxyType({})
 
     @classmethod
     def of(cls, source: str, version: str, aliases: Mapping[str, Iterable[str]]) -> "AliasTable":

@@ -1,28 +1,13 @@
 """Gates, ranking and selection."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
+from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
 
 from metier.core.arrays import Floats, Mask, Places
-from metier.resolve.scores import Question, Scores
+from metier.resolve.scores import Scores
 from metier.values.policy import Policy
-from metier.values.resolution import REASONS
-
-
-class Verdicts:
-    """Rejections after the gates, by index in the pool."""
-
-    def __init__(self) -> None:
-        self.reasons: defaultdict[int, set[str]] = defaultdict(set)
-        self.open: dict[int, tuple[str, ...]] = {}
-
-    def reject(self, reason: str, places: Iterable[int]) -> None:
-        for place in places:
-            self.reasons[place].add(reason)
 
 
 def gates(scores: Scores, policy: Policy) -> Iterator[tuple[str, Mask]]:
@@ -52,6 +37,19 @@ def _gates(scores: Scores, policy: Policy) -> Iterator[tuple[str, Mask]]:
     yield "below-min-total-score", final < least("min_total_score")
 
 
+def ranked(scores: Scores, policy: Policy) -> list[int]:
+    """The rows that pass the gates, best first."""
+    arrays = scores.pool.arrays
+    passed = arrays.ones(len(scores.places), dtype=bool)
+    if scores.question.consumer is not None:
+        passed &= scores.places != scores.question.consumer
+    for _, rejected in gates(scores, policy):
+        passed &= ~rejected
+        if not passed.any():
+            return []
+    return rank(scores, arrays.flatnonzero(passed))
+
+
 def rank(scores: Scores, rows: Places) -> list[int]:
     """These rows of `scores`, best first: by final score, then by the tie-breakers."""
     if len(rows) > 1:
@@ -70,7 +68,7 @@ def _rank_keys(scores: Scores, rows: Places) -> tuple[Floats | Places | Mask, ..
         -scores.specificity[rows],
         -scores.skill[rows],
         *own_team,
-        scores.pool.hash_ranks(scores.places[rows]),
+        scores.hash_ranks(rows),
     )
 
 
@@ -134,74 +132,6 @@ def select(kept: Sequence[int], scores: Scores, policy: Policy) -> list[int]:
         selected.append(best)
         left -= gains[best]
     return selected
-
-
-@dataclass
-class Choice:
-    """The answer to one question, before any decision."""
-
-    policy: Policy
-    scores: Scores
-    verdicts: Verdicts
-    kept: list[int]
-    """Rows of `scores`, best first."""
-    selected: list[int]
-    """Those of them that are chosen."""
-
-    @property
-    def question(self) -> Question:
-        return self.scores.question
-
-    @cached_property
-    def unresolved(self) -> tuple[str, ...]:
-        matches, mode = self.scores.matches, self.question.mode
-        resolved: set[int] = set().union(*(matches.resolved_by(row, mode) for row in self.selected))
-        return tuple(
-            name for number, name in enumerate(self.question.requires) if number not in resolved
-        )
-
-    def open(self) -> tuple[str, ...]:
-        """Unresolved requirements, or what their rejected providers lack."""
-        found: list[str] = []
-        for number, name in enumerate(self.question.requires):
-            if name in self.unresolved:
-                places = sorted(self.places(self._able(number)))
-                lacking = [one for place in places for one in self.verdicts.open.get(place, ())]
-                found += lacking or [name]
-        return tuple(dict.fromkeys(found))
-
-    def _able(self, number: int) -> Places:
-        matches = self.scores.matches
-        resolved = matches.resolved(self.question.mode) & (matches.required == number)
-        rows: Places = matches.rows[resolved]
-        return rows
-
-    def providers(self) -> tuple[tuple[int, ...], ...]:
-        """For each requirement the places of the selected that resolve it."""
-        found: list[list[int]] = [[] for _ in self.question.requires]
-        for row, place in zip(self.selected, self.places(self.selected), strict=True):
-            for number in self.scores.matches.resolved_by(row, self.question.mode):
-                found[number].append(place)
-        return tuple(map(tuple, found))
-
-    def refused(self) -> list[tuple[str, int, tuple[str, ...]]]:
-        """The rejected providers of unresolved requirements, best first, with the reasons."""
-        if not self.unresolved:
-            return []
-        masks = dict(gates(self.scores, self.policy))
-        found = []
-        for number, name in enumerate(self.question.requires):
-            if name in self.unresolved:
-                for row in rank(self.scores, self._able(number)):
-                    place = int(self.scores.places[row])
-                    why = {one for one, refused in masks.items() if refused[row]}
-                    why |= self.verdicts.reasons.get(place, set())
-                    found.append((name, place, tuple(one for one in REASONS if one in why)))
-        return found
-
-    def places(self, rows: Iterable[int]) -> list[int]:
-        """The places of these rows in the pool."""
-        return [int(self.scores.places[row]) for row in rows]
 
 
 # What providers require

@@ -4,28 +4,30 @@ Many chains of providers may lead to one provider. Its requirements are settled 
 depth and per set of providers above it that it can reach again: a cycle is not followed twice.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
+from metier.core.arrays import Places
 from metier.resolve.choice import (
-    Choice,
     Dependency,
     Lack,
     Refused,
-    Verdicts,
     cut,
     gates,
     rank,
+    ranked,
     select,
     within_hints,
 )
-from metier.resolve.pool import UNLIMITED, Pool
+from metier.resolve.matching import UNLIMITED
+from metier.resolve.pool import Pool
 from metier.resolve.scores import Question, Scores
 from metier.values.contracts import Contract
-from metier.values.policy import OnMissing, Policy, strictest
-from metier.values.resolution import MayProbe, Probe, ProbeResult
+from metier.values.policy import Policy, strictest
+from metier.values.resolution import REASONS, MayProbe, Probe, ProbeResult
 
 Chain = tuple[int, ...]
 """Indexes of providers, each required by the previous one."""
@@ -78,6 +80,86 @@ class Needs(NamedTuple):
     more_refused: int = 0
 
 
+class Verdicts:
+    """Rejections after the gates, by index in the pool."""
+
+    def __init__(self) -> None:
+        self.reasons: defaultdict[int, set[str]] = defaultdict(set)
+        self.open: dict[int, tuple[str, ...]] = {}
+
+    def reject(self, reason: str, places: Iterable[int]) -> None:
+        for place in places:
+            self.reasons[place].add(reason)
+
+
+@dataclass
+class Choice:
+    """The answer to one question, before any decision."""
+
+    policy: Policy
+    scores: Scores
+    verdicts: Verdicts
+    kept: list[int]
+    """Rows of `scores`, best first."""
+    selected: list[int]
+    """Those of them that are chosen."""
+
+    @property
+    def question(self) -> Question:
+        return self.scores.question
+
+    @cached_property
+    def unresolved(self) -> tuple[str, ...]:
+        matches, mode = self.scores.matches, self.question.mode
+        resolved: set[int] = set().union(*(matches.resolved_by(row, mode) for row in self.selected))
+        return tuple(
+            name for number, name in enumerate(self.question.requires) if number not in resolved
+        )
+
+    def open(self) -> tuple[str, ...]:
+        """Unresolved requirements, or what their rejected providers lack."""
+        found: list[str] = []
+        for number, name in enumerate(self.question.requires):
+            if name in self.unresolved:
+                places = sorted(self.places(self._able(number)))
+                lacking = [one for place in places for one in self.verdicts.open.get(place, ())]
+                found += lacking or [name]
+        return tuple(dict.fromkeys(found))
+
+    def _able(self, number: int) -> Places:
+        matches = self.scores.matches
+        resolved = matches.resolved(self.question.mode) & (matches.required == number)
+        rows: Places = matches.rows[resolved]
+        return rows
+
+    def providers(self) -> tuple[tuple[int, ...], ...]:
+        """For each requirement the places of the selected that resolve it."""
+        found: list[list[int]] = [[] for _ in self.question.requires]
+        for row, place in zip(self.selected, self.places(self.selected), strict=True):
+            for number in self.scores.matches.resolved_by(row, self.question.mode):
+                found[number].append(place)
+        return tuple(map(tuple, found))
+
+    def refused(self) -> list[tuple[str, int, tuple[str, ...]]]:
+        """The rejected providers of unresolved requirements, best first, with the reasons."""
+        if not self.unresolved:
+            return []
+        masks = dict(gates(self.scores, self.policy))
+        found = []
+        for number, name in enumerate(self.question.requires):
+            if name in self.unresolved:
+                for row in rank(self.scores, self._able(number)):
+                    place = int(self.scores.places[row])
+                    why = {one for one, refused in masks.items() if refused[row]}
+                    why |= self.verdicts.reasons.get(place, set())
+                    found.append((name, place, tuple(one for one in REASONS if one in why)))
+        return found
+
+    def places(self, rows: Iterable[int]) -> list[int]:
+        """The places of these rows in the pool."""
+        return self.scores.places_of(rows)
+
+
 class Chooser:
     """Answers the questions of one resolution: its own, and those of its providers."""
 
@@ -91,6 +173,7 @@ class Chooser:
         self._pool = pool
         self._asked = question
         self._mode = question.mode
+        self._contracts = pool.claims(question.mode).contracts
         self._overrides = overrides
         self.probing = Probing(pool, probes)
         self.warnings: list[str] = []
@@ -101,7 +184,7 @@ class Chooser:
         self._met: dict[tuple[int, int], frozenset[int]] = {}
 
     def question(self, requires: tuple[str, ...], consumer: int | None) -> Question:
-        return replace(self._asked, requires=requires, query=" ".join(requires), consumer=consumer)
+        return self._asked._replace(requires=requires, query=" ".join(requires), consumer=consumer)
 
     def policy(self, contract: Contract | None) -> Policy:
         """The defaults, then the contract's values, then the caller's."""
@@ -123,15 +206,15 @@ class Chooser:
         scores.look_up()
         return choice
 
-    def on_missing(self, choice: Choice) -> OnMissing:
-        """What the policy says about missing capabilities, or a stricter selected provider."""
+    def final_policy(self, choice: Choice) -> Policy:
+        """The policy, with the strictest rule for missing capabilities of a selected provider."""
         value = choice.policy.on_missing_required
         for place in choice.places(choice.selected):
-            contract = self._pool.candidates[place].contract_in(self._mode)
+            contract = self._contracts.get(place)
             if contract is not None:
                 tight = choice.policy.tightened(contract.policy)
                 value = strictest(value, tight.on_missing_required)
-        return value
+        return choice.policy.with_on_missing(value)
 
     def scores(self, question: Question, policy: Policy) -> Scores:
         """The scores of all that can pass; without a match only a contract gate of 0 lets pass."""
@@ -141,31 +224,20 @@ class Chooser:
             self._scored[key] = Scores(self._pool, question, everyone=everyone)
         return self._scored[key]
 
-    def ranked(self, scores: Scores, policy: Policy) -> list[int]:
-        """The rows that pass the gates, best first."""
-        passed = self._pool.arrays.ones(len(scores.places), dtype=bool)
-        if scores.question.consumer is not None:
-            passed &= scores.places != scores.question.consumer
-        for _, refused in gates(scores, policy):
-            passed &= ~refused
-            if not passed.any():
-                return []
-        return rank(scores, self._pool.arrays.flatnonzero(passed))
-
     def _choose(self, scores: Scores, policy: Policy, depth: int, chain: Chain) -> Choice:
         """`depth` says how far the requirements of candidates are followed."""
-        order, verdicts = self.ranked(scores, policy), Verdicts()
+        order, verdicts = ranked(scores, policy), Verdicts()
         if self._mode == "strict":
             order = self._walk(order, scores, policy, verdicts, depth, chain)
         order, beyond = within_hints(order, scores)
-        verdicts.reject("beyond-max-candidates-hint", (int(scores.places[row]) for row in beyond))
+        verdicts.reject("beyond-max-candidates-hint", scores.places_of(beyond))
         kept, beyond = cut(order, scores, policy)
-        verdicts.reject("beyond-max-candidates", (int(scores.places[row]) for row in beyond))
+        verdicts.reject("beyond-max-candidates", scores.places_of(beyond))
         return Choice(policy, scores, verdicts, kept, select(kept, scores, policy))
 
     def _after_probes(self, scores: Scores, policy: Policy, may_probe: MayProbe) -> Scores:
         """Scores without the penalty of top candidates whose probes pass."""
-        kept, _ = cut(self.ranked(scores, policy), scores, policy)
+        kept, _ = cut(ranked(scores, policy), scores, policy)
         for row in kept:
             if scores.flagged[row]:
                 place = int(scores.places[row])
@@ -247,7 +319,7 @@ class Chooser:
             if asked is not None and steps > 0:
                 question, policy = asked
                 scores = self.scores(question, policy)
-                met.update(map(int, scores.places[self.ranked(scores, policy)]))
+                met.update(map(int, scores.places[ranked(scores, policy)]))
             further = [self._can_meet(one, steps - 1) for one in met]
             self._met[key] = frozenset(met).union(*further)
         return self._met[key]
@@ -257,12 +329,12 @@ class Chooser:
 
         Any number of providers may share its requirements, whatever any policy says.
         """
-        contract = self._pool.candidates[place].contract_in(self._mode)
+        contract = self._contracts.get(place)
         if contract is None or not contract.requires:
             return None
         requires = tuple(dict.fromkeys(contract.requires))
         policy = self.policy(contract)
-        shared = replace(policy, selection_mode="cover", max_providers=UNLIMITED)
+        shared = policy._replace(selection_mode="cover", max_providers=UNLIMITED)
         return self.question(requires, place), shared
 
     def _settle(self, place: int, depth: int, chain: Chain) -> Needs | None:

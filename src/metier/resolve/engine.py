@@ -6,8 +6,8 @@ from typing import NamedTuple
 from metier.core.names import is_capability_name
 from metier.errors import UsageError
 from metier.resolve.aliases import AliasTables
-from metier.resolve.choice import Choice, Lack, OptionalMatch, rank
-from metier.resolve.chooser import Chooser
+from metier.resolve.choice import Lack, OptionalMatch, rank, ranked
+from metier.resolve.chooser import Choice, Chooser
 from metier.resolve.pool import Pool
 from metier.resolve.report import MOST_ROWS, Resolution, RunFacts
 from metier.resolve.scores import Question
@@ -95,7 +95,8 @@ def run(request: ResolveRequest, inputs: Inputs) -> Resolution:
     chooser = Chooser(pool, question, request.policy, inputs.probes)
     policy = chooser.policy(contract)
     choice = chooser.choose(question, policy, depth, request.may_probe)
-    on_missing = chooser.on_missing(choice)
+    policy = chooser.final_policy(choice)
+    on_missing = policy.on_missing_required
     is_short = _is_short(choice)
     decision = None
     needs_decision = on_missing == "offer-emulation" and (choice.unresolved or is_short)
@@ -114,7 +115,7 @@ def run(request: ResolveRequest, inputs: Inputs) -> Resolution:
     ]
     return Resolution(
         question=question,
-        policy=policy.with_on_missing(on_missing),
+        policy=policy,
         selected=chosen if outcome.keeps_selection else (),
         chosen=chosen,
         unresolved=choice.unresolved,
@@ -183,7 +184,7 @@ def _optional(
     able = scores.resolved > 0
     if question.mode == "strict":
         able = able & ~scores.flagged
-    first = next((row for row in chooser.ranked(scores, policy) if able[row]), None)
+    first = next((row for row in ranked(scores, policy) if able[row]), None)
     if first is None:
         return OptionalMatch(capability, None, "none")
     found = scores.matches.of(first)[0]

@@ -1,47 +1,32 @@
 """The candidates of a catalog, prepared once for any number of questions."""
 
 from bisect import bisect_left
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from functools import cached_property, lru_cache
-from itertools import islice
+from itertools import compress, count, islice
 from operator import lt
 from types import MappingProxyType
 from typing import NamedTuple, overload
 
-from metier.core.arrays import Arrays, Floats, Mask, Places, numpy_arrays
-from metier.core.fuzzy import FuzzyNames
-from metier.core.names import is_capability_name, stable_hash
+from metier.core.arrays import Arrays, Floats, Places, numpy_arrays
+from metier.core.names import stable_hash
 from metier.core.stems import label_stems, prose_stems
+from metier.resolve.aliases import AliasTables
+from metier.resolve.matching import Claims, Matches, match
 from metier.resolve.scoring import (
     Hits,
     Lookup,
     Words,
     mean_length,
-    median_of_others,
-    overclaim_penalties,
-    penalties,
     places_by_key,
-    rounded,
     runtime_scores,
     weights_of_stem,
 )
 from metier.values.candidates import Candidate
 from metier.values.contracts import Mode
-from metier.values.policy import Policy
-from metier.values.scoring import INVALID_TOKEN, UNKNOWN_CLAUSE
 
-UNLIMITED = 10**9
 _digest = lru_cache(maxsize=200_000)(stable_hash)
-_LIMITS = ("min_total_score", "min_contract_score", "min_required_coverage")
-_LOOSEST = Policy(
-    min_total_score=0.0,
-    min_contract_score=0.0,
-    min_required_coverage=0.0,
-    max_candidates=UNLIMITED,
-    on_missing_required="auto-emulate",
-)
 
 
 class Pool:
@@ -57,9 +42,7 @@ class Pool:
         self.ids, self.given = _in_order(given.ids)
         """`given` has the number of each candidate among those given."""
         self.candidates: Sequence[Candidate] = _Built(given.build, self.given)
-        self.speaking = [
-            place for place, number in enumerate(self.given) if number in given.speaking
-        ]
+        self.speaking = list(compress(count(), map(given.speaking.__contains__, self.given)))
         """Indexes of the candidates that may claim anything."""
         self.teams = {
             place: given.teams[number]
@@ -105,10 +88,16 @@ class Pool:
             found += [place] if self.candidates[place].name == name else []
         return found
 
-    def claims(self, mode: Mode) -> "Claims":
+    def claims(self, mode: Mode) -> Claims:
         if mode not in self._claims:
-            self._claims[mode] = Claims(self.arrays, self.candidates, self.speaking, mode)
+            speaking = {place: self.candidates[place] for place in self.speaking}
+            self._claims[mode] = Claims(self.arrays, len(self), speaking, mode)
         return self._claims[mode]
+
+    def match(self, requires: Sequence[str], aliases: AliasTables, mode: Mode) -> Matches:
+        """The best match of every candidate for each of `requires`, by index."""
+        claims = self.claims(mode)
+        return match(claims, self.prose if claims.has_prose else None, requires, aliases)
 
     @property
     def prose(self) -> Words:
@@ -263,113 +252,3 @@ class PoolWords(NamedTuple):
     """The stems of names and descriptions."""
     labels: Words
     """The stems of names and folders."""
-
-
-class Claims:
-    """The capabilities that candidates claim, as far as they count in one mode."""
-
-    def __init__(
-        self,
-        arrays: Arrays,
-        candidates: Sequence[Candidate],
-        speaking: Sequence[int],
-        mode: Mode,
-    ) -> None:
-        by_name: defaultdict[str, list[int]] = defaultdict(list)
-        self._arrays = arrays
-        self.counts: Floats = arrays.zeros(len(candidates))
-        """How many capabilities each claims."""
-        self.prose: Mask = arrays.ones(len(candidates), dtype=bool)
-        """Which of them claim none, only describe."""
-        for place in speaking:
-            candidate = candidates[place]
-            provides = candidate.provides_in(mode)
-            self.counts[place] = len(provides)
-            self.prose[place] = candidate.is_prose_in(mode)
-            for name in dict.fromkeys(provides):
-                if is_capability_name(name):
-                    by_name[name].append(place)
-        self.names = sorted(by_name)
-        self._places: dict[str, Places] = {
-            name: arrays.array(by_name[name], dtype=int) for name in self.names
-        }
-        self.has_prose = bool(self.prose.any())
-        self._candidates = candidates
-        self._speaking = speaking
-        self._mode = mode
-
-    @cached_property
-    def hints(self) -> "Hints":
-        """The limits that providers set themselves with `Pol(...)`."""
-        contracts = {
-            place: self._candidates[place].contract_in(self._mode) for place in self._speaking
-        }
-        policies = {place: one.policy for place, one in contracts.items() if one is not None}
-        return Hints(self._arrays, len(self._candidates), policies)
-
-    @cached_property
-    def invalid_tokens(self) -> Floats:
-        return penalties(self._of_contracts(Candidate.invalid_tokens), INVALID_TOKEN)
-
-    @cached_property
-    def unknown_clauses(self) -> Floats:
-        return penalties(self._of_contracts(Candidate.unknown_clauses), UNKNOWN_CLAUSE)
-
-    def _of_contracts(self, count: Callable[[Candidate], int]) -> Floats:
-        counts: Floats = self._arrays.zeros(len(self._candidates))
-        if self._mode == "best-effort":
-            for place in self._speaking:
-                if self._candidates[place].contract is not None:
-                    counts[place] = count(self._candidates[place])
-        return counts
-
-    def penalties(self, without: int | None) -> Floats:
-        """All penalties except that for inflation; `without` does not count."""
-        if without is None:
-            return self._penalties
-        return rounded(self.invalid_tokens + self.overclaim(without) + self.unknown_clauses)
-
-    @cached_property
-    def _penalties(self) -> Floats:
-        return rounded(self.invalid_tokens + self.overclaim(None) + self.unknown_clauses)
-
-    def overclaim(self, without: int | None) -> Floats:
-        """The penalties for claiming far more than the median; `without` does not count."""
-        return overclaim_penalties(self.counts, median_of_others(self.counts, without))
-
-    def places(self, name: str) -> Places:
-        return self._places.get(name, self._arrays.arange(0))
-
-    def like(self, name: str) -> list[str]:
-        """Similar names, the most similar last."""
-        similar = self._fuzzy.like(name)
-        if len(similar) > 1:
-            similar = sorted(similar, key=lambda one: (one[1], -one[0]))
-        return [self.names[place] for place, _ in similar]
-
-    @cached_property
-    def _fuzzy(self) -> FuzzyNames:
-        return FuzzyNames(self.names, self._arrays)
-
-
-class Hints:
-    """Limits that providers set for themselves."""
-
-    def __init__(
-        self, arrays: Arrays, size: int, policies: Mapping[int, Mapping[str, str]]
-    ) -> None:
-        self.bind = any(policies.values())
-        self.max_candidates: Floats = arrays.full(size, float(UNLIMITED))
-        self._arrays = arrays
-        self._least: dict[str, Floats] = {name: arrays.zeros(size) for name in _LIMITS}
-        for place, policy in policies.items():
-            if policy:
-                asked, _ = _LOOSEST.with_contract(policy)
-                self.max_candidates[place] = asked.max_candidates
-                for name, values in self._least.items():
-                    values[place] = getattr(asked, name)
-
-    def least(self, name: str, policy: Policy, places: Places) -> Floats | float:
-        """What each of these candidates has to reach by the policy or its own hint."""
-        limit: float = getattr(policy, name)
-        return self._arrays.maximum(limit, self._least[name][places]) if self.bind else limit

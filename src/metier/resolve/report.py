@@ -11,11 +11,11 @@ from metier.resolve.choice import (
     Dependency,
     Lack,
     OptionalMatch,
-    Verdicts,
     deciding_step,
     gates,
     rank,
 )
+from metier.resolve.chooser import Verdicts
 from metier.resolve.matching import RESOLVING, Match
 from metier.resolve.pool import Pool
 from metier.resolve.scores import Basis, Question, Scores
@@ -67,8 +67,10 @@ class RunFacts(NamedTuple):
     """Unresolved capabilities, and the ids of their disabled providers."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Resolution:
+    """Which providers were chosen, and everything its report says about why."""
+
     question: Question
     policy: Policy
     selected: tuple[str, ...]

@@ -1,17 +1,15 @@
 """The scores of the candidates of one question, computed on first use."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from metier.core import bm25
 from metier.core.arrays import Array, Floats, Mask, Places, arrays_of
-from metier.core.stems import stems
 from metier.resolve.aliases import AliasTables
-from metier.resolve.matching import Matches, match
-from metier.resolve.pool import Claims, Pool
+from metier.resolve.matching import Claims, Matches
+from metier.resolve.pool import Pool
 from metier.resolve.scoring import (
     Divergence,
     Words,
@@ -27,15 +25,16 @@ from metier.resolve.scoring import (
     median_of_others,
     rounded,
     skill_score,
-    stems_of_capability,
+    stems_of,
     sums,
 )
 from metier.values.contracts import Mode
 from metier.values.scoring import BM25, DECIMALS, INFLATION
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Question(NamedTuple):
+    """What is asked of the candidates."""
+
     requires: tuple[str, ...]
     query: str
     mode: Mode
@@ -63,7 +62,7 @@ class Scores:
         self.pool = pool
         self.question = question
         self._cleared = cleared
-        matches = match(pool, question.requires, question.aliases, question.mode)
+        matches = pool.match(question.requires, question.aliases, question.mode)
         if question.consumer is not None:
             matches = matches.where(matches.rows != question.consumer)
         self._arrays = pool.arrays
@@ -89,7 +88,7 @@ class Scores:
             self.pool.prose.look_up(self.query_stems)
             self.pool.labels.look_up(self.query_stems)
         if "deltas" not in self.__dict__ and self.question.with_divergence:
-            claimed = [stem for name in self.matches.names for stem in stems_of_capability(name)]
+            claimed = [stem for name in self.matches.names for stem in stems_of(name)]
             self.pool.prose.look_up(claimed)
             self.pool.labels.look_up(claimed)
 
@@ -160,7 +159,7 @@ class Scores:
 
     @cached_property
     def query_stems(self) -> list[str]:
-        return list(dict.fromkeys(stems(self.question.query)))
+        return list(dict.fromkeys(stems_of(self.question.query)))
 
     @cached_property
     def skill(self) -> Floats:
@@ -254,6 +253,14 @@ class Scores:
         rows = self.places.searchsorted(places[contained(places, self.places)])
         return [int(row) for row in rows if not self.own_team[row]]
 
+    def places_of(self, rows: Iterable[int]) -> list[int]:
+        """The indexes of these rows in the pool."""
+        return [int(self.places[row]) for row in rows]
+
+    def hash_ranks(self, rows: Places) -> Places:
+        """The order of these rows by the hash of their ids, which decides last."""
+        return self.pool.hash_ranks(self.places[rows])
+
     # Altogether
 
     @cached_property
@@ -303,8 +310,7 @@ def _claimed_stems(claims: Matches) -> tuple[list[str], Places, Places]:
     """The stems of the matching names; pairs of a row and the number of a stem, each once."""
     numbers: dict[str, int] = {}
     by_name = [
-        [numbers.setdefault(stem, len(numbers)) for stem in stems_of_capability(name)]
-        for name in claims.names
+        [numbers.setdefault(stem, len(numbers)) for stem in stems_of(name)] for name in claims.names
     ]
     arrays = arrays_of(claims.rows)
     counts: Places = arrays.array([len(one) for one in by_name], dtype=int)
@@ -384,7 +390,7 @@ class Basis:
         matches = self._scores.matches
         found = matches.where(matches.explicit & (matches.rows == place))
         names = [found.names[token] for token in found.tokens]
-        stems = list(dict.fromkeys(stem for name in names for stem in stems_of_capability(name)))
+        stems = list(dict.fromkeys(stem for name in names for stem in stems_of(name)))
         return {
             "score": _rounded(math.fsum(found.scores) / len(found.rows)),
             "stems": len(stems),

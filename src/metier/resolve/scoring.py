@@ -137,8 +137,8 @@ def places_by_key(arrays: Arrays, keys: Sequence[int]) -> Places:
 
 
 @lru_cache(maxsize=20_000)
-def stems_of_capability(name: str) -> tuple[str, ...]:
-    return tuple(stems(name))
+def stems_of(text: str) -> tuple[str, ...]:
+    return tuple(stems(text))
 
 
 def contained(wanted: Places, places: Places) -> Mask:

@@ -17,6 +17,8 @@ class Doubt(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contract:
+    """What a skill provides and requires, clause by clause."""
+
     mode: Mode = "best-effort"
     provides: tuple[str, ...] = ()
     """`P(...)`: as written, repetitions and invalid tokens included."""

@@ -3,8 +3,6 @@
 Light: a refresh with nothing to read imports this module and no document kind.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -110,9 +108,9 @@ class Matter(NamedTuple):
 
 
 class Parsed(NamedTuple):
-    document: Document | None
+    document: "Document | None"
     matter: Matter | None
-    issues: Sequence[Issue]
+    issues: Sequence["Issue"]
 
 
 class Entry(NamedTuple):
@@ -120,8 +118,8 @@ class Entry(NamedTuple):
 
     found: Found
     sha256: str
-    document: Document | None
-    issues: Sequence[Issue]
+    document: "Document | None"
+    issues: Sequence["Issue"]
     reason: str = ""
     card_text: str = ""
 

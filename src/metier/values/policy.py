@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from metier.core.nearest import did_you_mean
 from metier.errors import UsageError
@@ -19,8 +18,7 @@ PRESETS: dict[str, dict[str, str]] = {
 """Named overrides; `prose` lets skills without a contract pass."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class Policy(NamedTuple):
     """What a resolution demands; the defaults are those of best-effort."""
 
     min_total_score: float = 0.45
@@ -48,7 +46,7 @@ class Policy:
                 warnings.append(f"{problem}; it is ignored")
             else:
                 values[_FIELDS[key]] = value
-        return replace(self, **values) if values else self, warnings
+        return self._replace(**values) if values else self, warnings
 
     def with_runtime(self, pairs: Mapping[str, str]) -> "Policy":
         """With the caller's values. Raises `UsageError` for an invalid value."""
@@ -60,17 +58,16 @@ class Policy:
                 hint = did_you_mean(key, known, f"keys: {', '.join(_FIELDS)}")
                 raise UsageError(problem, hint=hint)
             values[_FIELDS[key]] = value
-        return replace(self, **values) if values else self
+        return self._replace(**values) if values else self
 
     def with_on_missing(self, value: OnMissing) -> "Policy":
         same = value == self.on_missing_required
-        return self if same else replace(self, on_missing_required=value)
+        return self if same else self._replace(on_missing_required=value)
 
     def tightened(self, hints: Mapping[str, str]) -> "Policy":
         """With the hints of one provider, which can only tighten it."""
         asked, _ = self.with_contract(hints)
-        return replace(
-            self,
+        return self._replace(
             min_total_score=max(self.min_total_score, asked.min_total_score),
             min_contract_score=max(self.min_contract_score, asked.min_contract_score),
             min_required_coverage=max(self.min_required_coverage, asked.min_required_coverage),

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, get_args
 
 from metier.errors import UsageError
@@ -70,14 +70,15 @@ Decide = Callable[[Sequence[str]], Decision | None]
 """Called with the unresolved capabilities when `offer-emulation` needs a decision."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResolveRequest:
+class ResolveRequest(NamedTuple):
+    """What a caller asks for, by the names of `Catalog.resolve`."""
+
     requires: Sequence[str] = ()
     query: str = ""
     consumer: str | None = None
     """The name or id of the skill whose requirements are resolved too."""
     mode: Mode | None = None
-    policy: Mapping[str, str] = field(default_factory=dict)
+    policy: Mapping[str, str] = MappingProxyType({})
     """Overrides the consumer's policy."""
     alias_file: str | None = None
     host: str | None = None

@@ -7,9 +7,9 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from rapidfuzz.distance import Jaro, JaroWinkler
 
-from metier.core.fuzzy import MAX_PREFIX, PREFIX_SCALE, THRESHOLD, FuzzyNames, similarity
-from metier.core.fuzzy import exact_similarity as exact
 from metier.core.names import is_capability_name
+from metier.resolve.matching import MAX_PREFIX, PREFIX_SCALE, THRESHOLD, FuzzyNames, similarity
+from metier.resolve.matching import exact_similarity as exact
 from soak import examples
 
 pytestmark = pytest.mark.slow
