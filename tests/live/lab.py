@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
+
 from metier.listing.protocols import Call
 from metier.listing.recorder import LOOPBACK, Finished, free_port, run_recorded
 
@@ -37,6 +39,8 @@ class LiveHost:
     """Arguments that put one prompt and end."""
     context: int = 200_000
     """The size of the model's context that the settings say."""
+    prepare: Callable[["Lab"], None] = lambda lab: None
+    """Called before each prompt."""
 
 
 def _codex(lab: "Lab") -> Mapping[str, str]:
@@ -92,6 +96,15 @@ def _opencode(lab: "Lab") -> Mapping[str, str]:
     return {"OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_AUTOUPDATE": "1"}
 
 
+def _without_packages(lab: "Lab") -> None:
+    """Let opencode find its package for plugins installed: it would wait for the network."""
+    lock = {"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}}
+    for folder in (lab.workspace / ".opencode", lab.home / ".config/opencode"):
+        if folder.exists():
+            (folder / "node_modules").mkdir(exist_ok=True)
+            (folder / "package-lock.json").write_text(json.dumps(lock))
+
+
 def _claude(lab: "Lab") -> Mapping[str, str]:
     return {
         "ANTHROPIC_BASE_URL": lab.url,
@@ -117,7 +130,7 @@ HOSTS = {
         ),
         LiveHost(
             "opencode", "opencode", "opencode-ai", "1.18.33", (".agents/skills", ".agents/skills"),
-            _opencode, lambda text: ["run", text],
+            _opencode, lambda text: ["run", text], prepare=_without_packages,
         ),
         LiveHost(
             "claude-code", "claude", "", "", (".claude/skills", ".claude/skills"), _claude,
@@ -127,12 +140,8 @@ HOSTS = {
 }  # fmt: skip
 
 
-def cache() -> Path:
-    """Where hosts are installed."""
-    return Path(os.environ.get("METIER_LIVE_CACHE") or CACHE).expanduser()
-
-
-CACHE = Path("~/.cache/metier-live").expanduser()
+CACHE = Path(os.environ.get("METIER_LIVE_CACHE") or "~/.cache/metier-live").expanduser()
+"""Where hosts are installed."""
 
 
 def program_of(host: LiveHost) -> Path | None:
@@ -140,7 +149,7 @@ def program_of(host: LiveHost) -> Path | None:
     if not host.package:
         found = shutil.which(host.program)
         return Path(found) if found else None
-    program = cache() / f"{host.name}-{host.version}" / "node_modules" / ".bin" / host.program
+    program = CACHE / f"{host.name}-{host.version}" / "node_modules" / ".bin" / host.program
     return program if program.exists() else None
 
 
@@ -148,7 +157,7 @@ def install(host: LiveHost) -> None:
     """Install a host into the cache, unless it is there."""
     if not host.package or program_of(host):
         return
-    folder = cache() / f"{host.name}-{host.version}"
+    folder = CACHE / f"{host.name}-{host.version}"
     folder.mkdir(parents=True, exist_ok=True)
     quiet = ["--no-audit", "--no-fund", "--loglevel=error"]
     package = f"{host.package}@{host.version}"
@@ -206,6 +215,7 @@ class Lab:
         """Put one prompt to the host; what it sent, and how it ended."""
         program = program_of(self.host)
         assert program is not None
+        self.host.prepare(self)
         self.number += 1
         records = self.folder / f"requests-{self.number}"
         records.mkdir()
@@ -229,3 +239,19 @@ class Lab:
             text=True,
             check=False,
         )
+
+
+def open_lab(name: str, folder: Path, context: int = 0) -> Lab:
+    """A lab with a host of the cache, or of the PATH. Skips the test where it is in neither."""
+    host = HOSTS[name]
+    if program_of(host) is None:
+        pytest.skip(_missing(host))
+    return Lab(host, folder / "lab", context=context)
+
+
+def _missing(host: LiveHost) -> str:
+    if not host.package:
+        return f"no {host.program} on the PATH"
+    if shutil.which("npm") is None:
+        return f"{host.name} is not in the cache, and no npm here to install it"
+    return f"{host.name} {host.version} is not in the cache: make live installs it"
