@@ -35,7 +35,7 @@ soak: $(VENV)/.installed-dev
 	METIER_SOAK=1 $(BIN)/pytest -n 2 --dist loadgroup
 
 live: $(VENV)/.installed-dev
-	$(BIN)/python tools/install_hosts.py
+	PYTHONPATH=tests $(BIN)/python -m live.lab
 	METIER_LIVE=1 $(BIN)/pytest -n 2 tests/live
 
 $(VENV)/.installed: pyproject.toml constraints.txt

@@ -1,6 +1,7 @@
 """Skills in our own words, with the lengths that real collections have. The same every time."""
 
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -59,7 +60,7 @@ def _sentence(start: str, length: int, chance: random.Random) -> str:
     return text + "."
 
 
-def write(skills: list[Generated], project: Path, user: Path) -> None:
+def write(skills: Sequence[Generated], project: Path, user: Path) -> None:
     """Write each skill below one of two folders of skills."""
     for skill in skills:
         folder = (user if skill.of_user else project) / skill.folder

@@ -15,7 +15,7 @@ class Recording(NamedTuple):
 
     host: str
     version: str
-    count: int
+    generated: int
     """The generated skills on disk."""
     context: int
     budget: int | None
@@ -47,7 +47,7 @@ class Recording(NamedTuple):
 
     def _generated(self) -> list[Skill]:
         skills = []
-        for given in generated(self.count):
+        for given in generated(self.generated):
             scope: Scope = "user" if given.of_user else "project"
             skills.append(
                 Skill(

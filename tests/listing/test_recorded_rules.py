@@ -20,7 +20,7 @@ def lengths(listing: Listing) -> list[tuple[str, int]]:
 
 
 def name_of(recording: Recording) -> str:
-    return f"{recording.host}-{recording.count}-{recording.budget or recording.context}"
+    return f"{recording.host}-{recording.generated}-{recording.budget or recording.context}"
 
 
 @pytest.mark.parametrize("recording", RECORDINGS, ids=name_of)
@@ -35,7 +35,7 @@ def test_there_are_recordings_of_every_measured_host() -> None:
     hosts = {recording.host for recording in RECORDINGS}
     assert hosts == {"claude-code", "codex", "gemini", "opencode"}
     for host in ("claude-code", "codex"):
-        counts = {recording.count for recording in RECORDINGS if recording.host == host}
+        counts = {recording.generated for recording in RECORDINGS if recording.host == host}
         assert counts == {3, 50, 212, 500}
 
 

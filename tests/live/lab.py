@@ -39,7 +39,7 @@ class LiveHost:
     """Arguments that put one prompt and end."""
     context: int = 200_000
     """The size of the model's context that the settings say."""
-    prepare: Callable[["Lab"], None] = lambda lab: None
+    prepare: Callable[["Lab"], None] | None = None
     """Called before each prompt."""
 
 
@@ -73,7 +73,11 @@ def _gemini(lab: "Lab") -> Mapping[str, str]:
         "telemetry": {"enabled": False},
     }
     lab.write(".gemini/settings.json", json.dumps(settings))
-    return {"GOOGLE_GEMINI_BASE_URL": lab.url, "GEMINI_API_KEY": "none", "GEMINI_CLI_NO_RELAUNCH": "1"}
+    return {
+        "GOOGLE_GEMINI_BASE_URL": lab.url,
+        "GEMINI_API_KEY": "none",
+        "GEMINI_CLI_NO_RELAUNCH": "1",
+    }
 
 
 def _opencode(lab: "Lab") -> Mapping[str, str]:
@@ -215,7 +219,8 @@ class Lab:
         """Put one prompt to the host; what it sent, and how it ended."""
         program = program_of(self.host)
         assert program is not None
-        self.host.prepare(self)
+        if self.host.prepare:
+            self.host.prepare(self)
         self.number += 1
         records = self.folder / f"requests-{self.number}"
         records.mkdir()
@@ -255,3 +260,9 @@ def _missing(host: LiveHost) -> str:
     if shutil.which("npm") is None:
         return f"{host.name} is not in the cache, and no npm here to install it"
     return f"{host.name} {host.version} is not in the cache: make live installs it"
+
+
+if __name__ == "__main__":
+    for each in HOSTS.values():
+        install(each)
+        print(f"{each.name}: {program_of(each) or 'not on the PATH: left out'}")

@@ -39,7 +39,9 @@ def own_skills(lab: Lab, sent: Iterable[Sent]) -> list[Skill]:
             name=skill.name,
             folder=skill.name,
             description=skill.text,
-            path=f"{root}/{skill.name}/SKILL.md" if root else skill.place.replace("&lt;", "<").replace("&gt;", ">"),
+            path=f"{root}/{skill.name}/SKILL.md"
+            if root
+            else skill.place.replace("&lt;", "<").replace("&gt;", ">"),
             root=root,
             scope=scope,
             is_fixed=skill.name not in CLAUDE_COMMANDS,
@@ -48,15 +50,19 @@ def own_skills(lab: Lab, sent: Iterable[Sent]) -> list[Skill]:
     ]
 
 
-def ask(name: str, folder: Path, given: Sequence[Generated], context: int = 0) -> tuple[Lab, Finished]:
+def ask(
+    name: str, folder: Path, given: Sequence[Generated], context: int = 0
+) -> tuple[Lab, Finished]:
     lab = open_lab(name, folder, context)
     write(given, lab.project_skills, lab.user_skills)
     return lab, lab.ask(PROMPT)
 
 
-def compared(name: str, count: int, folder: Path, context: int = 0) -> tuple[Listing, Finished, Lab]:
+def compared(
+    name: str, count: int, folder: Path, context: int = 0
+) -> tuple[Listing, Finished, Lab]:
     """The listing by rule, and what the host sent."""
-    first, bare = ask(name, folder / "bare", [])
+    _, bare = ask(name, folder / "bare", [])
     own = sent_skills(name, bare.requests)
     assert own, bare.output
     given = generated(count)

@@ -23,7 +23,9 @@ def lab_with_a_skill(name: str, folder: Path) -> Lab:
     lab = open_lab(name, folder)
     skill = lab.workspace / "skills/mend-kettle/SKILL.md"
     skill.parent.mkdir(parents=True)
-    skill.write_text("---\nname: mend-kettle\ndescription: Mend a kettle. Use it when one leaks.\n---\n\nSolder.\n")
+    skill.write_text(
+        "---\nname: mend-kettle\ndescription: Mends a kettle that leaks.\n---\n\nSolder.\n"
+    )
     return lab
 
 

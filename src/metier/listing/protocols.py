@@ -188,11 +188,13 @@ def _messages(call: Call | None, streams: bool) -> Answer:
 
 
 def _gemini(call: Call | None, streams: bool) -> Answer:
-    called = {"functionCall": {"name": call.tool, "args": dict(call.arguments)}} if call else None
+    part: Json = {"text": TEXT}
+    if call:
+        part = {"functionCall": {"name": call.tool, "args": dict(call.arguments)}}
     body = {
         "candidates": [
             {
-                "content": {"role": "model", "parts": [called or {"text": TEXT}]},
+                "content": {"role": "model", "parts": [part]},
                 "finishReason": "STOP",
                 "index": 0,
             }

@@ -97,7 +97,9 @@ def listing_of(
     `budget` replaces the one that follows from the context. Raises `KeyError` for a host whose
     rule is unknown.
     """
-    return RULES[host](list(skills), context, budget)
+    rule = RULES[host]
+    own = rule.budget(context) if rule.budget else 0
+    return rule.shows(list(skills), own if budget is None else budget)
 
 
 # Order
@@ -135,15 +137,16 @@ def claude_weight(uses: int, days_ago: float) -> float:
 
     Measured with pairs of counts and ages of which only the first found room.
     """
-    return uses * max(0.5 ** (days_ago / CLAUDE_HALF_LIFE_DAYS), CLAUDE_LEAST_WEIGHT)
+    weight: float = 0.5 ** (days_ago / CLAUDE_HALF_LIFE_DAYS)
+    return uses * max(weight, CLAUDE_LEAST_WEIGHT)
 
 
 def claude_budget(
-    context: int, fraction: float = CLAUDE_FRACTION, *, is_new_model: bool = False
+    context: int | None, fraction: float = CLAUDE_FRACTION, *, is_new_model: bool = False
 ) -> int:
     """The characters that the listing may take."""
     letters = CLAUDE_LETTERS_PER_TOKEN_NEW if is_new_model else CLAUDE_LETTERS_PER_TOKEN
-    return round(context * fraction * letters)
+    return round((context or CLAUDE_CONTEXT) * fraction * letters)
 
 
 def _claude_text(skill: Skill) -> str:
@@ -176,8 +179,7 @@ def _claude_line(entry: Shown) -> str:
     return f"- {entry.name}: {entry.text}" if entry.text else f"- {entry.name}"
 
 
-def _claude(skills: list[Skill], context: int | None, budget: int | None) -> Listing:
-    limit = claude_budget(context or CLAUDE_CONTEXT) if budget is None else budget
+def _claude(skills: list[Skill], limit: int) -> Listing:
     ordered = sorted(skills, key=_claude_order)
     kept = set(map(id, _first_of_each(ordered, lambda skill: skill.folder).values()))
     entries = [
@@ -190,9 +192,7 @@ def _claude(skills: list[Skill], context: int | None, budget: int | None) -> Lis
         _take_texts(entries, visible, limit)
     lines = tuple(_claude_line(entries[number]) for number in visible)
     used = len("\n".join(lines))
-    return Listing(
-        entries=tuple(entries), used=used, budget=limit, unit="characters", lines=lines
-    )
+    return Listing(entries=tuple(entries), used=used, budget=limit, unit="characters", lines=lines)
 
 
 def _take_texts(entries: list[Shown], visible: list[int], limit: int) -> None:
@@ -257,13 +257,12 @@ def _codex_line(skill: Skill, aliases: dict[str, str]) -> _Line:
     return _Line(skill, description, f"{alias}/{below}" if alias else skill.path)
 
 
-def codex_budget(context: int) -> int:
+def codex_budget(context: int | None) -> int:
     """The tokens that lines and roots may take."""
-    return max(1, context * CODEX_PERCENT // 100)
+    return max(1, (context or CODEX_CONTEXT) * CODEX_PERCENT // 100)
 
 
-def _codex(skills: list[Skill], context: int | None, budget: int | None) -> Listing:
-    limit = codex_budget(context or CODEX_CONTEXT) if budget is None else budget
+def _codex(skills: list[Skill], limit: int) -> Listing:
     ordered = sorted(skills, key=_codex_order)
     aliases = _aliases(ordered)
     roots = [f"- `{alias}` = `{root}`" for root, alias in aliases.items()]
@@ -346,9 +345,7 @@ def _xml_listing(entries: Sequence[Shown], blocks: Sequence[tuple[str, ...]]) ->
     lines = ("<available_skills>", *(line for block in blocks for line in block))
     lines = (*lines, "</available_skills>")
     used = len("\n".join(lines))
-    return Listing(
-        entries=tuple(entries), used=used, budget=None, unit="characters", lines=lines
-    )
+    return Listing(entries=tuple(entries), used=used, budget=None, unit="characters", lines=lines)
 
 
 _GEMINI_SCOPES: tuple[Scope, ...] = ("own", "system", "admin", "plugin", "user", "project")
@@ -364,17 +361,19 @@ def _gemini_ordered(skills: list[Skill]) -> Iterator[Skill]:
         yield from members if is_own else sorted(members, key=lambda s: s.folder, reverse=True)
 
 
-def _gemini(skills: list[Skill], context: int | None, budget: int | None) -> Listing:
+def _gemini(skills: list[Skill], _: int) -> Listing:
     winners: dict[str, Skill] = {}
     ordered = list(_gemini_ordered(skills))
     for skill in ordered:
         if skill.name and skill.description is not None:
             winners[skill.name.translate(_NOT_IN_NAMES)] = skill
-    shown = [Shown(skill, name, skill.description or "", "whole") for name, skill in winners.items()]
+    shown = [
+        Shown(skill, name, skill.description or "", "whole") for name, skill in winners.items()
+    ]
     return _with_the_rest(ordered, shown, lambda entry: entry.skill.path)
 
 
-def _opencode(skills: list[Skill], context: int | None, budget: int | None) -> Listing:
+def _opencode(skills: list[Skill], _: int) -> Listing:
     winners = {skill.name: skill for skill in skills if skill.name}
     ordered = sorted(winners.values(), key=lambda skill: collated(skill.name))
     shown = [
@@ -398,8 +397,7 @@ def _escaped(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _copilot(skills: list[Skill], context: int | None, budget: int | None) -> Listing:
-    limit = COPILOT_LETTERS if budget is None else budget
+def _copilot(skills: list[Skill], limit: int) -> Listing:
     shown: list[Shown] = []
     blocks: list[tuple[str, ...]] = []
     listing = _xml_listing(shown, blocks)
@@ -415,11 +413,20 @@ def _copilot(skills: list[Skill], context: int | None, budget: int | None) -> Li
     return replace(listing, entries=(*shown, *rest), budget=limit)
 
 
-RULES: dict[str, Callable[[list[Skill], int | None, int | None], Listing]] = {
-    "claude-code": _claude,
-    "codex": _codex,
-    "copilot": _copilot,
-    "gemini": _gemini,
-    "opencode": _opencode,
+class Rule(NamedTuple):
+    """How one host lists skills."""
+
+    shows: Callable[[list[Skill], int], Listing]
+    """The listing within a budget."""
+    budget: Callable[[int | None], int] | None = None
+    """The budget for a context of so many tokens; None for a host without a limit."""
+
+
+RULES: dict[str, Rule] = {
+    "claude-code": Rule(_claude, claude_budget),
+    "codex": Rule(_codex, codex_budget),
+    "copilot": Rule(_copilot, lambda _: COPILOT_LETTERS),
+    "gemini": Rule(_gemini),
+    "opencode": Rule(_opencode),
 }
-"""One rule a host. Copilot CLI's comes from issues of its repository and was not measured."""
+"""Copilot CLI's rule comes from issues of its repository and was not measured."""
