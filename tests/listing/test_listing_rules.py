@@ -63,6 +63,13 @@ def test_claude_code_names_skills_by_folder_and_adds_another_name() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "is_shown"), [("a_b.c:d-ä", True), ("a b", False), ("a/b", False)]
+)
+def test_claude_code_shows_another_name_only_if_it_is_one_word(name: str, is_shown: bool) -> None:
+    assert names("claude-code", skill("f", name=name)) == [f"f ({name})" if is_shown else "f"]
+
+
 def test_claude_code_lists_the_users_skills_first_and_its_own_last() -> None:
     own = [skill("zeta", scope="own"), skill("alpha", scope="own")]
     skills = [*own, skill("bell"), skill("Anchor"), skill("quarry", scope="user")]
@@ -80,9 +87,9 @@ def test_claude_code_shows_the_users_skill_of_two_with_one_folder_name() -> None
 
 def test_claude_code_joins_when_to_use_and_escapes_angle_brackets() -> None:
     [entry] = listing_of(
-        "claude-code", [skill("bell", "Rings\n<loud>.", when_to_use="At noon & later.")]
+        "claude-code", [skill("bell", "Rings\n\n<loud>  twice.", when_to_use="At noon & later.")]
     ).entries
-    assert entry.text == "Rings &lt;loud&gt;. - At noon & later."
+    assert entry.text == "Rings &lt;loud&gt;  twice. - At noon & later."
 
 
 @pytest.mark.parametrize(("length", "state"), [(CLAUDE_TEXT, "whole"), (CLAUDE_TEXT + 1, "cut")])
@@ -152,6 +159,16 @@ def test_codex_cuts_a_description_at_its_limit(length: int) -> None:
     is_cut = length > CODEX_DESCRIPTION
     assert len(entry.text) == CODEX_DESCRIPTION
     assert (entry.text.endswith("..."), entry.state) == (is_cut, "cut" if is_cut else "whole")
+
+
+def test_codex_does_not_load_a_long_name_or_a_missing_description() -> None:
+    skills = [skill("a", name="n" * 64), skill("b", name="n" * 65), skill("c", None)]
+    assert states("codex", *skills) == {"a": "whole", "b": "invisible", "c": "invisible"}
+
+
+def test_codex_shows_a_description_on_one_line() -> None:
+    [entry] = listing_of("codex", [skill("bell", "Rings\n  at\tnoon.")]).entries
+    assert (entry.text, entry.state) == ("Rings at noon.", "whole")
 
 
 def test_codex_lets_all_descriptions_grow_alike() -> None:

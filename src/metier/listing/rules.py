@@ -4,6 +4,7 @@ Pure: skills and the size of the model's context go in, the listing comes out. E
 Copilot CLI's was compared with requests that the real host sent (`tests/live`).
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -24,8 +25,13 @@ CLAUDE_TEXT = 1536
 """The most characters of one text; a longer one ends with an ellipsis."""
 CLAUDE_HALF_LIFE_DAYS = 7.0
 CLAUDE_LEAST_WEIGHT = 0.1
+_CLAUDE_NAME = re.compile(r"[\w.:-]+")
+"""Names with anything else are not shown beside the folder's."""
+_BREAKS = re.compile(r"[\r\n\t]+")
 CODEX_PERCENT = 2
 CODEX_BYTES_PER_TOKEN = 4
+CODEX_NAME = 64
+"""The most characters of a name; a skill with a longer one is not loaded."""
 CODEX_DESCRIPTION = 1024
 """The most characters of a description; a longer one ends with three dots."""
 CODEX_CONTEXT = 272_000
@@ -65,6 +71,10 @@ class Shown(NamedTuple):
     name: str
     text: str
     state: State
+
+
+def _unseen(skill: Skill) -> Shown:
+    return Shown(skill, "", "", "invisible")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,13 +163,13 @@ def _claude_text(skill: Skill) -> str:
     if skill.scope == "own":
         return skill.description or ""
     parts = (part for part in (skill.description, skill.when_to_use) if part)
-    text = " ".join(" - ".join(parts).split("\n")).strip()
+    text = _BREAKS.sub(" ", " - ".join(parts)).strip()
     return text.replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _claude_entry(skill: Skill) -> Shown:
-    other_name = skill.name and skill.name != skill.folder
-    name = f"{skill.folder} ({skill.name})" if other_name else skill.folder
+    has_other = skill.name != skill.folder and _CLAUDE_NAME.fullmatch(skill.name)
+    name = f"{skill.folder} ({skill.name})" if has_other else skill.folder
     text = _claude_text(skill)
     if len(text) > CLAUDE_TEXT and skill.scope != "own":
         return Shown(skill, name, f"{text[: CLAUDE_TEXT - 1]}…", "cut")
@@ -182,10 +192,7 @@ def _claude_line(entry: Shown) -> str:
 def _claude(skills: list[Skill], limit: int) -> Listing:
     ordered = sorted(skills, key=_claude_order)
     kept = set(map(id, _first_of_each(ordered, lambda skill: skill.folder).values()))
-    entries = [
-        _claude_entry(skill) if id(skill) in kept else Shown(skill, "", "", "invisible")
-        for skill in ordered
-    ]
+    entries = [_claude_entry(skill) if id(skill) in kept else _unseen(skill) for skill in ordered]
     visible = [number for number, entry in enumerate(entries) if entry.state != "invisible"]
     size = sum(len(_claude_line(entries[number])) + 1 for number in visible) - 1
     if size > limit:
@@ -238,6 +245,10 @@ _CODEX_ROOTS: tuple[Scope, ...] = ("user", "own", "system", "admin", "plugin", "
 """The order in which Codex looks into folders, and so of their aliases."""
 
 
+def _is_loaded_by_codex(skill: Skill) -> bool:
+    return bool((skill.description or "").strip()) and len(skill.name) <= CODEX_NAME
+
+
 def _codex_order(skill: Skill) -> tuple[int, str, str]:
     return _CODEX_SCOPES[skill.scope], skill.name or skill.folder, skill.path
 
@@ -249,7 +260,7 @@ def _aliases(skills: Sequence[Skill]) -> dict[str, str]:
 
 
 def _codex_line(skill: Skill, aliases: dict[str, str]) -> _Line:
-    description = skill.description or ""
+    description = " ".join((skill.description or "").split())
     if len(description) > CODEX_DESCRIPTION:
         description = f"{description[: CODEX_DESCRIPTION - 3]}..."
     alias = aliases.get(skill.root)
@@ -263,19 +274,20 @@ def codex_budget(context: int | None) -> int:
 
 
 def _codex(skills: list[Skill], limit: int) -> Listing:
-    ordered = sorted(skills, key=_codex_order)
+    ordered = sorted(filter(_is_loaded_by_codex, skills), key=_codex_order)
     aliases = _aliases(ordered)
     roots = [f"- `{alias}` = `{root}`" for root, alias in aliases.items()]
     head = CODEX_ALIASED_HEAD_BYTES + sum(len(line.encode()) + 1 for line in roots)
     table = max(0, _tokens(head) - CODEX_PLAIN_HEAD_TOKENS)
     lines = [_codex_line(skill, aliases) for skill in ordered]
     letters = _allotted(lines, limit - table)
-    entries = tuple(_codex_entry(*pair) for pair in zip(lines, letters, strict=True))
+    entries = [_codex_entry(*pair) for pair in zip(lines, letters, strict=True)]
+    entries += [_unseen(skill) for skill in skills if not _is_loaded_by_codex(skill)]
     shown = [line.shown(count) for line, count in zip(lines, letters, strict=True) if count >= 0]
     used = table + sum(_tokens(len(line.encode()) + 1) for line in shown)
     headed = ["### Skill roots", *roots] if roots else []
     return Listing(
-        entries=entries,
+        entries=tuple(entries),
         used=used,
         budget=limit,
         unit="tokens",
@@ -286,11 +298,10 @@ def _codex(skills: list[Skill], limit: int) -> Listing:
 def _codex_entry(line: _Line, letters: int) -> Shown:
     name = line.skill.name or line.skill.folder
     if letters < 0:
-        return Shown(line.skill, "", "", "invisible")
+        return _unseen(line.skill)
     text = line.description[:letters]
-    if text == (line.skill.description or "") and text:
-        return Shown(line.skill, name, text, "whole")
-    return Shown(line.skill, name, text, "cut" if text else "no-text")
+    is_whole = text == " ".join((line.skill.description or "").split())
+    return Shown(line.skill, name, text, "whole" if is_whole else "cut" if text else "no-text")
 
 
 def _allotted(lines: Sequence[_Line], limit: int) -> list[int]:
@@ -388,7 +399,7 @@ def _with_the_rest(
     skills: Sequence[Skill], shown: Sequence[Shown], place: Callable[[Shown], str]
 ) -> Listing:
     seen = {id(entry.skill) for entry in shown}
-    rest = [Shown(skill, "", "", "invisible") for skill in skills if id(skill) not in seen]
+    rest = [_unseen(skill) for skill in skills if id(skill) not in seen]
     blocks = [_xml(entry.skill, entry.name, place(entry)) for entry in shown]
     return _xml_listing([*shown, *rest], blocks)
 
@@ -409,7 +420,7 @@ def _copilot(skills: list[Skill], limit: int) -> Listing:
         blocks.append(block)
         shown.append(Shown(skill, name, skill.description or "", "whole"))
         listing = _xml_listing(shown, blocks)
-    rest = [Shown(skill, "", "", "invisible") for skill in skills[len(shown) :]]
+    rest = [_unseen(skill) for skill in skills[len(shown) :]]
     return replace(listing, entries=(*shown, *rest), budget=limit)
 
 
