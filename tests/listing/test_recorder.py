@@ -56,6 +56,14 @@ def test_a_tool_is_called_once_by_the_first_request_that_offers_it(protocol: str
     assert "look" in recorder.requests[1].tools
 
 
+def test_a_tool_of_a_namespace_is_called_by_both_names() -> None:
+    body = json.dumps({"tools": TOOLS["responses"]}).encode()
+    with Recorder(calls=[Call("n.in", {})]) as recorder:
+        answer = json.loads(post(recorder.url + PATHS["responses"], body))
+    [called] = answer["output"]
+    assert (called["namespace"], called["name"]) == ("n", "in")
+
+
 def test_requests_for_no_model_are_answered_and_recorded() -> None:
     with Recorder() as recorder:
         answer = json.loads(post(f"{recorder.url}/v1/messages/count_tokens", b"{}"))

@@ -6,7 +6,7 @@ import pytest
 
 from conftest import trust
 from live.lab import Lab, open_lab
-from live.sent import strings
+from live.sent import listing_text, strings
 from metier.listing.protocols import Call
 from metier.listing.recorder import Request
 
@@ -93,15 +93,29 @@ def test_an_uninstalled_hook_leaves_nothing_behind(name: str, tmp_path: Path) ->
     assert with_the_fact(finished.requests) == []
 
 
+SPAWN = {
+    "codex": [
+        Call("multi_agent_v1.spawn_agent", {"message": PROMPT}),
+        Call("exec_command", {"cmd": "sleep 3"}),  # the session must not end before the agent asks
+    ],
+    "opencode": [
+        Call("task", {"description": "Look", "prompt": PROMPT, "subagent_type": "general"})
+    ],
+}
+"""What starts a sub-agent."""
+
+
 @pytest.mark.live
-def test_a_sub_agent_of_opencode_gets_the_text_for_its_own_prompt(tmp_path: Path) -> None:
-    lab = lab_with_a_card("opencode", tmp_path)
+@pytest.mark.parametrize("name", list(SPAWN))
+def test_a_sub_agent_gets_the_text_for_its_own_prompt(name: str, tmp_path: Path) -> None:
+    lab = lab_with_a_card(name, tmp_path)
     install(lab)
-    task = {"description": "Look", "prompt": PROMPT, "subagent_type": "general"}
-    finished = lab.ask("Say hello.", [Call("task", task)])
+    finished = lab.ask("Say hello.", SPAWN[name])
     found = with_the_fact(finished.requests)
-    assert [times(request) for request in found] == [1], finished.output
-    assert "task" not in found[0].tools, "the text is in a request of the main agent"
+    assert found, finished.output
+    assert {times(request) for request in found} == {1}
+    starter = SPAWN[name][0].tool
+    assert not any(starter in request.tools for request in found), "the main agent has it too"
 
 
 @pytest.mark.live
@@ -110,3 +124,17 @@ def test_a_second_step_of_codex_has_the_text_once(tmp_path: Path) -> None:
     install(lab)
     finished = lab.ask(PROMPT, [Call("exec_command", {"cmd": "true"})])
     assert [times(request) for request in finished.requests] == [1, 1]
+
+
+@pytest.mark.live
+def test_codex_lists_skills_after_a_compaction_but_drops_the_text_of_the_hook(
+    tmp_path: Path,
+) -> None:
+    lab = lab_with_a_card("codex", tmp_path)
+    install(lab)
+    file = lab.home / ".codex/config.toml"
+    file.write_text(f"model_auto_compact_token_limit = 1\n{file.read_text()}")
+    finished = lab.ask(PROMPT, [Call("exec_command", {"cmd": "true"})])
+    before, _, after = finished.requests
+    assert (times(before), times(after)) == (1, 0)
+    assert listing_text("codex", [before]) == listing_text("codex", [after]) != ""

@@ -111,7 +111,7 @@ def _responses(call: Call | None, streams: bool) -> Answer:
         "id": "f1",
         "call_id": "call1",
         "status": "completed",
-        "name": call.tool if call else "",
+        **_function(call),
         "arguments": json.dumps(call.arguments if call else {}),
     }
     item = called if call else said
@@ -125,6 +125,12 @@ def _responses(call: Call | None, streams: bool) -> Answer:
         {"type": "response.output_item.done", "output_index": 0, "item": item},
         {"type": "response.completed", "response": done},
     )
+
+
+def _function(call: Call | None) -> dict[str, str]:
+    """The name of a tool; one of a namespace is written `namespace.name`."""
+    namespace, _, name = (call.tool if call else "").rpartition(".")
+    return {"name": name, "namespace": namespace} if namespace else {"name": name}
 
 
 def _typed(*events: Json) -> Answer:
