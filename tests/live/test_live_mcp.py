@@ -67,3 +67,15 @@ def test_codex_waits_for_a_server_that_is_required(tmp_path: Path) -> None:
     finished = lab.ask("Say hello.")
     assert len(finished.requests) == 1
     assert tools_of_metier(finished) == TOOLS
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("name", ["claude-code"])
+def test_the_host_names_the_tools_and_loads_them_on_demand(name: str, tmp_path: Path) -> None:
+    """The server of a project needs the user's consent at a terminal; the user's own does not."""
+    lab = lab_with_a_skill(name, tmp_path)
+    assert lab.metier("mcp", "install", name, "--user").returncode == 0
+    finished = lab.ask("Say hello.", [Call("Bash", {"command": "sleep 3"})])
+    texts = "\n".join(strings(finished.requests[-1].body))
+    assert {tool for tool in TOOLS if f"mcp__metier__{tool}" in texts} == TOOLS
+    assert tools_of_metier(finished) == set()
