@@ -115,21 +115,17 @@ def listing_of(
 # Order
 
 
-_COLLATION = {letter: rank for rank, letter in enumerate(" _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$")}
+_PUNCTUATION = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$"
+_RANKS = str.maketrans({letter: chr(rank) for rank, letter in enumerate(_PUNCTUATION)})
 
 
-Collated = tuple[tuple[tuple[int, str], ...], str]
-
-
-def collated(name: str) -> Collated:
+def collated(name: str) -> tuple[str, str]:
     """A key that sorts ASCII names as JavaScript's `localeCompare` does.
 
     Punctuation comes before digits, digits before letters, and of two names that differ in case
     alone the one in small letters comes first.
     """
-    ranks = tuple((_COLLATION.get(letter, len(_COLLATION)), letter.lower()) for letter in name)
-    primary = tuple((rank, letter if rank == len(_COLLATION) else "") for rank, letter in ranks)
-    return primary, name.swapcase()
+    return name.lower().translate(_RANKS), name.swapcase()
 
 
 def _first_of_each(skills: Iterable[Skill], key: Callable[[Skill], str]) -> dict[str, Skill]:
@@ -179,10 +175,10 @@ def _claude_entry(skill: Skill) -> Shown:
 _CLAUDE_SCOPES: tuple[Scope, ...] = ("user", "project", "plugin", "admin", "system", "own")
 
 
-def _claude_order(skill: Skill) -> tuple[int, Collated]:
+def _claude_order(skill: Skill) -> tuple[int, tuple[str, str]]:
     """The host's own skills come last and keep their order."""
     is_own = skill.scope == "own"
-    return _CLAUDE_SCOPES.index(skill.scope), ((), "") if is_own else collated(skill.folder)
+    return _CLAUDE_SCOPES.index(skill.scope), ("", "") if is_own else collated(skill.folder)
 
 
 def _claude_line(entry: Shown) -> str:
