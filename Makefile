@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test check format docs bench soak clean
+.PHONY: demo test check format docs bench soak live clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/metier demo
@@ -33,6 +33,10 @@ bench: $(VENV)/.installed-bench
 
 soak: $(VENV)/.installed-dev
 	METIER_SOAK=1 $(BIN)/pytest -n 2 --dist loadgroup
+
+live: $(VENV)/.installed-dev
+	PYTHONPATH=tests $(BIN)/python -m live.lab
+	METIER_LIVE=1 $(BIN)/pytest -n 2 tests/live
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "error: Python 3.11 or newer is needed; try make PYTHON=python3.12")'

@@ -57,8 +57,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what only `make soak` does; have one process read the collection of skills."""
-    left_out = [] if SOAK else [item for item in items if item.get_closest_marker("soak")]
+    """Leave out what only `make soak` and `make live` do; share what is slow to prepare."""
+    optional = {"soak": SOAK, "live": "METIER_LIVE" in os.environ}
+    missing = [marker for marker, is_wanted in optional.items() if not is_wanted]
+    left_out = [item for item in items if any(map(item.get_closest_marker, missing))]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in left_out]
     for item in items:

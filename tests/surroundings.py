@@ -5,7 +5,9 @@ import signal
 from collections.abc import MutableMapping
 from pathlib import Path
 
-KEPT = ("METIER_CORPUS", "METIER_SOAK", "METIER_WRITE_DOCS")
+KEPT = (
+    "METIER_CORPUS", "METIER_LIVE", "METIER_LIVE_CACHE", "METIER_SOAK", "METIER_WRITE_DOCS",
+)  # fmt: skip
 _PERSONAL = (
     "METIER_", "XDG_", "GIT_", "PG", "LC_", "LANG", "OPENAI_", "ANTHROPIC_", "CLAUDE_",
     "CODEX_", "COPILOT_", "SUDO_", "PYTHONIOENCODING", "PYTHONUTF8", "PYTHONUNBUFFERED",

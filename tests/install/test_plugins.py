@@ -42,11 +42,13 @@ const hooks = await plugin.server({ directory: "/project" })
 const message = (text, session) => hooks["chat.message"](
   { sessionID: session }, { parts: [{ type: "file" }, { type: "text", text },
     { type: "text", text: "not typed", synthetic: true }] })
-const system = async (session, given) => {
+const transformed = async (session, given) => {
   const output = { system: given }
   await hooks["experimental.chat.system.transform"]({ sessionID: session }, output)
   return output.system
 }
+const system = async (session, given) =>
+  (await transformed(session, [...given, "Working directory: /project"])).slice(0, -1)
 await message("Fix it", "s1")
 """
 OPENCODE_2 = """
@@ -145,9 +147,10 @@ say([other, await system("s1", ["You are."]), await system("s1", [])])
     assert shim.run(OPENCODE_1 + code) == [["You are."], ["You are."], []]
 
 
-def test_opencode_without_a_system_prompt_gets_one(tmp_path: Path) -> None:
+def test_opencode_gets_nothing_in_its_request_for_a_title(tmp_path: Path) -> None:
     shim = Shim("opencode", tmp_path, ANSWERS)
-    assert shim.run(OPENCODE_1 + 'say(await system("s1", []))') == [CONTEXT]
+    code = 'say(await transformed("s1", ["Make a title."]))'
+    assert shim.run(OPENCODE_1 + code) == ["Make a title."]
 
 
 def test_opencode_remembers_a_bounded_number_of_sessions(tmp_path: Path) -> None:

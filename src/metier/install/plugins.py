@@ -58,15 +58,16 @@ function remember(session, prompt, cwd) {
   if (answers.size > MOST_SESSIONS) answers.delete(answers.keys().next().value)
 }
 
-// opencode 1
+// opencode 1. Only the prompts of agents at work name the folder; those for a title do not.
 const server = async ({ directory }) => ({
   "chat.message": quietly(async (input, output) => {
     const texts = output.parts.filter((part) => part.type === "text" && !part.synthetic)
     remember(input.sessionID, texts.map((part) => part.text).join("\\n"), directory)
   }),
   "experimental.chat.system.transform": quietly(async (input, output) => {
+    if (!output.system.some((part) => part.includes(directory))) return
     const text = await answers.get(input.sessionID)
-    if (text) output.system[0] = output.system[0] ? `${output.system[0]}\\n\\n${text}` : text
+    if (text) output.system[0] += `\\n\\n${text}`
   }),
 })
 

@@ -1,0 +1,1 @@
+"""What a host shows the model of the skills that it loads: computed by rule, and recorded."""
