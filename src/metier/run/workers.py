@@ -120,7 +120,7 @@ class Workers:
         return self._database.call(lambda one: self._release(one, worker_id, _RELEASED))
 
     def _release(self, connection: Connection, worker_id: str, why: Failure) -> list[str]:
-        values = (failure_text(why), self.namespace, worker_id)
+        values = (self.namespace, worker_id, failure_text(why), self.namespace)
         return [run_id for (run_id,) in connection.execute(tables.RELEASE_RUNS, values).fetchall()]
 
     # Runs
