@@ -49,6 +49,12 @@ def test_runs_with_other_documents_are_a_warning_only_where_they_wait_for_them(
     assert check.verdict == verdict
 
 
+def test_runs_that_were_given_up_are_a_warning() -> None:
+    _, check = _workers(WELL._replace(given_up=2), "any")
+    assert (check.name, check.verdict) == ("runs given up", "warning")
+    assert check.detail.startswith("2 runs of the last 7 days never ended")
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"), [(0, "0 s"), (119, "119 s"), (120, "2 min"), (7_200, "2 h"), (4e5, "5 d")]
 )
