@@ -1,14 +1,13 @@
 """PostgreSQL whose disk is full: runs stop with a clear error, and continue later."""
 
 import asyncio
-import errno
 import os
 import secrets
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import psycopg
@@ -68,10 +67,10 @@ def database(postgres: str, disk: Path) -> Iterator[str]:
 
 
 def fill(disk: Path) -> None:
-    with (disk / "filler").open("wb", buffering=0) as file, pytest.raises(OSError) as raised:
+    with (disk / "filler").open("wb", buffering=0) as file, suppress(OSError):
         while True:
             file.write(b"\0" * 65_536)
-    assert raised.value.errno == errno.ENOSPC
+    assert shutil.disk_usage(disk).free == 0
 
 
 @pytest.mark.parametrize("count", [1, 3])
