@@ -72,7 +72,7 @@ def _workers(health: "Health", documents: str) -> Iterator[Check]:
         yield Check("workers", "warning", detail, "a live worker takes over their runs")
     else:
         yield Check("workers", "ok", f"{live:,} live")
-    if health.other_documents:
+    if live and health.other_documents:
         waiting = counted(health.other_documents, "pending run")
         detail = f"{waiting} started with documents that no live worker has"
         verdict = "warning" if documents == "same" else "ok"

@@ -118,7 +118,7 @@ class RunWorker:
 
     @property
     def is_healthy(self) -> bool:
-        """Whether it takes runs, and reaches PostgreSQL."""
+        """Whether it reaches PostgreSQL, and has its runs; also while it stops."""
         return self._heartbeat is not None and self._heartbeat.is_healthy and not self._is_lost
 
     def queue_lengths(self) -> dict[str, int]:
