@@ -18,6 +18,7 @@ from metier.flow.state import StateSettings
 from metier.flow.workers import MOST_RETURNS, RETURN_SECONDS, RunWorker, WorkerOptions
 from metier.run.dbos_queue import DbosQueue
 from metier.run.dbos_worker import Execute
+from metier.run.postgres_migrations import MIGRATIONS
 from metier.run.queue import MOST_ATTEMPTS, QueuedRun
 from run.world import prompt
 from shared_states import new_namespace, rows
@@ -224,3 +225,20 @@ def test_a_damaged_run_is_not_tried_again(bench: Bench, monkeypatch: pytest.Monk
     run = bench.agency.store.run(run_id)
     assert run.failure is not None
     assert (run.state, run.failure.message) == ("pending", "the record is damaged")
+
+
+def test_a_worker_that_is_too_old_for_the_schema_returns_its_runs_and_ends(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = bench.detached()
+
+    async def upgrade(worker: RunWorker) -> None:
+        monkeypatch.setattr(worker._workers._database, "_migrations", MIGRATIONS[:-1])
+        while not worker.is_stopping:
+            await asyncio.sleep(0.001)
+        await bench.take(worker, QueuedRun(run_id))
+
+    with pytest.raises(StoreError) as raised:
+        bench.work(upgrade, lease=1.0)
+    assert (raised.value.code, raised.value.hint) == ("STORE_NEWER", "upgrade metier")
+    assert bench.queued(run_id)[0][0] == "ENQUEUED"

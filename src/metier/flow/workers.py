@@ -103,7 +103,9 @@ class RunWorker:
         self._log = log
         self._on_event = on_event
         self._stopping = asyncio.Event()
-        self._is_lost = self._is_hurried = self._is_closed = False
+        self._is_hurried = self._is_closed = False
+        self._lost_by: MetierError | None = None
+        """Why it must end: it counts as dead, or is too old for the schema."""
         self._heartbeat: Heartbeat | None = None
         self._workers = Workers(state.conninfo, state.namespace, lease=options.lease)
 
@@ -119,7 +121,7 @@ class RunWorker:
     @property
     def is_healthy(self) -> bool:
         """Whether it reaches PostgreSQL, and has its runs; also while it stops."""
-        return self._heartbeat is not None and self._heartbeat.is_healthy and not self._is_lost
+        return self._heartbeat is not None and self._heartbeat.is_healthy and not self._lost_by
 
     def queue_lengths(self) -> dict[str, int]:
         """Runs that wait, by queue; empty before the worker has started."""
@@ -142,12 +144,8 @@ class RunWorker:
             self._queue = DbosQueue(address, self._state.namespace)
             stack.callback(self._queue.close)
             await self._work(address)
-        if self._is_lost:
-            raise StoreError(
-                "the other workers counted this one as dead, and took over its runs",
-                code="WORKER_LOST",
-                hint="start it again; was the machine suspended, or PostgreSQL out of reach?",
-            )
+        if self._lost_by is not None:
+            raise self._lost_by
 
     async def _work(self, address: str) -> None:
         queues = self._registered()
@@ -159,7 +157,7 @@ class RunWorker:
         heartbeat = Heartbeat(
             self._workers, self.id,
             queue=self._queue,
-            on_lost=lambda: self._from_thread(self._lost),
+            on_lost=lambda why: self._from_thread(self._lost, why),
             on_take_over=lambda taken: self._from_thread(self._took_over, taken),
         )  # fmt: skip
         dbos = DbosWorker(
@@ -195,7 +193,7 @@ class RunWorker:
 
     async def _leave(self, dbos: DbosWorker) -> None:
         """Let runs end for a while, return those that have not, and leave."""
-        limit = 0.0 if self._is_lost else self.options.stop_after
+        limit = 0.0 if self._lost_by else self.options.stop_after
         if self.running:
             self._log(f"stopping; {len(self.running)} running, up to {limit:g} seconds")
         stopped = asyncio.create_task(asyncio.to_thread(dbos.stop, limit + RETURN_SECONDS))
@@ -208,7 +206,7 @@ class RunWorker:
             await asyncio.sleep(0.05)
         await stopped
         self._is_closed = True
-        if not self._is_lost:
+        if self._lost_by is None or self._lost_by.code != "WORKER_LOST":
             await asyncio.to_thread(self._return_rest)
 
     def _return_rest(self) -> None:
@@ -224,8 +222,8 @@ class RunWorker:
         with contextlib.suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(call, *given)
 
-    def _lost(self) -> None:
-        self._is_lost = True
+    def _lost(self, why: MetierError) -> None:
+        self._lost_by = why
         self._stopping.set()
 
     def _took_over(self, taken: TakeOver) -> None:
