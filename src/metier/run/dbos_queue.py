@@ -29,7 +29,7 @@ from metier.run.queue import DEFAULT_QUEUE, QueuedRun, Schedule
 from metier.storage.postgres import Connection, connector
 from metier.values.settings import QueueSetting
 
-logging.getLogger("dbos").addHandler(logging.NullHandler())  # else it logs to the terminal
+logging.getLogger("dbos").addFilter(lambda _: False)  # it logs hosts and users, to the terminal
 APPLICATION = "metier"
 VERSION = "runs-1"
 """The version of what is in the queue. It is not metier's: workers of any version that read the
