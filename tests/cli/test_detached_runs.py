@@ -58,6 +58,19 @@ def test_a_queue_executes_no_more_runs_on_all_workers_than_its_limit(team: Team)
     assert (len(times), max(together) <= 2) == (6, True), together
 
 
+@pytest.mark.soak
+def test_a_queue_with_the_name_of_a_model_limits_how_often_its_runs_start(team: Team) -> None:
+    with (team.root / "metier.toml").open("a") as file:
+        file.write("[workers.queues.offline]\nstarts = 2\nseconds = 3600\n")
+    team.agent("clerk", *acts(1))
+    first, second, third = (team.detached("clerk", "--model", "offline") for _ in range(3))
+    team.worker()
+    team.ended(first, second)
+    for _ in range(2):  # meanwhile the worker looked at both queues
+        team.ended(team.detached("clerk"))
+    assert team.state_of(third) == "pending"
+
+
 def test_watching_a_run_shows_its_steps_and_ends_with_its_output_and_exit_code(team: Team) -> None:
     team.agent("clerk", *acts(1), tool("held", "hold"))
     team.agent("broken", tool("s1", "act"), tool("gone", "act", given={"unknown": 1}))

@@ -49,6 +49,17 @@ def test_runs_with_other_documents_are_a_warning_only_where_they_wait_for_them(
     assert check.verdict == verdict
 
 
+def test_documents_are_not_compared_while_no_worker_is_alive() -> None:
+    (check,) = _workers(WELL._replace(workers=1, dead_workers=1, other_documents=1), "same")
+    assert check.name == "workers"
+
+
+def test_runs_that_were_given_up_are_a_warning() -> None:
+    _, check = _workers(WELL._replace(given_up=2), "any")
+    assert (check.name, check.verdict) == ("runs given up", "warning")
+    assert check.detail.startswith("2 runs of the last 7 days never ended")
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"), [(0, "0 s"), (119, "119 s"), (120, "2 min"), (7_200, "2 h"), (4e5, "5 d")]
 )

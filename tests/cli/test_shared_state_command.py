@@ -209,6 +209,8 @@ def test_a_copy_is_counted_and_the_runs_are_the_same_there(used: Machine, postgr
 def test_a_copy_can_be_repeated_and_doubles_nothing(used: Machine, postgres: str) -> None:
     copied(used, postgres)
     assert copied(used, postgres)["copied"] == NOTHING
+    again = used.metier("state", "copy", "--to", postgres, "--namespace", used.namespace)
+    assert again.stdout.endswith(": nothing, it was all there\n")
     used.metier("run", "leaf", "x")
     assert copied(used, postgres)["copied"] == {**NOTHING, "runs": 1, "steps": 2, "checkpoints": 2}
 
@@ -283,7 +285,7 @@ def test_a_copied_run_with_memory_and_named_checkpoints_can_be_resumed(
     ("arguments", "code", "message"),
     [
         ((), 2, "no database is named"),
-        (("--to", "postgresql://127.0.0.1:1/x"), 2, "shared state needs a namespace"),
+        (("--to", "postgresql://127.0.0.1:1/x"), 2, "metier state copy --to URL --namespace NAME"),
         (("--to", "mysql://x", "--namespace", "t"), 2, "the address of PostgreSQL is not valid"),
         (("--to", UNREACHABLE, "--namespace", "t"), 1, "PostgreSQL cannot be reached"),
         (

@@ -2,6 +2,7 @@
 
 import random
 import signal
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -18,6 +19,8 @@ from postgres_server import own_server
 
 AGENTS = 5
 PAUSE = 0.2
+AWAY = 30.0
+"""Seconds: longer than any lease here."""
 
 
 class Faults(NamedTuple):
@@ -92,7 +95,9 @@ def test_no_worker_counts_as_dead_because_postgresql_was_away(
         runs = [team.detached("clerk") for _ in range(6)]
         eventually(lambda: len(team.lines("calls")) == 18)
         server.stop()
+        stopped = time.monotonic()
         eventually(lambda: not any(is_healthy(team.log(one)) for one in workers))
+        eventually(lambda: time.monotonic() - stopped > AWAY, 2 * AWAY)
         server.start()
         team.release()
         eventually(lambda: states(team) == {"succeeded": 6}, 60)

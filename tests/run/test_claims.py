@@ -222,7 +222,7 @@ def test_a_runner_that_wakes_after_its_lease_asks_no_model_and_no_other_agent(
 def test_steps_in_flight_stop_once_the_heartbeat_finds_the_run_taken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("metier.run.runner.HEARTBEAT_SECONDS", 0.001)
+    monkeypatch.setattr("metier.run.leases.HEARTBEAT_SECONDS", 0.001)
     world = World()
     stopped = []
 
@@ -244,7 +244,7 @@ def test_steps_in_flight_stop_once_the_heartbeat_finds_the_run_taken(
 def test_a_run_that_was_set_free_while_its_process_slept_is_taken_back_by_its_heartbeat(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("metier.run.runner.HEARTBEAT_SECONDS", 0.001)
+    monkeypatch.setattr("metier.run.leases.HEARTBEAT_SECONDS", 0.001)
     world = World()
     seen = []
 
@@ -276,7 +276,7 @@ def test_a_run_that_somebody_cancelled_while_its_process_slept_stays_cancelled()
 
 
 def test_a_lost_run_whose_delegate_is_at_work_stops_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("metier.run.runner.HEARTBEAT_SECONDS", 0.001)
+    monkeypatch.setattr("metier.run.leases.HEARTBEAT_SECONDS", 0.001)
     world = World(agent(do("x"), agent_id="kid"))
 
     async def hang(_args: Data, _context: ToolContext) -> None:

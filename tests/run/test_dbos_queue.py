@@ -1,5 +1,6 @@
 """The queue of runs in DBOS, as a client sees it."""
 
+import logging
 import secrets
 from collections.abc import Iterator
 from contextlib import closing
@@ -8,7 +9,7 @@ import psycopg
 import pytest
 
 from metier.errors import StoreError
-from metier.run.dbos_queue import DbosQueue, schema_of
+from metier.run.dbos_queue import VERSION, DbosQueue, run_of, schema_of
 from metier.run.queue import QueuedRun
 from metier.values.settings import QueueSetting
 
@@ -81,6 +82,64 @@ def test_what_an_unknown_worker_has_taken_is_enqueued_again(
     assert queue.enqueue_orphans(lambda: ["other"]) == []
 
 
+def take(queue: DbosQueue, name: str = "runs") -> list[str]:
+    """Take what may start now, as a worker does; ids of runs."""
+    queue._tables.transition_delayed_workflows()
+    found = queue._tables.get_queue(name)
+    assert found is not None
+    ids, _ = queue._tables.start_queued_workflows(found, "taker", VERSION, None)
+    return [run_of(one) for one in ids]
+
+
+def an_hour_later(queue: DbosQueue, postgres: str) -> None:
+    """Let everything in the queue have happened an hour earlier."""
+    table = f'"{queue._tables.schema}".workflow_status'
+    moved = ", ".join(
+        f"{name} = {name} - 3600000" for name in ("started_at_epoch_ms", "delay_until_epoch_ms")
+    )
+    with psycopg.connect(postgres) as connection:
+        connection.execute(f"UPDATE {table} SET {moved}")
+
+
+def test_no_more_runs_start_within_a_time_than_the_limit_of_their_queue(
+    queue: DbosQueue, postgres: str
+) -> None:
+    queue.register("model", QueueSetting(starts=2, seconds=3600.0), update=True)
+    for name in "abcde":
+        queue.enqueue(QueuedRun(name, "model"))
+    queue.enqueue(QueuedRun("other"))
+    assert take(queue, "model") == ["a", "b"]
+    assert take(queue, "model") == []
+    assert take(queue) == ["other"]
+    an_hour_later(queue, postgres)
+    assert take(queue, "model") == ["c", "d"]
+
+
+def test_a_run_that_is_given_back_for_later_keeps_its_key_and_is_no_attempt(
+    queue: DbosQueue, postgres: str
+) -> None:
+    queue.enqueue(QueuedRun("r"), key="k")
+    assert take(queue) == ["r"]
+    assert queue.attempts("taker", "r") == 1
+    queue.give_back("taker", QueuedRun("r", returned=1), delay=3600)
+    assert take(queue) == []
+    assert queue.holder("runs", "k") == "r"
+    assert queue.enqueue(QueuedRun("second"), key="k") == "r"
+    an_hour_later(queue, postgres)
+    assert take(queue) == ["r"]
+    assert queue.attempts("taker", "r") == 1
+
+
+def test_what_another_worker_has_taken_since_is_not_given_back(queue: DbosQueue) -> None:
+    queue.enqueue(QueuedRun("r"))
+    assert take(queue) == ["r"]
+    queue.give_back("some-worker", QueuedRun("r"))
+    assert queue.lengths() == {"runs": 0}
+    assert queue.enqueue_again("taker") == ["r"]
+    assert take(queue) == ["r"]
+    assert queue.attempts("taker", "r") == 2
+
+
 def test_what_has_ended_is_forgotten_and_what_waits_is_not(queue: DbosQueue) -> None:
     queue.enqueue(QueuedRun("ended"))
     queue.cancel("ended")
@@ -99,8 +158,12 @@ def test_the_schemas_of_namespaces_differ_and_are_short_enough() -> None:
     assert schema_of("team-a") == "metier_queue_team-a"
 
 
-def test_an_unreachable_database_is_one_clear_error_without_the_address() -> None:
+def test_an_unreachable_database_is_one_clear_error_without_the_address(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG)
     with pytest.raises(StoreError) as raised:
         DbosQueue("postgresql://joe:secret@127.0.0.1:1/nowhere", "team")
     assert raised.value.code == "STORE_UNREACHABLE"
-    assert "secret" not in f"{raised.value.message} {raised.value.hint}"
+    for part in ("secret", "joe", "127.0.0.1"):
+        assert part not in f"{raised.value.message} {raised.value.hint} {caplog.text}"

@@ -259,7 +259,7 @@ def test_a_wish_in_the_store_cancels_a_run_at_the_next_heartbeat(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Another process can do no more than ask."""
-    monkeypatch.setattr("metier.run.runner.HEARTBEAT_SECONDS", 0.001)
+    monkeypatch.setattr("metier.run.leases.HEARTBEAT_SECONDS", 0.001)
     world = World()
     held = Held(world, do("hang"))
     result = held.then(lambda _runner, run, _task: world.store.request_cancel(run, time.time()))

@@ -245,7 +245,7 @@ def test_runs_wait_while_postgres_is_away_and_then_go_on(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr("metier.run.runner.HEARTBEAT_SECONDS", 0.01)
+    monkeypatch.setattr("metier.run.leases.HEARTBEAT_SECONDS", 0.01)
     world = World(store=far)
     beating: list[float] = []
 

@@ -10,8 +10,9 @@ from contextlib import closing
 import psycopg
 import pytest
 
-from metier.errors import StoreError, UsageError
+from metier.errors import MetierError, StoreError, UsageError
 from metier.run.heartbeat import Heartbeat
+from metier.run.postgres_migrations import MIGRATIONS
 from metier.run.postgres_store import PostgresRunStore
 from metier.run.workers import TakeOver, Worker, Workers
 from metier.values.runs import RunRecord
@@ -146,12 +147,17 @@ class Beats:
 
     def __init__(self, workers: Workers, worker_id: str) -> None:
         self.lost, self.taken = threading.Event(), threading.Event()
+        self.why = ""
         self.heartbeat = Heartbeat(
             workers, worker_id,
             queue=self,
-            on_lost=self.lost.set,
+            on_lost=self._lost,
             on_take_over=lambda _: self.taken.set(),
         )  # fmt: skip
+
+    def _lost(self, why: MetierError) -> None:
+        self.why = why.code
+        self.lost.set()
 
     def enqueue_again(self, _worker_id: str) -> Sequence[str]:
         return ()
@@ -182,6 +188,42 @@ def test_a_heartbeat_ends_when_its_worker_was_taken_over(shared: Shared) -> None
     beats.heartbeat.start()
     assert beats.lost.wait(30)
     beats.heartbeat.stop()
+    assert beats.why == "WORKER_LOST"
+
+
+def test_a_heartbeat_ends_when_a_newer_program_has_changed_the_schema(
+    shared: Shared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workers = shared.open(lease=1.0)
+    workers.join(worker("a"))
+    monkeypatch.setattr(workers._database, "_migrations", MIGRATIONS[:-1])
+    beats = Beats(workers, "a")
+    beats.heartbeat.start()
+    assert beats.lost.wait(30)
+    beats.heartbeat.stop()
+    assert beats.why == "STORE_NEWER"
+
+
+def test_a_heartbeat_goes_on_after_any_other_error(
+    shared: Shared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workers = shared.open(lease=0.1)
+    workers.join(worker("a"))
+    errors = iter([StoreError("away"), RuntimeError("a bug")])
+    renewed, renew = threading.Event(), workers.renew
+
+    def fail_first(worker_id: str) -> bool:
+        if error := next(errors, None):
+            raise error
+        renewed.set()
+        return renew(worker_id)
+
+    monkeypatch.setattr(workers, "renew", fail_first)
+    beats = Beats(workers, "a")
+    beats.heartbeat.start()
+    assert renewed.wait(30)
+    beats.heartbeat.stop()
+    assert not beats.lost.is_set()
 
 
 def test_a_worker_takes_over_only_after_a_lease_without_trouble(shared: Shared) -> None:

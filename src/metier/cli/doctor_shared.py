@@ -72,11 +72,21 @@ def _workers(health: "Health", documents: str) -> Iterator[Check]:
         yield Check("workers", "warning", detail, "a live worker takes over their runs")
     else:
         yield Check("workers", "ok", f"{live:,} live")
-    if health.other_documents:
+    if live and health.other_documents:
         waiting = counted(health.other_documents, "pending run")
         detail = f"{waiting} started with documents that no live worker has"
         verdict = "warning" if documents == "same" else "ok"
         yield Check("documents of runs", verdict, detail, "update the checkouts of the workers")
+    if health.given_up:
+        yield _given_up(health.given_up)
+
+
+def _given_up(count: int) -> Check:
+    from metier.flow.shared_health import RECENT_DAYS  # needs the driver
+
+    runs = f"{counted(count, 'run')} of the last {RECENT_DAYS} days"
+    detail = f"{runs} never ended, however often a worker took them (RUN_GIVEN_UP)"
+    return Check("runs given up", "warning", detail, "metier runs list --state failed")
 
 
 def _age(seconds: float) -> str:

@@ -88,10 +88,8 @@ def _copy(session: Session, address: str | None, namespace: str | None) -> int:
         )
         return 0
     session.note(f"found on this machine: {_all(result.found._asdict())}")
-    session.tell(
-        f"copied to {settings.address}, namespace {settings.namespace}: "
-        f"{_all(result.copied._asdict())}"
-    )
+    copied = _all(result.copied._asdict()) if any(result.copied) else "nothing, it was all there"
+    session.tell(f"copied to {settings.address}, namespace {settings.namespace}: {copied}")
     if result.newer:
         session.note(f"{counted(result.newer, 'run')} went on there since, and stayed as they are")
     return 0
@@ -110,6 +108,12 @@ def _target(session: Session, address: str | None, namespace: str | None) -> Sta
     known = None
     if is_shared(config):
         known = state_settings(config._replace(state_namespace=wanted), session.workspace())
+    if address is not None and not wanted:
+        raise UsageError(
+            "shared state needs a namespace",
+            code="STATE_NAMESPACE_MISSING",
+            hint="metier state copy --to URL --namespace NAME",
+        )
     if address is not None:
         return settings_for(address, wanted, known)
     if known is None:

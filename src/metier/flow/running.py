@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from metier.config.consent import check_agent, consented
 from metier.core.budget import fit
@@ -20,6 +20,7 @@ from metier.index.agents import stored_agents
 from metier.index.documents import no_such_document
 from metier.inject.sanitize import sanitize_capability_content
 from metier.run.checkpoints import CheckpointStore
+from metier.run.leases import Leases
 from metier.run.models import model_for
 from metier.run.runner import Runner
 from metier.run.services import Prepared
@@ -41,9 +42,6 @@ from metier.values.models import Model
 from metier.values.outcomes import Issue
 from metier.values.runs import Failure, OnEvent, RunResult
 from metier.values.settings import QueueSetting
-
-if TYPE_CHECKING:
-    pass
 
 _BETWEEN = "\n\n"
 
@@ -76,12 +74,13 @@ class Agency:
         """Whether recorded consent counts: not for a run whose agent has changed."""
 
     def for_one_run(self) -> "Agency":
-        """An agency with the same store, consent and registered functions; do not close it.
+        """An agency with the same store, leases, consent and registered functions; do not close it.
 
         Servers are connected and consent is reviewed for each run.
         """
         made = Agency(self._catalog, self._secret)
-        made.store, made.consent, made._is_shared = self.store, self.consent, self._is_shared
+        made.store, made.leases = self.store, self.leases
+        made.consent, made._is_shared = self.consent, self._is_shared
         for tool in self.tools.registered():
             if not made.tools.is_tool_available(tool.name):
                 made.tools.register(tool)
@@ -137,8 +136,12 @@ class Agency:
         return CheckpointStore(self.store)
 
     @cached_property
+    def leases(self) -> Leases:
+        return Leases(self.store)
+
+    @cached_property
     def runner(self) -> Runner:
-        return Runner(self.store, self)
+        return Runner(self.store, self, self.leases)
 
     def close(self) -> None:
         if "store" in self.__dict__:

@@ -10,6 +10,8 @@ from metier.storage.postgres import Connection, scalar
 MOST_SKEW = 5.0
 """Seconds by which clocks may differ: leases are by the clock of PostgreSQL, times of steps are
 not."""
+RECENT_DAYS = 7
+"""Older runs are not counted: there may be too many."""
 _CLOCK = "SELECT extract(epoch FROM clock_timestamp())::float8"
 _TLS = "SELECT coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false)"
 _SCHEMA = "SELECT max(number) FROM metier.migration"
@@ -31,6 +33,11 @@ _OTHER_DOCUMENTS = (
     " AND data::json ->> 'documents' NOT IN (SELECT documents FROM metier.worker"
     " WHERE worker.namespace = run.namespace AND lease >= clock_timestamp())"
 )
+_GIVEN_UP = (
+    "SELECT count(*) FROM metier.run WHERE namespace = %s"
+    " AND state IN ('failed', 'rollback_incomplete') AND failure LIKE '%%\"RUN_GIVEN_UP\"%%'"
+    f" AND created > extract(epoch FROM clock_timestamp())::float8 - {RECENT_DAYS * 86_400}"
+)
 
 
 class Health(NamedTuple):
@@ -50,6 +57,8 @@ class Health(NamedTuple):
     dead_workers: int
     other_documents: int
     """Pending runs that were started with documents that no live worker has."""
+    given_up: int = 0
+    """Runs of the last days that workers took too often without ending them."""
 
 
 def shared_health(shared: SharedState) -> Health:
@@ -62,10 +71,11 @@ def _health(connection: Connection, namespace: str) -> Health:
     clock = float(scalar(connection, _CLOCK))
     skew = clock - (before + time.time()) / 2
     waiting, oldest = _row(connection, _WAITING, namespace)
-    workers, dead, others = None, 0, 0
+    workers, dead, others, given_up = None, 0, 0, 0
     if scalar(connection, _HAS_WORKERS):
         workers, dead = _row(connection, _WORKERS, namespace)
         (others,) = _row(connection, _OTHER_DOCUMENTS, namespace)
+        (given_up,) = _row(connection, _GIVEN_UP, namespace)
     return Health(
         _version(connection.info.server_version),
         bool(scalar(connection, _TLS)),
@@ -77,6 +87,7 @@ def _health(connection: Connection, namespace: str) -> Health:
         workers,
         int(dead),
         int(others),
+        int(given_up),
     )
 
 

@@ -5,17 +5,20 @@ import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import blake2b
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from metier import __version__
 from metier.errors import (
     ConfigError,
+    DamagedError,
     MetierError,
     RunLostError,
     RunReleasedError,
     StoreError,
     TrustError,
+    UsageError,
 )
 from metier.flow.queueing import enqueue_new, limits_of, request_of
 from metier.flow.running import Agency
@@ -23,20 +26,26 @@ from metier.flow.state import StateSettings
 from metier.run.dbos_queue import DbosQueue
 from metier.run.dbos_worker import DbosWorker
 from metier.run.heartbeat import Heartbeat
-from metier.run.queue import DEFAULT_QUEUE, QueuedRun
+from metier.run.queue import DEFAULT_QUEUE, MOST_ATTEMPTS, QueuedRun
 from metier.run.store import LEASE_SECONDS as RUN_LEASE
 from metier.run.store import this_process
 from metier.run.workers import TakeOver, Worker, Workers
-from metier.values.runs import Event, Failure, OnEvent, RunResult
+from metier.values.runs import Event, Failure, OnEvent, RunResult, RunState
 from metier.values.settings import WORKER_LEASE_SECONDS, WORKER_STOP_SECONDS
 
 RETURN_SECONDS = 15.0
 MOST_RETURNS = 40
-"""For ten minutes a run with other documents waits for the right worker."""
+"""For ten minutes a run waits for a worker that has its documents and may execute it."""
 KEPT_SECONDS = 86_400.0
 """How long the queue keeps what has ended; the runs themselves stay."""
 _TIDY_SECONDS = 600.0
 _BUSY_SECONDS = 2.0
+_GIVEN_UP = Failure(
+    "RUN_GIVEN_UP",
+    f"workers have taken the run from the queue {MOST_ATTEMPTS} times, and it never ended",
+    hint="if it did not stop the workers: metier runs resume --detach RUN",
+)
+Returned = TypeVar("Returned", str, QueuedRun)
 
 
 class WorkerOptions(NamedTuple):
@@ -94,7 +103,9 @@ class RunWorker:
         self._log = log
         self._on_event = on_event
         self._stopping = asyncio.Event()
-        self._is_lost = self._is_hurried = self._is_closed = False
+        self._is_hurried = self._is_closed = False
+        self._lost_by: MetierError | None = None
+        """Why it must end: it counts as dead, or is too old for the schema."""
         self._heartbeat: Heartbeat | None = None
         self._workers = Workers(state.conninfo, state.namespace, lease=options.lease)
 
@@ -109,8 +120,8 @@ class RunWorker:
 
     @property
     def is_healthy(self) -> bool:
-        """Whether it takes runs, and reaches PostgreSQL."""
-        return self._heartbeat is not None and self._heartbeat.is_healthy and not self._is_lost
+        """Whether it reaches PostgreSQL, and has its runs; also while it stops."""
+        return self._heartbeat is not None and self._heartbeat.is_healthy and not self._lost_by
 
     def queue_lengths(self) -> dict[str, int]:
         """Runs that wait, by queue; empty before the worker has started."""
@@ -133,12 +144,8 @@ class RunWorker:
             self._queue = DbosQueue(address, self._state.namespace)
             stack.callback(self._queue.close)
             await self._work(address)
-        if self._is_lost:
-            raise StoreError(
-                "the other workers counted this one as dead, and took over its runs",
-                code="WORKER_LOST",
-                hint="start it again; was the machine suspended, or PostgreSQL out of reach?",
-            )
+        if self._lost_by is not None:
+            raise self._lost_by
 
     async def _work(self, address: str) -> None:
         queues = self._registered()
@@ -150,7 +157,7 @@ class RunWorker:
         heartbeat = Heartbeat(
             self._workers, self.id,
             queue=self._queue,
-            on_lost=lambda: self._from_thread(self._lost),
+            on_lost=lambda why: self._from_thread(self._lost, why),
             on_take_over=lambda taken: self._from_thread(self._took_over, taken),
         )  # fmt: skip
         dbos = DbosWorker(
@@ -186,7 +193,7 @@ class RunWorker:
 
     async def _leave(self, dbos: DbosWorker) -> None:
         """Let runs end for a while, return those that have not, and leave."""
-        limit = 0.0 if self._is_lost else self.options.stop_after
+        limit = 0.0 if self._lost_by else self.options.stop_after
         if self.running:
             self._log(f"stopping; {len(self.running)} running, up to {limit:g} seconds")
         stopped = asyncio.create_task(asyncio.to_thread(dbos.stop, limit + RETURN_SECONDS))
@@ -199,7 +206,7 @@ class RunWorker:
             await asyncio.sleep(0.05)
         await stopped
         self._is_closed = True
-        if not self._is_lost:
+        if self._lost_by is None or self._lost_by.code != "WORKER_LOST":
             await asyncio.to_thread(self._return_rest)
 
     def _return_rest(self) -> None:
@@ -215,8 +222,8 @@ class RunWorker:
         with contextlib.suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(call, *given)
 
-    def _lost(self) -> None:
-        self._is_lost = True
+    def _lost(self, why: MetierError) -> None:
+        self._lost_by = why
         self._stopping.set()
 
     def _took_over(self, taken: TakeOver) -> None:
@@ -229,21 +236,43 @@ class RunWorker:
         """Execute a run from the queue; it is returned when it cannot go on here."""
         try:
             if self.is_stopping or not await self._run(queued):
-                await self._return(queued.run_id)
+                await self._give_back(queued)
         except asyncio.CancelledError:  # released in the moment in which it ended
             if task := asyncio.current_task():
                 task.uncancel()
-            await self._return(queued.run_id)
+            await self._give_back(queued)
+        except StoreError as error:  # not the fault of the run
+            self._log(f"run {queued.run_id} could not be executed: {error.message}")
+            await self._give_back(queued, delay=RETURN_SECONDS)
         except Exception as error:
             message = error.message if isinstance(error, MetierError) else type(error).__name__
             self._log(f"run {queued.run_id} could not be executed: {message}")
-            await self._return(queued.run_id)
+            await self._return(queued.run_id, self._queue.enqueue_again, queued.run_id)
+
+    async def _is_given_up(self, run_id: str) -> bool:
+        """Whether a run was taken too often without ending; then it fails, and can be resumed."""
+        attempts = await asyncio.to_thread(self._queue.attempts, self.id, run_id)
+        if attempts <= MOST_ATTEMPTS:
+            return False
+        self._log(f"run {run_id} failed: {_GIVEN_UP.message}")
+        with contextlib.suppress(
+            UsageError, DamagedError
+        ):  # it has ended, or another process executes it
+            run = self.store.claim(run_id, self.id, time.time())
+            state: RunState = "failed" if run.rollback is None else "rollback_incomplete"
+            ended = run._replace(state=state, finished=time.time(), failure=_GIVEN_UP)
+            await self.store.end_run(ended)
+            self._workers.note(run_id, _GIVEN_UP.code, _GIVEN_UP.message, self.id)
+            self.counts.ended[state] = self.counts.ended.get(state, 0) + 1
+        return True
 
     async def _run(self, queued: QueuedRun) -> bool:
-        """Whether the workflow is done: not when the run was returned to the queue."""
+        """Whether the workflow is done: not when the run was released."""
+        if await self._is_given_up(queued.run_id):
+            return True
         self._refresh()
         try:
-            if self._is_for_another(queued):
+            if await self._is_for_another(queued):
                 return True
             result = await self._resumed(queued.run_id)
         except RunReleasedError:
@@ -252,12 +281,12 @@ class RunWorker:
             self.counts.lost += 1
             self._log(f"run {queued.run_id} was taken over by another worker")
             return True
-        except StoreError:
-            raise
         except (TrustError, ConfigError) as error:
-            self._pass_on(queued, Failure(error.code, error.message, hint=error.hint))
+            await self._pass_on(queued, Failure(error.code, error.message, hint=error.hint))
             return True
         except MetierError as error:
+            if isinstance(error, StoreError) and not isinstance(error, DamagedError):
+                raise
             self._refuse(queued.run_id, Failure(error.code, error.message, hint=error.hint))
             return True
         if result is not None:
@@ -297,14 +326,19 @@ class RunWorker:
             run = self.store.claim(run_id, self.id, time.time())
             self.store.release(run.claim, failure)
 
-    async def _return(self, run_id: str) -> None:
+    async def _give_back(self, queued: QueuedRun, delay: float = 0.0) -> None:
+        await self._return(queued.run_id, partial(self._queue.give_back, delay=delay), queued)
+
+    async def _return(
+        self, run_id: str, call: Callable[[str, Returned], object], given: Returned
+    ) -> None:
         """Return a run to the queue; as often as it takes while PostgreSQL is away.
 
         A worker that was taken over does so as well: it may have taken the run afterwards.
         """
         while not self._is_closed:
             try:
-                await asyncio.to_thread(self._queue.enqueue_again, self.id, run_id)
+                await asyncio.to_thread(call, self.id, given)
             except StoreError:
                 await asyncio.sleep(1)
                 continue
@@ -324,7 +358,7 @@ class RunWorker:
             self._version, self._documents = version, self.agency.documents()
             self._workers.set_documents(self.id, self._documents)
 
-    def _is_for_another(self, queued: QueuedRun) -> bool:
+    async def _is_for_another(self, queued: QueuedRun) -> bool:
         """Note that the documents differ; whether the run was enqueued for another worker."""
         run = self.store.run(queued.run_id)
         wanted = run.request.get("documents") or self._documents
@@ -337,18 +371,17 @@ class RunWorker:
             return False
         if not queued.returned:
             self._workers.note(queued.run_id, "RUN_DOCUMENTS_DIFFER", message, self.id)
-        self._pass_on(queued, _no_such_worker(message))
+        await self._pass_on(queued, _no_such_worker(message))
         return True
 
-    def _pass_on(self, queued: QueuedRun, why: Failure) -> None:
-        """Enqueue a run for another worker, some seconds later; not for ever."""
+    async def _pass_on(self, queued: QueuedRun, why: Failure) -> None:
+        """Leave a run to another worker, some seconds later; not for ever."""
         if queued.returned >= MOST_RETURNS:
             self._refuse(queued.run_id, why)
             return
         self._log(f"run {queued.run_id} is left to another worker: {why.message}")
         again = queued._replace(returned=queued.returned + 1)
-        self._queue.enqueue(again, delay=RETURN_SECONDS)
-        self.counts.returned += 1
+        await self._give_back(again, delay=RETURN_SECONDS)
 
     # Schedules
 

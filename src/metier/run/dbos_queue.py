@@ -29,7 +29,7 @@ from metier.run.queue import DEFAULT_QUEUE, QueuedRun, Schedule
 from metier.storage.postgres import Connection, connector
 from metier.values.settings import QueueSetting
 
-logging.getLogger("dbos").addHandler(logging.NullHandler())  # else it logs to the terminal
+logging.getLogger("dbos").addFilter(lambda _: False)  # it logs hosts and users, to the terminal
 APPLICATION = "metier"
 VERSION = "runs-1"
 """The version of what is in the queue. It is not metier's: workers of any version that read the
@@ -201,19 +201,51 @@ class DbosQueue:
         What another worker has taken since stays with it.
         """
         with named_errors():
-            taken = self._client.list_workflows(
-                executor_id=worker_id,
-                status="PENDING",
-                workflow_id_prefix=f"{run_id}:" if run_id else None,
-                load_input=False,
-                load_output=False,
-            )
             returned = [
                 one
-                for one in taken
+                for one in self._taken(worker_id, run_id)
                 if self._tables.reenqueue_for_recovery(one.workflow_id, [worker_id], DEFAULT_QUEUE)
             ]
         return [run_of(one.workflow_id) for one in returned if one.name == RUN]
+
+    def _taken(self, worker_id: str, run_id: str = "") -> Sequence[Any]:
+        """The workflows that a worker has taken from the queue and has not ended."""
+        return self._client.list_workflows(
+            executor_id=worker_id,
+            status="PENDING",
+            workflow_id_prefix=f"{run_id}:" if run_id else None,
+            load_input=False,
+            load_output=False,
+        )
+
+    def attempts(self, worker_id: str, run_id: str) -> int:
+        with named_errors():
+            counts = [one.recovery_attempts or 0 for one in self._taken(worker_id, run_id)]
+        return max(counts, default=0)
+
+    def give_back(self, worker_id: str, run: QueuedRun, *, delay: float = 0.0) -> None:
+        table, given = SystemSchema.workflow_status, SystemSchema.workflow_input
+        now = self._tables._now_ms_sql()
+        changes = {
+            "status": "DELAYED" if delay else "ENQUEUED",
+            "delay_until_epoch_ms": now + int(delay * 1000),
+            "owner_xid": None,
+            "started_at_epoch_ms": None,
+            "recovery_attempts": table.c.recovery_attempts - 1,
+            "updated_at": now,
+        }
+        inputs = JsonSerializer().serialize({"args": [run._asdict()], "kwargs": {}})
+        with named_errors():
+            for one in self._taken(worker_id, run.run_id):
+                workflow, input_of = (
+                    part.c.workflow_uuid == one.workflow_id for part in (table, given)
+                )
+                is_ours = table.c.status == "PENDING", table.c.executor_id == worker_id
+                returned = sqlalchemy.update(table).where(workflow, *is_ours).values(changes)
+                with self._tables.engine.begin() as connection:
+                    if connection.execute(returned).rowcount:
+                        new = sqlalchemy.update(given).where(input_of).values(inputs=inputs)
+                        connection.execute(new)
 
     def enqueue_orphans(self, known: Callable[[], Collection[str]]) -> list[str]:
         """Return what was taken by workers that are not among the known ones; ids of runs.

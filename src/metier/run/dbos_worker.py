@@ -20,13 +20,11 @@ from metier.run.dbos_queue import (
     named_errors,
     schema_of,
 )
-from metier.run.queue import QueuedRun
+from metier.run.queue import MOST_ATTEMPTS, QueuedRun
 
 Execute = Callable[[QueuedRun], Coroutine[Any, Any, None]]
 Start = Callable[[str, str, Mapping[str, Any]], Coroutine[Any, Any, None]]
 """Adds a run by a schedule. Its name and time are the same when this start is repeated."""
-MOST_ATTEMPTS = 20
-"""How often a run is taken from the queue without ending: it may be what kills the workers."""
 _SCHEDULES_SECONDS = 5.0
 _POOL = 10
 
@@ -66,7 +64,8 @@ class DbosWorker:
                 "enable_otlp": False,
             }
         )
-        DBOS.workflow(name=RUN, max_recovery_attempts=MOST_ATTEMPTS)(self._run_workflow())
+        # Not limited by DBOS, which would drop the run without a word: `execute` counts.
+        DBOS.workflow(name=RUN, max_recovery_attempts=None)(self._run_workflow())
         DBOS.workflow(name=START, max_recovery_attempts=MOST_ATTEMPTS)(self._start_workflow())
         DBOS.listen_queues(())
         with named_errors():

@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from metier.errors import MetierError
+from metier.errors import MetierError, StoreError
 from metier.run.queue import TakenRuns
 from metier.run.workers import HEARTBEATS, TakeOver, Workers
 
@@ -18,10 +18,13 @@ class Heartbeat:
         worker_id: str,
         *,
         queue: TakenRuns,
-        on_lost: Callable[[], None],
+        on_lost: Callable[[MetierError], None],
         on_take_over: Callable[[TakeOver], None],
     ) -> None:
-        """`on_lost` is called when the others count this worker as dead; then it ends."""
+        """`on_lost` is called with the reason when this worker must end; then the heartbeat ends.
+
+        The others count it as dead, or a newer program has changed the schema.
+        """
         self._workers = workers
         self._worker_id = worker_id
         self._queue = queue
@@ -48,11 +51,14 @@ class Heartbeat:
         while not self._stopped.wait(self._workers.lease / HEARTBEATS):
             try:
                 if not self._workers.renew(self._worker_id):
-                    self._on_lost()
+                    self._on_lost(_counted_as_dead())
                     return
                 self._renewed()
                 self._take_over()
-            except MetierError:  # PostgreSQL is away
+            except Exception as error:  # PostgreSQL is away; whatever it is, go on
+                if isinstance(error, MetierError) and error.code == "STORE_NEWER":
+                    self._on_lost(error)
+                    return
                 self._since = time.monotonic()
 
     def _renewed(self) -> None:
@@ -77,3 +83,11 @@ class Heartbeat:
 
     def _known(self) -> set[str]:
         return {worker.id for worker in self._workers.all()}
+
+
+def _counted_as_dead() -> StoreError:
+    return StoreError(
+        "the other workers counted this one as dead, and took over its runs",
+        code="WORKER_LOST",
+        hint="start it again; was the machine suspended, or PostgreSQL out of reach?",
+    )

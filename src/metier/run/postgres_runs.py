@@ -255,8 +255,8 @@ class PostgresRuns:
         epochs = dict(claims)
         keys, lease = list(epochs), LEASE_SECONDS + _from_now(now)
         renew = (
-            owner, lease, keys, list(epochs.values()), self.namespace,
-            owner, lease - LEASE_SECONDS / 3,
+            keys, list(epochs.values()), self.namespace, owner, lease - LEASE_SECONDS / 3,
+            owner, lease, self.namespace,
         )  # fmt: skip
 
         def job(connection: Connection) -> list[Row]:

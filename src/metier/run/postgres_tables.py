@@ -195,13 +195,18 @@ CLAIM = (
     " WHERE namespace = %s AND key = %s RETURNING epoch"
 )
 RENEW = (
-    f"UPDATE metier.run SET owner = %s, lease = {_NOW}, state = 'running', failure = NULL"
-    " FROM unnest(%s::bigint[], %s::bigint[]) AS claim (key, epoch)"
-    " WHERE namespace = %s AND run.key = claim.key AND run.epoch = claim.epoch"
-    " AND state IN ('running', 'pending')"
+    "WITH claimed AS (SELECT run.key, run.epoch FROM metier.run"
+    " JOIN unnest(%s::bigint[], %s::bigint[]) AS claim (key, epoch)"
+    " ON run.key = claim.key AND run.epoch = claim.epoch"
+    " WHERE namespace = %s AND state IN ('running', 'pending')"
     f" AND (owner IS DISTINCT FROM %s OR lease IS NULL OR lease < {_NOW})"
+    " ORDER BY run.key FOR NO KEY UPDATE OF run)"
+    f" UPDATE metier.run SET owner = %s, lease = {_NOW}, state = 'running', failure = NULL"
+    " FROM claimed"
+    " WHERE namespace = %s AND run.key = claimed.key AND run.epoch = claimed.epoch"
 )
-"""Not before a third of the lease is over: most heartbeats only read."""
+"""Not before a third of the lease is over: most heartbeats only read. Rows are locked in the order
+of their keys, as everywhere, so that no two processes wait for each other."""
 RENEWED = (
     "SELECT id, key, epoch, cancel FROM metier.run WHERE namespace = %s AND key = ANY(%s::bigint[])"
 )

@@ -8,6 +8,8 @@ from metier.values.settings import QueueSetting
 DEFAULT_QUEUE = "runs"
 DEFAULT_PRIORITY = 100
 PRIORITIES = range(1, 1001)
+MOST_ATTEMPTS = 20
+"""How often a run is taken from the queue without ending: it may be what kills the workers."""
 
 
 class QueuedRun(NamedTuple):
@@ -17,7 +19,7 @@ class QueuedRun(NamedTuple):
     queue: str = DEFAULT_QUEUE
     priority: int = DEFAULT_PRIORITY
     returned: int = 0
-    """How often workers with other documents have returned it."""
+    """How often workers that may not execute it have given it back."""
 
 
 class Schedule(NamedTuple):
@@ -60,6 +62,12 @@ class RunQueue(TakenRuns, Protocol):
 
     def cancel(self, run_id: str) -> None:
         """Remove a run from its queue; a run that executes is not stopped."""
+
+    def attempts(self, worker_id: str, run_id: str) -> int:
+        """How often workers took a run that `worker_id` has now; not what was given back."""
+
+    def give_back(self, worker_id: str, run: QueuedRun, *, delay: float = 0.0) -> None:
+        """Return a run that a worker has taken, to its queue; it keeps its key and its limits."""
 
     def lengths(self) -> dict[str, int]:
         """How many runs wait, by queue."""

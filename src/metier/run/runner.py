@@ -17,11 +17,13 @@ from metier.errors import (
 )
 from metier.run.checkpoints import CheckpointStore, resume_context
 from metier.run.delegation import DelegationChain, DelegationResult, refused, within
+from metier.run.leases import Leases
+from metier.run.ledger import Ledger
 from metier.run.live import LiveRun
 from metier.run.plan import ReadyStep, Workflow, ready
 from metier.run.services import Services, StepFailedError
 from metier.run.steps import StepRunner, prepared
-from metier.run.store import LEASE_SECONDS, RunStore, this_process
+from metier.run.store import Renewed, RunStore, this_process
 from metier.values.agents import AgentProfile, Execution, Limits
 from metier.values.runs import (
     DONE,
@@ -34,7 +36,6 @@ from metier.values.runs import (
     Usage,
 )
 
-HEARTBEAT_SECONDS = 1.0
 _RUNNING: set[tuple[str, str, str]] = set()
 """File, process and run id of what this process executes."""
 _NO_CHAIN = DelegationChain(("",))
@@ -43,13 +44,13 @@ _NO_CHAIN = DelegationChain(("",))
 class Runner:
     """Runs the agents of one catalog in one event loop at a time."""
 
-    def __init__(self, store: RunStore, services: Services) -> None:
+    def __init__(self, store: RunStore, services: Services, leases: Leases | None = None) -> None:
+        """`leases` are those of the store, for several runners that share it."""
         self._store = store
+        self._leases = leases or Leases(store)
         self._services = services
         self._run_step = StepRunner(self._delegate_step)
         self._live: dict[str, tuple[LiveRun, asyncio.Task[Any] | None]] = {}
-        self._heartbeat: asyncio.Task[None] | None = None
-        self._count = 0
         self._plans: dict[str, tuple[AgentProfile, Workflow]] = {}
 
     async def run(
@@ -277,32 +278,20 @@ class Runner:
 
     @contextlib.contextmanager
     def _counted(self) -> Iterator[None]:
-        """Count a run, so that the writes of concurrent runs are committed together."""
+        """Count a run: writes of concurrent runs are committed together. Renew its lease."""
         self._store.live += 1
-        self._count += 1
-        if self._heartbeat is None:
-            self._heartbeat = asyncio.create_task(self._beat())
         try:
-            yield
+            with self._leases.renewed(self):
+                yield
         finally:
             self._store.live -= 1
-            self._count -= 1
-            if not self._count and self._heartbeat is not None:
-                self._heartbeat.cancel()
-                self._heartbeat = None
 
-    async def _beat(self) -> None:
-        """Renew the leases, and learn which runs are lost or to be cancelled."""
-        while True:
-            await asyncio.sleep(HEARTBEAT_SECONDS)
-            with contextlib.suppress(MetierError):  # a busy store is asked again
-                await self._renew(time.time())
+    def ledgers(self) -> list[Ledger]:
+        """Those of the runs that execute now."""
+        return [live.ledger for live, _ in self._live.values()]
 
-    async def _renew(self, now: float) -> None:
-        ledgers = [live.ledger for live, _ in self._live.values()]
-        renewed = await self._store.renew(this_process(), [one.claim for one in ledgers], now)
-        for one in ledgers:
-            one.leased_until = now + LEASE_SECONDS
+    def stop_runs(self, renewed: Renewed) -> None:
+        """Stop runs that are lost to another process, and cancel those that are to be."""
         for run_id in renewed.lost:
             self._stop(run_id, RunLostError())
         for run_id in renewed.cancelled:

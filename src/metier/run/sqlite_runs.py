@@ -5,6 +5,7 @@ Every write names the claim of its writer, and changes nothing once the run was 
 
 import asyncio
 import contextlib
+import json
 import re
 import sqlite3
 import threading
@@ -232,17 +233,13 @@ class SqliteRuns(Database):
         return owner, lease
 
     async def renew(self, owner: str, claims: Iterable[Claim], now: float) -> Renewed:
-        renewed = Renewed([], [])
+        epochs = dict(claims)
+        text = json.dumps(list(epochs.items()))
         with self._lock, self.transaction() as connection:
-            for claim in claims:
-                connection.execute(tables.RENEW, (owner, now + LEASE_SECONDS, *claim))
-                select = "SELECT id, epoch, cancel FROM run WHERE key = ?"
-                run_id, epoch, cancel = self.rows(select, (claim.key,))[0]
-                if epoch != claim.epoch:
-                    renewed.lost.append(run_id)
-                elif cancel:
-                    renewed.cancelled.append(run_id)
-        return renewed
+            connection.execute(tables.RENEW, (owner, now + LEASE_SECONDS, text))
+            rows = self.rows(tables.RENEWED, (text,))
+        lost = [run_id for run_id, key, epoch, _ in rows if epoch != epochs[key]]
+        return Renewed([one[0] for one in rows if one[3] and one[0] not in lost], lost)
 
     async def check(self, claim: Claim) -> None:
         if not self.rows("SELECT 1 FROM run WHERE key = ? AND epoch = ?", claim):

@@ -145,8 +145,14 @@ CLAIM = (
 )
 RENEW = (
     "UPDATE run SET owner = ?, lease = ?, state = 'running', failure = NULL"
-    " WHERE key = ? AND epoch = ? AND state IN ('running', 'pending')"
+    " FROM json_each(?) AS claim WHERE run.key = json_extract(claim.value, '$[0]')"
+    " AND run.epoch = json_extract(claim.value, '$[1]') AND state IN ('running', 'pending')"
 )
+RENEWED = (
+    "SELECT run.id, run.key, epoch, cancel FROM run"
+    " JOIN json_each(?) AS claim ON run.key = json_extract(claim.value, '$[0]')"
+)
+"""Both take any number of claims, as one JSON array of pairs."""
 RECOVER = "UPDATE run SET state = 'pending', owner = NULL, lease = NULL, failure = ? WHERE id = ?"
 CANCEL = (
     "UPDATE run SET state = iif(undoing IS NULL, 'cancelled', 'rollback_incomplete'),"

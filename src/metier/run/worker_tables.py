@@ -90,8 +90,10 @@ DEAD = (
 )
 """One worker at a time holds the row of a dead one, and deletes it when its runs are enqueued."""
 RELEASE_RUNS = (
-    "UPDATE metier.run SET state = 'pending', owner = NULL, lease = NULL, failure = %s"
-    " WHERE namespace = %s AND owner = %s AND state = 'running' RETURNING id"
+    "WITH held AS (SELECT key FROM metier.run WHERE namespace = %s AND owner = %s"
+    " AND state = 'running' ORDER BY key FOR NO KEY UPDATE)"
+    " UPDATE metier.run SET state = 'pending', owner = NULL, lease = NULL, failure = %s"
+    " FROM held WHERE namespace = %s AND run.key = held.key RETURNING id"
 )
 NOTE = (
     "INSERT INTO metier.run_note (namespace, run, code, message, worker)"

@@ -70,9 +70,17 @@ class Workers:
         self._database.call(lambda one: one.execute(tables.JOIN, values))
 
     def renew(self, worker_id: str) -> bool:
-        """Whether the worker is still counted as alive, and for another lease."""
+        """Whether the worker is still counted as alive, and for another lease.
+
+        Raises `StoreError` if PostgreSQL is away, or a newer program has changed the schema.
+        """
         values = (self.lease, self.namespace, worker_id)
-        return bool(self._database.call(lambda one: one.execute(tables.RENEW, values)).rowcount)
+
+        def job(connection: Connection) -> bool:
+            self._database.check_schema(connection)
+            return bool(connection.execute(tables.RENEW, values).rowcount)
+
+        return self._database.call(job)
 
     def set_documents(self, worker_id: str, documents: str) -> None:
         """Say which documents a worker has now."""
@@ -120,7 +128,7 @@ class Workers:
         return self._database.call(lambda one: self._release(one, worker_id, _RELEASED))
 
     def _release(self, connection: Connection, worker_id: str, why: Failure) -> list[str]:
-        values = (failure_text(why), self.namespace, worker_id)
+        values = (self.namespace, worker_id, failure_text(why), self.namespace)
         return [run_id for (run_id,) in connection.execute(tables.RELEASE_RUNS, values).fetchall()]
 
     # Runs

@@ -148,6 +148,10 @@ class Postgres:
                     record = "INSERT INTO metier.migration (number, name) VALUES (%s, %s)"
                     connection.execute(record, (number, migration.name))
 
+    def check_schema(self, connection: Connection) -> None:
+        """Raise `StoreError` if a newer program has changed the schema since."""
+        self._version(connection)
+
     def _version(self, connection: Connection) -> int:
         """How many migrations the schema has. Raises `StoreError` if it is newer."""
         if not scalar(connection, _HAS_MIGRATIONS):

@@ -1,0 +1,251 @@
+"""A worker whose queue is real, and from which the test takes runs itself."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from conftest import Workspace
+from metier.catalog import Catalog
+from metier.errors import DamagedError, StoreError
+from metier.flow.queueing import Placement, RunRequest, resume_detached, start_detached
+from metier.flow.shared import SharedState
+from metier.flow.shared_health import shared_health
+from metier.flow.state import StateSettings
+from metier.flow.workers import MOST_RETURNS, RETURN_SECONDS, RunWorker, WorkerOptions
+from metier.run.dbos_queue import DbosQueue
+from metier.run.dbos_worker import Execute
+from metier.run.postgres_migrations import MIGRATIONS
+from metier.run.queue import MOST_ATTEMPTS, QueuedRun
+from run.world import prompt
+from shared_states import new_namespace, rows
+
+
+class Hands:
+    """Stands for DBOS: executes what the test takes from the queue."""
+
+    made: "Hands"
+
+    def __init__(self, *_where: str, execute: Execute, **_more: object) -> None:
+        type(self).made = self
+        self._execute = execute
+        self._idle = threading.Event()
+        self._idle.set()
+
+    def launch(self, _queues: Sequence[str], _concurrency: int) -> None: ...
+
+    def stop(self, seconds: float) -> None:
+        """Wait for what executes, as DBOS does."""
+        self._idle.wait(seconds)
+
+    async def execute(self, run: QueuedRun) -> None:
+        self._idle.clear()
+        await self._execute(run)
+        self._idle.set()
+
+
+class Bench:
+    """A workspace with an agent, its queue, and a worker."""
+
+    def __init__(self, workspace: Workspace, address: str) -> None:
+        self.address, self.namespace = address, new_namespace()
+        workspace.write("metier.toml", f'[state]\nnamespace = "{self.namespace}"\n')
+        profile = {"agentId": "clerk", "description": "Works.", "systemPrompt": "Do."}
+        steps = {"workflow": [prompt("p")], "version": "1.0.0"}
+        workspace.write("agents/clerk.json", json.dumps({**profile, **steps}))
+        workspace.trust()
+        self.catalog = Catalog.open(workspace.root)
+        self.catalog.refresh()
+        self.agency = self.catalog.agency
+        self.queue = DbosQueue(address, self.namespace)
+        self.log: list[str] = []
+
+    def close(self) -> None:
+        self.queue.close()
+        self.catalog.close()
+
+    def detached(self, key: str = "") -> str:
+        return start_detached(self.agency, RunRequest("clerk", "t"), Placement(key=key))
+
+    def work(self, by_hand: "Callable[[RunWorker], Awaitable[None]]", **options: Any) -> None:
+        """Start a worker, do something by hand, and stop it."""
+
+        async def main() -> None:
+            state = StateSettings(self.address, self.namespace)
+            worker = RunWorker(self.catalog, state, WorkerOptions(**options), log=self.log.append)
+            working = asyncio.create_task(worker.work())
+            while not worker.is_healthy and not working.done():
+                await asyncio.sleep(0.001)
+            try:
+                await by_hand(worker)
+            finally:
+                worker.stop()
+                await working
+
+        asyncio.run(main())
+
+    async def take(self, worker: RunWorker, run: QueuedRun, attempts: int = 1) -> None:
+        """Take a run from the queue for the given time, and execute it, as DBOS does."""
+        table = f'"{self.queue._tables.schema}".workflow_status'
+        which = "WHERE workflow_uuid LIKE %s"
+        taken = (
+            f"UPDATE {table} SET status = 'PENDING', executor_id = %s, recovery_attempts = %s,"
+            f" owner_xid = 'taken' {which} RETURNING 1"
+        )
+        assert rows(self.address, taken, worker.id, attempts, f"{run.run_id}:%")
+        await Hands.made.execute(run)
+        ended = (
+            f"UPDATE {table} SET status = 'SUCCESS', deduplication_id = NULL {which}"
+            " AND status = 'PENDING' AND owner_xid = 'taken' RETURNING 1"
+        )
+        rows(self.address, ended, f"{run.run_id}:%")
+
+    def queued(self, run_id: str) -> list[tuple[str, int, str, QueuedRun]]:
+        """The workflows of a run: state, attempts, key, and what is given to the worker."""
+        schema = f'"{self.queue._tables.schema}"'
+        found = rows(
+            self.address,
+            "SELECT status, recovery_attempts, deduplication_id, workflow_input.inputs"
+            f" FROM {schema}.workflow_status JOIN {schema}.workflow_input USING (workflow_uuid)"
+            " WHERE workflow_uuid LIKE %s ORDER BY created_at",
+            f"{run_id}:%",
+        )
+        return [
+            (state, attempts, key or "", QueuedRun(**json.loads(inputs)["args"][0]))
+            for state, attempts, key, inputs in found
+        ]
+
+
+@pytest.fixture
+def bench(workspace: Workspace, postgres: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    monkeypatch.setenv("METIER_STATE_URL", postgres)
+    monkeypatch.setattr("metier.flow.workers.DbosWorker", Hands)
+    with closing(Bench(workspace, postgres)) as made:
+        yield made
+
+
+def test_a_run_that_never_ends_fails_visibly_and_can_be_resumed(bench: Bench) -> None:
+    run_id = bench.detached()
+
+    async def take(worker: RunWorker) -> None:
+        await bench.take(worker, QueuedRun(run_id), MOST_ATTEMPTS + 1)
+        assert [note.code for note in worker._workers.notes(run_id)] == ["RUN_GIVEN_UP"]
+        assert worker.counts.ended == {"failed": 1}
+
+    bench.work(take)
+    run = bench.agency.store.run(run_id)
+    assert run.failure is not None
+    assert (run.state, run.failure.code) == ("failed", "RUN_GIVEN_UP")
+    assert "resume --detach" in run.failure.hint
+    with closing(SharedState(StateSettings(bench.address, bench.namespace))) as shared:
+        assert shared_health(shared).given_up == 1
+    resume_detached(bench.agency, run_id, Placement())
+    assert bench.queued(run_id)[-1][:2] == ("ENQUEUED", 0)
+    with closing(SharedState(StateSettings(bench.address, bench.namespace))) as shared:
+        assert shared_health(shared).given_up == 0
+
+
+def test_the_last_attempt_is_made(bench: Bench) -> None:
+    run_id = bench.detached()
+    bench.work(lambda worker: bench.take(worker, QueuedRun(run_id), MOST_ATTEMPTS))
+    assert bench.agency.store.run(run_id).state == "succeeded"
+
+
+def other_documents(bench: Bench, monkeypatch: pytest.MonkeyPatch, key: str = "") -> str:
+    """A run that was started with other documents than the worker has."""
+    with monkeypatch.context() as patch:
+        patch.setattr(type(bench.agency), "documents", lambda _: "of another checkout")
+        return bench.detached(key)
+
+
+def test_a_run_with_other_documents_is_given_back_with_its_key_for_later(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = other_documents(bench, monkeypatch, key="invoice-7")
+    bench.work(lambda worker: bench.take(worker, QueuedRun(run_id)), same_documents=True)
+    assert bench.queued(run_id) == [("DELAYED", 0, "invoice-7", QueuedRun(run_id, returned=1))]
+    assert bench.detached("invoice-7") == run_id
+    assert bench.queue.lengths() == {"runs": 1}
+
+
+def test_a_run_is_given_back_so_often_and_then_stays_pending(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = other_documents(bench, monkeypatch, key="invoice-7")
+
+    async def take(worker: RunWorker) -> None:
+        await bench.take(worker, QueuedRun(run_id, returned=MOST_RETURNS - 1))
+        ((state, _, _, run),) = bench.queued(run_id)
+        assert (state, run.returned) == ("DELAYED", MOST_RETURNS)
+        await bench.take(worker, run)
+        assert worker.counts.returned == 1
+
+    bench.work(take, same_documents=True)
+    run = bench.agency.store.run(run_id)
+    assert run.failure is not None
+    assert (run.state, run.failure.code) == ("pending", "RUN_DOCUMENTS_DIFFER")
+    assert MOST_RETURNS * RETURN_SECONDS == 600  # as the documentation says
+
+
+def test_a_worker_that_stops_gives_a_run_back_at_once_and_does_not_count_it(
+    bench: Bench,
+) -> None:
+    run_id = bench.detached("invoice-7")
+
+    async def take(worker: RunWorker) -> None:
+        worker.stop()
+        await bench.take(worker, QueuedRun(run_id), 5)
+
+    bench.work(take)
+    assert bench.queued(run_id) == [("ENQUEUED", 4, "invoice-7", QueuedRun(run_id))]
+
+
+def failing(bench: Bench, monkeypatch: pytest.MonkeyPatch, error: Exception) -> str:
+    """A detached run that a worker took, and could not execute."""
+    run_id = bench.detached()
+
+    async def resume(*_given: object, **_more: object) -> None:
+        raise error
+
+    monkeypatch.setattr("metier.flow.running.Agency.resume", resume)
+    bench.work(lambda worker: bench.take(worker, QueuedRun(run_id), 3))
+    return run_id
+
+
+def test_trouble_of_the_store_is_not_the_fault_of_the_run(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = failing(bench, monkeypatch, StoreError("the disk is full", code="STORE_FULL"))
+    assert bench.queued(run_id) == [("DELAYED", 2, "", QueuedRun(run_id))]
+    assert f"run {run_id} could not be executed: the disk is full" in bench.log
+
+
+def test_an_unexpected_error_counts_as_an_attempt(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = failing(bench, monkeypatch, RuntimeError("a bug"))
+    assert bench.queued(run_id) == [("ENQUEUED", 3, "", QueuedRun(run_id))]
+
+
+def test_a_damaged_run_is_not_tried_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_id = failing(bench, monkeypatch, DamagedError("the record is damaged"))
+    run = bench.agency.store.run(run_id)
+    assert run.failure is not None
+    assert (run.state, run.failure.message) == ("pending", "the record is damaged")
+
+
+def test_a_worker_that_is_too_old_for_the_schema_ends(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def upgrade(worker: RunWorker) -> None:
+        monkeypatch.setattr(worker._workers._database, "_migrations", MIGRATIONS[:-1])
+        while not worker.is_stopping:
+            await asyncio.sleep(0.001)
+
+    with pytest.raises(StoreError) as raised:
+        bench.work(upgrade, lease=1.0)
+    assert (raised.value.code, raised.value.hint) == ("STORE_NEWER", "upgrade metier")
