@@ -7,8 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metier.listing.rules import (
-    CLAUDE_TEXT,
-    CODEX_DESCRIPTION,
     RULES,
     Scope,
     Skill,
@@ -92,10 +90,10 @@ def test_claude_code_joins_when_to_use_and_escapes_angle_brackets() -> None:
     assert entry.text == "Rings &lt;loud&gt;  twice. - At noon & later."
 
 
-@pytest.mark.parametrize(("length", "state"), [(CLAUDE_TEXT, "whole"), (CLAUDE_TEXT + 1, "cut")])
+@pytest.mark.parametrize(("length", "state"), [(1536, "whole"), (1537, "cut")])
 def test_claude_code_cuts_a_text_at_its_limit(length: int, state: str) -> None:
     [entry] = listing_of("claude-code", [skill("bell", "x" * length)]).entries
-    assert (len(entry.text), entry.state) == (CLAUDE_TEXT, state)
+    assert (len(entry.text), entry.state) == (1536, state)
     assert entry.text.endswith("…") == (state == "cut")
 
 
@@ -153,11 +151,11 @@ def test_codex_writes_each_folder_of_skills_once() -> None:
     )
 
 
-@pytest.mark.parametrize("length", [CODEX_DESCRIPTION, CODEX_DESCRIPTION + 1])
+@pytest.mark.parametrize("length", [1024, 1025])
 def test_codex_cuts_a_description_at_its_limit(length: int) -> None:
     [entry] = listing_of("codex", [skill("bell", "x" * length)]).entries
-    is_cut = length > CODEX_DESCRIPTION
-    assert len(entry.text) == CODEX_DESCRIPTION
+    is_cut = length > 1024
+    assert len(entry.text) == 1024
     assert (entry.text.endswith("..."), entry.state) == (is_cut, "cut" if is_cut else "whole")
 
 
