@@ -58,6 +58,8 @@ def command(
     if file is not None:
         _check_export(file, yes)
     with session.catalog() as catalog:
+        if catalog.config.is_workspace and not catalog.trust.is_trusted:
+            session.note("note: skills of this workspace are not ranked until you trust it")
         question = Question(
             catalog.workspace,
             hosts=_hosts(host),

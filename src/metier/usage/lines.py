@@ -16,6 +16,7 @@ LONGEST_LINE = 8 << 20
 LARGEST = 1 << 33
 """The most bytes that are read of a compressed transcript."""
 _BUFFER = 1 << 18
+_ENDS = (b"}\n", b"}", b"}\r\n")
 _MARK = b"\xef\xbb\xbf"
 
 
@@ -46,7 +47,7 @@ class Lines:
             if left > 0 and len(line) == LONGEST_LINE and not line.endswith(b"\n"):
                 left -= _skipped(file, left)
                 self.unparsed += 1
-            elif line.startswith(b"{"):
+            elif line.startswith(b"{") and line.endswith(_ENDS):
                 yield line
             elif line.strip():
                 self.unparsed += 1
