@@ -278,7 +278,7 @@ class _Counting:
         elif self._rank and not use.fired_since(turn.at):
             self._ranked += 1
             skill = self._names.by_path.get(self._rank(use.host, turn.prompt), "")
-            if skill and not use.has_loaded(skill):
+            if skill and not use.has_loaded(skill, turn.at):
                 self._missed[skill] += 1
                 self._keep(Case(turn.prompt, (skill,), is_missed=True))
 

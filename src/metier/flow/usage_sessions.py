@@ -87,10 +87,11 @@ class SessionUse:
     def fired_since(self, at: float) -> bool:
         return self._last_use >= at > 0
 
-    def has_loaded(self, skill: str) -> bool:
-        """Whether a skill fired since the last compaction: the model still sees its text."""
+    def has_loaded(self, skill: str, at: float) -> bool:
+        """Whether a skill fired after the last compaction before `at`: the model sees its text."""
         count = self.skills.get(skill)
-        return count is not None and count.last > max(self._compactions, default=0.0)
+        before = (compaction for compaction in self._compactions if compaction <= at)
+        return count is not None and count.last > max(before, default=0.0)
 
     def lost(self) -> list[str]:
         """Skills that fired before a compaction, and not after it though the session went on."""
