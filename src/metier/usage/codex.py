@@ -28,7 +28,7 @@ _NAMED = re.compile(r"\s*<skill>\s*<name>([^<]+)</name>\s*(?:<path>([^<]+)</path
 
 
 def transcripts(folders: UserFolders) -> Iterator[Transcript]:
-    """Rollouts; of one that is there twice, the one that is not compressed."""
+    """Rollouts; the plain file if there is a compressed copy beside it."""
     home = folders.moved(MOVED_BY, FOLDER)
     for patterns in _PATTERNS:
         files = {one.path: one for one in found(home, *patterns) if one.path.endswith(_ENDINGS)}
