@@ -111,7 +111,7 @@ def copilot(tmp_path: Path, *lines: Any) -> list[Any]:
      ({"trigger": "context-load"}, "read"), ({}, "model")],
 )  # fmt: skip
 def test_copilot_an_invoked_skill(tmp_path: Path, trigger: dict[str, str], by: str) -> None:
-    found = copilot(tmp_path, copilot_event("skill.invoked", name="pdf", path=FILE, **trigger))
+    found = copilot(tmp_path, copilot_event("skill.invoked", 1, name="pdf", path=FILE, **trigger))
     assert fired(found) == [("pdf", FILE, by)]
     assert sessions(found) == [(SESSION, WORKSPACE)]
 

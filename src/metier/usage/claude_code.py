@@ -53,12 +53,14 @@ def read(path: str, *, prompts: bool, wanted: Wanted) -> Iterator[Event]:
 
 def _matters(line: bytes, prompts: bool) -> bool:
     """Whether a line may be an event: quotes inside of texts are escaped, so they never match."""
+    if b'"tool_result"' in line:  # most of a transcript
+        return False
     if b'"tool_use"' in line:
         return b'"Skill"' in line or b'SKILL.md"' in line
     if b'"compact_boundary"' in line:
         return True
     if prompts:
-        return b'"user"' in line and b'"tool_result"' not in line
+        return b'"user"' in line
     return b"<command-name>" in line and b'"user"' in line
 
 

@@ -60,12 +60,12 @@ def read(path: str, *, prompts: bool, wanted: Wanted) -> Iterator[Event]:
 def _matters(line: bytes, prompts: bool) -> bool:
     """Whether a line may be an event: quotes inside of texts are escaped, so they never match."""
     if b'"response_item"' in line:
-        return (
+        return b'_output"' not in line and (  # outputs are most of a rollout
             b"SKILL.md" in line
             or b"scripts/" in line
             or b"<skill>" in line
             or (b'"skills"' in line and b'"read"' in line)
-        ) and b'_output"' not in line
+        )
     return b'"compacted"' in line or (prompts and b'"user_message"' in line)
 
 
