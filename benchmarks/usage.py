@@ -31,7 +31,7 @@ def bars(scratch: Path) -> Iterator[Bar]:
     rounds = alternate(ROUNDS, lambda: cpu(lambda: _parse(home)), lambda: _usage(home, workspace))
     parsed, read = least(rounds)
     yield Bar(
-        f"usage, {MEGABYTES} MB of transcripts, prompts read, not ranked",
+        f"usage, {MEGABYTES} MB of transcripts, not ranked",
         read / parsed,
         TIME_BAR,
         "× json.loads of every line",

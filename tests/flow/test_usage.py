@@ -14,7 +14,7 @@ from metier.flow.usage import Question, Rank, Usage
 from metier.flow.usage_cases import as_yaml, drafted
 from metier.flow.usage_kept import FILE
 from metier.flow.usage_sessions import SkillUse
-from usage.recorded import ClaudeCode, claude_home, codex_call, codex_meta, write
+from usage.recorded import ClaudeCode, claude_home, codex_call, codex_meta, copilot_event, write
 
 SECRETIVE = "Fill the form of joe@example.org"
 
@@ -46,6 +46,19 @@ def test_claude_code_names_skills_by_their_folder(shop: Workspace, empty_home: P
     claude_home(empty_home, [lines.user("Fill it"), lines.skill("pdf"), lines.typed("pdf")])
     pdf = use(usage(shop), "pdf-forms")
     assert (pdf.fired, pdf.sessions, pdf.model, pdf.user, pdf.read) == (2, 1, 1, 1, 0)
+
+
+def test_the_folder_of_a_skill_wins_over_the_name_of_another_in_claude_code_only(
+    shop: Workspace, empty_home: Path
+) -> None:
+    shop.skill("pdf", folder=".claude/skills/other")
+    lines = chat(shop)
+    claude_home(empty_home, [lines.skill("pdf")])
+    start = copilot_event("session.start", 0, sessionId="c1", context={"cwd": str(shop.root)})
+    call = copilot_event("tool.execution_start", 1, toolName="skill", arguments={"skill": "pdf"})
+    write(empty_home / ".copilot" / "session-state" / "c1" / "events.jsonl", [start, call])
+    assert use(usage(shop, hosts=("claude-code",)), "pdf-forms").fired == 1
+    assert use(usage(shop, hosts=("copilot",)), "pdf").fired == 1
 
 
 def test_other_hosts_are_joined_by_file(shop: Workspace, empty_home: Path) -> None:
@@ -196,6 +209,19 @@ def test_a_session_that_is_read_again_is_not_counted_twice(
     lines = chat(shop)
     claude_home(empty_home, [lines.skill("pdf")])
     assert [use(usage(shop), "pdf-forms").fired for _ in range(3)] == [1, 1, 1]
+
+
+def test_what_a_deleted_transcript_of_a_sub_agent_said_still_counts(
+    shop: Workspace, empty_home: Path
+) -> None:
+    lines = chat(shop)
+    main = claude_home(empty_home, [lines.skill("docx")])
+    agent = write(main.with_suffix("") / "subagents" / "agent-1.jsonl", [lines.skill("pdf")])
+    usage(shop)
+    agent.unlink()
+    found = usage(shop)
+    assert (use(found, "docx").fired, use(found, "pdf-forms").fired) == (1, 1)
+    assert found.sessions == 1
 
 
 def test_stored_sessions_follow_the_question(shop: Workspace, empty_home: Path) -> None:

@@ -30,8 +30,8 @@ def write(file: Path, lines: Iterable[Any]) -> Path:
     return file
 
 
-def events(host: str, file: Path, *, prompts: bool = True) -> list[Event]:
-    return list(READERS[host].read(str(file), prompts=prompts, wanted=lambda _: True))
+def events(host: str, file: Path) -> list[Event]:
+    return list(READERS[host].read(str(file), lambda _: True))
 
 
 def fired(found: Iterable[Event]) -> list[tuple[str, str, str]]:

@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from metier.usage import claude_code
 from metier.usage.folders import UserFolders
 from metier.values.usage import Compacted, Session
@@ -21,9 +19,8 @@ from usage.recorded import (
 )
 
 
-def read(tmp_path: Path, *lines: Any, with_prompts: bool = True) -> list[Any]:
-    file = write(tmp_path / "session.jsonl", lines)
-    return events("claude-code", file, prompts=with_prompts)
+def read(tmp_path: Path, *lines: Any) -> list[Any]:
+    return events("claude-code", write(tmp_path / "session.jsonl", lines))
 
 
 def test_a_call_of_the_skill_tool_is_a_use_by_the_model(tmp_path: Path) -> None:
@@ -38,13 +35,12 @@ def test_an_older_version_calls_the_argument_command(tmp_path: Path) -> None:
     assert fired(read(tmp_path, chat.tool("Skill", command="/pdf"))) == [("pdf", "", "model")]
 
 
-@pytest.mark.parametrize("with_prompts", [True, False])
-def test_a_command_is_a_use_by_the_user_and_no_prompt(tmp_path: Path, with_prompts: bool) -> None:
+def test_a_command_is_a_use_by_the_user_and_no_prompt(tmp_path: Path) -> None:
     chat = ClaudeCode()
     lines = chat.says("Hello"), chat.user("hello"), chat.typed("pdf", "form.pdf")
-    found = read(tmp_path, *lines, with_prompts=with_prompts)
+    found = read(tmp_path, *lines)
     assert fired(found) == [("pdf", "", "user")]
-    assert prompts(found) == (["hello"] if with_prompts else [])
+    assert prompts(found) == ["hello"]
 
 
 def test_reading_its_file_is_not_firing(tmp_path: Path) -> None:
@@ -94,7 +90,7 @@ def test_a_compaction_is_seen(tmp_path: Path) -> None:
 def test_nothing_is_read_of_a_session_that_is_not_wanted(tmp_path: Path) -> None:
     chat = ClaudeCode()
     file = write(tmp_path / "session.jsonl", [chat.user("hello"), chat.skill("pdf")])
-    found = list(claude_code.read(str(file), prompts=True, wanted=lambda _: False))
+    found = list(claude_code.read(str(file), lambda _: False))
     assert [type(one) for one in found] == [Session]
 
 

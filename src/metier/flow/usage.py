@@ -39,8 +39,6 @@ class Question(NamedTuple):
     """Only sessions that went on after this moment."""
     everywhere: bool = False
     """Also the sessions of other workspaces."""
-    prompts: bool = True
-    """Whether prompts are read at all."""
     keeps_prompts: bool = False
     """Whether prompts are part of the result."""
 
@@ -221,8 +219,7 @@ class _Counting:
         self._unread: Counter[str] = Counter()
 
     def read(self, host: str, transcript: Transcript) -> None:
-        prompts = self._question.prompts
-        events = READERS[host].read(transcript.path, prompts=prompts, wanted=self._is_wanted)
+        events = READERS[host].read(transcript.path, self._is_wanted)
         try:
             self._count(host, events)
         except OSError as error:

@@ -34,12 +34,12 @@ def transcripts(folders: UserFolders) -> Iterator[Transcript]:
         yield from found(projects, *patterns)
 
 
-def read(path: str, *, prompts: bool, wanted: Wanted) -> Iterator[Event]:
+def read(path: str, wanted: Wanted) -> Iterator[Event]:
     """The session, then what happened in it if it is wanted. Raises `OSError`."""
     lines = Lines(path)
     is_known = False
     for line in lines:
-        if not (_matters(line, prompts) if is_known else b'"cwd"' in line):
+        if not (_matters(line) if is_known else b'"cwd"' in line):
             continue
         entry = lines.parsed(line)
         if not is_known and entry.get("cwd"):
@@ -47,21 +47,17 @@ def read(path: str, *, prompts: bool, wanted: Wanted) -> Iterator[Event]:
             yield session
             if not wanted(session):
                 return
-        yield from _events(entry, prompts)
+        yield from _events(entry)
     yield Unparsed(lines.unparsed)
 
 
-def _matters(line: bytes, prompts: bool) -> bool:
+def _matters(line: bytes) -> bool:
     """Whether a line may be an event: quotes inside of texts are escaped, so they never match."""
     if b'"tool_result"' in line:  # most of a transcript
         return False
     if b'"tool_use"' in line:
         return b'"Skill"' in line or b'SKILL.md"' in line
-    if b'"compact_boundary"' in line:
-        return True
-    if prompts:
-        return b'"user"' in line
-    return b"<command-name>" in line and b'"user"' in line
+    return b'"user"' in line or b'"compact_boundary"' in line
 
 
 def _session(entry: dict[str, Any], path: str) -> Session:
@@ -73,7 +69,7 @@ def _session(entry: dict[str, Any], path: str) -> Session:
     )
 
 
-def _events(entry: dict[str, Any], prompts: bool) -> Iterator[Event]:
+def _events(entry: dict[str, Any]) -> Iterator[Event]:
     kind, at = entry.get("type"), moment_of(entry.get("timestamp"))
     content = mapping_of(entry.get("message")).get("content")
     if kind == "assistant" and isinstance(content, list):
@@ -82,7 +78,7 @@ def _events(entry: dict[str, Any], prompts: bool) -> Iterator[Event]:
     elif kind == "system" and entry.get("subtype") == "compact_boundary":
         yield Compacted(at)
     elif kind == "user" and not (entry.get("isMeta") or entry.get("isCompactSummary")):
-        yield from _typed(entry, content, at, prompts)
+        yield from _typed(entry, content, at)
 
 
 def _use(part: dict[str, Any], at: float) -> Iterator[Fired]:
@@ -99,13 +95,13 @@ def _use(part: dict[str, Any], at: float) -> Iterator[Fired]:
             yield Fired("", file, at, "read", call)
 
 
-def _typed(entry: dict[str, Any], content: Any, at: float, prompts: bool) -> Iterator[Event]:
+def _typed(entry: dict[str, Any], content: Any, at: float) -> Iterator[Event]:
     if isinstance(content, list) and any("tool_use_id" in mapping_of(one) for one in content):
         return
     text, known_by = text_in(content), text_of(entry.get("uuid"))
     if command := _COMMAND.match(text):
         yield Fired(command[1], "", at, "user", known_by)
-    elif prompts and not entry.get("isSidechain") and _is_typed(text.strip()):
+    elif not entry.get("isSidechain") and _is_typed(text.strip()):
         yield Prompt(text, at, known_by)
 
 

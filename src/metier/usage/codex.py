@@ -37,7 +37,7 @@ def transcripts(folders: UserFolders) -> Iterator[Transcript]:
                 yield one
 
 
-def read(path: str, *, prompts: bool, wanted: Wanted) -> Iterator[Event]:
+def read(path: str, wanted: Wanted) -> Iterator[Event]:
     """The session, then what happened in it if it is wanted. Raises `OSError`."""
     lines = Lines(path)
     rollout: _Rollout | None = None
@@ -52,12 +52,12 @@ def read(path: str, *, prompts: bool, wanted: Wanted) -> Iterator[Event]:
                     return
         elif b'"turn_context"' in line:
             rollout.used.clear()
-        elif _matters(line, prompts):
+        elif _matters(line):
             yield from rollout.events(lines.parsed(line))
     yield Unparsed(lines.unparsed)
 
 
-def _matters(line: bytes, prompts: bool) -> bool:
+def _matters(line: bytes) -> bool:
     """Whether a line may be an event: quotes inside of texts are escaped, so they never match."""
     if b'"response_item"' in line:
         return b'_output"' not in line and (  # outputs are most of a rollout
@@ -66,7 +66,7 @@ def _matters(line: bytes, prompts: bool) -> bool:
             or b"<skill>" in line
             or (b'"skills"' in line and b'"read"' in line)
         )
-    return b'"compacted"' in line or (prompts and b'"user_message"' in line)
+    return b'"compacted"' in line or b'"user_message"' in line
 
 
 class _Rollout:

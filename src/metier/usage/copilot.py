@@ -24,13 +24,13 @@ def transcripts(folders: UserFolders) -> Iterator[Transcript]:
     yield from found(folders.moved(MOVED_BY, FOLDER), *_PATTERNS)
 
 
-def read(path: str, *, prompts: bool, wanted: Wanted) -> Iterator[Event]:
+def read(path: str, wanted: Wanted) -> Iterator[Event]:
     """The session, then what happened in it if it is wanted. Raises `OSError`."""
     lines = Lines(path)
     is_known = False
     called: list[Fired] = []
     for line in lines:
-        if not (_matters(line, prompts) if is_known else b'"session.start"' in line):
+        if not (_matters(line) if is_known else b'"session.start"' in line):
             continue
         entry = lines.parsed(line)
         if not is_known and entry.get("type") == "session.start":
@@ -53,14 +53,14 @@ def _not_invoked(called: list[Fired], event: Event) -> list[Fired]:
     return last
 
 
-def _matters(line: bytes, prompts: bool) -> bool:
+def _matters(line: bytes) -> bool:
     """Whether a line may be an event: quotes inside of texts are escaped, so they never match."""
     if b'"tool.execution_start"' in line:
         return b'"skill"' in line or b'SKILL.md"' in line
     return (
         b'"skill.invoked"' in line
         or b'"session.compaction_complete"' in line
-        or (prompts and b'"user.message"' in line)
+        or b'"user.message"' in line
     )
 
 

@@ -31,7 +31,7 @@ def transcripts(folders: UserFolders) -> Iterator[Transcript]:
         yield from found(os.path.join(moved, FOLDER, "tmp"), *patterns)
 
 
-def read(path: str, *, prompts: bool, wanted: Wanted) -> Iterator[Event]:
+def read(path: str, wanted: Wanted) -> Iterator[Event]:
     """The session, then what happened in it if it is wanted. Raises `OSError`."""
     lines = Lines(path)
     chat: _Chat | None = None
@@ -39,7 +39,7 @@ def read(path: str, *, prompts: bool, wanted: Wanted) -> Iterator[Event]:
         if chat is None:
             meta = lines.parsed(line) if b'"sessionId"' in line else {}
             if name := text_of(meta.get("sessionId")):
-                chat = _Chat(is_users=meta.get("kind") != "subagent" and prompts)
+                chat = _Chat(is_users=meta.get("kind") != "subagent")
                 session = Session(name, _project_of(path), moment_of(meta.get("startTime")))
                 yield session
                 if not wanted(session):
@@ -47,18 +47,18 @@ def read(path: str, *, prompts: bool, wanted: Wanted) -> Iterator[Event]:
         else:
             if line.startswith(b'{"id"'):
                 chat.messages.add(line[:64].partition(b",")[0])
-            if _matters(line, prompts):
+            if _matters(line):
                 yield from chat.events(lines.parsed(line))
     yield Unparsed(lines.unparsed)
 
 
-def _matters(line: bytes, prompts: bool) -> bool:
+def _matters(line: bytes) -> bool:
     """Whether a line may be an event: quotes inside of texts are escaped, so they never match."""
     return (
         b'"activate_skill"' in line
         or b'SKILL.md"' in line
         or (b'"$set"' in line and b'"messages"' in line)
-        or (prompts and b'"user"' in line)
+        or b'"user"' in line
     )
 
 

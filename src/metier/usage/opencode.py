@@ -35,11 +35,11 @@ def transcripts(folders: UserFolders) -> Iterator[Transcript]:
     yield from found(folders.moved(MOVED_BY, FOLDER), *_PATTERNS)
 
 
-def read(path: str, *, prompts: bool, wanted: Wanted) -> Iterator[Event]:
+def read(path: str, wanted: Wanted) -> Iterator[Event]:
     """Each session, followed by what happened in it if it is wanted. Raises `OSError`."""
     try:
         with closing(_opened(path)) as connection:
-            yield from _sessions(connection, prompts, wanted)
+            yield from _sessions(connection, wanted)
     except sqlite3.Error as error:
         raise OSError(None, f"it cannot be read as a database: {error}", path) from None
 
@@ -57,7 +57,7 @@ def _opened(path: str) -> sqlite3.Connection:
     return connection
 
 
-def _sessions(connection: sqlite3.Connection, prompts: bool, wanted: Wanted) -> Iterator[Event]:
+def _sessions(connection: sqlite3.Connection, wanted: Wanted) -> Iterator[Event]:
     rows = {row[0]: row for row in connection.execute(_SESSIONS)}
     unparsed = 0
     for name, parent, folder, created in rows.values():
@@ -66,7 +66,7 @@ def _sessions(connection: sqlite3.Connection, prompts: bool, wanted: Wanted) -> 
         yield session
         if not wanted(session):
             continue
-        for row in connection.execute(_PARTS, (name, LONGEST_LINE, prompts and is_users)):
+        for row in connection.execute(_PARTS, (name, LONGEST_LINE, is_users)):
             try:
                 yield from _part(row)
             except (ValueError, RecursionError):

@@ -13,7 +13,7 @@ class FindTranscripts(Protocol):
 
 
 class ReadTranscript(Protocol):
-    def __call__(self, path: str, *, prompts: bool, wanted: Wanted) -> Iterator[Event]: ...
+    def __call__(self, path: str, wanted: Wanted) -> Iterator[Event]: ...
 
 
 class Reader(NamedTuple):
