@@ -161,12 +161,20 @@ class SkillNames:
 
     def of(self, host: str, fired: Fired) -> str:
         """The handle of a skill; empty if it is not in the catalog."""
-        if fired.file and (handle := self._by_file.get(os.path.realpath(fired.file))):
+        if fired.file and (handle := self._by_file.get(_real(fired.file))):
             return handle
         names = [self._by_name, self._by_folder]
         if host == "claude-code":  # it names skills by their folder
             names.reverse()
         return next((some[fired.skill] for some in names if fired.skill in some), "")
+
+
+def _real(path: str) -> str:
+    """The path without links; empty if it cannot be a path."""
+    try:
+        return os.path.realpath(path)
+    except (OSError, ValueError):
+        return ""
 
 
 def read_usage(
@@ -252,10 +260,8 @@ class _Counting:
         if isinstance(event, Compacted):
             use.compacted(event.at)
             return turn
-        known_by = hash((use.host, event.call if isinstance(event, Fired) else event.id))
-        if known_by in self._seen:
+        if self._is_repeated(use.host, event.call if isinstance(event, Fired) else event.id):
             return turn
-        self._seen.add(known_by)
         if isinstance(event, Fired):
             if event.by == "user" and use.host in _TYPED_ALONE:
                 self._close(use, turn)
@@ -265,6 +271,14 @@ class _Counting:
         self._close(use, turn)
         use.went_on(event.at)
         return Turn(event.text, event.at)
+
+    def _is_repeated(self, host: str, known_by: str) -> bool:
+        """Whether a use or a prompt was seen before; without an id it never was."""
+        digest = hash((host, known_by))
+        if not known_by or digest not in self._seen:
+            self._seen.add(digest)
+            return False
+        return True
 
     def _close(self, use: SessionUse | None, turn: Turn | None) -> None:
         """Judge the turn that ends: a skill fired, or the prompt looks like the job of one."""
@@ -291,7 +305,7 @@ class _Counting:
     def _workspace_of(self, folder: str) -> str:
         """The workspace around a folder, which may be gone by now; empty if it is unknown."""
         if folder not in self._workspaces:
-            is_usable = os.path.isabs(folder) and "\0" not in folder
+            is_usable = os.path.isabs(folder) and bool(_real(folder))
             self._workspaces[folder] = find_workspace(folder) if is_usable else ""
         return self._workspaces[folder]
 

@@ -20,7 +20,8 @@ def drafted(cases: Iterable[Case], home: str) -> list[dict[str, Any]]:
     """A case for each task, redacted; the latest if a task was given twice."""
     found: dict[str, dict[str, Any]] = {}
     for case in cases:
-        task = redacted(case.prompt, home).strip()[:LONGEST_TASK]
+        prompt = case.prompt.encode(errors="replace").decode()
+        task = redacted(prompt, home).strip()[:LONGEST_TASK]
         source = "suggested" if case.is_missed else "fired"
         found[task] = {"task": task, "skills": list(case.skills), "source": source}
     return list(found.values())

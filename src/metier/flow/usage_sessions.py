@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from metier.core.coerce import integer_of, mapping_of, number_of, text_of
+from metier.usage.lines import possible
 from metier.values.usage import By, Fired
 
 
@@ -140,7 +141,7 @@ def stored_session(value: Any) -> SessionUse | None:
 
 
 def _time(value: Any) -> float:
-    return min(max(number_of(value, 0.0), 0.0), 1e11)
+    return possible(number_of(value, 0.0))
 
 
 class SkillUse(NamedTuple):

@@ -14,7 +14,7 @@ from typing import Any
 from metier.core.coerce import mapping_of, text_of
 from metier.usage.compressed import ENDING
 from metier.usage.folders import Transcript, UserFolders, found
-from metier.usage.lines import Lines, moment_of, text_in
+from metier.usage.lines import Lines, moment_of, object_in, text_in
 from metier.usage.shell import skill_files
 from metier.values.usage import Compacted, Event, Fired, Prompt, Session, Unparsed, Wanted
 
@@ -132,5 +132,4 @@ def _arguments(payload: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a call: JSON in a text, or the action of a shell call."""
     if payload.get("type") == "local_shell_call":
         return mapping_of(payload.get("action"))
-    inner = Lines("")
-    return mapping_of(inner.parsed(text_of(payload.get("arguments")).encode(errors="replace")))
+    return object_in(text_of(payload.get("arguments")))

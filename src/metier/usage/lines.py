@@ -15,6 +15,8 @@ LONGEST_LINE = 8 << 20
 """In bytes; a longer line is counted and skipped."""
 LARGEST = 1 << 33
 """The most bytes that are read of a compressed transcript."""
+LATEST = 1e11
+"""The year 5138, in seconds since 1970."""
 _BUFFER = 1 << 18
 _ENDS = (b"}\n", b"}", b"}\r\n")
 _MARK = b"\xef\xbb\xbf"
@@ -55,11 +57,10 @@ class Lines:
     def parsed(self, line: bytes) -> dict[str, Any]:
         """The object in a line; empty, and counted, if it is none."""
         try:
-            value: dict[str, Any] = json.loads(line)
+            return mapping_of(json.loads(line))
         except (ValueError, RecursionError):
             self.unparsed += 1
             return {}
-        return value
 
 
 def _skipped(file: BinaryIO, left: int) -> int:
@@ -82,12 +83,25 @@ def open_regular(path: str) -> BinaryIO:
     return file
 
 
+def object_in(text: str) -> dict[str, Any]:
+    """The object of a JSON text; empty if it is none."""
+    try:
+        return mapping_of(json.loads(text))
+    except (ValueError, RecursionError):
+        return {}
+
+
 def moment_of(value: Any) -> float:
     """Seconds since 1970 of an ISO text, 0 if it is none."""
     try:
-        return max(from_iso(value), 0.0) if isinstance(value, str) else 0.0
+        return possible(from_iso(value)) if isinstance(value, str) else 0.0
     except (ValueError, OverflowError):
         return 0.0
+
+
+def possible(moment: float) -> float:
+    """A moment that can be printed in any time zone, else 0."""
+    return moment if 0 <= moment <= LATEST else 0.0
 
 
 def text_in(content: Any) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from metier.core.coerce import mapping_of, number_of, text_of
 from metier.usage.folders import Transcript, UserFolders, found
-from metier.usage.lines import LONGEST_LINE, open_regular
+from metier.usage.lines import LONGEST_LINE, open_regular, possible
 from metier.values.usage import Compacted, Event, Fired, Prompt, Session, Unparsed, Wanted
 
 FOLDER, MOVED_BY = ".local/share", "XDG_DATA_HOME"
@@ -69,7 +69,7 @@ def _sessions(connection: sqlite3.Connection, wanted: Wanted) -> Iterator[Event]
         for row in connection.execute(_PARTS, (name, LONGEST_LINE, is_users)):
             try:
                 yield from _part(row)
-            except (ValueError, RecursionError):
+            except (TypeError, ValueError, RecursionError):
                 unparsed += 1
     yield Unparsed(unparsed)
 
@@ -85,7 +85,7 @@ def _root(name: str, rows: dict[str, Any]) -> str:
 
 
 def _part(row: tuple[Any, ...]) -> Iterator[Event]:
-    """Raises `ValueError` if its JSON is damaged."""
+    """Raises `ValueError` if its JSON is damaged, `TypeError` if it has none."""
     name, created, raw, message = row
     part, at = mapping_of(json.loads(raw)), _seconds(created)
     match part.get("type"):
@@ -112,4 +112,4 @@ def _use(part: dict[str, Any], at: float, known_by: str) -> Iterator[Fired]:
 
 
 def _seconds(milliseconds: Any) -> float:
-    return max(number_of(milliseconds, 0.0) / 1e3, 0.0)
+    return possible(number_of(milliseconds, 0.0) / 1e3)

@@ -38,7 +38,8 @@ def _script(program: str, words: list[str]) -> str:
 
 
 def _absolute(path: str, folder: str) -> str:
-    return os.path.normpath(os.path.join(folder, os.path.expanduser(path)))
+    known = os.path.expanduser(path) if path.startswith("~/") else path
+    return os.path.normpath(os.path.join(folder, known))
 
 
 def _commands(command: Any) -> Iterator[list[str]]:
