@@ -26,6 +26,7 @@ from benchmarks import (
     runs,
     sanitize,
     start,
+    usage,
     workers,
 )
 from benchmarks.folders import own_folders
@@ -39,6 +40,7 @@ SUITES = {
     "resolve": resolve,
     "hooks": hooks,
     "sanitize": sanitize,
+    "usage": usage,
     "runs": runs,
     "postgres": postgres,
     "workers": workers,

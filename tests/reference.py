@@ -52,6 +52,7 @@ SCHEMA_OF = {
     "hook install": "host-settings",
     "hook uninstall": "host-settings",
     "hook status": "hook-status",
+    "usage": "usage",
     "mcp --http": "mcp-serving",
     "mcp install": "host-settings",
     "mcp uninstall": "host-settings",

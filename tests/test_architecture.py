@@ -14,7 +14,10 @@ import metier
 PACKAGE = Path(metier.__file__).parent
 TESTS = Path(__file__).parent
 GROUND = ("errors", "core", "safety", "storage", "findings", "values", "config", "hosts")
-STAGES = ("discover", "parse", "lint", "index", "select", "resolve", "inject", "run", "listing")
+STAGES = (
+    *("discover", "parse", "lint", "index", "select", "resolve", "inject", "run"),
+    *("listing", "usage"),
+)
 ABOVE_THE_STAGES = ("flow", "catalog", "load")
 MAY_IMPORT = {
     "errors": (),

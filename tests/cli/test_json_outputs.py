@@ -186,6 +186,7 @@ EVERYWHERE = [
     ("inject", ("inject", "--task", "", "--agent", "bad")),
     ("hook stats decisions", ("hook", "stats", "decisions")),
     ("hook status", ("hook", "status")),
+    ("usage", ("usage",)),
     ("lint", ("lint",)),
     ("lint", ("lint", "--strict")),
     ("lint --fix --dry-run", ("lint", "--fix", "--dry-run", "--notes")),

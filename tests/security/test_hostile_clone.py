@@ -42,6 +42,7 @@ LINES: dict[str, list[tuple[str, ...]]] = {
     "hook": [("hook", "stats"), ("hook", "stats", "decisions"), ("hook", "stats", "resume"),
              ("hook", "status"), ("hook", "install", "claude-code"),
              ("hook", "install", "codex", "--user"), ("hook", "uninstall", "claude-code")],
+    "usage": [("usage",), ("usage", "--all", "--prompts", "--json")],
     "mcp": [("mcp", "install", "claude-code"), ("mcp", "uninstall", "claude-code")],
     "lint": [("lint",), ("lint", "--fix"), ("lint", "--output-format", "sarif")],
     "explain": [("explain", "FM104")],

@@ -37,6 +37,7 @@ COMMANDS = {
     "runs": "List runs, look into them, resume, cancel or fork them.",
     "inject": "Print the text of the cards and abilities that a task needs.",
     "hook": "Have an agent host inject what metier knows; show what it did.",
+    "usage": "Say which skills your hosts used, from their transcripts.",
     "mcp": "Serve the catalog to agents over the Model Context Protocol.",
     "lint": "Check documents and say what to change.",
     "explain": "Explain a finding or an error by its code.",
@@ -78,7 +79,7 @@ _NO_COMMAND = dict.fromkeys(
 """What no command does → what to use instead."""
 _LIKENESS = 0.7
 """Of a typo to a command, at least: `test` is not meant to be `trust`."""
-_MODULES = {"list": "listing", "run": "run_agent"}
+_MODULES = {"list": "listing", "run": "run_agent", "usage": "skill_usage"}
 STOPPED, PIPE_CLOSED = 130, 141
 _COMPLETION = "_METIER_COMPLETE"
 """Set by a shell that completes a command line."""

@@ -1,6 +1,5 @@
 """`metier hook stats`"""
 
-import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,6 +11,7 @@ import click
 
 from metier.cli.groups import with_commands
 from metier.cli.session import Session, counted, metier_command
+from metier.cli.since import moment
 from metier.core.nearest import did_you_mean
 from metier.errors import ConfigError, StoreError, UsageError
 from metier.flow.hook_figures import (
@@ -27,7 +27,6 @@ from metier.flow.hook_figures import (
 )
 from metier.flow.hook_log import (
     INJECTED,
-    LATEST,
     Considered,
     Decision,
     Decisions,
@@ -44,8 +43,6 @@ from metier.storage.hook_files import may_speak
 from metier.storage.places import state_room, user_room
 from metier.storage.room import Room
 
-_SPAN = re.compile(r"([0-9]{1,6})([mhdw])")
-_SECONDS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _SHOWN = 20
 _MOST_NAMED = 10
 
@@ -171,22 +168,7 @@ def _log(session: Session, room: Room, shared: bool) -> Iterator[Decisions]:
 
 
 def _filter(since: str | None, host: str) -> _Filter:
-    return _Filter(None if since is None else _moment(since, time.time()), host)
-
-
-def _moment(text: str, now: float) -> float:
-    """`7d` ago, or the start of a local date, in seconds since 1970."""
-    span = _SPAN.fullmatch(text)
-    try:
-        if span:
-            moment = now - int(span[1]) * _SECONDS[span[2]]
-        else:
-            moment = datetime.fromisoformat(text).timestamp()
-    except (ValueError, OverflowError, OSError):
-        moment = LATEST
-    if moment >= LATEST:
-        raise UsageError(f"'{text}' is no time", hint="--since 7d, or --since 2026-11-01")
-    return max(moment, 0.0)
+    return _Filter(None if since is None else moment(since, time.time()), host)
 
 
 # Decisions

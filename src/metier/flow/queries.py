@@ -1,5 +1,6 @@
 """Questions about the documents in a catalog."""
 
+import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,8 @@ from metier.values.outcomes import Exclusion, Issue
 from metier.values.rows import Page, Row, shadowed
 
 if TYPE_CHECKING:
+    from metier.flow.usage import OnProgress, Question, Rank, Usage
+    from metier.storage.room import Room
     from metier.values.agents import AgentProfile
     from metier.values.documents import Card
 
@@ -19,6 +22,7 @@ class Queries:
 
     store: Store
     workspace: str
+    room: "Room | None"
     source_issues: list[Issue]
 
     def documents(
@@ -110,6 +114,25 @@ class Queries:
     def documents_digest(self) -> str:
         """Equal on machines whose workspaces have equal documents."""
         return documents.documents_digest(self.store)
+
+    def usage(
+        self,
+        question: "Question",
+        *,
+        rank: "Rank | None" = None,
+        on_progress: "OnProgress | None" = None,
+    ) -> "Usage":
+        """How hosts used the skills, from their transcripts; counts are stored, prompts never.
+
+        `rank` finds the skill that fits a prompt for which nothing fired.
+        """
+        from metier.flow.usage import SkillNames, read_usage, usage_of  # few commands need it
+
+        names = SkillNames(self.documents("skill"))
+        reading = read_usage(
+            names, question, environ=os.environ, rank=rank, on_progress=on_progress
+        )
+        return usage_of(names, question, reading, self.room)
 
     def files(self) -> dict[str, str]:
         """The file of every path in documents and findings."""

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from metier.hook.store import ReadOnlyCatalog
+    from metier.hook.store import CatalogRows
 
 MOST_TERMS = 48
 MOST_POSTINGS = 12_000
@@ -44,7 +44,7 @@ class Suggestion:
 
 
 def suggest(
-    catalog: ReadOnlyCatalog,
+    catalog: CatalogRows,
     messages: Sequence[str],
     most: int,
     threshold: float,
@@ -91,7 +91,7 @@ def suggest(
     return _judged(suggestions[: most + 1], most, threshold)
 
 
-def _rarest(catalog: ReadOnlyCatalog, wanted: Sequence[str]) -> list[tuple[str, int]]:
+def _rarest(catalog: CatalogRows, wanted: Sequence[str]) -> list[tuple[str, int]]:
     """The stems that the fewest skills have, and how many; as many as may be read."""
     rows = catalog.rows_for(
         "SELECT found, term FROM posting WHERE field = 'prose' AND term", wanted

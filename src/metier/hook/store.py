@@ -23,7 +23,27 @@ _AT_ONCE = 400
 _UNSAFE = "%?#"
 
 
-class ReadOnlyCatalog:
+class CatalogRows:
+    """Questions in SQL to a catalog."""
+
+    def rows(self, sql: str, parameters: Iterable[Any] = ()) -> list[tuple[Any, ...]]:
+        raise NotImplementedError
+
+    def rows_for(self, sql: str, values: Iterable[Any]) -> list[tuple[Any, ...]]:
+        """The rows of a query that ends in `IN (…)`, for any number of values."""
+        wanted = list(values)
+        found: list[tuple[Any, ...]] = []
+        for start in range(0, len(wanted), _AT_ONCE):
+            some = wanted[start : start + _AT_ONCE]
+            found += self.rows(f"{sql} IN ({','.join('?' * len(some))})", some)
+        return found
+
+    def setting(self, name: str) -> str:
+        rows = self.rows("SELECT value FROM setting WHERE name = ?", (name,))
+        return str(rows[0][0]) if rows else ""
+
+
+class ReadOnlyCatalog(CatalogRows):
     """One catalog file."""
 
     def __init__(self, room: Room) -> None:
@@ -63,19 +83,6 @@ class ReadOnlyCatalog:
 
     def rows(self, sql: str, parameters: Iterable[Any] = ()) -> list[tuple[Any, ...]]:
         return self._connection.execute(sql, tuple(parameters)).fetchall()
-
-    def rows_for(self, sql: str, values: Iterable[Any]) -> list[tuple[Any, ...]]:
-        """The rows of a query that ends in `IN (…)`, for any number of values."""
-        wanted = list(values)
-        found: list[tuple[Any, ...]] = []
-        for start in range(0, len(wanted), _AT_ONCE):
-            some = wanted[start : start + _AT_ONCE]
-            found += self.rows(f"{sql} IN ({','.join('?' * len(some))})", some)
-        return found
-
-    def setting(self, name: str) -> str:
-        rows = self.rows("SELECT value FROM setting WHERE name = ?", (name,))
-        return str(rows[0][0]) if rows else ""
 
     def settings(self, agent: str) -> dict[str, Any]:
         """The settings of `[capabilities]`, with those of the agent's profile."""

@@ -97,6 +97,22 @@ def ignored_folders(environ: Mapping[str, str] | None = None, workspace: str = "
     return lines
 
 
+def accepted_folder(
+    name: str, environ: Mapping[str, str] | None = None, workspace: str = ""
+) -> str:
+    """The folder that a variable of a host names; empty if there is none or it is ignored."""
+    environ = os.environ if environ is None else environ
+    return _accepted(environ, name, workspace, user_home(environ, workspace))
+
+
+def ignored_folder(name: str, environ: Mapping[str, str] | None = None, workspace: str = "") -> str:
+    """The message for a variable of a host whose folder is ignored; else empty."""
+    environ = os.environ if environ is None else environ
+    given = environ.get(name, "")
+    why = given and _objection(given, workspace, user_home(environ, workspace))
+    return f"{name} is ignored: {given} {why}" if why else ""
+
+
 def _accepted(environ: Mapping[str, str], name: str, workspace: str, home: str) -> str:
     given = environ.get(name, "")
     return given if given and not _variable_objection(name, given, workspace, home) else ""

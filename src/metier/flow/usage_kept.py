@@ -1,0 +1,51 @@
+"""Counts of sessions that outlive their transcripts: hosts delete these after some weeks.
+
+No prompt is stored, only how often each skill was used in which session.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+
+from metier.core.coerce import mapping_of
+from metier.flow.usage_sessions import SessionUse, stored_session
+from metier.storage.room import Room
+
+FILE, LOCK = "usage.json", "usage.lock"
+MOST_SESSIONS = 5_000
+"""The latest are kept."""
+_VERSION = 1
+
+
+def kept_with(room: Room, sessions: Iterable[SessionUse]) -> list[SessionUse]:
+    """Store the counts of sessions; these and all that were stored before. Raises `OSError`."""
+    lock = room.lock(LOCK)
+    try:
+        merged = _merged(_stored(room), sessions)
+        latest = sorted(merged, key=lambda use: use.last)[-MOST_SESSIONS:]
+        content = {"version": _VERSION, "sessions": [use.to_json() for use in latest]}
+        room.write(FILE, json.dumps(content).encode())
+    finally:
+        os.close(lock)
+    return merged
+
+
+def _stored(room: Room) -> list[SessionUse]:
+    """What is stored; nothing if the file is damaged or of another version."""
+    try:
+        content = mapping_of(json.loads(room.read(FILE)))
+    except (FileNotFoundError, ValueError, RecursionError):
+        return []
+    found = content.get("sessions") if content.get("version") == _VERSION else None
+    uses = map(stored_session, found if isinstance(found, list) else [])
+    return [use for use in uses if use is not None]
+
+
+def _merged(stored: Sequence[SessionUse], read: Iterable[SessionUse]) -> list[SessionUse]:
+    known = {(use.host, use.id): use for use in stored}
+    uses = []
+    for use in read:
+        if earlier := known.pop((use.host, use.id), None):
+            use.merge(earlier)
+        uses.append(use)
+    return [*known.values(), *uses]
