@@ -43,7 +43,7 @@ def _stream(file: BinaryIO) -> Any:
 
 def _stream_of_package(file: BinaryIO) -> Any:
     try:
-        import zstandard  # type: ignore[import-not-found]  # an extra
+        import zstandard  # an extra
     except ImportError:
         raise OSError(None, NOT_INSTALLED) from None
     decompressor = zstandard.ZstdDecompressor(max_window_size=1 << _LARGEST_WINDOW)
