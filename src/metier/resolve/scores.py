@@ -295,7 +295,7 @@ def _deltas(pool: Pool, claims: Matches, places: Places) -> Floats:
     arrays, count = pool.arrays, len(places)
     named = arrays.bincount(claims.rows, minlength=count)
     claimed = sums(claims.rows, claims.scores, count) / named
-    known, member, stem = _claimed_stems(claims)
+    known, member, stem = _claimed_stems(claims, count)
     at = places[member]
     asked: Floats = arrays.bincount(member, minlength=count).astype(float)
     in_prose = sums(member, pool.prose.has(known, stem, at), count)
@@ -306,8 +306,8 @@ def _deltas(pool: Pool, claims: Matches, places: Places) -> Floats:
     return rounded(rounded(claimed) - skill_score(rounded(borne_out), rounded(labelled)))
 
 
-def _claimed_stems(claims: Matches) -> tuple[list[str], Places, Places]:
-    """The stems of the matching names; pairs of a row and the number of a stem, each once."""
+def _claimed_stems(claims: Matches, count: int) -> tuple[list[str], Places, Places]:
+    """The stems of the matching names; pairs of a row and the number of a stem, by stem."""
     numbers: dict[str, int] = {}
     by_name = [
         [numbers.setdefault(stem, len(numbers)) for stem in stems_of(name)] for name in claims.names
@@ -320,9 +320,8 @@ def _claimed_stems(claims: Matches) -> tuple[list[str], Places, Places]:
     members = claims.rows.repeat(repeats)
     within = arrays.arange(len(members)) - (repeats.cumsum() - repeats).repeat(repeats)
     wanted = flat[starts[claims.tokens].repeat(repeats) + within]
-    size = max(1, len(numbers))
-    pairs = distinct(members * size + wanted)
-    return list(numbers), pairs // size, pairs % size
+    pairs = distinct(wanted * count + members)
+    return list(numbers), pairs % count, pairs // count
 
 
 class Basis:

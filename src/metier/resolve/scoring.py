@@ -91,11 +91,14 @@ class Words:
         return places[order], counts[order]
 
     def has(self, wanted: Sequence[str], which: Places, places: Places) -> Floats:
-        """1.0 for each pair of a stem, by its number in `wanted`, and a text that has it."""
+        """1.0 for each pair of a stem, by its number in `wanted`, and a text that has it.
+
+        The pairs are in the order of `which`.
+        """
         found: Floats = self.arrays.zeros(len(which))
-        for number in distinct(which):
-            here = self.arrays.flatnonzero(which == number)
-            found[here] = contained(places[here], self.posting(wanted[number])[0]).astype(float)
+        ends = which.searchsorted(self.arrays.arange(len(wanted)) + 1).tolist()
+        for stem, start, end in zip(wanted, (0, *ends), ends, strict=False):
+            found[start:end] = contained(places[start:end], self.posting(stem)[0])
         return found
 
     def look_up(self, wanted: Iterable[str]) -> None:
