@@ -3,6 +3,7 @@
 import re
 from itertools import count, repeat
 from string import ascii_letters, digits
+from sys import intern
 from typing import NoReturn
 
 from metier.errors import ContractError
@@ -103,7 +104,7 @@ def parse_contract(text: str, mode: Mode | None = None) -> Contract:
         scanner.fail(scanner.doubts[0].message, scanner.doubts[0].position)
     return Contract(
         mode=stated,
-        **{name: tuple(values) for name, values in lists.items()},
+        **{name: tuple(map(intern, values)) for name, values in lists.items()},
         accepts=pairs["accepts"],
         policy=pairs["policy"],
         unknown_clauses=tuple(unknown),
