@@ -82,16 +82,17 @@ def _once(found: list[Found]) -> list[Found]:
     """The first of several with the same path, or the same resolved file, of a kind."""
     seen: set[tuple[str, str]] = set()
     users = {(one.kind, one.path): one.file for one in found if one.source in USER_HOSTS}
-    kept = []
+    kept: dict[tuple[str, str], Found] = {}
     for one in found:
         path, file = (one.kind, one.path), (one.kind, one.file)
         if users.get(path, one.file) != one.file:
             continue  # a folder of the workspace is called like one of the user's
-        if path not in seen and file not in seen:
-            kept.append(one)
-            seen.add(path)
-            seen.add(file)
-    return kept
+        if path in seen:
+            continue
+        seen.add(path)
+        first = kept.get(file)
+        kept[file] = first._replace(also=(*first.also, one.path)) if first else one
+    return list(kept.values())
 
 
 class _Walk:

@@ -10,6 +10,8 @@ from metier.values.outcomes import Exclusion, Issue
 from metier.values.rows import Page, Row, shadowed
 
 if TYPE_CHECKING:
+    from metier.flow.host_skills import HostView, Verdict
+    from metier.flow.listing import HostListing
     from metier.values.agents import AgentProfile
     from metier.values.documents import Card
 
@@ -20,6 +22,7 @@ class Queries:
     store: Store
     workspace: str
     source_issues: list[Issue]
+    _home: str
 
     def documents(
         self, kind: Kind, *, search: str | None = None, shadowed: bool = False
@@ -124,3 +127,24 @@ class Queries:
         others = documents.excluded_documents(self.store) if excluded else ()
         named = [row.handle for row in others if row.kind == kind]
         return [*documents.names_of(self.store, kind), *named]
+
+    def listing(self, host: str, context: int | None = None) -> "HostListing":
+        """What a host shows the model of these skills, for a context of so many tokens.
+
+        Raises `UsageError` for a host whose rule is not known.
+        """
+        from metier.flow.listing import listing_in  # few commands need it
+
+        return listing_in(self.host_view(host), context)
+
+    def host_view(self, host: str) -> "HostView":
+        """What a host makes of every skill. Raises `UsageError` for an unknown host."""
+        from metier.flow.listing import view_of  # few commands need it
+
+        return view_of(self.store, host, self.workspace, self._home)
+
+    def host_verdicts(self, host: str) -> "list[Verdict]":
+        """What a host makes of every skill, what needs attention first. Raises `UsageError`."""
+        from metier.flow.listing import verdicts_of  # few commands need it
+
+        return verdicts_of(self.host_view(host))

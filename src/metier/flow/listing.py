@@ -1,0 +1,227 @@
+"""What a host shows the model of the skills in the catalog, and what would make all fit."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from metier.errors import UsageError
+from metier.flow.host_skills import HostSkill, HostView, Verdict, host_view, verdicts
+from metier.hosts.known import HOSTS
+from metier.hosts.loading import Loads
+from metier.hosts.model import UNKNOWN
+from metier.index.store import Store
+from metier.listing.own import own_skills
+from metier.listing.rules import CLAUDE_TEXT, RULES, Listing, Shown, Skill, State, listing_of
+
+NO_LIMIT = 1 << 40
+SHORTEST = 80
+"""Characters that a shortened text keeps at least."""
+LISTED: tuple[str, ...] = tuple(RULES)
+"""The hosts whose rule is known."""
+STATES: tuple[State, ...] = ("whole", "cut", "no-text", "invisible")
+
+
+class ListedSkill(NamedTuple):
+    """One skill of the user in a listing."""
+
+    name: str
+    path: str
+    """As the catalog has it."""
+    file: str
+    """As the host finds it."""
+    state: State
+    shown: int
+    """Characters of its text that the model sees."""
+    length: int
+    text: str
+    """What is left of its text."""
+    why: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return self._asdict()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostListing:
+    """What one host shows the model."""
+
+    host: str
+    title: str
+    context: int | None
+    """The tokens of the model's context; None if the host does not look at it."""
+    context_from: Literal["", "given", "settings", "default"]
+    offered: tuple[Skill, ...]
+    """What the rule was given, the host's own skills included."""
+    listing: Listing
+    needed: int
+    """The size of the listing if there were no limit, in the unit of the budget."""
+    skills: tuple[ListedSkill, ...]
+    hidden: tuple[tuple[str, str], ...]
+    """Path and switch of each skill that is loaded, and kept from the model on purpose."""
+    not_loaded: int
+    """Skills in folders that the host reads, which it does not load."""
+    own: int
+    """The host's own skills in the listing."""
+    has_counts: bool
+    """Whether the host's own counts of use decide the order."""
+
+    @property
+    def counts(self) -> dict[State, int]:
+        found = Counter(skill.state for skill in self.skills)
+        return {state: found[state] for state in STATES}
+
+    @property
+    def lost(self) -> list[ListedSkill]:
+        """Skills of which the model does not see the whole text."""
+        return [skill for skill in self.skills if skill.state != "whole"]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "host": self.host,
+            "context": self.context,
+            "budget": self.listing.budget,
+            "unit": self.listing.unit,
+            "needed": self.needed,
+            "shown": self.listing.used,
+            "lost": len(self.lost),
+            "counts": self.counts,
+            "hidden": [{"path": path, "switch": switch} for path, switch in self.hidden],
+            "notLoaded": self.not_loaded,
+            "own": self.own,
+            "skills": [skill.to_json() for skill in self.skills],
+        }
+
+
+def view_of(store: Store, name: str, workspace: str, home: str) -> HostView:
+    """What a host makes of the catalog's skills. Raises `UsageError` for an unknown host."""
+    if name not in HOSTS or HOSTS[name].loading is None:
+        hint = f"hosts: {', '.join(one for one, host in HOSTS.items() if host.loading)}"
+        raise UsageError(f"no host that loads skills is called '{name}'", hint=hint)
+    return host_view(store, HOSTS[name], workspace, home)
+
+
+def listing_in(view: HostView, context: int | None = None) -> HostListing:
+    """The listing of a host. Raises `UsageError` if its rule is not known."""
+    host = view.host
+    if host.name not in RULES:
+        message = f"it is not known what {host.title} shows the model"
+        raise UsageError(message, hint=f"hosts with a known rule: {', '.join(RULES)}")
+    pairs = [(one, _skill(view, one)) for one in view.skills if _is_offered(one)]
+    own = own_skills(host.name)
+    tokens, source = _context(view, context)
+    budget = view.settings.budget(tokens)
+    skills = [*(skill for _, skill in pairs), *own]
+    listing = listing_of(host.name, skills, tokens, budget)
+    full = listing if listing.budget is None else listing_of(host.name, skills, None, NO_LIMIT)
+    by_id = {id(skill): one for one, skill in pairs}
+    whole = {id(entry.skill): entry for entry in full.entries}
+    return HostListing(
+        host=host.name,
+        title=host.title,
+        context=tokens,
+        context_from=source,
+        offered=tuple(skills),
+        listing=listing,
+        needed=full.used,
+        skills=tuple(
+            _listed(by_id[id(entry.skill)], entry, whole[id(entry.skill)])
+            for entry in listing.entries
+            if id(entry.skill) in by_id
+        ),
+        hidden=tuple(
+            (one.row.path, one.outcome.hidden_by)
+            for one in view.skills
+            if isinstance(one.outcome, Loads) and one.is_hidden and not one.is_name_only
+        ),
+        not_loaded=sum(map(_is_refused, view.skills)),
+        own=len(own),
+        has_counts=any(skill.uses for _, skill in pairs),
+    )
+
+
+def verdicts_of(view: HostView) -> list[Verdict]:
+    """What a host makes of each skill, what needs attention first."""
+    invisible: dict[str, str] = {}
+    if view.host.name in RULES:
+        found = listing_in(view)
+        invisible = {one.path: one.why for one in found.skills if one.state == "invisible"}
+    return verdicts(view, invisible)
+
+
+def _is_refused(skill: HostSkill) -> bool:
+    outcome = skill.outcome
+    return not isinstance(outcome, Loads) and outcome.reason != "other-folder"
+
+
+def _is_offered(skill: HostSkill) -> bool:
+    return isinstance(skill.outcome, Loads) and (not skill.is_hidden or skill.is_name_only)
+
+
+def _context(
+    view: HostView, given: int | None
+) -> tuple[int | None, Literal["", "given", "settings", "default"]]:
+    if RULES[view.host.name].budget is None:
+        return None, ""
+    facts = view.host.listing
+    default = facts.context if facts is not None and facts.context is not UNKNOWN else None
+    if facts is not None and facts.fraction is None:
+        return None, ""
+    if given is not None:
+        return given, "given"
+    if view.settings.context is not None:
+        return view.settings.context, "settings"
+    return default, "default"
+
+
+def _skill(view: HostView, skill: HostSkill) -> Skill:
+    row, outcome = skill.row, skill.outcome
+    assert isinstance(outcome, Loads)
+    file = view.file_of(skill)
+    by_folder = view.host.loading is not None and view.host.loading.name == "folder"
+    folder = outcome.name if by_folder else skill.folder
+    name = "" if row.unnamed or (by_folder and row.plugin) else outcome.name
+    name = row.name if by_folder and not row.plugin else name
+    is_bare = row.undescribed and not by_folder
+    return Skill(
+        name=name,
+        folder=folder,
+        description=None if is_bare else "" if skill.is_name_only else row.description,
+        path=file,
+        root=_root(file, skill),
+        scope=view.scope_of(skill),
+        when_to_use="" if skill.is_name_only else row.when_to_use,
+        uses=view.settings.uses.get(folder, 0),
+    )
+
+
+def _root(file: str, skill: HostSkill) -> str:
+    """The folder of skills in which the host found a file."""
+    mark = "/skills/"
+    at = file.find(mark, max(0, len(file) - len(skill.location.path) - 1))
+    return file[: at + len(mark) - 1] if at >= 0 else ""
+
+
+def _listed(skill: HostSkill, entry: Shown, full: Shown) -> ListedSkill:
+    assert isinstance(skill.outcome, Loads)
+    name = entry.name or skill.outcome.name
+    text = entry.text
+    length = len(full.text) if full.state != "invisible" else len(skill.row.description)
+    if full.state == "cut":
+        length = len(skill.row.description) + len(skill.row.when_to_use)
+    why = _why(skill, entry, full)
+    path, file = skill.row.path, entry.skill.path
+    return ListedSkill(name, path, file, entry.state, len(text), length, text, why)
+
+
+def _why(skill: HostSkill, entry: Shown, full: Shown) -> str:
+    if entry.state == "whole":
+        return ""
+    if skill.is_name_only:
+        return "skillOverrides leaves its name only"
+    if full.state == "invisible":
+        return "another skill has its name"
+    if full.state == "cut" and entry.state == "cut" and len(entry.text) == len(full.text):
+        return f"its text is longer than {CLAUDE_TEXT if '…' in full.text else len(full.text):,}"
+    if full.state == "no-text":
+        return "it has no text"
+    return "the listing is over its budget"
