@@ -115,6 +115,8 @@ class _Walk:
         self._visited: list[str] = []
         self._bounds = [root.boundary]
         """Folders that links may lead to."""
+        self._repeats: list[tuple[str, str]] = []
+        """Links to folders that were walked already: target, and the link's path."""
         self._plugins = Plugins(root, steps)
 
     def run(self) -> list[Found]:
@@ -130,7 +132,17 @@ class _Walk:
         while self._linked_folders:
             self._follow(sorted(self._linked_folders))
         self._steps.paths += self._visited
-        return self._plugins.named(self._without_other_spellings())
+        found = self._plugins.named(self._without_other_spellings())
+        return [self._with_links(one) for one in found] if self._repeats else found
+
+    def _with_links(self, found: Found) -> Found:
+        """A file with the paths that it has by way of links."""
+        also = [
+            link + found.file[len(target) :]
+            for target, link in self._repeats
+            if found.file.startswith(f"{target}/")
+        ]
+        return found._replace(also=tuple(also)) if also else found
 
     def _without_other_spellings(self) -> list[Found]:
         """Exclude `skill.md` and other spellings beside the file that counts."""
@@ -259,6 +271,8 @@ class _Walk:
                 if self._is_below_another_root(target):
                     self._origin = "untrusted"
                 self._descend(target, shown_as=link)
+            elif self._may_meet_hosts and is_utf8(link):
+                self._repeats.append((target, self._located(link)[0]))
 
     def _may_enter(self, link: str, target: str) -> bool:
         """Whether a link stays within bounds, or the user made it for a folder of theirs.
