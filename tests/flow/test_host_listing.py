@@ -116,7 +116,7 @@ def test_a_switch_takes_a_skill_out_of_the_listing(workspace: Workspace) -> None
     off = "disable-model-invocation: true"
     workspace.skill("mine", folder=".claude/skills/mine", extra=off)
     found = listing(workspace, "claude-code")
-    assert found.skills == ()
+    assert found.skills == []
     assert found.hidden == ((".claude/skills/mine/SKILL.md", "disable-model-invocation"),)
     assert found.lost == []
 
@@ -135,7 +135,7 @@ def test_a_skill_that_is_linked_into_another_hosts_folder_is_listed_there(
     workspace: Workspace,
 ) -> None:
     workspace.skill("bell", folder=".claude/skills/bell")
-    assert listing(workspace, "codex").skills == ()
+    assert listing(workspace, "codex").skills == []
     (workspace.root / ".agents").mkdir()
     (workspace.root / ".agents/skills").symlink_to("../.claude/skills")
     assert [skill.state for skill in listing(workspace, "codex").skills] == ["whole"]

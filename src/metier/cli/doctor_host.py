@@ -56,14 +56,14 @@ def listing_checks(catalog: Catalog) -> Iterator[Check]:
     for name in hosts_here(catalog.workspace, user_home(os.environ)):
         if name in LISTED:
             found = catalog.listing(name)
-            if found.skills or found.not_loaded:
+            if found.by_id or found.not_loaded:
                 yield _check(found)
 
 
 def _check(found: HostListing) -> Check:
-    lost, budget, unit = len(found.lost), found.listing.budget, found.listing.unit
-    count = counted(len(found.skills), "skill")
-    need = "needs" if len(found.skills) == 1 else "need"
+    lost, budget, unit = found.lost_count, found.listing.budget, found.listing.unit
+    count = counted(len(found.by_id), "skill")
+    need = "needs" if len(found.by_id) == 1 else "need"
     detail = f"{count} {need} {found.needed:,} {unit}"
     limit = f"{budget:,}" if budget is not None else "all"
     detail += f", {found.host} shows {limit}"

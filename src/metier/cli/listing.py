@@ -10,14 +10,14 @@ from metier.cli.hosts_here import hosts_here
 from metier.cli.layout import flowed_here, paged, words
 from metier.cli.session import Session, counted, metier_command
 from metier.errors import UsageError
-from metier.flow.listing import LISTED, HostListing, ListedSkill
+from metier.flow.listing import LISTED, HostListing, ListedSkill, State
 from metier.flow.listing_plan import greedy_plan, needed_fraction
 from metier.storage.places import user_home
 
 _BAR = 40
 _SHORTENED = 60
 """The most characters of a text that a list shows."""
-_TITLES = {
+_TITLES: dict[State, str] = {
     "cut": "cut",
     "no-text": "without text",
     "invisible": "invisible",
@@ -70,7 +70,7 @@ def command(
     _print(session, found, show, limit)
     if max_lost is None:
         return 0
-    return int(any(len(one.lost) > max_lost for one in found))
+    return int(any(one.lost_count > max_lost for one in found))
 
 
 def _print(session: Session, found: Sequence[HostListing], show: bool, limit: int) -> None:
@@ -96,15 +96,14 @@ def _block(found: HostListing, limit: int) -> Iterator[str]:
     yield click.style(found.title, bold=True) + _model(found)
     yield f"  {_size(found)}"
     yield f"  {_counts(found)}"
-    if found.lost and found.listing.budget is not None:
+    if found.lost_count and found.listing.budget is not None:
         how = "its own counts of use" if found.has_counts else "no counts of use were found"
         if found.host == "claude-code":
             yield f"  order: {how}; those used least lose their text first"
     for state, title in _TITLES.items():
-        some = [one for one in found.skills if one.state == state]
-        if some:
+        if count := found.counts[state]:
             yield f"  {title}:"
-            yield from _rows([_row(one) for one in some], limit)
+            yield from _rows([_row(one) for one in found.some(state, limit)], limit, of=count)
     if found.hidden:
         yield f"  kept from the model by a switch: {counted(len(found.hidden), 'skill')}"
     if found.not_loaded:
@@ -136,9 +135,9 @@ def _size(found: HostListing) -> str:
 def _counts(found: HostListing) -> str:
     counts = found.counts
     parts = [f"{counts['whole']:,} whole"]
-    parts += [f"{counts[state]:,} {title}" for state, title in _TITLES.items() if counts[state]]  # type: ignore[index]  # the keys are states
+    parts += [f"{counts[state]:,} {title}" for state, title in _TITLES.items() if counts[state]]
     own = f"; {found.own:,} of the host's own" if found.own else ""
-    return f"{counted(len(found.skills), 'skill')}: {', '.join(parts)}{own}"
+    return f"{counted(sum(counts.values()), 'skill')}: {', '.join(parts)}{own}"
 
 
 def _row(skill: ListedSkill) -> str:
@@ -153,12 +152,13 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _SHORTENED else f"{text[:_SHORTENED]}…"
 
 
-def _rows(rows: Sequence[str], limit: int, indent: int = 4) -> Iterator[str]:
-    start = " " * indent
+def _rows(rows: Sequence[str], limit: int, indent: int = 4, of: int = 0) -> Iterator[str]:
+    """The first `limit` rows; `of` is how many there are if they are not all given."""
+    start, total = " " * indent, of or len(rows)
     for row in rows[:limit]:
         yield flowed_here(words(row), indent + 2, start)
-    if len(rows) > limit:
-        yield f"{start}and {len(rows) - limit:,} more: --limit {len(rows)} shows all"
+    if total > limit:
+        yield f"{start}and {total - limit:,} more: --limit {total} shows all"
 
 
 def _plan(found: HostListing, limit: int) -> Iterator[str]:

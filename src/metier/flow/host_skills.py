@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from metier.flow.host_settings import HostSettings, read_host_settings
 from metier.hosts.loading import SWITCH, DoesNotLoad, Loads, Location
 from metier.hosts.model import Host
-from metier.hosts.places import judged, locations_of
+from metier.hosts.places import Judge, locations_of
 from metier.index.host_rows import HostRow, host_rows
 from metier.index.store import Store
 from metier.listing.rules import Scope
@@ -67,11 +67,12 @@ class HostView(NamedTuple):
 def host_view(store: Store, host: Host, workspace: str, home: str) -> HostView:
     """What a host makes of every skill in the catalog."""
     settings = read_host_settings(host, workspace, home)
-    skills = [_judged(host, settings, row) for row in host_rows(store)]
+    judge = Judge(host)
+    skills = [_judged(judge, settings, row) for row in host_rows(store)]
     return HostView(host, settings, skills, workspace, home)
 
 
-def _judged(host: Host, settings: HostSettings, row: HostRow) -> HostSkill:
+def _judged(judge: Judge, settings: HostSettings, row: HostRow) -> HostSkill:
     if not row.name:
         message = f"not read by metier: {row.reason}"
         refused = DoesNotLoad("unread", message, "metier lint says why")
@@ -83,7 +84,7 @@ def _judged(host: Host, settings: HostSettings, row: HostRow) -> HostSkill:
         SWITCH: bool(row.manual),
     }
     locations = locations_of(row.path, row.plugin, row.others)
-    outcome, location = judged(host, locations, data, switches)
+    outcome, location = judge(locations, data, switches)
     return HostSkill(row, outcome, location, switches)
 
 

@@ -1,7 +1,9 @@
 """What a host shows the model of the skills in the catalog, and what would make all fit."""
 
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from metier.errors import UsageError
@@ -11,11 +13,18 @@ from metier.hosts.loading import Loads
 from metier.hosts.model import UNKNOWN
 from metier.index.store import Store
 from metier.listing.own import own_skills
-from metier.listing.rules import CLAUDE_TEXT, RULES, Listing, Shown, Skill, State, listing_of
+from metier.listing.rules import (
+    CLAUDE_TEXT,
+    CODEX_DESCRIPTION,
+    CODEX_NAME,
+    RULES,
+    Listing,
+    Shown,
+    Skill,
+    State,
+    listing_of,
+)
 
-NO_LIMIT = 1 << 40
-SHORTEST = 80
-"""Characters that a shortened text keeps at least."""
 LISTED: tuple[str, ...] = tuple(RULES)
 """The hosts whose rule is known."""
 STATES: tuple[State, ...] = ("whole", "cut", "no-text", "invisible")
@@ -53,27 +62,66 @@ class HostListing:
     offered: tuple[Skill, ...]
     """What the rule was given, the host's own skills included."""
     listing: Listing
-    needed: int
-    """The size of the listing if there were no limit, in the unit of the budget."""
-    skills: tuple[ListedSkill, ...]
     hidden: tuple[tuple[str, str], ...]
     """Path and switch of each skill that is loaded, and kept from the model on purpose."""
     not_loaded: int
     """Skills in folders that the host reads, which it does not load."""
     own: int
     """The host's own skills in the listing."""
-    has_counts: bool
-    """Whether the host's own counts of use decide the order."""
+    by_id: Mapping[int, HostSkill]
+    """The skills of the catalog, by the identity of their `offered` skill."""
+
+    @property
+    def needed(self) -> int:
+        """The size of the listing if there were no limit, in the unit of the budget."""
+        return self.listing.needed
+
+    @property
+    def has_counts(self) -> bool:
+        """Whether the host's own counts of use decide the order."""
+        return any(skill.uses for skill in self.offered)
 
     @property
     def counts(self) -> dict[State, int]:
-        found = Counter(skill.state for skill in self.skills)
+        found = Counter(entry.state for entry in self._entries())
         return {state: found[state] for state in STATES}
+
+    @property
+    def lost_count(self) -> int:
+        """How many skills the model does not see with their whole text."""
+        return sum(entry.state != "whole" for entry in self._entries())
+
+    @property
+    def skills(self) -> list[ListedSkill]:
+        """The skills of the catalog that the host loads, in its order."""
+        return list(map(self._listed, self._entries()))
 
     @property
     def lost(self) -> list[ListedSkill]:
         """Skills of which the model does not see the whole text."""
-        return [skill for skill in self.skills if skill.state != "whole"]
+        return [self._listed(entry) for entry in self._entries() if entry.state != "whole"]
+
+    def some(self, state: State, limit: int) -> list[ListedSkill]:
+        """The first skills in a state."""
+        wanted = (entry for entry in self._entries() if entry.state == state)
+        return [self._listed(entry) for entry in islice(wanted, limit)]
+
+    def _entries(self) -> Iterator[Shown]:
+        return (entry for entry in self.listing.entries if id(entry.skill) in self.by_id)
+
+    def _listed(self, entry: Shown) -> ListedSkill:
+        skill = self.by_id[id(entry.skill)]
+        assert isinstance(skill.outcome, Loads)
+        return ListedSkill(
+            entry.name or skill.outcome.name,
+            skill.row.path,
+            entry.skill.path,
+            entry.state,
+            len(entry.text),
+            entry.length or len(skill.row.description),
+            entry.text,
+            _why(self.host, skill, entry),
+        )
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -83,13 +131,35 @@ class HostListing:
             "unit": self.listing.unit,
             "needed": self.needed,
             "shown": self.listing.used,
-            "lost": len(self.lost),
+            "lost": self.lost_count,
             "counts": self.counts,
             "hidden": [{"path": path, "switch": switch} for path, switch in self.hidden],
             "notLoaded": self.not_loaded,
             "own": self.own,
             "skills": [skill.to_json() for skill in self.skills],
         }
+
+
+SAME_NAME = "another skill has its name"
+_OVER = "the listing is over its budget"
+
+
+def _why(host: str, skill: HostSkill, entry: Shown) -> str:
+    """Why the model does not see the whole text; empty if it does."""
+    if entry.state == "whole":
+        return ""
+    if skill.is_name_only:
+        return "skillOverrides leaves its name only"
+    if entry.state == "invisible":
+        if host == "codex" and len(entry.skill.name) > CODEX_NAME:
+            return f"its name is longer than {CODEX_NAME} characters"
+        return _OVER if host in ("codex", "copilot") else SAME_NAME
+    if not entry.length:
+        return "it has no text"
+    longest = {"claude-code": CLAUDE_TEXT, "codex": CODEX_DESCRIPTION}.get(host)
+    if longest is not None and len(entry.text) == longest:
+        return f"its text is longer than {longest:,} characters"
+    return _OVER
 
 
 def view_of(store: Store, name: str, workspace: str, home: str) -> HostView:
@@ -111,32 +181,24 @@ def listing_in(view: HostView, context: int | None = None) -> HostListing:
     tokens, source = _context(view, context)
     budget = view.settings.budget(tokens)
     skills = [*(skill for _, skill in pairs), *own]
-    listing = listing_of(host.name, skills, tokens, budget)
-    full = listing if listing.budget is None else listing_of(host.name, skills, None, NO_LIMIT)
-    by_id = {id(skill): one for one, skill in pairs}
-    whole = {id(entry.skill): entry for entry in full.entries}
     return HostListing(
         host=host.name,
         title=host.title,
         context=tokens,
         context_from=source,
         offered=tuple(skills),
-        listing=listing,
-        needed=full.used,
-        skills=tuple(
-            _listed(by_id[id(entry.skill)], entry, whole[id(entry.skill)])
-            for entry in listing.entries
-            if id(entry.skill) in by_id
-        ),
-        hidden=tuple(
-            (one.row.path, one.outcome.hidden_by)
-            for one in view.skills
-            if isinstance(one.outcome, Loads) and one.is_hidden and not one.is_name_only
-        ),
+        listing=listing_of(host.name, skills, tokens, budget),
+        hidden=tuple(_hidden(view)),
         not_loaded=sum(map(_is_refused, view.skills)),
         own=len(own),
-        has_counts=any(skill.uses for _, skill in pairs),
+        by_id={id(skill): one for one, skill in pairs},
     )
+
+
+def _hidden(view: HostView) -> Iterator[tuple[str, str]]:
+    for one in view.skills:
+        if isinstance(one.outcome, Loads) and one.is_hidden and not one.is_name_only:
+            yield one.row.path, one.outcome.hidden_by
 
 
 def verdicts_of(view: HostView) -> list[Verdict]:
@@ -144,7 +206,8 @@ def verdicts_of(view: HostView) -> list[Verdict]:
     invisible: dict[str, str] = {}
     if view.host.name in RULES:
         found = listing_in(view)
-        invisible = {one.path: one.why for one in found.skills if one.state == "invisible"}
+        unseen = found.some("invisible", len(found.offered))
+        invisible = {one.path: one.why for one in unseen}
     return verdicts(view, invisible)
 
 
@@ -199,29 +262,3 @@ def _root(file: str, skill: HostSkill) -> str:
     mark = "/skills/"
     at = file.find(mark, max(0, len(file) - len(skill.location.path) - 1))
     return file[: at + len(mark) - 1] if at >= 0 else ""
-
-
-def _listed(skill: HostSkill, entry: Shown, full: Shown) -> ListedSkill:
-    assert isinstance(skill.outcome, Loads)
-    name = entry.name or skill.outcome.name
-    text = entry.text
-    length = len(full.text) if full.state != "invisible" else len(skill.row.description)
-    if full.state == "cut":
-        length = len(skill.row.description) + len(skill.row.when_to_use)
-    why = _why(skill, entry, full)
-    path, file = skill.row.path, entry.skill.path
-    return ListedSkill(name, path, file, entry.state, len(text), length, text, why)
-
-
-def _why(skill: HostSkill, entry: Shown, full: Shown) -> str:
-    if entry.state == "whole":
-        return ""
-    if skill.is_name_only:
-        return "skillOverrides leaves its name only"
-    if full.state == "invisible":
-        return "another skill has its name"
-    if full.state == "cut" and entry.state == "cut" and len(entry.text) == len(full.text):
-        return f"its text is longer than {CLAUDE_TEXT if '…' in full.text else len(full.text):,}"
-    if full.state == "no-text":
-        return "it has no text"
-    return "the listing is over its budget"

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
-from metier.flow.listing import HostListing, ListedSkill
+from metier.flow.listing import SAME_NAME, HostListing, ListedSkill
 from metier.listing.rules import CLAUDE_LETTERS_PER_TOKEN, CLAUDE_TEXT, Skill, listing_of
 
 SHORTEST = 80
@@ -36,20 +36,20 @@ def greedy_plan(found: HostListing) -> list[Edit]:
     of these the longest, are switched off. Skills that share a name are left alone.
     """
     budget = found.listing.budget
-    if budget is None or not any(one.why != _SAME_NAME for one in found.lost):
+    if budget is None or not found.lost_count:
+        return []
+    listed = [one for one in found.skills if one.why != SAME_NAME]
+    if all(one.state == "whole" for one in listed):
         return []
     unit = 4 if found.listing.unit == "tokens" else 1
     excess = max(0.0, float(found.needed - budget)) * unit
     plan: list[Edit] = []
     for _ in range(_TRIES):
-        plan = _estimated(found, excess)
-        if _fits(found, plan, budget):
+        plan = _estimated(found, listed, excess)
+        if _fits(found, listed, plan, budget):
             break
         excess = (excess or unit * 10) * _MORE
     return plan
-
-
-_SAME_NAME = "another skill has its name"
 
 
 def needed_fraction(found: HostListing) -> float | None:
@@ -62,9 +62,8 @@ def needed_fraction(found: HostListing) -> float | None:
     return math.ceil(share * 1000) / 1000
 
 
-def _estimated(found: HostListing, excess: float) -> list[Edit]:
+def _estimated(found: HostListing, listed: Sequence[ListedSkill], excess: float) -> list[Edit]:
     """Edits that save about `excess` characters."""
-    listed = [one for one in found.skills if one.why != _SAME_NAME]
     uses = {skill.path: skill.uses for skill in found.offered}
     most = sum(max(0, one.length - SHORTEST) for one in listed)
     off: dict[str, Edit] = {}
@@ -104,14 +103,16 @@ def _common_length(lengths: Sequence[int], excess: float) -> int:
     return 0
 
 
-def _fits(found: HostListing, plan: Sequence[Edit], budget: int) -> bool:
+def _fits(
+    found: HostListing, listed: Sequence[ListedSkill], plan: Sequence[Edit], budget: int
+) -> bool:
     """Whether the model sees every skill whole after a plan, by the host's own rule."""
     by_path = {edit.path: edit for edit in plan}
-    edits = {one.file: by_path[one.path] for one in found.skills if one.path in by_path}
-    double = {one.file for one in found.skills if one.why == _SAME_NAME}
+    edits = {one.file: by_path[one.path] for one in listed if one.path in by_path}
+    wanted = {one.file for one in listed}
     after = [_edited(skill, edits) for skill in found.offered if _stays(skill, edits)]
     listing = listing_of(found.host, after, found.context, budget)
-    return all(entry.skill.path in double for entry in listing.lost if entry.skill.scope != "own")
+    return not any(entry.skill.path in wanted for entry in listing.lost)
 
 
 def _stays(skill: Skill, edits: Mapping[str, Edit]) -> bool:
