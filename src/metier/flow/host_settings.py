@@ -24,7 +24,8 @@ Switched = Callable[[HostRow, str], dict[str, str]]
 class HostSettings(NamedTuple):
     """What was read of a host's settings."""
 
-    switched: Switched = lambda _row, _folder: {}
+    switched: Switched | None = None
+    """None if no setting switches any skill."""
     uses: Mapping[str, float] = {}
     """How much each skill was used, as the host counts."""
     context: int | None = None
@@ -119,7 +120,8 @@ def _claude(host: Host, workspace: str, home: str) -> HostSettings:
         share = number_of(fraction, 0.0)
         return claude_budget(context, share) if share > 0 else None
 
-    return HostSettings(switched, _claude_uses(home), None, budget)
+    has_switches = bool(overrides or off)
+    return HostSettings(switched if has_switches else None, _claude_uses(home), None, budget)
 
 
 def _plugin_keys(row: HostRow) -> set[str]:
@@ -186,6 +188,8 @@ def _gemini(host: Host, workspace: str, home: str) -> HostSettings:
     settings = [mapping_of(one.get("skills")) for one in _all(host, workspace, home)]
     off = {name for one in settings for name in texts_of(one.get("disabled"))}
     every = {"skills.enabled": "false"} if _last(settings, "enabled") is False else {}
+    if not off and not every:
+        return HostSettings()
     return HostSettings(
         lambda row, _: {**every, "skills.disabled": "listed"} if row.name in off else every
     )
@@ -202,7 +206,7 @@ def _opencode(host: Host, workspace: str, home: str) -> HostSettings:
         matching = [value for pattern, value in rules.items() if fnmatchcase(row.name, pattern)]
         return {"permission.skill": _said(matching[-1])} if matching else {}
 
-    return HostSettings(switched)
+    return HostSettings(switched if rules else None)
 
 
 def _openclaw(host: Host, workspace: str, home: str) -> HostSettings:

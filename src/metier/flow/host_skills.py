@@ -1,13 +1,13 @@
 """What a host makes of every skill in the catalog: it loads as a name, or not, and why."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 from metier.flow.host_settings import HostSettings, read_host_settings
 from metier.hosts.loading import SWITCH, DoesNotLoad, Loads, Location
 from metier.hosts.model import Host
-from metier.hosts.places import Judge, locations_of
+from metier.hosts.places import FOLDER_NAMES, judged, locations_of
 from metier.index.host_rows import HostRow, host_rows
 from metier.index.store import Store
 from metier.listing.rules import Scope
@@ -15,13 +15,23 @@ from metier.listing.rules import Scope
 State = Literal["does-not-load", "off", "never-shown", "twice", "elsewhere", "loads"]
 
 
+class Place(NamedTuple):
+    """Where a host finds a skill."""
+
+    file: str
+    """The absolute path, links not followed."""
+    root: str
+    """The folder of skills around it; empty if unknown."""
+    scope: Scope
+
+
 class HostSkill(NamedTuple):
     """One SKILL.md, and what a host makes of it."""
 
     row: HostRow
     outcome: Loads | DoesNotLoad
-    location: Location
-    switches: dict[str, str]
+    place: Place
+    switches: Mapping[str, str]
     """The values of switches outside of SKILL.md, by key."""
 
     @property
@@ -44,52 +54,99 @@ class HostView(NamedTuple):
     host: Host
     settings: HostSettings
     skills: list[HostSkill]
-    workspace: str
-    home: str
-
-    def file_of(self, skill: HostSkill) -> str:
-        """The absolute path at which the host finds a skill, links not followed."""
-        if skill.location.plugin:
-            return skill.row.file
-        return os.path.join(self.workspace, _at_home(skill.location.path, self.home))
-
-    def scope_of(self, skill: HostSkill) -> Scope:
-        location = skill.location
-        if location.plugin:
-            return "plugin"
-        if "/.system/" in location.path:
-            return "system"
-        if location.path.startswith("/"):
-            return "admin"
-        return "user" if location.path.startswith("~") else "project"
 
 
 def host_view(store: Store, host: Host, workspace: str, home: str) -> HostView:
     """What a host makes of every skill in the catalog."""
     settings = read_host_settings(host, workspace, home)
-    judge = Judge(host)
-    skills = [_judged(judge, settings, row) for row in host_rows(store)]
-    return HostView(host, settings, skills, workspace, home)
+    look = _Look(host, settings, workspace, home)
+    return HostView(host, settings, [look.at(row) for row in host_rows(store)])
 
 
-def _judged(judge: Judge, settings: HostSettings, row: HostRow) -> HostSkill:
-    if not row.name:
-        message = f"not read by metier: {row.reason}"
-        refused = DoesNotLoad("unread", message, "metier lint says why")
-        return HostSkill(row, refused, Location(row.path), {})
-    switches = settings.switched(row, row.file.split("/")[-2])
-    data = {
-        "name": "" if row.unnamed else row.name.rpartition(":")[2] if row.plugin else row.name,
-        "description": "" if row.undescribed else row.description,
-        SWITCH: bool(row.manual),
-    }
-    locations = locations_of(row.path, row.plugin, row.others)
-    outcome, location = judge(locations, data, switches)
-    return HostSkill(row, outcome, location, switches)
+_FOLDER, _NAME = "\x01", "\x02"
+"""Stand for the folder and the name of a skill while what is around it is judged."""
+_NOTHING: Mapping[str, str] = {}
 
 
-def _at_home(path: str, home: str) -> str:
-    return home + path[1:] if path.startswith("~") else path
+class _Look:
+    """Judges skills for one host; those in one folder are judged together."""
+
+    def __init__(self, host: Host, settings: HostSettings, workspace: str, home: str) -> None:
+        self._host = host
+        self._settings = settings
+        self._workspace = workspace
+        self._home = home
+        self._known: dict[tuple[str, ...], tuple[Loads | DoesNotLoad, Place]] = {}
+
+    def at(self, row: HostRow) -> HostSkill:
+        if not row.name:
+            message = f"not read by metier: {row.reason}"
+            refused = DoesNotLoad("unread", message, "metier lint says why")
+            return HostSkill(row, refused, Place(row.file, "", "project"), _NOTHING)
+        path, _, file = row.path.rpartition("/")
+        above, _, folder = path.rpartition("/")
+        switches = self._settings.switched(row, folder) if self._settings.switched else _NOTHING
+        is_plain = not (row.unnamed or row.undescribed or row.manual or row.also or switches)
+        if not is_plain or not above or folder in FOLDER_NAMES:
+            return HostSkill(row, *self._judged(row, switches), switches)
+        key = (above, file, row.plugin)
+        known = self._known.get(key)
+        if known is None:
+            stand_in = row._replace(
+                path=f"{above}/{_FOLDER}/{file}",
+                file=f"{os.path.dirname(os.path.dirname(row.file))}/{_FOLDER}/{file}",
+                name=_NAME,
+            )
+            known = self._known[key] = self._judged(stand_in, _NOTHING)
+        outcome, place = known
+        own = row.name.rpartition(":")[2] if row.plugin else row.name
+        return HostSkill(row, _filled(outcome, folder, own), _moved(place, folder), switches)
+
+    def _judged(
+        self, row: HostRow, switches: Mapping[str, str]
+    ) -> tuple[Loads | DoesNotLoad, Place]:
+        name = row.name.rpartition(":")[2] if row.plugin else row.name
+        data = {
+            "name": "" if row.unnamed else name,
+            "description": "" if row.undescribed else row.description,
+            SWITCH: bool(row.manual),
+        }
+        locations = locations_of(row.path, row.plugin, row.others)
+        outcome, location = judged(self._host, locations, data, switches)
+        return outcome, self._place(row, location)
+
+    def _place(self, row: HostRow, location: Location) -> Place:
+        path = location.path
+        if location.plugin:
+            return Place(row.file, _root_of(row.file), "plugin")
+        scope: Scope = "project"
+        if "/.system/" in path:
+            scope = "system"
+        elif path.startswith(("/", "~")):
+            scope = "user" if path.startswith("~") else "admin"
+        at_home = self._home + path[1:] if path.startswith("~") else path
+        file = os.path.join(self._workspace, at_home)
+        return Place(file, _root_of(file, len(file) - len(path)), scope)
+
+
+def _root_of(file: str, start: int = 0) -> str:
+    """The folder of skills in which the host found a file."""
+    at = file.find("/skills/", max(0, start - 1))
+    return file[: at + len("/skills")] if at >= 0 else ""
+
+
+def _filled(outcome: Loads | DoesNotLoad, folder: str, name: str) -> Loads | DoesNotLoad:
+    """The outcome for a skill, from that for its stand-in."""
+    if isinstance(outcome, Loads):
+        called = outcome.name.replace(_FOLDER, folder).replace(_NAME, name)
+        return Loads(called, outcome.hidden_by, outcome.doubt)
+    if _FOLDER not in outcome.hint:
+        return outcome
+    return outcome._replace(hint=outcome.hint.replace(_FOLDER, folder))
+
+
+def _moved(place: Place, folder: str) -> Place:
+    return Place(place.file.replace(_FOLDER, folder), place.root, place.scope)
 
 
 class Verdict(NamedTuple):

@@ -239,7 +239,6 @@ def _context(
 def _skill(view: HostView, skill: HostSkill) -> Skill:
     row, outcome = skill.row, skill.outcome
     assert isinstance(outcome, Loads)
-    file = view.file_of(skill)
     by_folder = view.host.loading is not None and view.host.loading.name == "folder"
     folder = outcome.name if by_folder else skill.folder
     name = "" if row.unnamed or (by_folder and row.plugin) else outcome.name
@@ -249,16 +248,9 @@ def _skill(view: HostView, skill: HostSkill) -> Skill:
         name=name,
         folder=folder,
         description=None if is_bare else "" if skill.is_name_only else row.description,
-        path=file,
-        root=_root(file, skill),
-        scope=view.scope_of(skill),
+        path=skill.place.file,
+        root=skill.place.root,
+        scope=skill.place.scope,
         when_to_use="" if skill.is_name_only else row.when_to_use,
         uses=view.settings.uses.get(folder, 0),
     )
-
-
-def _root(file: str, skill: HostSkill) -> str:
-    """The folder of skills in which the host found a file."""
-    mark = "/skills/"
-    at = file.find(mark, max(0, len(file) - len(skill.location.path) - 1))
-    return file[: at + len(mark) - 1] if at >= 0 else ""

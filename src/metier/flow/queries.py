@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from metier.core.process import without_garbage_collection
 from metier.index import documents
 from metier.index.store import Store
 from metier.values.files import Kind
@@ -135,7 +136,8 @@ class Queries:
         """
         from metier.flow.listing import listing_in  # few commands need it
 
-        return listing_in(self.host_view(host), context)
+        with without_garbage_collection():
+            return listing_in(self.host_view(host), context)
 
     def host_view(self, host: str) -> "HostView":
         """What a host makes of every skill. Raises `UsageError` for an unknown host."""
@@ -147,4 +149,5 @@ class Queries:
         """What a host makes of every skill, what needs attention first. Raises `UsageError`."""
         from metier.flow.listing import verdicts_of  # few commands need it
 
-        return verdicts_of(self.host_view(host))
+        with without_garbage_collection():
+            return verdicts_of(self.host_view(host))

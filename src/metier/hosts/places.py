@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from metier.hosts import HOOKED
 from metier.hosts.folders import FOLDERS
 from metier.hosts.known import HOSTS
-from metier.hosts.loading import SWITCH, DoesNotLoad, Loads, Location, loads
+from metier.hosts.loading import DoesNotLoad, Loads, Location, loads
 from metier.hosts.model import Host
 
 _USER_FOLDERS = {one.label: one.folder for one in FOLDERS if one.folder.startswith(("~", "/"))}
@@ -73,12 +73,7 @@ def _is_elsewhere(outcome: Loads | DoesNotLoad) -> bool:
     return isinstance(outcome, DoesNotLoad) and outcome.reason == "other-folder"
 
 
-# Many skills: those in one folder are judged together
-
-
-_FOLDER, _NAME = "\x01", "\x02"
-"""Stand for the folder and the name of a skill while what is around it is judged."""
-_ENDS = frozenset(
+FOLDER_NAMES = frozenset(
     folder.rpartition("/")[2]
     for host in HOSTS.values()
     if host.loading is not None
@@ -87,43 +82,13 @@ _ENDS = frozenset(
 """The last names of skill folders: a SKILL.md in such a folder may be in no folder of its own."""
 
 
-def _anonymous(location: Location) -> tuple[Location, str]:
-    """A location without the name of the skill's folder, and that name."""
+def _anonymous(location: Location) -> Location:
+    """A location without the name of the skill's folder."""
     path, slash, file = location.path.rpartition("/")
     above, inner, folder = path.rpartition("/")
-    if not slash or not inner or folder in _ENDS:
-        return location, folder
-    return Location(f"{above}/{_FOLDER}/{file}", location.plugin, location.installed_in), folder
-
-
-class Judge:
-    """Judges many skills for one host."""
-
-    def __init__(self, host: Host) -> None:
-        self._host = host
-        self._known: dict[Location, Loads | DoesNotLoad] = {}
-
-    def __call__(
-        self, locations: Sequence[Location], data: Mapping[str, Any], switched: Mapping[str, str]
-    ) -> Judged:
-        """The same as `judged`."""
-        if switched or data.get(SWITCH) or not (data["name"] and data["description"]):
-            return judged(self._host, locations, data, switched)
-        name = data["name"]
-        return _best(Judged(self._outcome(location, name), location) for location in locations)
-
-    def _outcome(self, location: Location, name: str) -> Loads | DoesNotLoad:
-        around, folder = _anonymous(location)
-        outcome = self._known.get(around)
-        if outcome is None:
-            outcome = loads(self._host, around, {"name": _NAME, "description": "x"})
-            self._known[around] = outcome
-        if isinstance(outcome, Loads):
-            called = outcome.name.replace(_FOLDER, folder).replace(_NAME, name)
-            return Loads(called, outcome.hidden_by, outcome.doubt)
-        if _FOLDER not in outcome.hint:
-            return outcome
-        return DoesNotLoad(outcome.reason, outcome.message, outcome.hint.replace(_FOLDER, folder))
+    if not slash or not inner or folder in FOLDER_NAMES:
+        return location
+    return location._replace(path=f"{above}/x/{file}")
 
 
 def loading_hosts(locations: Sequence[Location], data: Mapping[str, Any]) -> int:
@@ -131,13 +96,13 @@ def loading_hosts(locations: Sequence[Location], data: Mapping[str, Any]) -> int
 
     A skill in no host's folder has all bits: hosts get to know it from metier, by its path.
     """
-    around = tuple(_anonymous(location)[0] for location in locations)
+    around = tuple(_anonymous(location) for location in locations)
     return _loading_hosts(around, bool(data.get("name")), bool(data.get("description")))
 
 
 @lru_cache(maxsize=4096)
 def _loading_hosts(locations: tuple[Location, ...], is_named: bool, is_described: bool) -> int:
-    data = {"name": _NAME if is_named else "", "description": "x" if is_described else ""}
+    data = {"name": "x" if is_named else "", "description": "x" if is_described else ""}
     outcomes = [judged(HOSTS[name], locations, data).outcome for name in HOOKED]
     if all(map(_is_elsewhere, outcomes)):
         return _ALL
