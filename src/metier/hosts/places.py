@@ -94,8 +94,11 @@ def _anonymous(location: Location) -> Location:
 def loading_hosts(locations: Sequence[Location], data: Mapping[str, Any]) -> int:
     """The hosts that can load a skill: bit N is the host at N in `HOOKED`.
 
-    A skill in no host's folder has all bits: hosts get to know it from metier, by its path.
+    A skill in no host's folder has all bits: hosts get to know it from metier, by its path. So has
+    a skill in `skills/`, which OpenClaw reads and which belongs to no host.
     """
+    if locations[0].path.startswith("skills/") and not locations[0].plugin:
+        return _ALL
     around = tuple(_anonymous(location) for location in locations)
     return _loading_hosts(around, bool(data.get("name")), bool(data.get("description")))
 
