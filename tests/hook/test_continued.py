@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from hook.hooks import Hooks, context_in, name_in, skill_lines
+from metier.hook.journal import Journal
 from metier.hook.used import used_skills
 
 KETTLE = "Mends a kettle that leaks."
@@ -57,7 +58,9 @@ def said(hooks: Hooks, host: str) -> str:
 
 
 @pytest.fixture
-def hooks_with_kettle(hooks: Hooks) -> Hooks:
+def hooks_with_kettle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hooks:
+    monkeypatch.setattr(Journal, "_spawn", lambda _: None)
+    hooks = Hooks(tmp_path)
     hooks.workspace.skill("kettle", KETTLE)
     hooks.workspace.skill("violin", "Tunes a violin.")
     hooks.prepare()
@@ -116,7 +119,11 @@ def test_only_the_end_of_a_long_transcript_is_read(tmp_path: Path) -> None:
     assert used_skills(str(transcript(tmp_path, long, FIRED["claude-code"]))) == ["kettle"]
 
 
-def test_a_skill_that_the_host_does_not_read_is_not_suggested(hooks: Hooks) -> None:
+def test_a_skill_that_the_host_does_not_read_is_not_suggested(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Journal, "_spawn", lambda _: None)
+    hooks = Hooks(tmp_path)
     hooks.workspace.skill("kettle", KETTLE, folder=".gemini/skills/kettle")
     hooks.workspace.skill("deep-kettle", KETTLE, folder=".claude/skills/group/deep-kettle")
     hooks.prepare()

@@ -6,12 +6,16 @@ from typing import Any
 
 import click
 
+from metier.catalog import Catalog
 from metier.cli.hosts_here import hosts_here
 from metier.cli.layout import flowed_here, paged, words
+from metier.cli.review import has_terminal
 from metier.cli.session import Session, counted, metier_command
+from metier.core.text import printable
 from metier.errors import UsageError
 from metier.flow.listing import LISTED, HostListing, ListedSkill, State
 from metier.flow.listing_plan import greedy_plan, needed_fraction
+from metier.flow.measuring import Difference, Measured, program_of
 from metier.storage.places import user_home
 
 _BAR = 40
@@ -34,6 +38,12 @@ _TITLES: dict[State, str] = {
 )
 @click.option("--show", is_flag=True, help="Print the listing as the model sees it.")
 @click.option(
+    "--measure",
+    is_flag=True,
+    help="Start your own host once, offline and without your credentials, and compare.",
+)
+@click.option("--yes", is_flag=True, help="Do not ask before --measure starts a program.")
+@click.option(
     "--max-lost",
     type=click.IntRange(min=0),
     metavar="N",
@@ -52,6 +62,8 @@ def command(
     host: str | None,
     context: int | None,
     show: bool,
+    measure: bool,
+    yes: bool,
     max_lost: int | None,
     limit: int,
 ) -> int:
@@ -67,6 +79,8 @@ def command(
             hint = f"--host names one: {', '.join(LISTED)}"
             raise UsageError("no host with skills was found here", hint=hint)
         found = [catalog.listing(name, context) for name in names]
+        if measure:
+            return _measure(session, catalog, found, show, limit, yes)
     _print(session, found, show, limit)
     if max_lost is None:
         return 0
@@ -175,3 +189,51 @@ def _plan(found: HostListing, limit: int) -> Iterator[str]:
         yield from _rows([f"{one.name} ({one.length:,} characters)" for one in short], limit, 6)
     if (fraction := needed_fraction(found)) is not None:
         yield f"  or give the listing more of the context: skillListingBudgetFraction {fraction:g}"
+
+
+def _measure(
+    session: Session,
+    catalog: Catalog,
+    found: Sequence[HostListing],
+    show: bool,
+    limit: int,
+    yes: bool,
+) -> int:
+    """Start hosts, and print what they sent; 1 if one listed something else than computed."""
+    programs = [program_of(one.host, catalog.workspace) for one in found]
+    if not yes:
+        if not has_terminal():
+            raise UsageError("--measure starts a program, which needs your consent", hint="--yes")
+        session.note("this starts, each with copies of your skills and no network but loopback:")
+        for program in programs:
+            session.note(f"  {program}")
+        click.confirm("Start?", abort=True, err=True)
+    measured = [catalog.measure_listing(one) for one in found]
+    if session.as_json:
+        both = zip(found, measured, strict=True)
+        session.print_json([{"host": one.host, **result.to_json()} for one, result in both])
+    else:
+        for one, result in zip(found, measured, strict=True):
+            paged(list(_result(one, result, show, limit)))
+    return int(any(one.differences for one in measured))
+
+
+def _result(found: HostListing, measured: Measured, show: bool, limit: int) -> Iterator[str]:
+    if show:
+        yield printable(measured.text)
+        return
+    yield click.style(found.title, bold=True) + f": {measured.program}"
+    yield f"  it listed {counted(len(measured.sent), 'skill')}, its own included"
+    if not measured.differences:
+        yield "  your skills are listed as computed"
+        return
+    yield f"  {counted(len(measured.differences), 'skill')} listed otherwise than computed:"
+    yield from _rows([_difference(one) for one in measured.differences], limit)
+
+
+def _difference(one: Difference) -> str:
+    if one.sent is None:
+        return f"{one.name}: not listed"
+    if one.computed is None:
+        return f"{one.name}: listed, but unknown to metier"
+    return f"{one.name}: {len(one.sent):,} characters, computed {len(one.computed):,}"

@@ -76,6 +76,17 @@ def _all(host: Host, workspace: str, home: str) -> list[dict[str, Any]]:
     return [_read(file) for file in settings_files(host, workspace, home)]
 
 
+def merged_settings(host: Host, workspace: str, home: str) -> dict[str, Any]:
+    """The settings of all files by key; mappings are merged, later files win."""
+    merged: dict[str, Any] = {}
+    for one in _all(host, workspace, home):
+        for key, value in one.items():
+            old = merged.get(key)
+            both = isinstance(old, dict) and isinstance(value, dict)
+            merged[key] = {**old, **value} if both else value
+    return merged
+
+
 def _merged(settings: list[dict[str, Any]], *keys: str) -> dict[str, Any]:
     """The mapping at `keys` of all files; later files win."""
     merged: dict[str, Any] = {}

@@ -68,6 +68,10 @@ _FOLDER, _NAME = "\x01", "\x02"
 _NOTHING: Mapping[str, str] = {}
 
 
+_SYSTEM = "/.system/"
+"""Around the skills that Codex writes to disk itself."""
+
+
 class _Look:
     """Judges skills for one host; those in one folder are judged together."""
 
@@ -120,12 +124,14 @@ class _Look:
         if location.plugin:
             return Place(row.file, _root_of(row.file), "plugin")
         scope: Scope = "project"
-        if "/.system/" in path:
+        if _SYSTEM in path:
             scope = "system"
         elif path.startswith(("/", "~")):
             scope = "user" if path.startswith("~") else "admin"
         at_home = self._home + path[1:] if path.startswith("~") else path
         file = os.path.join(self._workspace, at_home)
+        if scope == "system":
+            return Place(file, file[: file.index(_SYSTEM) + len(_SYSTEM) - 1], scope)
         return Place(file, _root_of(file, len(file) - len(path)), scope)
 
 

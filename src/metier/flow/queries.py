@@ -13,6 +13,7 @@ from metier.values.rows import Page, Row, shadowed
 if TYPE_CHECKING:
     from metier.flow.host_skills import HostView, Verdict
     from metier.flow.listing import HostListing
+    from metier.flow.measuring import Measured
     from metier.values.agents import AgentProfile
     from metier.values.documents import Card
 
@@ -151,3 +152,9 @@ class Queries:
 
         with without_garbage_collection():
             return verdicts_of(self.host_view(host))
+
+    def measure_listing(self, found: "HostListing") -> "Measured":
+        """Start the user's own host once, offline, on a copy of the skills. Raises `UsageError`."""
+        from metier.flow.measuring import measure  # few commands need it
+
+        return measure(found, self.workspace, self._home)
