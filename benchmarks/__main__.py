@@ -18,6 +18,7 @@ import metier
 from benchmarks import (
     abilities,
     hooks,
+    listing,
     mcp,
     postgres,
     providers,
@@ -38,6 +39,7 @@ SUITES = {
     "abilities": abilities,
     "resolve": resolve,
     "hooks": hooks,
+    "listing": listing,
     "sanitize": sanitize,
     "runs": runs,
     "postgres": postgres,

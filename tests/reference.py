@@ -26,6 +26,7 @@ SCHEMA_OF = {
     "list": "document-list",
     "show": "document",
     "listing": "listing",
+    "listing --measure": "listing-measured",
     "resolve": "capability-resolution-report",
     "reports list": "report-list",
     "reports show": "capability-resolution-report",

@@ -5,8 +5,10 @@ import os
 import sys
 from pathlib import Path
 
+import jsonschema
 import pytest
 
+import metier
 from conftest import Workspace
 from metier.catalog import Catalog
 from metier.cli import run
@@ -108,6 +110,18 @@ def test_a_program_of_the_workspace_is_never_started(
     monkeypatch.setenv("PATH", f"{workspace.root}/bin:bin:.")
     with pytest.raises(UsageError, match="no 'claude' on your PATH"):
         program_of("claude-code", str(workspace.root))
+
+
+def test_the_json_follows_its_schema(
+    workspace: Workspace, report: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace.skill("drum", "Drums.", folder=".claude/skills/drum")
+    asked = ["listing", "--host", "claude-code", "--measure", "--yes", "--json"]
+    assert run([*asked, "--root", str(workspace.root)]) == 1
+    schemas = Path(metier.__file__).parent / "schemas"
+    schema = json.loads((schemas / "listing-measured.v1.schema.json").read_text())
+    jsonschema.validate(json.loads(capsys.readouterr().out), schema)
+    assert report.exists()
 
 
 def test_nothing_starts_without_consent(

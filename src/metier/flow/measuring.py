@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from metier.core.coerce import mapping_of
 from metier.core.paths import is_inside
 from metier.errors import UsageError
+from metier.flow.beside import is_set_beside
 from metier.flow.host_settings import merged_settings
 from metier.flow.listing import HostListing
 from metier.hosts.known import HOSTS
@@ -160,19 +161,19 @@ class _Measuring:
     def _written(self) -> list[Skill]:
         """The skills of its own that the host wrote into the home it was given."""
         root = f"{self._new[1]}/{_SYSTEM_SKILLS}"
+        switches = [one for one in HOSTS["codex"].switches if one.at == "file beside"]
         found = []
         for folder in sorted(os.listdir(root)) if os.path.isdir(root) else ():
             path = f"{root}/{folder}/SKILL.md"
-            if os.path.isfile(path):
-                with open(path, "rb") as file:
-                    skill = parse_skill(file.read(), path).document
-                if isinstance(skill, Document):
-                    found.append(
-                        Skill(
-                            name=skill.name, folder=folder, description=skill.description,
-                            path=path, root=root, scope="system",
-                        )
-                    )  # fmt: skip
+            is_off = any(is_set_beside(f"{root}/{folder}", one) for one in switches)
+            if os.path.isfile(path) and not is_off and (skill := _parsed(path)) is not None:
+                text = skill.description
+                found.append(
+                    Skill(
+                        name=skill.name, folder=folder, description=text, path=path, root=root,
+                        scope="system",
+                    )
+                )  # fmt: skip
         return found
 
     def _moved(self, path: str) -> str:
@@ -199,6 +200,12 @@ class _Measuring:
 
 
 _OWN = ("own", "system")
+
+
+def _parsed(path: str) -> Document | None:
+    with open(path, "rb") as file:
+        skill = parse_skill(file.read(), path).document
+    return skill if isinstance(skill, Document) else None
 
 
 def _write(path: str, text: str) -> None:
