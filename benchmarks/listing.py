@@ -4,7 +4,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.folders import trust
 from benchmarks.measure import Bar, alternate, cpu_of_process, least
 
 SKILLS = 10_000
@@ -18,7 +17,6 @@ def bars(scratch: Path) -> Iterator[Bar]:
     (root / ".git").mkdir(parents=True)
     _write(root / ".claude/skills", range(SKILLS // 2))
     _write(root / ".agents/skills", range(SKILLS // 2, SKILLS))
-    trust(str(root))
     commands = {
         "`metier listing --host claude-code`": ["listing", "--host", "claude-code"],
         "`metier listing --host codex`": ["listing", "--host", "codex"],
