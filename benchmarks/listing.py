@@ -25,7 +25,7 @@ def bars(scratch: Path) -> Iterator[Bar]:
     asked = [["refresh"], *commands.values()]
     for one in asked[:1] * 2:
         _time(one, root)
-    rounds = alternate(7, *(lambda one=one: _time(one, root) for one in asked))  # type: ignore[misc]  # bound at once
+    rounds = alternate(7, *(lambda one=one: _time(one, root) for one in asked))
     idle, *others = least(rounds)
     for name, took in zip(commands, others, strict=True):
         detail = f"{took * 1000:.0f} ms against {idle * 1000:.0f} ms CPU; {SKILLS:,} skills"

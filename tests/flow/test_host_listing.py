@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from metier.errors import UsageError
 from metier.flow.host_skills import Verdict
 from metier.flow.listing import HostListing
 from metier.flow.listing_plan import greedy_plan, needed_fraction
-from metier.listing.rules import RULES, listing_of
+from metier.listing.rules import RULES, Skill, listing_of
 
 
 def opened(workspace: Workspace) -> Catalog:
@@ -180,10 +181,8 @@ def test_all_fit_after_the_plan(
     assert [entry.name for entry in listed.lost if entry.skill.scope != "own"] == []
 
 
-def _shortened(skill: object, length: int) -> object:
-    from dataclasses import replace
-
-    return replace(skill, description="y" * length, when_to_use="")  # type: ignore[type-var]
+def _shortened(skill: Skill, length: int) -> Skill:
+    return replace(skill, description="y" * length, when_to_use="")
 
 
 def test_there_is_no_plan_if_all_fit(workspace: Workspace) -> None:

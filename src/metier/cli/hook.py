@@ -152,8 +152,12 @@ def status(session: Session, host: str | None) -> None:
     """Show in which hosts the hook is installed, what it may use, and when it last answered."""
     names = [host] if host else list(HOOKS)
     scopes = [scope for scope in SCOPES if scope == "user" or not session.is_outside()]
-    about = {"trust": _trust(session), "answers": _last_answers(session)}
-    rows = [_state(session, name, scope, **about) for name in names for scope in scopes]
+    trust, answers = _trust(session), _last_answers(session)
+    rows = [
+        _state(session, name, scope, trust=trust, answers=answers)
+        for name in names
+        for scope in scopes
+    ]
     if session.as_json:
         session.print_json(rows)
     else:

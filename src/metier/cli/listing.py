@@ -13,7 +13,7 @@ from metier.cli.review import has_terminal
 from metier.cli.session import Session, counted, metier_command
 from metier.core.text import printable
 from metier.errors import UsageError
-from metier.flow.listing import LISTED, HostListing, ListedSkill, State
+from metier.flow.listing import LISTED, HostListing, ListedSkill, TextState
 from metier.flow.listing_plan import greedy_plan, needed_fraction
 from metier.flow.measuring import Difference, Measured, program_of
 from metier.storage.places import user_home
@@ -21,7 +21,7 @@ from metier.storage.places import user_home
 _BAR = 40
 _SHORTENED = 60
 """The most characters of a text that a list shows."""
-_TITLES: dict[State, str] = {
+_TITLES: dict[TextState, str] = {
     "cut": "cut",
     "no-text": "without text",
     "invisible": "invisible",

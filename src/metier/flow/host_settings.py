@@ -81,9 +81,8 @@ def merged_settings(host: Host, workspace: str, home: str) -> dict[str, Any]:
     merged: dict[str, Any] = {}
     for one in _all(host, workspace, home):
         for key, value in one.items():
-            old = merged.get(key)
-            both = isinstance(old, dict) and isinstance(value, dict)
-            merged[key] = {**old, **value} if both else value
+            old = mapping_of(merged.get(key))
+            merged[key] = {**old, **value} if isinstance(value, dict) else value
     return merged
 
 

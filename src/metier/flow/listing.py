@@ -25,6 +25,7 @@ from metier.listing.rules import (
     listing_of,
 )
 
+TextState = State
 LISTED: tuple[str, ...] = tuple(RULES)
 """The hosts whose rule is known."""
 STATES: tuple[State, ...] = ("whole", "cut", "no-text", "invisible")

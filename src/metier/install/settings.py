@@ -261,7 +261,7 @@ class HookSettings(Settings):
         for at in reversed(ours):
             text = splice.remove(text, at)
             group = at[:-2]
-            empty = ({"hooks": []}, self.entry.group(str(at[1])))
+            empty: tuple[dict[str, Any], ...] = ({"hooks": []}, self.entry.group(str(at[1])))
             if len(at) > 3 and _at(splice.parse(text), group) in empty:
                 text = splice.remove(text, group)
         return text

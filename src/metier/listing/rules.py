@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, groupby
 from typing import Literal, NamedTuple
 
+from metier.listing.order import collated as collated
+
 Scope = Literal["own", "system", "admin", "plugin", "user", "project"]
 """Where a skill comes from; `own` skills are parts of the host's program."""
 State = Literal["whole", "cut", "no-text", "invisible"]
@@ -117,19 +119,6 @@ def listing_of(
 
 
 # Order
-
-
-_PUNCTUATION = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$"
-_RANKS = str.maketrans({letter: chr(rank) for rank, letter in enumerate(_PUNCTUATION)})
-
-
-def collated(name: str) -> tuple[str, str]:
-    """A key that sorts ASCII names as JavaScript's `localeCompare` does.
-
-    Punctuation comes before digits, digits before letters, and of two names that differ in case
-    alone the one in small letters comes first.
-    """
-    return name.lower().translate(_RANKS), name.swapcase()
 
 
 def _first_of_each(skills: Iterable[Skill], key: Callable[[Skill], str]) -> dict[str, Skill]:
