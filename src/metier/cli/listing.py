@@ -2,21 +2,22 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from metier.catalog import Catalog
 from metier.cli.hosts_here import hosts_here
 from metier.cli.layout import flowed_here, paged, words
-from metier.cli.review import has_terminal
 from metier.cli.session import Session, counted, metier_command
 from metier.core.text import printable
 from metier.errors import UsageError
 from metier.flow.listing import LISTED, HostListing, ListedSkill, TextState
 from metier.flow.listing_plan import greedy_plan, needed_fraction
-from metier.flow.measuring import Difference, Measured, program_of
 from metier.storage.places import user_home
+
+if TYPE_CHECKING:
+    from metier.flow.measuring import Difference, Measured
 
 _BAR = 40
 _SHORTENED = 60
@@ -200,6 +201,9 @@ def _measure(
     yes: bool,
 ) -> int:
     """Start hosts, and print what they sent; 1 if one listed something else than computed."""
+    from metier.cli.review import has_terminal  # only --measure asks
+    from metier.flow.measuring import program_of  # loads an HTTP server
+
     programs = [program_of(one.host, catalog.workspace) for one in found]
     if not yes:
         if not has_terminal():
@@ -218,7 +222,7 @@ def _measure(
     return int(any(one.differences for one in measured))
 
 
-def _result(found: HostListing, measured: Measured, show: bool, limit: int) -> Iterator[str]:
+def _result(found: HostListing, measured: "Measured", show: bool, limit: int) -> Iterator[str]:
     if show:
         yield printable(measured.text)
         return
@@ -231,7 +235,7 @@ def _result(found: HostListing, measured: Measured, show: bool, limit: int) -> I
     yield from _rows([_difference(one) for one in measured.differences], limit)
 
 
-def _difference(one: Difference) -> str:
+def _difference(one: "Difference") -> str:
     if one.sent is None:
         return f"{one.name}: not listed"
     if one.computed is None:
