@@ -10,6 +10,7 @@ from metier.catalog import Catalog
 from metier.cli.hosts_here import hosts_here
 from metier.cli.layout import flowed_here, paged, words
 from metier.cli.session import Session, counted, metier_command
+from metier.core.process import without_garbage_collection
 from metier.core.text import printable
 from metier.errors import UsageError
 from metier.flow.listing import LISTED, HostListing, ListedSkill, TextState
@@ -82,7 +83,8 @@ def command(
         found = [catalog.listing(name, context) for name in names]
         if measure:
             return _measure(session, catalog, found, show, limit, yes)
-    _print(session, found, show, limit)
+    with without_garbage_collection():
+        _print(session, found, show, limit)
     if max_lost is None:
         return 0
     return int(any(one.lost_count > max_lost for one in found))
