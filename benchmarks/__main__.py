@@ -18,6 +18,7 @@ import metier
 from benchmarks import (
     abilities,
     hooks,
+    listing,
     mcp,
     postgres,
     providers,
@@ -39,6 +40,7 @@ SUITES = {
     "abilities": abilities,
     "resolve": resolve,
     "hooks": hooks,
+    "listing": listing,
     "sanitize": sanitize,
     "usage": usage,
     "runs": runs,

@@ -25,6 +25,8 @@ SCHEMA_OF = {
     "refresh": "refresh",
     "list": "document-list",
     "show": "document",
+    "listing": "listing",
+    "listing --measure": "listing-measured",
     "resolve": "capability-resolution-report",
     "reports list": "report-list",
     "reports show": "capability-resolution-report",
@@ -62,6 +64,7 @@ SCHEMA_OF = {
     "explain CODE": "explain",
     "dev conformance": "conformance",
     "doctor": "doctor",
+    "doctor --host": "doctor-host",
 }
 """Which schema the output of a command follows when it is told `--json`."""
 OTHER_HOMES = {

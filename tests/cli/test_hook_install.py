@@ -66,9 +66,9 @@ def test_installing_prints_the_diff_and_says_what_was_written(
     file = workspace.write(".claude/settings.json", '{\n  "model": "x"\n}\n')
     result = hook("install", "claude-code")
     assert result.code == 0
-    assert result.out.startswith(f"--- {file}\n+++ {file}\n@@ -1,3 +1,16 @@\n {{\n-")
+    assert result.out.startswith(f"--- {file}\n+++ {file}\n@@ -1,3 +1,")
     added = [line[1:].strip() for line in result.out.splitlines() if line.startswith("+")]
-    (command,) = (line for line in added if line.startswith('"command"'))
+    (command,) = {line for line in added if line.startswith('"command"')}
     assert shlex.split(json.loads(f"{{{command.rstrip(',')}}}")["command"]) == [
         METIER,
         "hook",

@@ -191,6 +191,9 @@ EVERYWHERE = [
     ("lint", ("lint", "--strict")),
     ("lint --fix --dry-run", ("lint", "--fix", "--dry-run", "--notes")),
     ("doctor", ("doctor",)),
+    ("doctor --host", ("doctor", "--host", "claude-code")),
+    ("listing", ("listing", "--host", "claude-code")),
+    ("listing", ("listing", "--host", "codex", "--show")),
 ]
 
 

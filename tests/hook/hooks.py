@@ -252,6 +252,10 @@ class Hooks:
         """Write a skill of the user's own, which every workspace has."""
         quoted = json.dumps(description, ensure_ascii=False)
         Workspace(self.home).skill(name, quoted, folder=f".claude/skills/{name}")
+        shared = self.home / ".agents/skills"  # for the hosts that do not read Claude Code's
+        shared.parent.mkdir(exist_ok=True)
+        if not shared.exists():
+            shared.symlink_to("../.claude/skills")
 
     def prepare_user(self) -> None:
         """Bring the catalog of the user's own documents up to date."""

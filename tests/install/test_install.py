@@ -68,15 +68,44 @@ def tree(folder: Path) -> dict[str, bytes | None]:
     [
         (
             "claude-code",
-            {"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "timeout": 10}]}]}},
+            {
+                "hooks": {
+                    "UserPromptSubmit": [{"hooks": [{"type": "command", "timeout": 10}]}],
+                    "SessionStart": [
+                        {
+                            "matcher": "compact|resume",
+                            "hooks": [{"type": "command", "timeout": 10}],
+                        }
+                    ],
+                    "SubagentStart": [{"hooks": [{"type": "command", "timeout": 10}]}],
+                }
+            },
         ),
         (
             "codex",
-            {"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "timeout": 10}]}]}},
+            {
+                "hooks": {
+                    "UserPromptSubmit": [{"hooks": [{"type": "command", "timeout": 10}]}],
+                    "SessionStart": [
+                        {
+                            "matcher": "compact|resume",
+                            "hooks": [{"type": "command", "timeout": 10}],
+                        }
+                    ],
+                    "SubagentStart": [{"hooks": [{"type": "command", "timeout": 10}]}],
+                }
+            },
         ),
         (
             "gemini",
-            {"hooks": {"BeforeAgent": [{"hooks": [{"type": "command", "timeout": 10_000}]}]}},
+            {
+                "hooks": {
+                    "BeforeAgent": [{"hooks": [{"type": "command", "timeout": 10_000}]}],
+                    "SessionStart": [
+                        {"matcher": "resume", "hooks": [{"type": "command", "timeout": 10_000}]}
+                    ],
+                }
+            },
         ),
         (
             "copilot",
@@ -94,9 +123,9 @@ def test_a_new_file_has_the_nesting_of_its_host(
     assert file.read_text() == change.after
     assert file.read_text().endswith("}\n")
     data = json.loads(file.read_text())
-    (event,) = data["hooks"].values()
-    entry = event[0]["hooks"][0] if "hooks" in event[0] else event[0]
-    assert entry.pop("bash" if host == "copilot" else "command") == f"{COMMAND[0]} hook {host}"
+    for event in data["hooks"].values():
+        entry = event[0]["hooks"][0] if "hooks" in event[0] else event[0]
+        assert entry.pop("bash" if host == "copilot" else "command") == f"{COMMAND[0]} hook {host}"
     assert data == expected
 
 
@@ -128,7 +157,9 @@ def test_an_entry_joins_what_is_there_as_its_neighbours_are_laid_out(tmp_path: P
             }
         ]
 """
-    assert file.read_text() == before.replace("            }\n        ]\n", added)
+    start, end = before.split("            }\n        ]\n")
+    assert file.read_text().startswith(f'{start}{added.rstrip()},\n        "SessionStart": [\n')
+    assert file.read_text().endswith(end)
 
 
 @pytest.mark.parametrize("indent", ["  ", "    ", "\t"])
@@ -230,19 +261,39 @@ def test_an_outdated_entry_is_replaced_where_it_stands(
         "statusMessage": "x",
     }
     del mine["hooks"]
+    del after["hooks"]["SessionStart"], after["hooks"]["SubagentStart"]
     assert after == data
     assert ("\n" in file.read_text()) == (indent is not None)
     assert file.with_name(file.name + BACKUP).read_text() == before
 
 
 def test_an_entry_in_a_layout_of_its_own_is_left_so(tmp_path: Path) -> None:
-    command = '"command":"/opt/tools/metier hook claude-code"'
-    text = '{"hooks":{"UserPromptSubmit":[ {"hooks":[{"timeout":10,' + command
-    file = settings(tmp_path, text + ', "type":"command"}] } ]}}')
+    command = '"bash":"/opt/tools/metier hook copilot"'
+    text = '{"version":1,"hooks":{"sessionStart":[ {"timeoutSec":10,' + command
+    file = settings(tmp_path, text + ', "type":"command"} ]}}', "copilot")
     state = tree(tmp_path)
-    assert not install("claude-code", tmp_path).changed
+    assert not install("copilot", tmp_path).changed
     assert tree(tmp_path) == state
     assert file.read_text().startswith(text)
+
+
+def test_an_entry_of_an_older_version_gets_the_other_events(tmp_path: Path) -> None:
+    install("claude-code", tmp_path)
+    file = tmp_path / FILES["claude-code"]
+    whole = file.read_text()
+    data = json.loads(whole)
+    del data["hooks"]["SessionStart"], data["hooks"]["SubagentStart"]
+    file.write_text(json.dumps(data))
+    install("claude-code", tmp_path)
+    assert json.loads(file.read_text()) == json.loads(whole)
+    assert not install("claude-code", tmp_path).changed
+
+
+def test_an_entry_by_hand_keeps_the_events_that_its_author_chose(tmp_path: Path) -> None:
+    entry = {"type": "command", "command": "env A=1 /opt/tools/metier hook claude-code"}
+    file = settings(tmp_path, json.dumps({"hooks": {"UserPromptSubmit": [{"hooks": [entry]}]}}))
+    install("claude-code", tmp_path)
+    assert list(json.loads(file.read_text())["hooks"]) == ["UserPromptSubmit"]
 
 
 def test_half_a_surrogate_pair_in_an_entry_survives(tmp_path: Path) -> None:

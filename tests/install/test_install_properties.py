@@ -110,11 +110,12 @@ def test_every_other_value_survives_in_its_order(host: str, document: str) -> No
         before, after = splice.parse(document), splice.parse(file.read_bytes().decode())
     entry = HOOKS[host].entry
     assert entry is not None
-    *others, ours = after["hooks"][entry.event]
-    assert "metier hook" in json.dumps(ours)
-    after["hooks"][entry.event] = others
-    if entry.event not in before.get("hooks", {}):
-        del after["hooks"][entry.event]
+    for event in entry.events:
+        *others, ours = after["hooks"][event]
+        assert "metier hook" in json.dumps(ours)
+        after["hooks"][event] = others
+        if event not in before.get("hooks", {}):
+            del after["hooks"][event]
     if "hooks" not in before:
         del after["hooks"]
     if "version" not in before:

@@ -27,6 +27,7 @@ COMMANDS = {
     "refresh": "Update the catalog to what is on disk.",
     "list": "List skills, abilities, cards or agents.",
     "show": "Show one document, with its findings.",
+    "listing": "Show what a host shows the model of your skills, and what is lost.",
     "resolve": "Choose the skills that provide capabilities, and say why.",
     "reports": "List, show, compare and explain reports of resolutions.",
     "history": "Record how providers did.",
@@ -79,7 +80,7 @@ _NO_COMMAND = dict.fromkeys(
 """What no command does → what to use instead."""
 _LIKENESS = 0.7
 """Of a typo to a command, at least: `test` is not meant to be `trust`."""
-_MODULES = {"list": "listing", "run": "run_agent", "usage": "skill_usage"}
+_MODULES = {"list": "documents", "run": "run_agent", "usage": "skill_usage"}
 STOPPED, PIPE_CLOSED = 130, 141
 _COMPLETION = "_METIER_COMPLETE"
 """Set by a shell that completes a command line."""

@@ -14,6 +14,7 @@ import yaml
 
 from metier import __version__
 from metier.catalog import Catalog
+from metier.cli.doctor_host import check_host, listing_checks
 from metier.cli.doctor_shared import Check, shared_checks
 from metier.cli.layout import flowed_here, words
 from metier.cli.refresh import failed_sources
@@ -25,6 +26,7 @@ from metier.errors import MetierError
 from metier.flow.boundary import Boundary
 from metier.flow.linting import Named, named, settings_findings
 from metier.hosts.folders import FOLDERS
+from metier.hosts.known import HOSTS
 from metier.install.commands import unsafe_entries
 from metier.storage.places import user_home
 from metier.storage.workspace import OLD_STATE_FOLDER, RUNS_FILE
@@ -39,11 +41,27 @@ _TOLD = "adopt.told"
 
 
 @metier_command("doctor", catalog=False)
-def command(session: Session) -> int:
+@click.option(
+    "--host",
+    type=click.Choice([name for name, host in HOSTS.items() if host.loading]),
+    help="Say what this host makes of each skill instead.",
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="With --host: at most N skills in each group.",
+)
+def command(session: Session, host: str | None, limit: int) -> int:
     """Check the installation, the settings, the catalog and the runs.
 
-    Exit code 1 when something does not work.
+    With --host it says of each skill whether that host loads it, as what, and whether the model
+    is shown it. Exit code 1 when something does not work.
     """
+    if host is not None:
+        return check_host(session, host, limit)
     checks = list(_checks(session))
     if session.as_json:
         session.print_json([check._asdict() for check in checks])
@@ -104,6 +122,7 @@ def _catalog(session: Session, catalog: Catalog) -> Iterator[Check]:
     for issue in failed_sources(catalog):
         yield Check(issue.code, "warning", f"{issue.path}: {issue.message}", issue.hint)
     yield _hosts(catalog)
+    yield from listing_checks(catalog)
     yield from _excluded(catalog)
     for issue in settings_findings(catalog.config, catalog.workspace, _documents(catalog)):
         detail = f"{ShownPaths(catalog)(issue.path)}:{issue.line}: {issue.message}"

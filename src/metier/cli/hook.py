@@ -16,11 +16,13 @@ from metier.cli.review import Review, has_terminal, show
 from metier.cli.session import Session, metier_command
 from metier.core.nearest import did_you_mean
 from metier.core.text import printable
+from metier.core.timestamps import to_iso
 from metier.errors import MetierError, NotFoundError, UsageError
+from metier.flow.hook_log import last_answers
 from metier.hosts.known import HOOKS
 from metier.hosts.settings import SCOPES, Scope
 from metier.install.changes import BACKUP, Change, Kind, Plan, apply
-from metier.storage.places import state_room
+from metier.storage.places import state_room, user_room
 from metier.storage.workspace import SETTINGS_FILE, is_root
 
 _DONE = {"create": "wrote", "change": "wrote", "remove": "removed", "restore": "restored"}
@@ -147,24 +149,54 @@ def uninstall(session: Session, host: str, for_user: bool, dry_run: bool) -> Non
 @metier_command("status", catalog=False, for_host=True)
 @click.argument("host", metavar="[HOST]", type=click.Choice(list(HOOKS)), required=False)
 def status(session: Session, host: str | None) -> None:
-    """Show in which hosts the hook is installed."""
+    """Show in which hosts the hook is installed, what it may use, and when it last answered."""
     names = [host] if host else list(HOOKS)
     scopes = [scope for scope in SCOPES if scope == "user" or not session.is_outside()]
-    rows = [_state(session, name, scope) for name in names for scope in scopes]
+    trust, answers = _trust(session), _last_answers(session)
+    rows = [
+        _state(session, name, scope, trust=trust, answers=answers)
+        for name in names
+        for scope in scopes
+    ]
     if session.as_json:
         session.print_json(rows)
     else:
-        columns = ["host", "scope", "state", "file"]
+        columns = ["host", "scope", "state", "trust", "last answer", "file"]
         session.print_table(columns, [list(row.values()) for row in rows], heading=False)
 
 
-def _state(session: Session, host: str, scope: Scope) -> dict[str, str]:
+def _trust(session: Session) -> str:
+    """What hooks may use of the workspace."""
+    if session.is_outside():
+        return "your own documents"
+    trust = session.boundary.trust
+    may_speak = trust.is_trusted and trust.speak
+    return "trusted" if may_speak else "not trusted: your own documents only"
+
+
+def _last_answers(session: Session) -> dict[str, float]:
+    """When the hook of each host last answered, here or outside of any workspace."""
+    rooms = [user_room(), *([] if session.is_outside() else [state_room(session.workspace())])]
+    return last_answers(rooms)
+
+
+def _state(
+    session: Session, host: str, scope: Scope, *, trust: str, answers: dict[str, float]
+) -> dict[str, str]:
     try:
         plan = plan_for(session, "hook", host, scope == "user")
         state, file = "installed" if plan.changed else "not installed", plan.changes[0].path
     except MetierError as error:
         state, file = error.message, error.where
-    return {"host": host, "scope": scope, "state": state, "file": file}
+    answer = to_iso(answers[host]) if host in answers and state == "installed" else ""
+    return {
+        "host": host,
+        "scope": scope,
+        "state": state,
+        "trust": trust if state == "installed" else "",
+        "lastAnswer": answer,
+        "file": file,
+    }
 
 
 @metier_command("hook", catalog=False, for_host=True)

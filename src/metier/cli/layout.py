@@ -148,3 +148,11 @@ def _cut(text: str, width: int) -> str:
     if cell_len(text) <= width:
         return set_cell_size(text, width)
     return set_cell_size(text, width - 1) + "…"
+
+
+def paged(lines: Sequence[str]) -> None:
+    """Print lines; on a terminal, more than it holds go through the pager."""
+    import shutil  # only terminals need it
+
+    is_long = sys.stdout.isatty() and len(lines) >= shutil.get_terminal_size().lines
+    (click.echo_via_pager if is_long else click.echo)("\n".join(lines))

@@ -1,155 +1,245 @@
-"""`metier list`"""
+"""`metier listing`"""
 
-import shutil
-import sys
-from typing import Any
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from metier.catalog import Catalog
-from metier.cli.session import Session, complete_from, complete_names, metier_command
-from metier.cli.shown import row_json
+from metier.cli.hosts_here import hosts_here
+from metier.cli.layout import flowed_here, paged, words
+from metier.cli.session import Session, counted, metier_command
+from metier.core.process import without_garbage_collection
+from metier.core.text import printable
 from metier.errors import UsageError
-from metier.values.agents import STANDARD
-from metier.values.documents import Ability
-from metier.values.files import KIND_OF, PLURAL, Kind
-from metier.values.rows import Row
+from metier.flow.listing import LISTED, HostListing, ListedSkill, TextState
+from metier.flow.listing_plan import greedy_plan, needed_fraction
+from metier.storage.places import user_home
 
-_WIDE = 120
-"""Columns of a terminal that fit a table of five."""
+if TYPE_CHECKING:
+    from metier.flow.measuring import Difference, Measured
+
+_BAR = 40
+_SHORTENED = 60
+"""The most characters of a text that a list shows."""
+_TITLES: dict[TextState, str] = {
+    "cut": "cut",
+    "no-text": "without text",
+    "invisible": "invisible",
+}
 
 
-def _complete(_ctx: Any, _parameter: Any, incomplete: str) -> list[CompletionItem]:
-    return [CompletionItem(word) for word in PLURAL.values() if word.startswith(incomplete)]
-
-
-@metier_command("list", repeats=True)
-@click.argument(
-    "kind",
-    default="skills",
-    type=click.Choice(list(KIND_OF)),
-    metavar="[KIND]",
-    shell_complete=_complete,
+@metier_command("listing", repeats=True)
+@click.option("--host", type=click.Choice(LISTED), help="One host (default: those used here).")
+@click.option(
+    "--context",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Tokens of the model's context (default: printed for each host).",
+)
+@click.option("--show", is_flag=True, help="Print the listing as the model sees it.")
+@click.option(
+    "--measure",
+    is_flag=True,
+    help="Start your own host once, offline and without your credentials, and compare.",
+)
+@click.option("--yes", is_flag=True, help="Do not ask before --measure starts a program.")
+@click.option(
+    "--max-lost",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Exit with 1 if more than N skills lose text.",
 )
 @click.option(
-    "--search", metavar="TEXT", help="Only those with TEXT in name, description or when_to_use."
+    "--limit",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="At most N skills in each list.",
 )
-@click.option(
-    "--capability",
-    metavar="CAPABILITY",
-    shell_complete=complete_from(Catalog.capabilities),
-    help="Only skills that provide it.",
-)
-@click.option(
-    "--agent",
-    metavar="ID",
-    shell_complete=complete_names("agent"),
-    help="Only abilities that apply to this agent.",
-)
-@click.option(
-    "--tag", "tags", metavar="TAG", multiple=True, help="Only abilities with a TAG given."
-)
-@click.option("--shadowed", is_flag=True, help="Also shadowed documents.")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most N documents.")
 def command(
     session: Session,
-    kind: str,
-    search: str | None,
-    capability: str | None,
-    agent: str | None,
-    tags: tuple[str, ...],
-    shadowed: bool,
-    limit: int | None,
-) -> None:
-    """List skills (the default), cards or agents by name, or abilities by priority."""
-    wanted = KIND_OF[kind]
-    if capability is not None and wanted != "skill":
-        raise UsageError("only skills provide capabilities", hint="metier list skills")
-    if (agent is not None or tags) and wanted != "ability":
-        raise UsageError("--agent and --tag are for abilities", hint="metier list abilities")
+    host: str | None,
+    context: int | None,
+    show: bool,
+    measure: bool,
+    yes: bool,
+    max_lost: int | None,
+    limit: int,
+) -> int:
+    """Show what a host shows the model of your skills, and what is lost.
+
+    Computed from the files by each host's own rule, without a model. A skill counts as lost if the
+    model does not see its whole text; one that you switched off does not count.
+    """
     with session.catalog() as catalog:
-        if wanted == "skill":
-            rows = catalog.skills(search=search, capability=capability, shadowed=shadowed)
-        else:
-            rows = catalog.documents(wanted, search=search, shadowed=shadowed)
-        if wanted == "ability":
-            session.note_unknown_agent(catalog, agent)
-            rows = _by_priority(catalog, rows, agent, tags)
-        _note_missing_folders(session, catalog, wanted)
-        found, rows = len(rows), rows[:limit]
-        if session.as_json:
-            session.print_json([row_json(row) for row in rows])
-            return
-        if not rows:
-            filters = (search, capability, agent, tags or None)
-            is_filtered = any(value is not None for value in filters)
-            where = "match" if is_filtered else f"found below {catalog.workspace}"
-            session.note(f"no {PLURAL[wanted]} {where}")
-            if excluded := len(catalog.excluded_rows(wanted)):
-                session.note(f"{excluded:,} excluded: metier lint")
-        if wanted == "agent" and all(map(_is_not_standard, catalog.documents("agent"))):
-            session.note(f"besides, '{STANDARD}' is built in: metier run {STANDARD} TASK")
-        if wanted == "ability":
-            columns, table = _abilities_table(session, rows)
-        else:
-            columns = ["name", "path", "description"]
-            table = [[row.handle, session.shown(row.file), row.routing_text] for row in rows]
-        table = [_with_remark(cells, _remark(row)) for cells, row in zip(table, rows, strict=True)]
-        session.print_list(columns, table, wanted, plural=PLURAL[wanted], total=found)
+        names = [host] if host else hosts_here(catalog.workspace, user_home(os.environ))
+        names = [name for name in names if name in LISTED]
+        if not names:
+            hint = f"--host names one: {', '.join(LISTED)}"
+            raise UsageError("no host with skills was found here", hint=hint)
+        found = [catalog.listing(name, context) for name in names]
+        if measure:
+            return _measure(session, catalog, found, show, limit, yes)
+    with without_garbage_collection():
+        _print(session, found, show, limit)
+    if max_lost is None:
+        return 0
+    return int(any(one.lost_count > max_lost for one in found))
 
 
-def _note_missing_folders(session: Session, catalog: Catalog, kind: Kind) -> None:
-    key = "mounts" if kind == "skill" else f"folders.{PLURAL[kind]}"
-    for issue in catalog.issues():
-        if issue.code == "IO207" and issue.setting == key:
-            session.note(f"warning: {issue.message} (IO207)")
+def _print(session: Session, found: Sequence[HostListing], show: bool, limit: int) -> None:
+    if session.as_json:
+        session.print_json([_json(one, show) for one in found])
+    elif show:
+        for one in found:
+            if len(found) > 1:
+                session.note(f"{one.title}:")
+            click.echo(one.listing.rendered())
+    else:
+        paged([line for one in found for line in (*_block(one, limit), "")][:-1])
 
 
-def _by_priority(
-    catalog: Catalog, rows: list[Row], agent: str | None, tags: tuple[str, ...]
-) -> list[Row]:
-    """Filter rows and sort them by priority, shadowed rows last."""
-    ranks = {ability.id: rank for rank, ability in enumerate(catalog.abilities())}
-    kept = []
-    for row in rows:
-        ability = Ability.of(row.data, content="")
-        if (not tags or not set(tags).isdisjoint(ability.tags)) and (
-            agent is None or ability.applies_to(agent)
-        ):
-            kept.append(row)
-    return sorted(kept, key=lambda row: ranks.get(row.id, len(ranks)))
+def _json(found: HostListing, show: bool) -> dict[str, Any]:
+    plan = [edit.to_json() for edit in greedy_plan(found)]
+    text = {"listing": found.listing.rendered()} if show else {}
+    fraction = needed_fraction(found)
+    return {**found.to_json(), "greedyPlan": plan, "neededFraction": fraction, **text}
 
 
-def _abilities_table(session: Session, rows: list[Row]) -> tuple[list[str], list[list[str]]]:
-    """Columns and rows; without paths on a narrow terminal."""
-    is_narrow = sys.stdout.isatty() and shutil.get_terminal_size().columns < _WIDE
-    table = []
-    for row in rows:
-        ability = Ability.of(row.data, content="")
-        path = [] if is_narrow else [session.shown(row.file)]
-        tags = ", ".join(ability.tags)
-        table.append([row.handle, str(ability.priority), tags, *path, row.description])
-    path = [] if is_narrow else ["path"]
-    return ["name", "priority", "tags", *path, "description"], table
+def _block(found: HostListing, limit: int) -> Iterator[str]:
+    yield click.style(found.title, bold=True) + _model(found)
+    yield f"  {_size(found)}"
+    yield f"  {_counts(found)}"
+    if found.lost_count and found.listing.budget is not None:
+        how = "its own counts of use" if found.has_counts else "no counts of use were found"
+        if found.host == "claude-code":
+            yield f"  order: {how}; those used least lose their text first"
+    for state, title in _TITLES.items():
+        if count := found.counts[state]:
+            yield f"  {title}:"
+            yield from _rows([_row(one) for one in found.some(state, limit)], limit, of=count)
+    if found.hidden:
+        yield f"  kept from the model by a switch: {counted(len(found.hidden), 'skill')}"
+    if found.not_loaded:
+        which = counted(found.not_loaded, "skill")
+        verb = "does" if found.not_loaded == 1 else "do"
+        yield f"  {which} in its folders {verb} not load: metier doctor --host {found.host}"
+    yield from _plan(found, limit)
 
 
-def _is_not_standard(row: Row) -> bool:
-    """Whether the built-in agent is not replaced by the row."""
-    return row.handle != STANDARD or row.data.get("enabled") is False
+def _model(found: HostListing) -> str:
+    if found.context is None:
+        return ""
+    source = {"given": "--context", "settings": "its settings"}.get(found.context_from, "default")
+    return f", context of {found.context:,} tokens ({source})"
 
 
-def _with_remark(cells: list[str], remark: str) -> list[str]:
-    """After the name on a terminal, else in a last column of its own."""
-    if not remark:
-        return cells
-    name, *others = cells
-    return [f"{name} ({remark})", *others] if sys.stdout.isatty() else [*cells, remark]
+def _size(found: HostListing) -> str:
+    unit, budget = found.listing.unit, found.listing.budget
+    if budget is None:
+        return f"{found.needed:,} {unit} needed, no limit"
+    full = max(1, found.needed, budget)
+    shown = round(_BAR * min(found.listing.used, full) / full)
+    needed = max(shown, round(_BAR * found.needed / full))
+    bar = "█" * shown + "░" * (needed - shown) + "·" * (_BAR - needed)
+    figures = f"{found.needed:,} {unit} needed, {found.listing.used:,} shown, limit {budget:,}"
+    return f"{bar}  {figures}"
 
 
-def _remark(row: Row) -> str:
-    marks = ["shadowed"] if row.state == "shadowed" else []
-    is_switchable = row.kind in ("ability", "agent")
-    marks += ["disabled"] if is_switchable and row.data.get("enabled") is False else []
-    marks += ["started by you only"] if row.is_manual else []
-    return ", ".join(marks)
+def _counts(found: HostListing) -> str:
+    counts = found.counts
+    parts = [f"{counts['whole']:,} whole"]
+    parts += [f"{counts[state]:,} {title}" for state, title in _TITLES.items() if counts[state]]
+    own = f"; {found.own:,} of the host's own" if found.own else ""
+    return f"{counted(sum(counts.values()), 'skill')}: {', '.join(parts)}{own}"
+
+
+def _row(skill: ListedSkill) -> str:
+    left = f": {_shortened(skill.text)}" if skill.state == "cut" else ""
+    size = f"{skill.shown:,} of {skill.length:,} characters" if skill.state == "cut" else ""
+    detail = ", ".join(filter(None, [size, skill.why]))
+    return f"{skill.name} ({detail}){left}"
+
+
+def _shortened(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _SHORTENED else f"{text[:_SHORTENED]}…"
+
+
+def _rows(rows: Sequence[str], limit: int, indent: int = 4, of: int = 0) -> Iterator[str]:
+    """The first `limit` rows; `of` is how many there are if they are not all given."""
+    start, total = " " * indent, of or len(rows)
+    for row in rows[:limit]:
+        yield flowed_here(words(row), indent + 2, start)
+    if total > limit:
+        yield f"{start}and {total - limit:,} more: --limit {total} shows all"
+
+
+def _plan(found: HostListing, limit: int) -> Iterator[str]:
+    plan = greedy_plan(found)
+    off = [edit for edit in plan if edit.action == "switch-off"]
+    short = [edit for edit in plan if edit.action == "shorten"]
+    if plan:
+        yield "  greedy plan after which all fit (not the only one, nor the smallest):"
+    if off:
+        yield f"    switch off {counted(len(off), 'skill')}:"
+        yield from _rows([one.name for one in off], limit, 6)
+    if short:
+        yield f"    shorten {counted(len(short), 'text')} to {short[0].to:,} characters:"
+        yield from _rows([f"{one.name} ({one.length:,} characters)" for one in short], limit, 6)
+    if (fraction := needed_fraction(found)) is not None:
+        yield f"  or give the listing more of the context: skillListingBudgetFraction {fraction:g}"
+
+
+def _measure(
+    session: Session,
+    catalog: Catalog,
+    found: Sequence[HostListing],
+    show: bool,
+    limit: int,
+    yes: bool,
+) -> int:
+    """Start hosts, and print what they sent; 1 if one listed something else than computed."""
+    from metier.cli.review import has_terminal  # only --measure asks
+    from metier.flow.measuring import program_of  # loads an HTTP server
+
+    programs = [program_of(one.host, catalog.workspace) for one in found]
+    if not yes:
+        if not has_terminal():
+            raise UsageError("--measure starts a program, which needs your consent", hint="--yes")
+        session.note("this starts, each with copies of your skills and no network but loopback:")
+        for program in programs:
+            session.note(f"  {program}")
+        click.confirm("Start?", abort=True, err=True)
+    measured = [catalog.measure_listing(one) for one in found]
+    if session.as_json:
+        both = zip(found, measured, strict=True)
+        session.print_json([{"host": one.host, **result.to_json()} for one, result in both])
+    else:
+        for one, result in zip(found, measured, strict=True):
+            paged(list(_result(one, result, show, limit)))
+    return int(any(one.differences for one in measured))
+
+
+def _result(found: HostListing, measured: "Measured", show: bool, limit: int) -> Iterator[str]:
+    if show:
+        yield printable(measured.text)
+        return
+    yield click.style(found.title, bold=True) + f": {measured.program}"
+    yield f"  it listed {counted(len(measured.sent), 'skill')}, its own included"
+    if not measured.differences:
+        yield "  your skills are listed as computed"
+        return
+    yield f"  {counted(len(measured.differences), 'skill')} listed otherwise than computed:"
+    yield from _rows([_difference(one) for one in measured.differences], limit)
+
+
+def _difference(one: "Difference") -> str:
+    if one.sent is None:
+        return f"{one.name}: not listed"
+    if one.computed is None:
+        return f"{one.name}: listed, but unknown to metier"
+    return f"{one.name}: {len(one.sent):,} characters, computed {len(one.computed):,}"

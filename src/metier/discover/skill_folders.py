@@ -36,8 +36,9 @@ def links_out(workspace: str) -> dict[str, str]:
             continue
         with suppress(OSError), os.scandir(folder) as entries:
             for link in entries:
+                if not link.is_symlink():
+                    continue
                 target = os.path.realpath(link.path)
-                is_link = link.is_symlink() and os.path.isdir(target)
-                if is_link and not is_inside(target, workspace):
+                if os.path.isdir(target) and not is_inside(target, workspace):
                     found[os.path.relpath(link.path, workspace)] = target
     return dict(sorted(found.items()))

@@ -82,16 +82,17 @@ def _once(found: list[Found]) -> list[Found]:
     """The first of several with the same path, or the same resolved file, of a kind."""
     seen: set[tuple[str, str]] = set()
     users = {(one.kind, one.path): one.file for one in found if one.source in USER_HOSTS}
-    kept = []
+    kept: dict[tuple[str, str], Found] = {}
     for one in found:
         path, file = (one.kind, one.path), (one.kind, one.file)
         if users.get(path, one.file) != one.file:
             continue  # a folder of the workspace is called like one of the user's
-        if path not in seen and file not in seen:
-            kept.append(one)
-            seen.add(path)
-            seen.add(file)
-    return kept
+        if path in seen:
+            continue
+        seen.add(path)
+        first = kept.get(file)
+        kept[file] = first._replace(also=(*first.also, one.path)) if first else one
+    return list(kept.values())
 
 
 class _Walk:
@@ -114,6 +115,8 @@ class _Walk:
         self._visited: list[str] = []
         self._bounds = [root.boundary]
         """Folders that links may lead to."""
+        self._repeats: list[tuple[str, str]] = []
+        """Links to folders that were walked already: target, and the link's path."""
         self._plugins = Plugins(root, steps)
 
     def run(self) -> list[Found]:
@@ -129,7 +132,17 @@ class _Walk:
         while self._linked_folders:
             self._follow(sorted(self._linked_folders))
         self._steps.paths += self._visited
-        return self._plugins.named(self._without_other_spellings())
+        found = self._plugins.named(self._without_other_spellings())
+        return [self._with_links(one) for one in found] if self._repeats else found
+
+    def _with_links(self, found: Found) -> Found:
+        """A file with the paths that it has by way of links."""
+        also = [
+            link + found.file[len(target) :]
+            for target, link in self._repeats
+            if found.file.startswith(f"{target}/")
+        ]
+        return found._replace(also=tuple(also)) if also else found
 
     def _without_other_spellings(self) -> list[Found]:
         """Exclude `skill.md` and other spellings beside the file that counts."""
@@ -258,6 +271,8 @@ class _Walk:
                 if self._is_below_another_root(target):
                     self._origin = "untrusted"
                 self._descend(target, shown_as=link)
+            elif self._may_meet_hosts and is_utf8(link):
+                self._repeats.append((target, self._located(link)[0]))
 
     def _may_enter(self, link: str, target: str) -> bool:
         """Whether a link stays within bounds, or the user made it for a folder of theirs.

@@ -2,17 +2,17 @@
 
 import hashlib
 import os
-import re
 import stat
 from collections.abc import Sequence
 
 from metier.core.names import team_name
+from metier.flow.beside import is_set_beside
 from metier.hosts.loading import SWITCH, honours, owners
-from metier.hosts.model import Host, Switch
+from metier.hosts.model import Host
+from metier.hosts.places import loading_hosts, locations_of
 from metier.lint import lint_document
 from metier.lint.skills import lint_switch
 from metier.parse.kinds import parse_document
-from metier.storage.room import read_regular
 from metier.values.documents import Card, Document, Skill
 from metier.values.files import LARGEST, Entry, Found, Parsed
 from metier.values.outcomes import Issue, has_errors
@@ -44,7 +44,15 @@ def read_entry(found: Found, *, disabled: frozenset[str], strict: bool = False) 
         return Entry(
             found, document.sha256, document, issues, reason, "" if reason else _card_text(document)
         )
-    return Entry(found, hashlib.sha256(raw).hexdigest(), document, issues, reason)
+    sha256 = hashlib.sha256(raw).hexdigest()
+    return Entry(found, sha256, document, issues, reason, hosts=_hosts(found, parsed))
+
+
+def _hosts(found: Found, parsed: Parsed) -> int:
+    """The hosts that can load a skill, as the catalog keeps them."""
+    if found.kind != "skill" or parsed.matter is None:
+        return 0
+    return loading_hosts(locations_of(found.path, found.plugin, found.also), parsed.matter.data)
 
 
 def _card_text(card: Card) -> str:
@@ -106,17 +114,7 @@ def _lint_switch(found: Found, parsed: Parsed) -> list[Issue]:
 def _is_switched_beside(file: str, host: Host) -> bool:
     """Whether the host's own file beside the skill says that only the user starts it."""
     beside = [one for one in host.switches if one.at == "file beside"]
-    return any(_is_set(os.path.join(os.path.dirname(file), one.file), one) for one in beside)
-
-
-def _is_set(file: str, switch: Switch) -> bool:
-    """Whether a YAML file has the switch, by its last key."""
-    try:
-        text = read_regular(file, LARGEST["skill"], links=False).decode(errors="replace")
-    except OSError:
-        return False
-    key, values = switch.key.rpartition(".")[2], "|".join(switch.effects)
-    return re.search(rf"\b{key}[ \t]*:[ \t]*(?:{values})\b", text) is not None
+    return any(is_set_beside(os.path.dirname(file), one) for one in beside)
 
 
 def read_bytes(found: Found) -> bytes:

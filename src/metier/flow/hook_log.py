@@ -8,7 +8,7 @@ import json
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from datetime import datetime
 from functools import partial
@@ -254,6 +254,19 @@ def decision_rows(room: Room) -> Iterator[DecisionRow]:
         if row is not None and row.id not in known:
             known.add(row.id)
             yield row
+
+
+def last_answers(rooms: Iterable[Room]) -> dict[str, float]:
+    """When the hook of each host last answered, from the ends of the logs."""
+    found: dict[str, float] = {}
+    for room in rooms:
+        with suppress(OSError):
+            tail, _ = room.tail(DECISIONS, _MOST_BYTES)
+            for line in tail.split(b"\n"):
+                entry = _entry(line)
+                if isinstance(entry, Decision) and entry.mode != "failed":
+                    found[entry.host] = max(entry.at, found.get(entry.host, 0.0))
+    return found
 
 
 def _entry(line: bytes) -> Decision | _Label | None:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from metier.core.process import without_garbage_collection
 from metier.index import documents
 from metier.index.store import Store
 from metier.values.files import Kind
@@ -11,6 +12,9 @@ from metier.values.outcomes import Exclusion, Issue
 from metier.values.rows import Page, Row, shadowed
 
 if TYPE_CHECKING:
+    from metier.flow.host_skills import HostView, Verdict
+    from metier.flow.listing import HostListing
+    from metier.flow.measuring import Measured
     from metier.flow.usage import OnProgress, Question, Rank, Usage
     from metier.storage.room import Room
     from metier.values.agents import AgentProfile
@@ -24,6 +28,7 @@ class Queries:
     workspace: str
     room: "Room | None"
     source_issues: list[Issue]
+    _home: str
 
     def documents(
         self, kind: Kind, *, search: str | None = None, shadowed: bool = False
@@ -147,3 +152,32 @@ class Queries:
         others = documents.excluded_documents(self.store) if excluded else ()
         named = [row.handle for row in others if row.kind == kind]
         return [*documents.names_of(self.store, kind), *named]
+
+    def listing(self, host: str, context: int | None = None) -> "HostListing":
+        """What a host shows the model of these skills, for a context of so many tokens.
+
+        Raises `UsageError` for a host whose rule is not known.
+        """
+        from metier.flow.listing import listing_in  # few commands need it
+
+        with without_garbage_collection():
+            return listing_in(self.host_view(host), context)
+
+    def host_view(self, host: str) -> "HostView":
+        """What a host makes of every skill. Raises `UsageError` for an unknown host."""
+        from metier.flow.listing import view_of  # few commands need it
+
+        return view_of(self.store, host, self.workspace, self._home)
+
+    def host_verdicts(self, host: str) -> "list[Verdict]":
+        """What a host makes of every skill, what needs attention first. Raises `UsageError`."""
+        from metier.flow.listing import verdicts_of  # few commands need it
+
+        with without_garbage_collection():
+            return verdicts_of(self.host_view(host))
+
+    def measure_listing(self, found: "HostListing") -> "Measured":
+        """Start the user's own host once, offline, on a copy of the skills. Raises `UsageError`."""
+        from metier.flow.measuring import measure  # few commands need it
+
+        return measure(found, self.workspace, self._home)

@@ -121,6 +121,25 @@ class Journal:
         """A pseudonym for a conversation."""
         return blake2b(session.encode(errors="replace"), digest_size=6).hexdigest()
 
+    def suggested(self, session: str) -> list[str]:
+        """The names of the skills that were injected in a session, the latest first."""
+        if not session:
+            return []
+        try:
+            tail, _ = self._room.tail(DECISIONS, _WINDOW_BYTES)
+        except OSError:
+            return []
+        key = self.session_hash(session)
+        mark = f'"{key}"'.encode()
+        rows = (_row(line) for line in reversed(tail.split(b"\n")) if mark in line)
+        return [
+            str(skill[0])
+            for row in rows
+            if row.get("session") == key
+            for skill in row.get("skills") or ()
+            if isinstance(skill, list) and skill and skill[-1] == "injected"
+        ]
+
     # Failures
 
     def fail(self, host: str, error: BaseException, milliseconds: float) -> None:

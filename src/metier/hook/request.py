@@ -19,6 +19,7 @@ _TAIL = 65_536
 _PROMPT = ("prompt", "initialPrompt", "user_prompt")
 _STARTS = frozenset(["sessionstart", "session_start", "subagentstart", "subagent_start"])
 """Events without a prompt."""
+_CONTINUED = ("compact", "resume")
 _START_ONLY = ("cursor", "copilot")
 """Hosts that may not name the event."""
 
@@ -35,7 +36,11 @@ class HookRequest:
         self.agent = _text(given, "agent_type", "agentType", "agent", "agentName")
         is_sub = self.event.lower().startswith("subagent") or bool(_text(given, "agent_id"))
         self.session_type = "isolated" if is_sub else "main"
-        self._transcript = _text(given, "transcript_path", "transcriptPath")
+        self.transcript = _text(given, "transcript_path", "transcriptPath")
+        source = _text(given, "source").lower()
+        is_start = self.event.lower() in _STARTS
+        self.continues = is_start and (is_sub or source in _CONTINUED)
+        """Whether the model starts without what the session did before."""
         messages = given.get("messages")
         self._messages = messages[-50:] if isinstance(messages, list) else None
 
@@ -48,8 +53,8 @@ class HookRequest:
     def conversation_length(self) -> int:
         """The approximate length of the conversation in characters."""
         try:
-            if self._transcript:
-                return os.stat(self._transcript).st_size
+            if self.transcript:
+                return os.stat(self.transcript).st_size
         except (OSError, ValueError):
             pass
         return len(self.prompt) + sum(map(len, _messages_in(self._messages)))
@@ -66,10 +71,10 @@ class HookRequest:
 
     def _from_transcript(self) -> list[str]:
         """The messages at the end of the transcript; none if it cannot be read."""
-        if not self._transcript:
+        if not self.transcript:
             return []
         try:
-            tail, is_whole = _tail_of(self._transcript)
+            tail, is_whole = _tail_of(self.transcript)
         except (OSError, ValueError):
             return []
         if is_whole and (found := _messages_in(_parsed(tail))):

@@ -13,8 +13,9 @@ from metier.core.render import BETWEEN_REFERENCES, REFERENCE_PREAMBLE, as_refere
 from metier.hook.cards import ConsideredCard, choose_cards
 from metier.hook.journal import Journal, decision
 from metier.hook.request import LONGEST_INPUT, HookRequest
-from metier.hook.skills import Suggestion, suggest
+from metier.hook.skills import Suggestion, skills_named, suggest
 from metier.hook.store import ReadOnlyCatalog
+from metier.hook.used import used_skills
 from metier.storage.lightjson import dump, parse, quoted_short
 from metier.storage.places import STATE_VARIABLE, ignored_folders
 from metier.storage.workspace import find_workspace, is_root
@@ -34,6 +35,9 @@ _MODES = ("off", "monitor", "soft", "on")
 _DEFUSED = str.maketrans("<>[]", "‹›()")
 """Tags, comments, fences and chat-template tokens all need one of these."""
 _LONGEST_DESCRIPTION = 300
+_FITTING = "Skills installed here that may fit this request:"
+_USED = "Skills that this session used before; read them again where the task needs them:"
+_SUGGESTED = "Skills that were suggested earlier in this session:"
 _PASSED_OVER = 5
 """The most cards that are logged without being injected."""
 
@@ -137,6 +141,7 @@ class _Answer:
         self._arm, self._scorer = self._chosen_scorer()
         self._cards: list[ConsideredCard] = []
         self._skills: list[Suggestion] = []
+        self._heading = _FITTING
         self._tokens = 0
         self._workspace = workspace
         self._is_at_root = os.path.realpath(request.folder or os.getcwd()) == workspace
@@ -202,6 +207,8 @@ class _Answer:
         if suggestions and self._request.prompt:
             threshold = self.settings["skillThreshold"]
             self._skills = suggest(self._catalog, messages, suggestions, threshold, self._host)
+        elif suggestions and self._request.continues:
+            self._skills = self._used_before(suggestions)
         text = self._composed()
         session = self._request.session_type
         is_soft = self._mode == "soft" and session in self.settings["softSessionTypes"]
@@ -211,6 +218,14 @@ class _Answer:
         for one in considered:
             one.outcome = self._mode if one.outcome == "injected" else one.outcome
         return ""
+
+    def _used_before(self, most: int) -> list[Suggestion]:
+        """The skills that the session used, or else those that it was told of."""
+        request = self._request
+        used = used_skills(request.transcript)
+        self._heading = _USED if used else _SUGGESTED
+        names = used or self._journal.suggested(request.session)
+        return skills_named(self._catalog, names, most, self._host)
 
     def _composed(self) -> str:
         """The text of the cards and skills that fit, each between its fences."""
@@ -241,7 +256,7 @@ class _Answer:
         while named:
             lines = "\n".join(_line(one, self._path(one)) for one in named)
             part = as_reference(
-                f"Skills installed here that may fit this request:\n{lines}",
+                f"{self._heading}\n{lines}",
                 kind="skills", id=str(len(named)), source="metier", secret=secret,
             )  # fmt: skip
             if fitted := self._fit([part], limit, start).text:

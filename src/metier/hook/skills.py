@@ -9,6 +9,7 @@ from __future__ import annotations
 from metier.core.bm25 import bm25_scores, idf, unpacked
 from metier.core.stems import stems
 from metier.core.text import routing_text
+from metier.hosts import host_bit
 from metier.hosts.switches import honours_the_switch
 
 TYPE_CHECKING = False
@@ -53,7 +54,7 @@ def suggest(
     """The skills that fit the prompt, the last of `messages`, best first.
 
     A score of 1 is that of one word that only one skill has; words in a name count more. Skills
-    that only the user starts are excluded if `host` honours that.
+    that only the user starts are excluded if `host` honours that, and so are skills of other hosts.
     """
     counted = catalog.setting("stems")
     if not counted or not messages:
@@ -70,11 +71,11 @@ def suggest(
     )
     unit = idf(total, 1) * max(1.0, len(terms) / FEW_TERMS) ** 0.5
     best = sorted(scores, key=lambda key: (-scores[key], key))[: max(_MOST_ROWS, 4 * most)]
-    offered = "NOT manual" if honours_the_switch(host) else "1"
+    offered = _offered(host)
     rows = catalog.rows_for(
         "SELECT key, name, description, when_to_use, path, iif(source = 'workspace', '', file)"
         " FROM document JOIN skill_size USING (key)"
-        f" WHERE state = 'active' AND origin != 'untrusted' AND safe AND {offered} AND key",
+        f" WHERE {offered} AND key",
         best,
     )
     suggestions = [
@@ -89,6 +90,33 @@ def suggest(
     ]
     suggestions.sort(key=lambda one: (-one.score, one.path))
     return _judged(suggestions[: most + 1], most, threshold)
+
+
+def _offered(host: str | None) -> str:
+    """The condition for skills that may be named to a host."""
+    manual = " AND NOT manual" if honours_the_switch(host) else ""
+    usable = "state = 'active' AND origin != 'untrusted' AND safe"
+    return f"{usable} AND hosts & {host_bit(host)}{manual}"
+
+
+def skills_named(
+    catalog: CatalogRows, names: Sequence[str], most: int, host: str | None = None
+) -> list[Suggestion]:
+    """The skills with these names or folders, in that order; those that `host` cannot load not."""
+    sql = (
+        "SELECT name, description, when_to_use, path, iif(source = 'workspace', '', file)"
+        f" FROM document JOIN skill_size USING (key) WHERE {_offered(host)}"
+    )
+    found: dict[str, Suggestion] = {}
+    for name in names[: 2 * most]:
+        end = f"/{name.rpartition(':')[2]}/SKILL.md"
+        rows = catalog.rows(f"{sql} AND name = ? LIMIT 1", (name,)) or catalog.rows(
+            f"{sql} AND substr(path, ?) = ? ORDER BY path LIMIT 1", (-len(end), end)
+        )
+        for title, about, when, path, file in rows:
+            known = Suggestion(title, routing_text(about, when), path, file, 0.0)
+            found.setdefault(path, known)
+    return list(found.values())[:most]
 
 
 def _rarest(catalog: CatalogRows, wanted: Sequence[str]) -> list[tuple[str, int]]:

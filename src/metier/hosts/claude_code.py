@@ -94,7 +94,11 @@ HOST = Host(
         _SETTINGS,
         "start a new session of Claude Code; /hooks lists it",
         ("CLAUDE_CONFIG_DIR", ".claude"),
-        Entry("UserPromptSubmit", limits={"timeout": 10}),
+        Entry(
+            "UserPromptSubmit",
+            limits={"timeout": 10},
+            more={"SessionStart": "compact|resume", "SubagentStart": ""},
+        ),
     ),
     mcp_settings=SettingsFile(
         ".mcp.json",

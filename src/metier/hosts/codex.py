@@ -73,7 +73,11 @@ HOST = Host(
         ".codex/hooks.json",
         "start Codex and trust the hook with /hooks: until then it is skipped",
         ("CODEX_HOME", ".codex"),
-        Entry("UserPromptSubmit", limits={"timeout": 10}),
+        Entry(
+            "UserPromptSubmit",
+            limits={"timeout": 10},
+            more={"SessionStart": "compact|resume", "SubagentStart": ""},
+        ),
     ),
     mcp_settings=SettingsFile(
         ".codex/config.toml",

@@ -65,7 +65,7 @@ HOST = Host(
         _SETTINGS,
         _SETTINGS,
         "start a new session of Gemini CLI",
-        entry=Entry("BeforeAgent", limits={"timeout": 10_000}),
+        entry=Entry("BeforeAgent", limits={"timeout": 10_000}, more={"SessionStart": "resume"}),
     ),
     mcp_settings=SettingsFile(
         _SETTINGS, _SETTINGS, "start a new session of Gemini CLI; /mcp lists it"

@@ -8,7 +8,14 @@ from metier.hosts.model import UNKNOWN, Effect, Host, Loading
 
 SWITCH = "disable-model-invocation"
 Reason = Literal[
-    "other-folder", "too-deep", "no-folder", "not-here", "no-name", "no-description", "off"
+    "other-folder",
+    "too-deep",
+    "no-folder",
+    "not-here",
+    "no-name",
+    "no-description",
+    "off",
+    "unread",
 ]
 
 
@@ -19,6 +26,8 @@ class Location(NamedTuple):
     """Relative to the workspace or the plugin; below the home folder as `~/…`; or absolute."""
     plugin: str = ""
     """The plugin that the skill belongs to."""
+    installed_in: str = ""
+    """The folder that the plugin is installed in; empty if any host with plugins may load it."""
 
 
 class Loads(NamedTuple):
@@ -119,7 +128,7 @@ def _found(host: Host, location: Location) -> _Found | None:
         return None
     path = location.path
     if location.plugin:
-        return _below("skills", path) if host.plugins is not None else None
+        return _below("skills", path) if _has_plugin(host, location) else None
     found = [one for root in _roots(host.loading, path) if (one := _below(root, path))]
     if path.startswith("/"):
         found += [
@@ -128,6 +137,11 @@ def _found(host: Host, location: Location) -> _Found | None:
             if (one := _below(root.removeprefix("~/"), path))
         ]
     return max(found, key=lambda one: len(one.above), default=None)
+
+
+def _has_plugin(host: Host, location: Location) -> bool:
+    folder = host.plugins.folder if host.plugins is not None else ""
+    return host.plugins is not None and location.installed_in in ("", folder)
 
 
 def _below(root: str, path: str) -> _Found | None:

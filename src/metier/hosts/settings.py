@@ -17,13 +17,24 @@ class Entry(NamedTuple):
     """The host's timeout, in its own key and unit."""
     has_type: bool = True
     version: int | None = None
+    more: Mapping[str, str] = {}
+    """Other events with the same command → the matcher of their group; empty for none."""
 
     @property
     def kind(self) -> dict[str, Any]:
         return {"type": "command"} if self.has_type else {}
 
+    @property
+    def events(self) -> tuple[str, ...]:
+        return (self.event, *self.more)
+
     def value(self, command: Sequence[str]) -> dict[str, Any]:
         return {**self.kind, self.key: shlex.join(command), **self.limits}
+
+    def group(self, event: str, *values: dict[str, Any]) -> dict[str, Any]:
+        """A group of entries for an event."""
+        matcher = self.more.get(event, "")
+        return {**({"matcher": matcher} if matcher else {}), "hooks": list(values)}
 
 
 class ServerList(NamedTuple):

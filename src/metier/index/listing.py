@@ -1,5 +1,6 @@
 """The files that the catalog was built from, one line each."""
 
+import zlib
 from collections.abc import Iterable, Sequence
 
 from metier.index.store import Store
@@ -12,9 +13,14 @@ def lines_of(found: Iterable[Found]) -> list[str]:
     """One line per file that changes with the file and ends with its path."""
     return [
         f"{file.kind} {file.rank} {file.size} {file.mtime_ns} {file.ctime_ns} {file.excluded}"
-        f" {file.plugin} {file.path}"
+        f"{_links(file)} {file.plugin} {file.path}"
         for file in found
     ]
+
+
+def _links(file: Found) -> str:
+    """A mark that changes with the other paths of a file; empty without any."""
+    return f"+{zlib.crc32(LINE_END.join(file.also).encode()):x}" if file.also else ""
 
 
 class Listing:

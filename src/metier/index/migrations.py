@@ -58,6 +58,8 @@ _TABLES = {
         when_to_use TEXT NOT NULL,
         manual INTEGER NOT NULL,
         claims TEXT NOT NULL,
+        also TEXT NOT NULL,
+        hosts INTEGER NOT NULL,
         UNIQUE (path, kind)
     )""",
     "skill_columns": "(texts TEXT NOT NULL, numbers BLOB NOT NULL)",
@@ -86,7 +88,7 @@ _INDEXES = (
     "CREATE INDEX posting_by_term ON posting (field, term, found)",
 )
 _OLD_TABLES = ("skill_stem", "ability_word")
-_EMPTY_STEPS = 9
+_EMPTY_STEPS = 10
 
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(

@@ -25,8 +25,8 @@ _INSERT = """
     INSERT OR REPLACE INTO document (
         key, kind, path, rank, state, reason, source, file, sha256,
         handle, name, description, capabilities, data, issues, origin, plugin, team, owner,
-        when_to_use, manual, claims
-    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        when_to_use, manual, claims, also, hosts
+    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _STORED = f"SELECT {', '.join(Stored._fields)} FROM document WHERE kind = ? AND path = ?"
 _At = tuple[Kind, str]
@@ -163,7 +163,8 @@ class Update:
             )
         if document is None:
             whose = (found.origin, "", found.team.name, found.team.owner)
-            return (*settled, "", "", "", "[]", "{}", issues, *whose, "", False, "")
+            no_skill = ("", False, "", LINE_END.join(found.also), 0)
+            return (*settled, "", "", "", "[]", "{}", issues, *whose, *no_skill)
         capabilities = entry.capabilities
         if found.kind in self._rows:
             self._rows[found.kind].add(key, entry)
@@ -182,6 +183,7 @@ class Update:
             issues,
             *(found.origin, found.plugin, found.team.name, found.team.owner),
             *_of_skill(found.kind, document),
+            *(LINE_END.join(found.also), entry.hosts),
         )
 
     def _compete(self, handle: tuple[Kind, str]) -> None:

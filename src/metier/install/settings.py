@@ -171,7 +171,10 @@ class HookSettings(Settings):
         return other if other.form == "json" else None
 
     def to_paste(self, command: Sequence[str]) -> str:
-        whole = json.loads(self._extended("{}", {}, self.entry.value(command)))
+        text = "{}"
+        for event in self.entry.events:
+            text = self._extended(text, event, self.entry.value(command))
+        whole = json.loads(text)
         return f"add this by hand: {json.dumps(whole, ensure_ascii=False)}"
 
     def put(self, text: str, path: str, command: Sequence[str]) -> str:
@@ -181,8 +184,22 @@ class HookSettings(Settings):
         if problem:
             raise UsageError(problem, where=path, hint=hint)
         value = entry.value(command)
-        ours = [at for at in self.ours(data) if at[1] == entry.event]
-        return self._updated(text, ours, value) if ours else self._extended(text, data, value)
+        text = self._put(text, entry.event, value)
+        if self._is_written_by_hand(text):
+            return text  # it counts as installed, with the events that its author chose
+        for event in entry.more:
+            text = self._put(text, event, value)
+        return text
+
+    def _put(self, text: str, event: str, value: dict[str, Any]) -> str:
+        data = splice.parse(text)
+        ours = [at for at in self.ours(data) if at[1] == event]
+        return self._updated(text, ours, value) if ours else self._extended(text, event, value)
+
+    def _is_written_by_hand(self, text: str) -> bool:
+        data = splice.parse(text)
+        first = next(at for at in self.ours(data) if at[1] == self.entry.event)
+        return is_by_hand(_at(data, first).get(self.entry.key), self.host.name)
 
     def _problem(self, data: Any) -> str:
         """Why no entry can be added; empty if an entry can be added."""
@@ -194,8 +211,9 @@ class HookSettings(Settings):
         hooks = data.get("hooks", {})
         if not isinstance(hooks, dict):
             return "'hooks' is not an object"
-        if not isinstance(hooks.get(entry.event, []), list):
-            return f"'hooks.{entry.event}' is not a list"
+        for event in entry.events:
+            if not isinstance(hooks.get(event, []), list):
+                return f"'hooks.{event}' is not a list"
         return ""
 
     def ours(self, data: Any) -> list[splice.Steps]:
@@ -217,7 +235,7 @@ class HookSettings(Settings):
     def is_made(self, data: Any, at: splice.Steps) -> bool:
         old = _at(data, at)
         words = shell_words(old.get(self.entry.key))
-        is_there = at[1] == self.entry.event and is_as_installed(words, *self.called)
+        is_there = at[1] in self.entry.events and is_as_installed(words, *self.called)
         return is_there and bool(old == self.entry.value(words))
 
     def _updated(self, text: str, ours: Sequence[splice.Steps], value: dict[str, Any]) -> str:
@@ -229,22 +247,22 @@ class HookSettings(Settings):
         new = {**self.entry.kind, **old} if is_kept else {**old, **value}
         return text if new == old else splice.replace(text, first, new)
 
-    def _extended(self, text: str, data: Any, value: dict[str, Any]) -> str:
-        entry = self.entry
+    def _extended(self, text: str, event: str, value: dict[str, Any]) -> str:
+        entry, data = self.entry, splice.parse(text)
         if entry.version is not None and "version" not in data:
             text = splice.add(text, (), entry.version, key="version")
         text = _with_keys(text, ("hooks",))
-        if entry.event not in data.get("hooks", {}):
-            text = splice.add(text, ("hooks",), [], key=entry.event)
-        return splice.add(
-            text, ("hooks", entry.event), {"hooks": [value]} if entry.in_group else value
-        )
+        item = entry.group(event, value) if entry.in_group else value
+        if event not in data.get("hooks", {}):
+            return splice.add(text, ("hooks",), [item], key=event)
+        return splice.add(text, ("hooks", event), item)
 
     def without(self, text: str, ours: Sequence[splice.Steps]) -> str:
         for at in reversed(ours):
             text = splice.remove(text, at)
             group = at[:-2]
-            if len(at) > 3 and _at(splice.parse(text), group) == {"hooks": []}:
+            empty: tuple[dict[str, Any], ...] = ({"hooks": []}, self.entry.group(str(at[1])))
+            if len(at) > 3 and _at(splice.parse(text), group) in empty:
                 text = splice.remove(text, group)
         return text
 

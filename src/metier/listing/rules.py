@@ -7,8 +7,10 @@ Copilot CLI's was compared with requests that the real host sent (`tests/live`).
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import Literal, NamedTuple
+
+from metier.listing.order import collated as collated
 
 Scope = Literal["own", "system", "admin", "plugin", "user", "project"]
 """Where a skill comes from; `own` skills are parts of the host's program."""
@@ -71,6 +73,8 @@ class Shown(NamedTuple):
     name: str
     text: str
     state: State
+    length: int = 0
+    """Characters of its whole text."""
 
 
 def _unseen(skill: Skill) -> Shown:
@@ -89,6 +93,8 @@ class Listing:
     unit: Unit
     lines: tuple[str, ...]
     """As the model sees it, without the host's own words around it."""
+    needed: int = 0
+    """What it would take without a limit."""
 
     def rendered(self) -> str:
         return "\n".join(self.lines)
@@ -113,19 +119,6 @@ def listing_of(
 
 
 # Order
-
-
-_PUNCTUATION = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$"
-_RANKS = str.maketrans({letter: chr(rank) for rank, letter in enumerate(_PUNCTUATION)})
-
-
-def collated(name: str) -> tuple[str, str]:
-    """A key that sorts ASCII names as JavaScript's `localeCompare` does.
-
-    Punctuation comes before digits, digits before letters, and of two names that differ in case
-    alone the one in small letters comes first.
-    """
-    return name.lower().translate(_RANKS), name.swapcase()
 
 
 def _first_of_each(skills: Iterable[Skill], key: Callable[[Skill], str]) -> dict[str, Skill]:
@@ -168,8 +161,8 @@ def _claude_entry(skill: Skill) -> Shown:
     name = f"{skill.folder} ({skill.name})" if has_other else skill.folder
     text = _claude_text(skill)
     if len(text) > CLAUDE_TEXT and skill.scope != "own":
-        return Shown(skill, name, f"{text[: CLAUDE_TEXT - 1]}…", "cut")
-    return Shown(skill, name, text, "whole" if text else "no-text")
+        return Shown(skill, name, f"{text[: CLAUDE_TEXT - 1]}…", "cut", len(text))
+    return Shown(skill, name, text, "whole" if text else "no-text", len(text))
 
 
 _CLAUDE_SCOPES: tuple[Scope, ...] = ("user", "project", "plugin", "admin", "system", "own")
@@ -195,7 +188,14 @@ def _claude(skills: list[Skill], limit: int) -> Listing:
         _take_texts(entries, visible, limit)
     lines = tuple(_claude_line(entries[number]) for number in visible)
     used = len("\n".join(lines))
-    return Listing(entries=tuple(entries), used=used, budget=limit, unit="characters", lines=lines)
+    return Listing(
+        entries=tuple(entries),
+        used=used,
+        budget=limit,
+        unit="characters",
+        lines=lines,
+        needed=max(0, size),
+    )
 
 
 def _take_texts(entries: list[Shown], visible: list[int], limit: int) -> None:
@@ -225,6 +225,8 @@ class _Line(NamedTuple):
     skill: Skill
     description: str
     place: str
+    length: int
+    """Of the description before it was cut."""
 
     def shown(self, letters: int) -> str:
         text = f"{self.description[:letters]} " if letters else ""
@@ -257,11 +259,12 @@ def _aliases(skills: Sequence[Skill]) -> dict[str, str]:
 
 def _codex_line(skill: Skill, aliases: dict[str, str]) -> _Line:
     description = " ".join((skill.description or "").split())
-    if len(description) > CODEX_DESCRIPTION:
+    length = len(description)
+    if length > CODEX_DESCRIPTION:
         description = f"{description[: CODEX_DESCRIPTION - 3]}..."
     alias = aliases.get(skill.root)
     below = skill.path.removeprefix(f"{skill.root}/")
-    return _Line(skill, description, f"{alias}/{below}" if alias else skill.path)
+    return _Line(skill, description, f"{alias}/{below}" if alias else skill.path, length)
 
 
 def codex_budget(context: int | None) -> int:
@@ -276,7 +279,8 @@ def _codex(skills: list[Skill], limit: int) -> Listing:
     head = CODEX_ALIASED_HEAD_BYTES + sum(len(line.encode()) + 1 for line in roots)
     table = max(0, _tokens(head) - CODEX_PLAIN_HEAD_TOKENS)
     lines = [_codex_line(skill, aliases) for skill in ordered]
-    letters = _allotted(lines, limit - table)
+    needed = sum(line.cost(len(line.description)) for line in lines)
+    letters = _allotted(lines, limit - table, needed)
     entries = [_codex_entry(*pair) for pair in zip(lines, letters, strict=True)]
     entries += [_unseen(skill) for skill in skills if not _is_loaded_by_codex(skill)]
     shown = [line.shown(count) for line, count in zip(lines, letters, strict=True) if count >= 0]
@@ -288,6 +292,7 @@ def _codex(skills: list[Skill], limit: int) -> Listing:
         budget=limit,
         unit="tokens",
         lines=(*headed, "### Available skills", *shown),
+        needed=table + needed,
     )
 
 
@@ -295,14 +300,15 @@ def _codex_entry(line: _Line, letters: int) -> Shown:
     name = line.skill.name or line.skill.folder
     if letters < 0:
         return _unseen(line.skill)
-    text = line.description[:letters]
-    is_whole = text == " ".join((line.skill.description or "").split())
-    return Shown(line.skill, name, text, "whole" if is_whole else "cut" if text else "no-text")
+    text, length = line.description[:letters], line.length
+    is_whole = len(text) == length and len(line.description) == length
+    state: State = "whole" if is_whole else "cut" if text else "no-text"
+    return Shown(line.skill, name, text, state, length)
 
 
-def _allotted(lines: Sequence[_Line], limit: int) -> list[int]:
+def _allotted(lines: Sequence[_Line], limit: int, needed: int) -> list[int]:
     """The characters of each description that are shown; -1 for a line that is left out."""
-    if sum(line.cost(len(line.description)) for line in lines) <= limit:
+    if needed <= limit:
         return [len(line.description) for line in lines]
     least = [line.cost(0) for line in lines]
     if sum(least) <= limit:
@@ -338,6 +344,11 @@ def _grown(lines: Sequence[_Line], room: int) -> list[int]:
 # Gemini CLI, opencode: whole, without a limit. Copilot CLI: until one does not fit
 
 
+def _whole(skill: Skill, name: str) -> Shown:
+    text = skill.description or ""
+    return Shown(skill, name, text, "whole", len(text))
+
+
 def _xml(skill: Skill, name: str, place: str) -> tuple[str, ...]:
     return (
         "  <skill>",
@@ -352,7 +363,14 @@ def _xml_listing(entries: Sequence[Shown], blocks: Sequence[tuple[str, ...]]) ->
     lines = ("<available_skills>", *(line for block in blocks for line in block))
     lines = (*lines, "</available_skills>")
     used = len("\n".join(lines))
-    return Listing(entries=tuple(entries), used=used, budget=None, unit="characters", lines=lines)
+    return Listing(
+        entries=tuple(entries),
+        used=used,
+        budget=None,
+        unit="characters",
+        lines=lines,
+        needed=used,
+    )
 
 
 _GEMINI_SCOPES: tuple[Scope, ...] = ("own", "system", "admin", "plugin", "user", "project")
@@ -374,20 +392,14 @@ def _gemini(skills: list[Skill], _: int) -> Listing:
     for skill in ordered:
         if skill.name and skill.description is not None:
             winners[skill.name.translate(_NOT_IN_NAMES)] = skill
-    shown = [
-        Shown(skill, name, skill.description or "", "whole") for name, skill in winners.items()
-    ]
+    shown = [_whole(skill, name) for name, skill in winners.items()]
     return _with_the_rest(ordered, shown, lambda entry: entry.skill.path)
 
 
 def _opencode(skills: list[Skill], _: int) -> Listing:
     winners = {skill.name: skill for skill in skills if skill.name}
     ordered = sorted(winners.values(), key=lambda skill: collated(skill.name))
-    shown = [
-        Shown(skill, skill.name, skill.description, "whole")
-        for skill in ordered
-        if skill.description is not None
-    ]
+    shown = [_whole(skill, skill.name) for skill in ordered if skill.description is not None]
     return _with_the_rest(skills, shown, lambda entry: _escaped(entry.skill.path))
 
 
@@ -405,19 +417,17 @@ def _escaped(text: str) -> str:
 
 
 def _copilot(skills: list[Skill], limit: int) -> Listing:
-    shown: list[Shown] = []
-    blocks: list[tuple[str, ...]] = []
-    listing = _xml_listing(shown, blocks)
-    for skill in skills:
-        name = skill.name or skill.folder
-        block = _xml(skill, name, skill.path)
-        if listing.used + len("\n".join(block)) + 1 > limit:
-            break
-        blocks.append(block)
-        shown.append(Shown(skill, name, skill.description or "", "whole"))
-        listing = _xml_listing(shown, blocks)
-    rest = [_unseen(skill) for skill in skills[len(shown) :]]
-    return replace(listing, entries=(*shown, *rest), budget=limit)
+    blocks = [_xml(skill, skill.name or skill.folder, skill.path) for skill in skills]
+    empty = _xml_listing([], [])
+    sizes = [len("\n".join(block)) + 1 for block in blocks]
+    fitting = next(
+        (count for count, size in enumerate(accumulate(sizes)) if empty.used + size > limit),
+        len(skills),
+    )
+    shown = [_whole(skill, skill.name or skill.folder) for skill in skills[:fitting]]
+    rest = [_unseen(skill) for skill in skills[fitting:]]
+    listing = _xml_listing([*shown, *rest], blocks[:fitting])
+    return replace(listing, budget=limit, needed=empty.used + sum(sizes))
 
 
 class Rule(NamedTuple):

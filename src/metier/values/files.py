@@ -93,6 +93,8 @@ class Found(NamedTuple):
     plugin: str = ""
     """Its plugin; its name is `plugin:name`."""
     team: Team = NO_TEAM
+    also: tuple[str, ...] = ()
+    """Other paths of the same file, by way of links."""
 
 
 class Matter(NamedTuple):
@@ -122,6 +124,8 @@ class Entry(NamedTuple):
     issues: Sequence["Issue"]
     reason: str = ""
     card_text: str = ""
+    hosts: int = 0
+    """The hosts that can load a skill: bit N is the host at N in `metier.hosts.HOOKED`."""
 
     @property
     def handle(self) -> str:

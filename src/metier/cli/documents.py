@@ -1,0 +1,155 @@
+"""`metier list`"""
+
+import shutil
+import sys
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from metier.catalog import Catalog
+from metier.cli.session import Session, complete_from, complete_names, metier_command
+from metier.cli.shown import row_json
+from metier.errors import UsageError
+from metier.values.agents import STANDARD
+from metier.values.documents import Ability
+from metier.values.files import KIND_OF, PLURAL, Kind
+from metier.values.rows import Row
+
+_WIDE = 120
+"""Columns of a terminal that fit a table of five."""
+
+
+def _complete(_ctx: Any, _parameter: Any, incomplete: str) -> list[CompletionItem]:
+    return [CompletionItem(word) for word in PLURAL.values() if word.startswith(incomplete)]
+
+
+@metier_command("list", repeats=True)
+@click.argument(
+    "kind",
+    default="skills",
+    type=click.Choice(list(KIND_OF)),
+    metavar="[KIND]",
+    shell_complete=_complete,
+)
+@click.option(
+    "--search", metavar="TEXT", help="Only those with TEXT in name, description or when_to_use."
+)
+@click.option(
+    "--capability",
+    metavar="CAPABILITY",
+    shell_complete=complete_from(Catalog.capabilities),
+    help="Only skills that provide it.",
+)
+@click.option(
+    "--agent",
+    metavar="ID",
+    shell_complete=complete_names("agent"),
+    help="Only abilities that apply to this agent.",
+)
+@click.option(
+    "--tag", "tags", metavar="TAG", multiple=True, help="Only abilities with a TAG given."
+)
+@click.option("--shadowed", is_flag=True, help="Also shadowed documents.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="At most N documents.")
+def command(
+    session: Session,
+    kind: str,
+    search: str | None,
+    capability: str | None,
+    agent: str | None,
+    tags: tuple[str, ...],
+    shadowed: bool,
+    limit: int | None,
+) -> None:
+    """List skills (the default), cards or agents by name, or abilities by priority."""
+    wanted = KIND_OF[kind]
+    if capability is not None and wanted != "skill":
+        raise UsageError("only skills provide capabilities", hint="metier list skills")
+    if (agent is not None or tags) and wanted != "ability":
+        raise UsageError("--agent and --tag are for abilities", hint="metier list abilities")
+    with session.catalog() as catalog:
+        if wanted == "skill":
+            rows = catalog.skills(search=search, capability=capability, shadowed=shadowed)
+        else:
+            rows = catalog.documents(wanted, search=search, shadowed=shadowed)
+        if wanted == "ability":
+            session.note_unknown_agent(catalog, agent)
+            rows = _by_priority(catalog, rows, agent, tags)
+        _note_missing_folders(session, catalog, wanted)
+        found, rows = len(rows), rows[:limit]
+        if session.as_json:
+            session.print_json([row_json(row) for row in rows])
+            return
+        if not rows:
+            filters = (search, capability, agent, tags or None)
+            is_filtered = any(value is not None for value in filters)
+            where = "match" if is_filtered else f"found below {catalog.workspace}"
+            session.note(f"no {PLURAL[wanted]} {where}")
+            if excluded := len(catalog.excluded_rows(wanted)):
+                session.note(f"{excluded:,} excluded: metier lint")
+        if wanted == "agent" and all(map(_is_not_standard, catalog.documents("agent"))):
+            session.note(f"besides, '{STANDARD}' is built in: metier run {STANDARD} TASK")
+        if wanted == "ability":
+            columns, table = _abilities_table(session, rows)
+        else:
+            columns = ["name", "path", "description"]
+            table = [[row.handle, session.shown(row.file), row.routing_text] for row in rows]
+        table = [_with_remark(cells, _remark(row)) for cells, row in zip(table, rows, strict=True)]
+        session.print_list(columns, table, wanted, plural=PLURAL[wanted], total=found)
+
+
+def _note_missing_folders(session: Session, catalog: Catalog, kind: Kind) -> None:
+    key = "mounts" if kind == "skill" else f"folders.{PLURAL[kind]}"
+    for issue in catalog.issues():
+        if issue.code == "IO207" and issue.setting == key:
+            session.note(f"warning: {issue.message} (IO207)")
+
+
+def _by_priority(
+    catalog: Catalog, rows: list[Row], agent: str | None, tags: tuple[str, ...]
+) -> list[Row]:
+    """Filter rows and sort them by priority, shadowed rows last."""
+    ranks = {ability.id: rank for rank, ability in enumerate(catalog.abilities())}
+    kept = []
+    for row in rows:
+        ability = Ability.of(row.data, content="")
+        if (not tags or not set(tags).isdisjoint(ability.tags)) and (
+            agent is None or ability.applies_to(agent)
+        ):
+            kept.append(row)
+    return sorted(kept, key=lambda row: ranks.get(row.id, len(ranks)))
+
+
+def _abilities_table(session: Session, rows: list[Row]) -> tuple[list[str], list[list[str]]]:
+    """Columns and rows; without paths on a narrow terminal."""
+    is_narrow = sys.stdout.isatty() and shutil.get_terminal_size().columns < _WIDE
+    table = []
+    for row in rows:
+        ability = Ability.of(row.data, content="")
+        path = [] if is_narrow else [session.shown(row.file)]
+        tags = ", ".join(ability.tags)
+        table.append([row.handle, str(ability.priority), tags, *path, row.description])
+    path = [] if is_narrow else ["path"]
+    return ["name", "priority", "tags", *path, "description"], table
+
+
+def _is_not_standard(row: Row) -> bool:
+    """Whether the built-in agent is not replaced by the row."""
+    return row.handle != STANDARD or row.data.get("enabled") is False
+
+
+def _with_remark(cells: list[str], remark: str) -> list[str]:
+    """After the name on a terminal, else in a last column of its own."""
+    if not remark:
+        return cells
+    name, *others = cells
+    return [f"{name} ({remark})", *others] if sys.stdout.isatty() else [*cells, remark]
+
+
+def _remark(row: Row) -> str:
+    marks = ["shadowed"] if row.state == "shadowed" else []
+    is_switchable = row.kind in ("ability", "agent")
+    marks += ["disabled"] if is_switchable and row.data.get("enabled") is False else []
+    marks += ["started by you only"] if row.is_manual else []
+    return ", ".join(marks)

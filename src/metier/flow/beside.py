@@ -1,0 +1,19 @@
+"""Switches in files beside a SKILL.md, such as Codex's `agents/openai.yaml`."""
+
+import os
+import re
+
+from metier.hosts.model import Switch
+from metier.storage.room import read_regular
+from metier.values.files import LARGEST
+
+
+def is_set_beside(folder: str, switch: Switch) -> bool:
+    """Whether the YAML file beside a skill has the switch, by its last key."""
+    try:
+        file = os.path.join(folder, switch.file)
+        text = read_regular(file, LARGEST["skill"], links=False).decode(errors="replace")
+    except OSError:
+        return False
+    key, values = switch.key.rpartition(".")[2], "|".join(switch.effects)
+    return re.search(rf"\b{key}[ \t]*:[ \t]*(?:{values})\b", text) is not None

@@ -1,0 +1,225 @@
+"""What a host makes of every skill in the catalog: it loads as a name, or not, and why."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, get_args
+
+from metier.flow.host_settings import HostSettings, read_host_settings
+from metier.hosts.loading import SWITCH, DoesNotLoad, Loads, Location
+from metier.hosts.model import Host
+from metier.hosts.places import FOLDER_NAMES, judged, locations_of
+from metier.index.host_rows import HostRow, host_rows
+from metier.index.store import Store
+from metier.listing.rules import Scope
+
+State = Literal["does-not-load", "off", "never-shown", "twice", "elsewhere", "loads"]
+
+
+class Place(NamedTuple):
+    """Where a host finds a skill."""
+
+    file: str
+    """The absolute path, links not followed."""
+    root: str
+    """The folder of skills around it; empty if unknown."""
+    scope: Scope
+
+
+class HostSkill(NamedTuple):
+    """One SKILL.md, and what a host makes of it."""
+
+    row: HostRow
+    outcome: Loads | DoesNotLoad
+    place: Place
+    switches: Mapping[str, str]
+    """The values of switches outside of SKILL.md, by key."""
+
+    @property
+    def folder(self) -> str:
+        return self.row.file.split("/")[-2]
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether it loads, and a switch keeps it from the model."""
+        return isinstance(self.outcome, Loads) and bool(self.outcome.hidden_by)
+
+    @property
+    def is_name_only(self) -> bool:
+        return self.switches.get("skillOverrides") == "name-only" and self.is_hidden
+
+
+class HostView(NamedTuple):
+    """All skills of a catalog from the point of view of one host."""
+
+    host: Host
+    settings: HostSettings
+    skills: list[HostSkill]
+
+
+def host_view(store: Store, host: Host, workspace: str, home: str) -> HostView:
+    """What a host makes of every skill in the catalog."""
+    settings = read_host_settings(host, workspace, home)
+    look = _Look(host, settings, workspace, home)
+    return HostView(host, settings, [look.at(row) for row in host_rows(store)])
+
+
+_FOLDER, _NAME = "\x01", "\x02"
+"""Stand for the folder and the name of a skill while what is around it is judged."""
+_NOTHING: Mapping[str, str] = {}
+
+
+_SYSTEM = "/.system/"
+"""Around the skills that Codex writes to disk itself."""
+
+
+class _Look:
+    """Judges skills for one host; those in one folder are judged together."""
+
+    def __init__(self, host: Host, settings: HostSettings, workspace: str, home: str) -> None:
+        self._host = host
+        self._settings = settings
+        self._workspace = workspace
+        self._home = home
+        self._known: dict[tuple[str, ...], tuple[Loads | DoesNotLoad, Place]] = {}
+
+    def at(self, row: HostRow) -> HostSkill:
+        if not row.name:
+            message = f"not read by metier: {row.reason}"
+            refused = DoesNotLoad("unread", message, "metier lint says why")
+            return HostSkill(row, refused, Place(row.file, "", "project"), _NOTHING)
+        path, _, file = row.path.rpartition("/")
+        above, _, folder = path.rpartition("/")
+        switches = self._settings.switched(row, folder) if self._settings.switched else _NOTHING
+        is_plain = not (row.unnamed or row.undescribed or row.manual or row.also or switches)
+        if not is_plain or not above or folder in FOLDER_NAMES:
+            return HostSkill(row, *self._judged(row, switches), switches)
+        key = (above, file, row.plugin)
+        known = self._known.get(key)
+        if known is None:
+            stand_in = row._replace(
+                path=f"{above}/{_FOLDER}/{file}",
+                file=f"{os.path.dirname(os.path.dirname(row.file))}/{_FOLDER}/{file}",
+                name=_NAME,
+            )
+            known = self._known[key] = self._judged(stand_in, _NOTHING)
+        outcome, place = known
+        own = row.name.rpartition(":")[2] if row.plugin else row.name
+        return HostSkill(row, _filled(outcome, folder, own), _moved(place, folder), switches)
+
+    def _judged(
+        self, row: HostRow, switches: Mapping[str, str]
+    ) -> tuple[Loads | DoesNotLoad, Place]:
+        name = row.name.rpartition(":")[2] if row.plugin else row.name
+        data = {
+            "name": "" if row.unnamed else name,
+            "description": "" if row.undescribed else row.description,
+            SWITCH: bool(row.manual),
+        }
+        locations = locations_of(row.path, row.plugin, row.others)
+        outcome, location = judged(self._host, locations, data, switches)
+        return outcome, self._place(row, location)
+
+    def _place(self, row: HostRow, location: Location) -> Place:
+        path = location.path
+        if location.plugin:
+            return Place(row.file, _root_of(row.file), "plugin")
+        scope: Scope = "project"
+        if _SYSTEM in path:
+            scope = "system"
+        elif path.startswith(("/", "~")):
+            scope = "user" if path.startswith("~") else "admin"
+        at_home = self._home + path[1:] if path.startswith("~") else path
+        file = os.path.join(self._workspace, at_home)
+        if scope == "system":
+            return Place(file, file[: file.index(_SYSTEM) + len(_SYSTEM) - 1], scope)
+        return Place(file, _root_of(file, len(file) - len(path)), scope)
+
+
+def _root_of(file: str, start: int = 0) -> str:
+    """The folder of skills in which the host found a file."""
+    at = file.find("/skills/", max(0, start - 1))
+    return file[: at + len("/skills")] if at >= 0 else ""
+
+
+def _filled(outcome: Loads | DoesNotLoad, folder: str, name: str) -> Loads | DoesNotLoad:
+    """The outcome for a skill, from that for its stand-in."""
+    if isinstance(outcome, Loads):
+        called = outcome.name.replace(_FOLDER, folder).replace(_NAME, name)
+        return Loads(called, outcome.hidden_by, outcome.doubt)
+    if _FOLDER not in outcome.hint:
+        return outcome
+    return outcome._replace(hint=outcome.hint.replace(_FOLDER, folder))
+
+
+def _moved(place: Place, folder: str) -> Place:
+    return Place(place.file.replace(_FOLDER, folder), place.root, place.scope)
+
+
+class Verdict(NamedTuple):
+    """One line of `metier doctor --host`."""
+
+    state: State
+    name: str
+    """What the host calls it, or metier's name for it."""
+    path: str
+    message: str
+    hint: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return {key: value for key, value in self._asdict().items() if value}
+
+
+ORDER: tuple[State, ...] = get_args(State)
+"""What needs attention comes first."""
+
+
+def verdicts(view: HostView, invisible: dict[str, str]) -> list[Verdict]:
+    """What a host makes of each skill, what needs attention first.
+
+    `invisible` holds the paths of skills that the listing leaves out, with the reason.
+    """
+    twice = _loaded_twice(view.skills)
+    found = [_verdict(one, invisible, twice) for one in view.skills]
+    return sorted(found, key=lambda one: (ORDER.index(one.state), one.path))
+
+
+_REFUSED: dict[str, State] = {"off": "off", "other-folder": "elsewhere"}
+
+
+def _verdict(
+    skill: HostSkill, invisible: dict[str, str], twice: dict[str, Sequence[str]]
+) -> Verdict:
+    row, outcome = skill.row, skill.outcome
+    name = row.name or skill.folder
+    if isinstance(outcome, DoesNotLoad):
+        state = _REFUSED.get(outcome.reason, "does-not-load")
+        message = outcome.message if state == "off" else f"does not load: {outcome.message}"
+        return Verdict(state, name, row.path, message, outcome.hint)
+    as_name = f"loads as {outcome.name}"
+    if skill.is_hidden and not skill.is_name_only:
+        message = f"{as_name}; only you can start it: {outcome.hidden_by}"
+        return Verdict("never-shown", outcome.name, row.path, message)
+    if why := invisible.get(row.path):
+        message = f"{as_name}, but is never shown: {why}"
+        return Verdict("never-shown", outcome.name, row.path, message)
+    if others := twice.get(row.path):
+        message = f"{as_name}; loaded twice: {', '.join(others)}"
+        return Verdict("twice", outcome.name, row.path, message, "remove one of them")
+    doubt = f" (not known: {outcome.doubt})" if outcome.doubt else ""
+    return Verdict("loads", outcome.name, row.path, f"{as_name}{doubt}")
+
+
+def _loaded_twice(skills: Sequence[HostSkill]) -> dict[str, Sequence[str]]:
+    """By path: the paths of other skills that load under the same name."""
+    by_name: dict[str, list[HostRow]] = {}
+    for skill in skills:
+        if isinstance(skill.outcome, Loads):
+            by_name.setdefault(skill.outcome.name, []).append(skill.row)
+    return dict(_others(by_name.values()))
+
+
+def _others(groups: Any) -> Iterator[tuple[str, list[str]]]:
+    for rows in groups:
+        if len(rows) > 1:
+            for row in rows:
+                yield row.path, [one.path for one in rows if one is not row]

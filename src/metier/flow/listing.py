@@ -1,0 +1,257 @@
+"""What a host shows the model of the skills in the catalog, and what would make all fit."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Literal, NamedTuple
+
+from metier.errors import UsageError
+from metier.flow.host_skills import HostSkill, HostView, Verdict, host_view, verdicts
+from metier.hosts.known import HOSTS
+from metier.hosts.loading import Loads
+from metier.hosts.model import UNKNOWN
+from metier.index.store import Store
+from metier.listing.own import own_skills
+from metier.listing.rules import (
+    CLAUDE_TEXT,
+    CODEX_DESCRIPTION,
+    CODEX_NAME,
+    RULES,
+    Listing,
+    Shown,
+    Skill,
+    State,
+    listing_of,
+)
+
+TextState = State
+LISTED: tuple[str, ...] = tuple(RULES)
+"""The hosts whose rule is known."""
+STATES: tuple[State, ...] = ("whole", "cut", "no-text", "invisible")
+
+
+class ListedSkill(NamedTuple):
+    """One skill of the user in a listing."""
+
+    name: str
+    path: str
+    """As the catalog has it."""
+    file: str
+    """As the host finds it."""
+    state: State
+    shown: int
+    """Characters of its text that the model sees."""
+    length: int
+    text: str
+    """What is left of its text."""
+    why: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return self._asdict()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostListing:
+    """What one host shows the model."""
+
+    host: str
+    title: str
+    context: int | None
+    """The tokens of the model's context; None if the host does not look at it."""
+    context_from: Literal["", "given", "settings", "default"]
+    offered: tuple[Skill, ...]
+    """What the rule was given, the host's own skills included."""
+    listing: Listing
+    hidden: tuple[tuple[str, str], ...]
+    """Path and switch of each skill that is loaded, and kept from the model on purpose."""
+    not_loaded: int
+    """Skills in folders that the host reads, which it does not load."""
+    own: int
+    """The host's own skills in the listing."""
+    by_id: Mapping[int, HostSkill]
+    """The skills of the catalog, by the identity of their `offered` skill."""
+
+    @property
+    def needed(self) -> int:
+        """The size of the listing if there were no limit, in the unit of the budget."""
+        return self.listing.needed
+
+    @property
+    def has_counts(self) -> bool:
+        """Whether the host's own counts of use decide the order."""
+        return any(skill.uses for skill in self.offered)
+
+    @property
+    def counts(self) -> dict[State, int]:
+        found = Counter(entry.state for entry in self._entries())
+        return {state: found[state] for state in STATES}
+
+    @property
+    def lost_count(self) -> int:
+        """How many skills the model does not see with their whole text."""
+        return sum(entry.state != "whole" for entry in self._entries())
+
+    @property
+    def skills(self) -> list[ListedSkill]:
+        """The skills of the catalog that the host loads, in its order."""
+        return list(map(self._listed, self._entries()))
+
+    @property
+    def lost(self) -> list[ListedSkill]:
+        """Skills of which the model does not see the whole text."""
+        return [self._listed(entry) for entry in self._entries() if entry.state != "whole"]
+
+    def some(self, state: State, limit: int) -> list[ListedSkill]:
+        """The first skills in a state."""
+        wanted = (entry for entry in self._entries() if entry.state == state)
+        return [self._listed(entry) for entry in islice(wanted, limit)]
+
+    def _entries(self) -> Iterator[Shown]:
+        return (entry for entry in self.listing.entries if id(entry.skill) in self.by_id)
+
+    def _listed(self, entry: Shown) -> ListedSkill:
+        skill = self.by_id[id(entry.skill)]
+        assert isinstance(skill.outcome, Loads)
+        return ListedSkill(
+            entry.name or skill.outcome.name,
+            skill.row.path,
+            entry.skill.path,
+            entry.state,
+            len(entry.text),
+            entry.length or len(skill.row.description),
+            entry.text,
+            _why(self.host, skill, entry),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "host": self.host,
+            "context": self.context,
+            "budget": self.listing.budget,
+            "unit": self.listing.unit,
+            "needed": self.needed,
+            "shown": self.listing.used,
+            "lost": self.lost_count,
+            "counts": self.counts,
+            "hidden": [{"path": path, "switch": switch} for path, switch in self.hidden],
+            "notLoaded": self.not_loaded,
+            "own": self.own,
+            "skills": [skill.to_json() for skill in self.skills],
+        }
+
+
+SAME_NAME = "another skill has its name"
+_OVER = "the listing is over its budget"
+
+
+def _why(host: str, skill: HostSkill, entry: Shown) -> str:
+    """Why the model does not see the whole text; empty if it does."""
+    if entry.state == "whole":
+        return ""
+    if skill.is_name_only:
+        return "skillOverrides leaves its name only"
+    if entry.state == "invisible":
+        if host == "codex" and len(entry.skill.name) > CODEX_NAME:
+            return f"its name is longer than {CODEX_NAME} characters"
+        return _OVER if host in ("codex", "copilot") else SAME_NAME
+    if not entry.length:
+        return "it has no text"
+    longest = {"claude-code": CLAUDE_TEXT, "codex": CODEX_DESCRIPTION}.get(host)
+    if longest is not None and len(entry.text) == longest:
+        return f"its text is longer than {longest:,} characters"
+    return _OVER
+
+
+def view_of(store: Store, name: str, workspace: str, home: str) -> HostView:
+    """What a host makes of the catalog's skills. Raises `UsageError` for an unknown host."""
+    if name not in HOSTS or HOSTS[name].loading is None:
+        hint = f"hosts: {', '.join(one for one, host in HOSTS.items() if host.loading)}"
+        raise UsageError(f"no host that loads skills is called '{name}'", hint=hint)
+    return host_view(store, HOSTS[name], workspace, home)
+
+
+def listing_in(view: HostView, context: int | None = None) -> HostListing:
+    """The listing of a host. Raises `UsageError` if its rule is not known."""
+    host = view.host
+    if host.name not in RULES:
+        message = f"it is not known what {host.title} shows the model"
+        raise UsageError(message, hint=f"hosts with a known rule: {', '.join(RULES)}")
+    pairs = [(one, _skill(view, one)) for one in view.skills if _is_offered(one)]
+    own = own_skills(host.name)
+    tokens, source = _context(view, context)
+    budget = view.settings.budget(tokens)
+    skills = [*(skill for _, skill in pairs), *own]
+    return HostListing(
+        host=host.name,
+        title=host.title,
+        context=tokens,
+        context_from=source,
+        offered=tuple(skills),
+        listing=listing_of(host.name, skills, tokens, budget),
+        hidden=tuple(_hidden(view)),
+        not_loaded=sum(map(_is_refused, view.skills)),
+        own=len(own),
+        by_id={id(skill): one for one, skill in pairs},
+    )
+
+
+def _hidden(view: HostView) -> Iterator[tuple[str, str]]:
+    for one in view.skills:
+        if isinstance(one.outcome, Loads) and one.is_hidden and not one.is_name_only:
+            yield one.row.path, one.outcome.hidden_by
+
+
+def verdicts_of(view: HostView) -> list[Verdict]:
+    """What a host makes of each skill, what needs attention first."""
+    invisible: dict[str, str] = {}
+    if view.host.name in RULES:
+        found = listing_in(view)
+        unseen = found.some("invisible", len(found.offered))
+        invisible = {one.path: one.why for one in unseen}
+    return verdicts(view, invisible)
+
+
+def _is_refused(skill: HostSkill) -> bool:
+    outcome = skill.outcome
+    return not isinstance(outcome, Loads) and outcome.reason != "other-folder"
+
+
+def _is_offered(skill: HostSkill) -> bool:
+    return isinstance(skill.outcome, Loads) and (not skill.is_hidden or skill.is_name_only)
+
+
+def _context(
+    view: HostView, given: int | None
+) -> tuple[int | None, Literal["", "given", "settings", "default"]]:
+    if RULES[view.host.name].budget is None:
+        return None, ""
+    facts = view.host.listing
+    default = facts.context if facts is not None and facts.context is not UNKNOWN else None
+    if facts is not None and facts.fraction is None:
+        return None, ""
+    if given is not None:
+        return given, "given"
+    if view.settings.context is not None:
+        return view.settings.context, "settings"
+    return default, "default"
+
+
+def _skill(view: HostView, skill: HostSkill) -> Skill:
+    row, outcome = skill.row, skill.outcome
+    assert isinstance(outcome, Loads)
+    by_folder = view.host.loading is not None and view.host.loading.name == "folder"
+    folder = outcome.name if by_folder else skill.folder
+    name = "" if row.unnamed or (by_folder and row.plugin) else outcome.name
+    name = row.name if by_folder and not row.plugin else name
+    is_bare = row.undescribed and not by_folder
+    return Skill(
+        name=name,
+        folder=folder,
+        description=None if is_bare else "" if skill.is_name_only else row.description,
+        path=skill.place.file,
+        root=skill.place.root,
+        scope=skill.place.scope,
+        when_to_use="" if skill.is_name_only else row.when_to_use,
+        uses=view.settings.uses.get(folder, 0),
+    )

@@ -1,0 +1,126 @@
+"""A plan that makes every skill fit into a host's listing. Greedy: not the fewest edits."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple
+
+from metier.flow.listing import SAME_NAME, HostListing, ListedSkill
+from metier.listing.rules import CLAUDE_LETTERS_PER_TOKEN, CLAUDE_TEXT, Skill, listing_of
+
+SHORTEST = 80
+"""Characters that a shortened text keeps at least."""
+_MORE = 1.1
+_TRIES = 6
+"""An estimate that falls short is made again for a tenth more."""
+
+
+class Edit(NamedTuple):
+    """A part of a plan."""
+
+    action: Literal["shorten", "switch-off"]
+    name: str
+    path: str
+    length: int
+    to: int
+    """The characters to keep; 0 for a skill to switch off."""
+
+    def to_json(self) -> dict[str, Any]:
+        return self._asdict()
+
+
+def greedy_plan(found: HostListing) -> list[Edit]:
+    """Edits after which the model sees every skill whole; none if there is nothing to gain.
+
+    The longest texts are shortened to one length. If that is not enough, the skills used least,
+    of these the longest, are switched off. Skills that share a name are left alone.
+    """
+    budget = found.listing.budget
+    if budget is None or not found.lost_count:
+        return []
+    listed = [one for one in found.skills if one.why != SAME_NAME]
+    if all(one.state == "whole" for one in listed):
+        return []
+    unit = 4 if found.listing.unit == "tokens" else 1
+    excess = max(0.0, float(found.needed - budget)) * unit
+    plan: list[Edit] = []
+    for _ in range(_TRIES):
+        plan = _estimated(found, listed, excess)
+        if _fits(found, listed, plan, budget):
+            break
+        excess = (excess or unit * 10) * _MORE
+    return plan
+
+
+def needed_fraction(found: HostListing) -> float | None:
+    """The `skillListingBudgetFraction` with which all fit; None for hosts without the setting."""
+    if found.host != "claude-code" or found.context is None:
+        return None
+    if found.listing.budget is None or found.needed <= found.listing.budget:
+        return None
+    share = found.needed / found.context / CLAUDE_LETTERS_PER_TOKEN
+    return math.ceil(share * 1000) / 1000
+
+
+def _estimated(found: HostListing, listed: Sequence[ListedSkill], excess: float) -> list[Edit]:
+    """Edits that save about `excess` characters."""
+    uses = {skill.path: skill.uses for skill in found.offered}
+    most = sum(max(0, one.length - SHORTEST) for one in listed)
+    off: dict[str, Edit] = {}
+    for one in sorted(listed, key=lambda one: (uses[one.file], -one.length, one.name)):
+        if excess <= most:
+            break
+        off[one.file] = Edit("switch-off", one.name, one.path, one.length, 0)
+        excess -= _line(one, found)
+        most -= max(0, one.length - SHORTEST)
+    left = [one for one in listed if one.file not in off]
+    to = _common_length(sorted((one.length for one in left), reverse=True), excess)
+    if found.host == "claude-code":
+        to = min(to, CLAUDE_TEXT)
+    short = [one for one in left if one.length > to]
+    short.sort(key=lambda one: (-one.length, one.name))
+    return [
+        *off.values(), *(Edit("shorten", one.name, one.path, one.length, to) for one in short)
+    ]  # fmt: skip
+
+
+def _line(skill: ListedSkill, found: HostListing) -> int:
+    """About the characters that the line of a skill takes."""
+    has_path = found.host not in ("claude-code",)
+    return len(skill.name) + skill.length + (len(skill.path) // 2 if has_path else 4)
+
+
+def _common_length(lengths: Sequence[int], excess: float) -> int:
+    """The length to which the longest of falling `lengths` are cut to save `excess`."""
+    if excess <= 0 or not lengths:
+        return max(lengths, default=0)
+    saved = 0.0
+    for number, length in enumerate(lengths, start=1):
+        below = lengths[number] if number < len(lengths) else 0
+        if saved + (length - below) * number >= excess:
+            return max(0, int(length - (excess - saved) / number))
+        saved += (length - below) * number
+    return 0
+
+
+def _fits(
+    found: HostListing, listed: Sequence[ListedSkill], plan: Sequence[Edit], budget: int
+) -> bool:
+    """Whether the model sees every skill whole after a plan, by the host's own rule."""
+    by_path = {edit.path: edit for edit in plan}
+    edits = {one.file: by_path[one.path] for one in listed if one.path in by_path}
+    wanted = {one.file for one in listed}
+    after = [_edited(skill, edits) for skill in found.offered if _stays(skill, edits)]
+    listing = listing_of(found.host, after, found.context, budget)
+    return not any(entry.skill.path in wanted for entry in listing.lost)
+
+
+def _stays(skill: Skill, edits: Mapping[str, Edit]) -> bool:
+    return skill.path not in edits or edits[skill.path].action == "shorten"
+
+
+def _edited(skill: Skill, edits: Mapping[str, Edit]) -> Skill:
+    edit = edits.get(skill.path)
+    if edit is None:
+        return skill
+    return replace(skill, description="x" * edit.to, when_to_use="")

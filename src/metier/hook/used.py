@@ -1,0 +1,70 @@
+"""The skills that a session used before, from the end of its transcript. Light.
+
+Only what a host writes when a skill is used counts; a text that mentions a skill does not.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_TAIL = 1_048_576
+"""Bytes that are read from the end of a transcript."""
+_NEAR = 400
+"""Bytes after a mark in which the name is looked for."""
+_LONGEST = 200
+_MARKS = (
+    (b'"name":"Skill"', b'"skill":"', b'"'),
+    (b'"name": "Skill"', b'"skill": "', b'"'),
+    (b"<skill>\\n<name>", b"", b"</name>"),
+    (b'"name":"activate_skill"', b'"args":{"name":"', b'"'),
+    (b'"name": "activate_skill"', b'"name": "', b'"'),
+    (b'"skill.invoked"', b'"name":"', b'"'),
+)
+"""What shows that a skill was used, what its name follows, and what ends the name."""
+_READ = (b'"name":"Read"', b'"file_path":"', b'/SKILL.md"')
+
+
+def used_skills(transcript: str) -> list[str]:
+    """The names of the skills that a session used, the latest first; none without a transcript."""
+    try:
+        tail = _tail_of(transcript) if transcript else b""
+    except (OSError, ValueError):
+        return []
+    found = sorted(_found(tail), reverse=True)
+    return list(dict.fromkeys(name for _, name in found))
+
+
+def _tail_of(path: str) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        info = os.fstat(descriptor)
+        if not stat.S_ISREG(info.st_mode):
+            return b""
+        return os.pread(descriptor, _TAIL, max(0, info.st_size - _TAIL))
+    finally:
+        os.close(descriptor)
+
+
+def _found(tail: bytes) -> Iterator[tuple[int, str]]:
+    """Positions and names."""
+    for mark, before, end in (*_MARKS, _READ):
+        at = tail.find(mark)
+        while at >= 0:
+            name = _name(tail[at + len(mark) : at + len(mark) + _NEAR], before, end)
+            if name:
+                yield at, name.rpartition("/")[2]
+            at = tail.find(mark, at + 1)
+
+
+def _name(text: bytes, before: bytes, end: bytes) -> str:
+    start = text.find(before)
+    stop = text.find(end, start + len(before))
+    if start < 0 or stop < 0:
+        return ""
+    name = text[start + len(before) : stop].decode(errors="replace")
+    return name if len(name) <= _LONGEST and '"' not in name else ""

@@ -1,0 +1,42 @@
+"""Skills as hosts look at them: every file of the catalog, shadowed and excluded ones too."""
+
+from typing import NamedTuple
+
+from metier.index.store import Store
+
+_SELECT = """
+    SELECT path, file, source, plugin, name, description, when_to_use, manual, reason, sha256, also,
+        instr(issues, '"SK301"'), instr(issues, '"SK304"')
+    FROM document WHERE kind = 'skill' ORDER BY rank, path
+"""
+
+
+class HostRow(NamedTuple):
+    """One SKILL.md."""
+
+    path: str
+    file: str
+    source: str
+    plugin: str
+    name: str
+    """Empty if the file could not be read."""
+    description: str
+    when_to_use: str
+    manual: int
+    reason: str
+    sha256: str
+    also: str
+    unnamed: int
+    """Whether the name is the folder's."""
+    undescribed: int
+    """Whether the description is the first paragraph."""
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """Other paths of the same file."""
+        return tuple(self.also.split("\0")) if self.also else ()
+
+
+def host_rows(store: Store) -> list[HostRow]:
+    """Every SKILL.md, by source, then by path."""
+    return [HostRow._make(row) for row in store.rows(_SELECT)]

@@ -1,0 +1,99 @@
+"""`metier listing`, and the line of `metier doctor`."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from conftest import Workspace
+from listing.generated_skills import generated, write
+from metier.cli import run
+
+
+@pytest.fixture
+def full(workspace: Workspace, empty_home: Path) -> Workspace:
+    """A workspace with more skills than Claude Code shows."""
+    folder = ".claude/skills"
+    write(generated(60), workspace.root / folder, empty_home / folder)
+    return workspace
+
+
+def test_the_block_of_a_host_names_sizes_states_and_a_plan(
+    full: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["listing", "--root", str(full.root), "--limit", "2"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("Claude Code, context of 200,000 tokens (default)\n")
+    assert "characters needed" in out
+    assert "limit 8,000" in out
+    assert "60 skills: " in out
+    assert "more: --limit" in out
+    assert "greedy plan after which all fit" in out
+    assert "skillListingBudgetFraction" in out
+
+
+def test_too_many_lost_skills_fail_a_build(
+    full: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["listing", "--host", "claude-code", "--root", str(full.root)]
+    assert run([*asked, "--json"]) == 0
+    [found] = json.loads(capsys.readouterr().out)
+    assert found["lost"] > 0
+    assert run([*asked, "--max-lost", str(found["lost"])]) == 0
+    assert run([*asked, "--max-lost", str(found["lost"] - 1)]) == 1
+
+
+def test_the_listing_is_shown_as_the_model_sees_it(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace.skill("bell", "Rings a bell.", folder=".claude/skills/bell")
+    assert run(["listing", "--host", "claude-code", "--show", "--root", str(workspace.root)]) == 0
+    assert "- bell: Rings a bell.\n" in capsys.readouterr().out
+
+
+def test_without_any_host_the_error_names_the_hosts(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["listing", "--root", str(workspace.root)]) == 2
+    assert "--host names one: claude-code, codex" in capsys.readouterr().err
+
+
+def test_a_shared_folder_counts_for_the_hosts_that_left_other_traces(
+    workspace: Workspace, empty_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace.skill("bell", folder=".agents/skills/bell")
+    run(["listing", "--root", str(workspace.root), "--json"])
+    everyone = [one["host"] for one in json.loads(capsys.readouterr().out)]
+    assert {"codex", "gemini", "opencode"} <= set(everyone)
+    (empty_home / ".codex").mkdir()
+    run(["listing", "--root", str(workspace.root), "--json"])
+    assert [one["host"] for one in json.loads(capsys.readouterr().out)] == ["codex"]
+
+
+def test_doctor_says_how_many_skills_lose_their_text(
+    full: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(["doctor", "--root", str(full.root), "--json"])
+    checks = [one for one in json.loads(capsys.readouterr().out) if one["name"] == "listing"]
+    [check] = checks
+    assert check["verdict"] == "warning"
+    assert check["detail"].startswith("60 skills need ")
+    assert "claude-code shows 8,000: " in check["detail"]
+    assert check["hint"] == "metier listing --host claude-code"
+
+
+def test_doctor_says_what_a_host_makes_of_each_skill(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace.skill("deep", folder=".claude/skills/group/deep")
+    workspace.skill("bell", folder=".claude/skills/bell")
+    for number in range(3):
+        workspace.skill(f"s{number}", folder=f".agents/skills/s{number}")
+    asked = ["doctor", "--host", "claude-code", "--limit", "2", "--root", str(workspace.root)]
+    assert run(asked) == 1
+    out = capsys.readouterr().out
+    assert "does not load (1)\n  .claude/skills/group/deep/SKILL.md: does not load: 1 level" in out
+    assert "(move it to .claude/skills/deep/SKILL.md)" in out
+    assert "loads (1)\n  .claude/skills/bell/SKILL.md: loads as bell" in out
+    assert "in a folder that it does not read (3)" in out
+    assert "and 1 more: --limit 3 shows all" in out

@@ -1,0 +1,291 @@
+"""What a host shows the model, from folders and settings of hosts that the tests build."""
+
+import json
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from conftest import Workspace
+from listing.generated_skills import generated, write
+from metier.catalog import Catalog
+from metier.errors import UsageError
+from metier.flow.host_skills import Verdict
+from metier.flow.listing import HostListing
+from metier.flow.listing_plan import greedy_plan, needed_fraction
+from metier.listing.rules import RULES, Skill, listing_of
+
+
+def opened(workspace: Workspace) -> Catalog:
+    catalog = Catalog.open(workspace.root)
+    catalog.refresh()
+    return catalog
+
+
+def listing(workspace: Workspace, host: str, context: int | None = None) -> HostListing:
+    with opened(workspace) as catalog:
+        return catalog.listing(host, context)
+
+
+def states(found: HostListing) -> dict[str, str]:
+    return {skill.path: skill.state for skill in found.skills}
+
+
+def verdicts(workspace: Workspace, host: str) -> dict[str, Verdict]:
+    with opened(workspace) as catalog:
+        return {one.path: one for one in catalog.host_verdicts(host)}
+
+
+def many(workspace: Workspace, home: Path, folder: str, count: int = 212) -> None:
+    write(generated(count), workspace.root / folder, home / folder)
+
+
+# The listing
+
+
+def test_skills_beyond_the_budget_of_claude_code_keep_their_names_only(
+    workspace: Workspace, empty_home: Path
+) -> None:
+    many(workspace, empty_home, ".claude/skills")
+    found = listing(workspace, "claude-code")
+    assert found.counts == {"whole": 0, "cut": 0, "no-text": 212, "invisible": 0}
+    assert found.needed > 8_000 == found.listing.budget
+    assert {skill.why for skill in found.skills} == {"the listing is over its budget"}
+
+
+def test_codex_cuts_all_texts_to_about_one_length(workspace: Workspace, empty_home: Path) -> None:
+    many(workspace, empty_home, ".agents/skills")
+    found = listing(workspace, "codex")
+    cut = [skill for skill in found.skills if skill.state == "cut"]
+    assert len(cut) > 150
+    assert all(0 < skill.shown < skill.length for skill in cut)
+    assert found.listing.used <= 5_440 < found.needed
+    assert (found.context, found.context_from) == (272_000, "default")
+
+
+def test_a_larger_context_shows_more(workspace: Workspace, empty_home: Path) -> None:
+    many(workspace, empty_home, ".claude/skills", 50)
+    small, large = (listing(workspace, "claude-code", size) for size in (200_000, 1_000_000))
+    assert len(large.lost) < len(small.lost)
+    assert large.context_from == "given"
+
+
+def test_the_context_of_codexs_settings_is_the_default(
+    workspace: Workspace, empty_home: Path
+) -> None:
+    workspace.skill("bell", folder=".agents/skills/bell")
+    (empty_home / ".codex").mkdir()
+    (empty_home / ".codex/config.toml").write_text("model_context_window = 50000\n")
+    found = listing(workspace, "codex")
+    assert (found.context, found.context_from, found.listing.budget) == (50_000, "settings", 1_000)
+
+
+def test_skills_that_claude_code_used_most_keep_their_text(
+    workspace: Workspace, empty_home: Path
+) -> None:
+    for number in range(40):
+        workspace.skill(f"s{number:02}", "x" * 400, folder=f".claude/skills/s{number:02}")
+    now = time.time() * 1000
+    used = {"s30": {"usageCount": 9, "lastUsedAt": now}, "s31": {"usageCount": 1, "lastUsedAt": 0}}
+    (empty_home / ".claude.json").write_text(json.dumps({"skillUsage": used}))
+    found = listing(workspace, "claude-code")
+    assert found.has_counts
+    assert {"s30", "s31"} <= {skill.name for skill in found.skills if skill.state == "whole"}
+    (empty_home / ".claude.json").write_text("{ not JSON")
+    assert not listing(workspace, "claude-code").has_counts
+
+
+def test_the_budget_follows_claude_codes_settings(workspace: Workspace) -> None:
+    workspace.skill("bell", folder=".claude/skills/bell")
+    workspace.write(".claude/settings.json", '{"skillListingBudgetFraction": 0.05}')
+    assert listing(workspace, "claude-code").listing.budget == 40_000
+    workspace.write(".claude/settings.local.json", '{"skillListingBudgetFraction": 0.02}')
+    assert listing(workspace, "claude-code").listing.budget == 16_000
+
+
+@pytest.mark.parametrize("host", list(RULES))
+def test_each_host_lists_a_skill_in_its_own_folder(host: str, workspace: Workspace) -> None:
+    folder = ".claude/skills" if host in ("claude-code", "copilot") else ".agents/skills"
+    workspace.skill("mend-kettle", "Mends a kettle.", folder=f"{folder}/mend-kettle")
+    found = listing(workspace, host)
+    assert states(found) == {f"{folder}/mend-kettle/SKILL.md": "whole"}
+    assert "Mends a kettle." in found.listing.rendered()
+
+
+def test_a_switch_takes_a_skill_out_of_the_listing(workspace: Workspace) -> None:
+    off = "disable-model-invocation: true"
+    workspace.skill("mine", folder=".claude/skills/mine", extra=off)
+    found = listing(workspace, "claude-code")
+    assert found.skills == []
+    assert found.hidden == ((".claude/skills/mine/SKILL.md", "disable-model-invocation"),)
+    assert found.lost == []
+
+
+def test_an_exact_copy_that_metier_leaves_out_is_listed(
+    workspace: Workspace, empty_home: Path
+) -> None:
+    for root in (workspace.root, empty_home):
+        folder = root / ".agents/skills/bell"
+        folder.mkdir(parents=True)
+        (folder / "SKILL.md").write_text("---\nname: bell\ndescription: Rings.\n---\nRing.\n")
+    assert len(listing(workspace, "codex").skills) == 2
+
+
+def test_a_skill_that_is_linked_into_another_hosts_folder_is_listed_there(
+    workspace: Workspace,
+) -> None:
+    workspace.skill("bell", folder=".claude/skills/bell")
+    assert listing(workspace, "codex").skills == []
+    (workspace.root / ".agents").mkdir()
+    (workspace.root / ".agents/skills").symlink_to("../.claude/skills")
+    assert [skill.state for skill in listing(workspace, "codex").skills] == ["whole"]
+    assert [skill.state for skill in listing(workspace, "claude-code").skills] == ["whole"]
+
+
+def test_a_host_without_a_known_rule_is_an_error(workspace: Workspace) -> None:
+    with opened(workspace) as catalog:
+        with pytest.raises(UsageError, match="not known what Cursor shows"):
+            catalog.listing("cursor")
+        with pytest.raises(UsageError, match="no host that loads skills is called 'nobody'"):
+            catalog.listing("nobody")
+
+
+# The plan
+
+
+@pytest.mark.parametrize(
+    ("host", "folder", "count"),
+    [
+        ("claude-code", ".claude/skills", 50),
+        ("claude-code", ".claude/skills", 212),
+        ("codex", ".agents/skills", 212),
+        ("codex", ".agents/skills", 500),
+        ("copilot", ".claude/skills", 212),
+    ],
+)
+def test_all_fit_after_the_plan(
+    host: str, folder: str, count: int, workspace: Workspace, empty_home: Path
+) -> None:
+    many(workspace, empty_home, folder, count)
+    found = listing(workspace, host)
+    plan = {edit.path: edit for edit in greedy_plan(found)}
+    assert plan
+    kept = {one.file: plan.get(one.path) for one in found.skills}
+    after = [
+        skill if (edit := kept.get(skill.path)) is None else _shortened(skill, edit.to)
+        for skill in found.offered
+        if (edit := kept.get(skill.path)) is None or edit.action == "shorten"
+    ]
+    listed = listing_of(host, after, found.context)
+    assert [entry.name for entry in listed.lost if entry.skill.scope != "own"] == []
+
+
+def _shortened(skill: Skill, length: int) -> Skill:
+    return replace(skill, description="y" * length, when_to_use="")
+
+
+def test_there_is_no_plan_if_all_fit(workspace: Workspace) -> None:
+    workspace.skill("bell", folder=".claude/skills/bell")
+    found = listing(workspace, "claude-code")
+    assert (greedy_plan(found), needed_fraction(found)) == ([], None)
+
+
+def test_the_fraction_that_is_named_is_enough(workspace: Workspace, empty_home: Path) -> None:
+    many(workspace, empty_home, ".claude/skills")
+    fraction = needed_fraction(listing(workspace, "claude-code"))
+    settings = json.dumps({"skillListingBudgetFraction": fraction})
+    workspace.write(".claude/settings.json", settings)
+    assert [one.why for one in listing(workspace, "claude-code").lost if one.state != "cut"] == []
+
+
+# Each skill: `metier doctor --host`
+
+
+def test_a_skill_one_level_too_deep_does_not_load_and_the_hint_says_where_to(
+    workspace: Workspace,
+) -> None:
+    workspace.skill("deep", folder=".claude/skills/group/deep")
+    [verdict] = verdicts(workspace, "claude-code").values()
+    assert verdict.state == "does-not-load"
+    assert "1 level too deep" in verdict.message
+    assert verdict.hint == "move it to .claude/skills/deep/SKILL.md"
+
+
+@pytest.mark.parametrize(
+    ("host", "folder", "file", "text", "state", "message"),
+    [
+        (
+            "claude-code", ".claude/skills/bell", ".claude/settings.json",
+            '{"skillOverrides": {"bell": "off"}}', "off", "switched off by skillOverrides",
+        ),
+        (
+            "claude-code", ".claude/skills/bell", ".claude/settings.local.json",
+            '{"skillOverrides": {"bell": "user-invocable-only"}}', "never-shown", "skillOverrides",
+        ),
+        (
+            "claude-code", ".claude/skills/bell", ".claude/settings.json",
+            '{"skillOverrides": {"bell": "name-only"}}', "loads", "loads as bell",
+        ),
+        (
+            "codex", ".agents/skills/bell", ".agents/skills/bell/agents/openai.yaml",
+            "policy:\n  allow_implicit_invocation: false\n", "never-shown",
+            "policy.allow_implicit_invocation",
+        ),
+        (
+            "gemini", ".gemini/skills/bell", ".gemini/settings.json",
+            '{"skills": {"disabled": ["bell"]}}', "off", "switched off by skills.disabled",
+        ),
+        (
+            "opencode", ".agents/skills/bell", "opencode.json",
+            '{"permission": {"skill": {"b*": "deny"}}}', "off", "permission.skill",
+        ),
+    ],
+)  # fmt: skip
+def test_switches_in_settings_are_read_as_data(
+    workspace: Workspace, host: str, folder: str, file: str, text: str, state: str, message: str
+) -> None:
+    workspace.skill("bell", folder=folder)
+    assert [one.state for one in verdicts(workspace, host).values()] == ["loads"]
+    workspace.write(file, text)
+    [verdict] = verdicts(workspace, host).values()
+    assert verdict.state == state
+    assert message in verdict.message
+
+
+def test_a_plugin_that_is_switched_off_does_not_load(
+    workspace: Workspace, empty_home: Path
+) -> None:
+    folder = empty_home / ".claude/plugins/cache/market/tools/1.0/skills/bell"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: bell\ndescription: Rings.\n---\nRing.\n")
+    [verdict] = verdicts(workspace, "claude-code").values()
+    assert verdict.message == "loads as tools:bell"
+    assert [one.state for one in verdicts(workspace, "codex").values()] == ["elsewhere"]
+    settings = empty_home / ".claude/settings.json"
+    settings.write_text('{"enabledPlugins": {"tools@market": false}}')
+    [verdict] = verdicts(workspace, "claude-code").values()
+    assert (verdict.state, verdict.message) == ("off", "switched off by enabledPlugins")
+
+
+def test_skills_of_one_name_are_loaded_twice_where_the_host_loads_both(
+    workspace: Workspace,
+) -> None:
+    workspace.skill("bell", "Rings.", folder=".agents/skills/a")
+    workspace.skill("bell", "Tolls.", folder=".agents/skills/b")
+    assert {one.state for one in verdicts(workspace, "codex").values()} == {"twice"}
+    found = {path: one.state for path, one in verdicts(workspace, "gemini").items()}
+    assert sorted(found.values()) == ["never-shown", "twice"]
+
+
+def test_a_file_that_metier_cannot_read_is_named(workspace: Workspace) -> None:
+    workspace.write(".claude/skills/bell/SKILL.md", "no front matter")
+    [verdict] = verdicts(workspace, "claude-code").values()
+    assert "not read by metier" in verdict.message
+
+
+def test_broken_settings_say_nothing(workspace: Workspace) -> None:
+    workspace.skill("bell", folder=".claude/skills/bell")
+    for text in ("[1, 2]", '{"skillOverrides": [1], "enabledPlugins": 7}', "\0", "{"):
+        workspace.write(".claude/settings.json", text)
+        assert [one.state for one in verdicts(workspace, "claude-code").values()] == ["loads"]
