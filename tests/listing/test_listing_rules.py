@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from metier.hosts.known import HOSTS
+from metier.listing import rules
 from metier.listing.rules import (
     RULES,
     Scope,
@@ -261,3 +263,16 @@ def test_names_are_sorted_as_hosts_in_javascript_sort_them() -> None:
     ordered = ["_a", "-a", "a_b", "a-b", "a1", "aa", "Aa", "ab", "B", "c"]
     shuffled = random.Random(1).sample(ordered, len(ordered))
     assert sorted(shuffled, key=collated) == ordered
+
+
+def test_the_rules_count_with_the_budgets_that_the_host_model_states() -> None:
+    claude, codex = HOSTS["claude-code"].listing, HOSTS["codex"].listing
+    assert claude
+    assert codex
+    assert (claude.context, claude.fraction) == (rules.CLAUDE_CONTEXT, rules.CLAUDE_FRACTION)
+    assert claude.longest == rules.CLAUDE_TEXT
+    assert (codex.context, codex.fraction) == (rules.CODEX_CONTEXT, rules.CODEX_PERCENT / 100)
+    assert codex.longest == rules.CODEX_DESCRIPTION
+    copilot = HOSTS["copilot"].listing
+    assert copilot
+    assert copilot.characters == rules.COPILOT_LETTERS

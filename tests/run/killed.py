@@ -91,4 +91,8 @@ class Life:
 
 
 if __name__ == "__main__":
-    asyncio.run(Life(sys.argv[1], int(sys.argv[2]), *sys.argv[3:]).run())
+    life = Life(sys.argv[1], int(sys.argv[2]), *sys.argv[3:])
+    try:
+        asyncio.run(life.run())
+    finally:
+        life.world.store.close()

@@ -81,8 +81,8 @@ HOST = Host(
         unit="characters",
         longest=1_536,
         context=200_000,
-        order=UNKNOWN,
-        form=UNKNOWN,
+        order="user, project, commands, its own; then by folder",
+        form="lines",
         settings=(
             "skillListingBudgetFraction",
             "skillListingMaxDescChars",
@@ -140,13 +140,12 @@ HOST = Host(
         ),
         "keys": _DOCS,
         "switches": _DOCS,
-        "listing": Source(
+        "listing": _MEASURED,
+        "listing.settings": Source(
             "github.com/anthropics/claude-code/issues/64606 and its settings schema",
             "2026-11-16",
             "reported",
         ),
-        "listing.rule": _DOCS,
-        "listing.longest": _DOCS,
         "hook_settings": _MEASURED,
         "mcp_settings": _MEASURED,
         "hook": _FACTS,

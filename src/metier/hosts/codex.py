@@ -111,11 +111,8 @@ HOST = Host(
         "plugins": _SOURCE,
         "keys": _SOURCE,
         "switches": _SOURCE,
-        "listing": _FACTS,
-        "listing.order": _SOURCE,
-        "listing.fraction": _SOURCE,
+        "listing": _MEASURED,
         "listing.settings": _SOURCE,
-        "listing.form": _MEASURED,
         "hook_settings": _MEASURED,
         "mcp_settings": _MEASURED,
         "hook": _FACTS,
@@ -132,5 +129,10 @@ HOST = Host(
         "Hooks can also be in `config.toml`; with both forms in one folder Codex warns and uses "
         "both.",
         "A SKILL.md in a folder of another skill is a skill too, with its own line in the listing.",
+        "Sub-agents get what fits their own prompt. A compaction drops the text of the hook, even "
+        "in the middle of a turn; the skills are listed again.",
+        "Codex waits one second for an MCP server, then sends its first request without the tools "
+        "of those that have not answered; the next request has them. With `required = true` below "
+        "`[mcp_servers.metier]` it waits, and does not start a session if the server fails.",
     ),
 )

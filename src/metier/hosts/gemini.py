@@ -58,7 +58,7 @@ HOST = Host(
         unit="",
         longest=None,
         context=UNKNOWN,
-        order=UNKNOWN,
+        order="its own, extensions, user, project; within a folder not fixed",
         form="xml",
     ),
     hook_settings=SettingsFile(
@@ -101,6 +101,9 @@ HOST = Host(
         "The skills of a workspace are read only if its folder is trusted in Gemini CLI. In a "
         "name, `:`, `/` and other characters that file names cannot have become `-`.",
         "Timeouts are in milliseconds. Standard output of a hook must be JSON only.",
+        "With `gemini -p` and no `--approval-mode`, tools for which Gemini CLI would have to ask "
+        "are not offered: those of MCP servers, and `activate_skill`. Resources of MCP servers "
+        "are.",
         "metier does not edit settings with comments, which Gemini CLI accepts. Older versions "
         "need `tools.enableHooks`.",
     ),

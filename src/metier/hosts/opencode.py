@@ -85,7 +85,6 @@ HOST = Host(
         "keys": _SOURCE,
         "switches": _SOURCE,
         "listing": _MEASURED,
-        "listing.order": _SOURCE,
         "hook_settings": _MEASURED,
         "mcp_settings": _MEASURED,
         "hook": _MEASURED,
@@ -96,8 +95,9 @@ HOST = Host(
         "waits at most two seconds, and adds nothing if something fails. opencode 1: "
         "`chat.message` brings the prompt, and `experimental.chat.system.transform` takes the "
         "text. opencode 2: `session.hook`, `prompt` and `context`.",
-        "No earlier messages are passed: only the prompt counts. opencode 1 sends the text with "
-        "its request for a title as well.",
+        "No earlier messages are passed: only the prompt counts. Requests for a title or a summary "
+        "get no text: only the system prompt of an agent at work names the folder, and the plugin "
+        "adds nothing to any other. A sub-agent gets what fits its own prompt.",
         "Which of two skills of one name loads is not fixed: opencode reads files in parallel, "
         "and the last one counts.",
     ),
