@@ -131,6 +131,8 @@ class Clone:
             "---\nname: pdf-tables\ndescription: Extract tables from PDF invoices."
             " Use it when a PDF holds tables.\n---\nThe user's own.\n"
         )
+        (self.home / ".agents").mkdir()  # for the hosts that do not read `.claude/skills`
+        (self.home / ".agents/skills").symlink_to(mine.parent)
 
     def _fill(self) -> None:
         (self.root / ".git").mkdir()

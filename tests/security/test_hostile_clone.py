@@ -47,7 +47,10 @@ LINES: dict[str, list[tuple[str, ...]]] = {
     "lint": [("lint",), ("lint", "--fix"), ("lint", "--output-format", "sarif")],
     "explain": [("explain", "FM104")],
     "dev": [],
-    "doctor": [("doctor",), ("doctor", "--json")],
+    "doctor": [("doctor",), ("doctor", "--json"), ("doctor", "--host", "claude-code"),
+               ("doctor", "--host", "codex", "--json")],
+    "listing": [("listing",), ("listing", "--host", "codex", "--show"),
+                ("listing", "--host", "claude-code", "--measure", "--yes")],
     "completion": [("completion", "bash")],
 }  # fmt: skip
 """How each command is called; `demo` and `conformance` work on folders that they make."""

@@ -10,8 +10,10 @@ from metier.values.files import LARGEST
 
 def is_set_beside(folder: str, switch: Switch) -> bool:
     """Whether the YAML file beside a skill has the switch, by its last key."""
+    file = os.path.join(folder, switch.file)
+    if os.path.islink(os.path.dirname(file)):
+        return False
     try:
-        file = os.path.join(folder, switch.file)
         text = read_regular(file, LARGEST["skill"], links=False).decode(errors="replace")
     except OSError:
         return False

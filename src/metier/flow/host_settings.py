@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from metier.core.coerce import mapping_of, number_of, texts_of
+from metier.core.paths import is_inside
 from metier.core.toml import toml_of
 from metier.flow.beside import is_set_beside
 from metier.hosts.model import Host
@@ -73,7 +74,15 @@ def _read(file: str) -> dict[str, Any]:
 
 
 def _all(host: Host, workspace: str, home: str) -> list[dict[str, Any]]:
-    return [_read(file) for file in settings_files(host, workspace, home)]
+    files = settings_files(host, workspace, home)
+    return [{} if _leads_out(file, workspace) else _read(file) for file in files]
+
+
+def _leads_out(file: str, workspace: str) -> bool:
+    """Whether links lead from a file of the workspace out of it."""
+    return is_inside(file, workspace) and not is_inside(
+        os.path.realpath(file), os.path.realpath(workspace)
+    )
 
 
 def merged_settings(host: Host, workspace: str, home: str) -> dict[str, Any]:
