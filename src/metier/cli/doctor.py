@@ -10,7 +10,6 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 import click
-import yaml
 
 from metier import __version__
 from metier.catalog import Catalog
@@ -24,7 +23,6 @@ from metier.config.owners import is_tracked
 from metier.config.tokens import token_counter
 from metier.errors import MetierError
 from metier.flow.boundary import Boundary
-from metier.flow.linting import Named, named, settings_findings
 from metier.hosts.folders import FOLDERS
 from metier.hosts.known import HOSTS
 from metier.install.commands import unsafe_entries
@@ -33,6 +31,7 @@ from metier.storage.workspace import OLD_STATE_FOLDER, RUNS_FILE
 from metier.values.files import KINDS, PLURAL
 
 if TYPE_CHECKING:
+    from metier.flow.linting import Named
     from metier.flow.running import Agency
 
 _COLOURS = {"ok": "green", "warning": "yellow", "error": "red"}
@@ -78,6 +77,8 @@ def command(session: Session, host: str | None, limit: int) -> int:
 
 
 def _checks(session: Session) -> Iterator[Check]:
+    import yaml  # --host does not load it
+
     yield Check("metier", "ok", f"{__version__} on Python {platform.python_version()}")
     yield Check("libraries", "ok", f"SQLite {sqlite3.sqlite_version}, PyYAML {yaml.__version__}")
     try:
@@ -124,6 +125,8 @@ def _catalog(session: Session, catalog: Catalog) -> Iterator[Check]:
     yield _hosts(catalog)
     yield from listing_checks(catalog)
     yield from _excluded(catalog)
+    from metier.flow.linting import settings_findings  # --host does not load it
+
     for issue in settings_findings(catalog.config, catalog.workspace, _documents(catalog)):
         detail = f"{ShownPaths(catalog)(issue.path)}:{issue.line}: {issue.message}"
         yield Check(issue.code, "warning", detail, issue.hint)
@@ -134,8 +137,10 @@ def _catalog(session: Session, catalog: Catalog) -> Iterator[Check]:
     yield from shared_checks(catalog)
 
 
-def _documents(catalog: Catalog) -> list[Named]:
+def _documents(catalog: Catalog) -> "list[Named]":
     """Every document with its names, excluded ones too."""
+    from metier.flow.linting import named
+
     return [
         named(row.kind, row.path, row.team, [row.handle, row.name, row.id] if row.name else [])
         for kind in KINDS

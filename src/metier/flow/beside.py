@@ -2,6 +2,7 @@
 
 import os
 import re
+import stat
 
 from metier.hosts.model import Switch
 from metier.storage.room import read_regular
@@ -10,10 +11,10 @@ from metier.values.files import LARGEST
 
 def is_set_beside(folder: str, switch: Switch) -> bool:
     """Whether the YAML file beside a skill has the switch, by its last key."""
-    file = os.path.join(folder, switch.file)
-    if os.path.islink(os.path.dirname(file)):
-        return False
+    file = f"{folder}/{switch.file}"
     try:
+        if stat.S_ISLNK(os.lstat(file.rpartition("/")[0]).st_mode):
+            return False
         text = read_regular(file, LARGEST["skill"], links=False).decode(errors="replace")
     except OSError:
         return False

@@ -89,10 +89,22 @@ class _Look:
             return HostSkill(row, refused, Place(row.file, "", "project"), _NOTHING)
         path, _, file = row.path.rpartition("/")
         above, _, folder = path.rpartition("/")
-        switches = self._settings.switched(row, folder) if self._settings.switched else _NOTHING
-        is_plain = not (row.unnamed or row.undescribed or row.manual or row.also or switches)
-        if not is_plain or not above or folder in FOLDER_NAMES:
+        special = row.unnamed or row.undescribed or row.manual or row.also
+        if special or not above or folder in FOLDER_NAMES:
+            switches = self._switches(row, folder)
             return HostSkill(row, *self._judged(row, switches), switches)
+        outcome, place = self._around(row, above, file)
+        switches = self._switches(row, folder) if isinstance(outcome, Loads) else _NOTHING
+        if switches:
+            return HostSkill(row, *self._judged(row, switches), switches)
+        own = row.name.rpartition(":")[2] if row.plugin else row.name
+        return HostSkill(row, _filled(outcome, folder, own), _moved(place, folder), switches)
+
+    def _switches(self, row: HostRow, folder: str) -> Mapping[str, str]:
+        return self._settings.switched(row, folder) if self._settings.switched else _NOTHING
+
+    def _around(self, row: HostRow, above: str, file: str) -> tuple[Loads | DoesNotLoad, Place]:
+        """What the host makes of a skill without switches in the folder `above`."""
         key = (above, file, row.plugin)
         known = self._known.get(key)
         if known is None:
@@ -102,9 +114,7 @@ class _Look:
                 name=_NAME,
             )
             known = self._known[key] = self._judged(stand_in, _NOTHING)
-        outcome, place = known
-        own = row.name.rpartition(":")[2] if row.plugin else row.name
-        return HostSkill(row, _filled(outcome, folder, own), _moved(place, folder), switches)
+        return known
 
     def _judged(
         self, row: HostRow, switches: Mapping[str, str]
