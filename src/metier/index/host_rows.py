@@ -6,9 +6,10 @@ from metier.index.store import Store
 
 _SELECT = """
     SELECT path, file, source, plugin, name, description, when_to_use, manual, reason, sha256, also,
-        instr(issues, '"SK301"'), instr(issues, '"SK304"')
-    FROM document WHERE kind = 'skill' ORDER BY rank, path
+        instr(issues, '"SK301"'), instr(issues, '"SK304"'), rank
+    FROM document WHERE +kind = 'skill'
 """
+"""Nearly all documents are skills: reading the table in its own order is fastest."""
 
 
 class HostRow(NamedTuple):
@@ -30,6 +31,8 @@ class HostRow(NamedTuple):
     """Whether the name is the folder's."""
     undescribed: int
     """Whether the description is the first paragraph."""
+    rank: int
+    """Of its source: the first counts most."""
 
     @property
     def others(self) -> tuple[str, ...]:
@@ -39,4 +42,5 @@ class HostRow(NamedTuple):
 
 def host_rows(store: Store) -> list[HostRow]:
     """Every SKILL.md, by source, then by path."""
-    return [HostRow._make(row) for row in store.rows(_SELECT)]
+    rows = map(HostRow._make, store.rows(_SELECT))
+    return sorted(rows, key=lambda row: (row.rank, row.path))
