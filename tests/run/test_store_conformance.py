@@ -504,6 +504,9 @@ def test_a_running_run_is_asked_to_cancel_and_a_waiting_one_is_cancelled(store: 
     assert not store.request_cancel(dead.run_id, now)
     for run in (waiting, dead):
         assert store.run(run.run_id).state == "cancelled"
+        failure = store.run(run.run_id).failure
+        assert failure is not None
+        assert failure.code == "RUN_CANCELLED"
     with pytest.raises(RunLostError):
         save(store, dead, step("a", 1))
 

@@ -74,7 +74,7 @@ def test_a_worker_that_was_taken_over_cannot_renew(shared: Shared) -> None:
     workers = shared.open()
     workers.join(worker("a"))
     shared.kill("a")
-    assert workers.take_over("b", nothing) == TakeOver("a", ())
+    assert workers.take_over("b", nothing) == TakeOver("a", [])
     assert not workers.renew("a")
 
 
@@ -142,12 +142,29 @@ def test_the_runs_of_a_dead_worker_can_be_claimed_at_once(shared: Shared, postgr
         assert store.claim("r", "other", time.time()).epoch > lost.epoch
 
 
+def test_a_run_that_has_ended_is_not_taken_over(shared: Shared, postgres: str) -> None:
+    workers = shared.open()
+    with closing(PostgresRunStore(postgres, shared.namespace)) as store:
+        for run_id in ("cancelled", "elsewhere", "waits"):
+            key = store.new_key()
+            store.add(RunRecord(run_id, "clerk", "t", "pending", 1.0, {}, {}, key=key))
+        store.request_cancel("cancelled", time.time())
+        store.claim("elsewhere", "another process", time.time())
+        workers.join(worker("dead"))
+        shared.kill("dead")
+        taken = workers.take_over("b", lambda _: ["cancelled", "elsewhere", "waits"])
+    assert taken == TakeOver("dead", ["waits"])
+    assert [len(workers.notes(one)) for one in ("cancelled", "elsewhere", "waits")] == [0, 0, 1]
+    assert workers.takeable(["cancelled", "unknown"]) == ["unknown"]
+
+
 class Beats:
     """A heartbeat whose calls are counted, over a queue from which nothing was taken."""
 
     def __init__(self, workers: Workers, worker_id: str) -> None:
         self.lost, self.taken = threading.Event(), threading.Event()
         self.why = ""
+        self.orphans: Sequence[str] = ()
         self.heartbeat = Heartbeat(
             workers, worker_id,
             queue=self,
@@ -164,7 +181,7 @@ class Beats:
 
     def enqueue_orphans(self, known: Callable[[], Collection[str]]) -> Sequence[str]:
         self.known = set(known())
-        return ()
+        return self.orphans
 
 
 def test_a_heartbeat_renews_and_takes_over(shared: Shared) -> None:
@@ -238,3 +255,15 @@ def test_a_worker_takes_over_only_after_a_lease_without_trouble(shared: Shared) 
     beats.heartbeat._since -= LONG
     beats.heartbeat._take_over()
     assert beats.taken.is_set()
+
+
+def test_an_orphan_that_has_ended_is_not_taken_over(shared: Shared, postgres: str) -> None:
+    workers = shared.open()
+    with closing(PostgresRunStore(postgres, shared.namespace)) as store:
+        store.add(RunRecord("r", "clerk", "t", "pending", 1.0, {}, {}, key=store.new_key()))
+        store.request_cancel("r", time.time())
+    beats = Beats(workers, "alive")
+    beats.orphans = ["r"]
+    beats.heartbeat._since -= LONG
+    beats.heartbeat._take_over()
+    assert not beats.taken.is_set()

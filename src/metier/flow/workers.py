@@ -362,7 +362,7 @@ class RunWorker:
         """Note that the documents differ; whether the run was enqueued for another worker."""
         run = self.store.run(queued.run_id)
         wanted = run.request.get("documents") or self._documents
-        if wanted == self._documents:
+        if wanted == self._documents or run.state not in ("running", "pending"):
             return False
         message = f"started with documents {wanted[:12]}, this worker has {self._documents[:12]}"
         if not self.options.same_documents:

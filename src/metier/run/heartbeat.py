@@ -78,8 +78,8 @@ class Heartbeat:
         while taken := self._workers.take_over(self._worker_id, self._queue.enqueue_again):
             self._on_take_over(taken)
         orphans = self._queue.enqueue_orphans(self._known)
-        if orphans:
-            self._on_take_over(TakeOver("a worker that is gone", orphans))
+        if orphans and (runs := self._workers.takeable(orphans)):
+            self._on_take_over(TakeOver("a worker that is gone", runs))
 
     def _known(self) -> set[str]:
         return {worker.id for worker in self._workers.all()}

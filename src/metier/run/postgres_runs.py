@@ -19,6 +19,7 @@ from metier.run import postgres_tables as tables
 from metier.run.postgres_migrations import MIGRATIONS
 from metier.run.postgres_writer import Notes, Request, Write, Writer, is_one_step
 from metier.run.rows import (
+    CANCELLED,
     INTERRUPTED,
     Row,
     dumped,
@@ -290,7 +291,7 @@ class PostgresRuns:
                     connection.execute(tables.REQUEST_CANCEL, values)
                     return True
                 if held.state in ("running", "pending"):
-                    connection.execute(tables.CANCEL, values)
+                    connection.execute(tables.CANCEL, (failure_text(CANCELLED), *values))
             return False
 
         return self._database.call(job)

@@ -223,7 +223,7 @@ REQUEST_CANCEL = "UPDATE metier.run SET cancel = true WHERE namespace = %s AND k
 CANCEL = (
     "UPDATE metier.run SET"
     " state = CASE WHEN rollback IS NULL THEN 'cancelled' ELSE 'rollback_incomplete' END,"
-    " failure = coalesce(rollback, failure), owner = NULL, lease = NULL, epoch = epoch + 1"
+    " failure = coalesce(rollback, %s), owner = NULL, lease = NULL, epoch = epoch + 1"
     " WHERE namespace = %s AND key = %s"
 )
 

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 from metier.errors import NotFoundError, RunLostError, StoreError, UsageError
 from metier.run import tables
 from metier.run.rows import (
+    CANCELLED,
     INTERRUPTED,
     dumped,
     end_values,
@@ -262,7 +263,7 @@ class SqliteRuns(Database):
                 connection.execute("UPDATE run SET cancel = 1 WHERE key = ?", (run.key,))
                 return True
             if run.state in ("running", "pending"):
-                connection.execute(tables.CANCEL, (run.key,))
+                connection.execute(tables.CANCEL, (failure_text(CANCELLED), run.key))
         return False
 
     # Reading

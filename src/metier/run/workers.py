@@ -105,6 +105,7 @@ class Workers:
 
         No other worker does the same meanwhile. `enqueue_again` returns what a worker had taken
         from the queue; it may be called again if this process dies before the row is deleted.
+        Runs that have ended leave the queue on their next turn, and are not among the result.
         """
 
         def job(connection: Connection) -> TakeOver | None:
@@ -114,7 +115,7 @@ class Workers:
                     return None
                 dead = str(found[0])
                 self._release(connection, dead, _TAKEN_OVER)
-                runs = enqueue_again(dead)
+                runs = self._takeable(connection, enqueue_again(dead))
                 for run_id in runs:
                     note = (self.namespace, run_id, "RUN_TAKEN_OVER", f"from {dead}", taker)
                     connection.execute(tables.NOTE, note)
@@ -122,6 +123,15 @@ class Workers:
             return TakeOver(dead, runs)
 
         return self._database.call(job)
+
+    def takeable(self, runs: Sequence[str]) -> list[str]:
+        """Those of some runs that have not ended, and that no other process executes."""
+        return self._database.call(lambda one: self._takeable(one, runs))
+
+    def _takeable(self, connection: Connection, runs: Sequence[str]) -> list[str]:
+        rows = connection.execute(tables.NOT_TAKEABLE, (self.namespace, list(runs))).fetchall()
+        others = {run_id for (run_id,) in rows}
+        return [run_id for run_id in runs if run_id not in others]
 
     def release_runs(self, worker_id: str) -> list[str]:
         """Make the runs of a worker pending that has stopped executing them; their ids."""
