@@ -343,11 +343,11 @@ def test_doctor_checks_the_server_its_clock_and_the_queue(machine: Machines, pos
     assert f"namespace {here.namespace}" in found["shared state"]["detail"]
     assert found["clock"]["verdict"] == "ok"
     assert found["queue"]["detail"] == "no run waits"
-    pending = "UPDATE metier.run SET state = 'pending', created = created - 7200"
-    rows(postgres, f"{pending} WHERE namespace = %s RETURNING 1", here.namespace)
-    queue = checks(here)["queue"]
-    assert queue["verdict"] == "warning"
-    assert queue["detail"].startswith("1 pending run, the oldest for 2 h")
+    pending = "UPDATE metier.run SET state = 'pending'"
+    ((run_id,),) = rows(postgres, f"{pending} WHERE namespace = %s RETURNING id", here.namespace)
+    stopped = checks(here)["interrupted runs"]
+    assert stopped["verdict"] == "warning"
+    assert stopped["hint"] == f"resume it with metier runs resume {run_id}"
 
 
 def test_doctor_says_in_one_line_that_the_server_is_away(machine: Machines) -> None:

@@ -32,7 +32,7 @@ from metier.cli.run_view import (
 from metier.cli.session import LAST, Session, complete_from, counted, metier_command
 from metier.core.text import printable
 from metier.errors import NotFoundError, UsageError
-from metier.flow.queueing import cancel_run, resume_detached, run_notes
+from metier.flow.queueing import cancel_run, resume_detached, run_facts
 from metier.flow.running import Agency
 from metier.values.agents import AgentProfile, Checkpoint
 from metier.values.runs import DONE, OnEvent, RunRecord, RunResult, RunState
@@ -135,7 +135,7 @@ def _show(session: Session, wanted: str) -> int:
         family = Family.of(run, agency.store.children)
         steps = agency.store.steps(run.key)
         checkpoints = agency.checkpoints.list(run.run_id)
-        notes = run_notes(agency, run.run_id)
+        facts = run_facts(agency, run.run_id)
     if session.as_json:
         asked = {key: run.request.get(key) for key in ("input", "model", "execution")}
         session.print_json(
@@ -145,12 +145,13 @@ def _show(session: Session, wanted: str) -> int:
                 **asked,
                 "steps": [step.to_json() for step in steps],
                 "checkpoints": [_checkpoint(checkpoint) for checkpoint in checkpoints],
-                "notes": [note.to_json() for note in notes],
+                "queue": facts.queue,
+                "notes": [note.to_json() for note in facts.notes],
             }
         )
         return 0
-    print_run(session, family, steps, checkpoints)
-    for note in notes:
+    print_run(session, family, steps, checkpoints, facts.queue)
+    for note in facts.notes:
         click.echo(printable(f"{moment(note.at)} {note.code}: {note.message}"))
     if run.state == "running":
         session.note(f"\nrunning in another process; {_how_to_cancel(session, run)}")

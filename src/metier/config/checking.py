@@ -18,7 +18,13 @@ from metier.values.running import (
     ServerSetting,
     ToolSettings,
 )
-from metier.values.settings import Mount, ProbeSetting, QueueSetting
+from metier.values.settings import (
+    QUEUE_FORM,
+    Mount,
+    ProbeSetting,
+    QueueSetting,
+    is_queue_name,
+)
 from metier.values.teams import Team
 
 
@@ -110,6 +116,8 @@ def _state_url(text: str, source: str) -> DatabaseUrl:
 
 def _queues(table: Mapping[str, Any], source: str) -> Mapping[str, QueueSetting]:
     for name, entry in table.items():
+        if not is_queue_name(name):
+            raise wrong(dotted(("workers.queues", name)), f"named with {QUEUE_FORM}", source)
         if ("starts" in entry) != ("seconds" in entry):
             raise wrong(
                 dotted(("workers.queues", name)), "given both 'starts' and 'seconds'", source

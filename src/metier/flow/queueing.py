@@ -1,7 +1,7 @@
 """Runs on workers: start them, resume them, and schedule their starts, through the queue."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,7 +20,7 @@ from metier.run.queue import Schedule as Schedule
 from metier.run.store import this_process
 from metier.values.agents import AgentProfile, Execution
 from metier.values.runs import Failure
-from metier.values.settings import QueueSetting
+from metier.values.settings import QUEUE_FORM, QueueSetting, is_queue_name
 
 if TYPE_CHECKING:
     from metier.run.dbos_queue import DbosQueue
@@ -59,12 +59,20 @@ def has_workers(agency: Agency) -> bool:
         return any(not one.is_dead for one in workers.all())
 
 
-def run_notes(agency: Agency, run_id: str) -> "list[Note]":
-    """What happened to a run between its steps; nothing is noted without shared state."""
+class RunFacts(NamedTuple):
+    """What is known about a run besides its record; nothing without shared state."""
+
+    queue: str = ""
+    """Where it waits, or from where a worker took it; empty once it has ended."""
+    notes: "Sequence[Note]" = ()
+    """What happened to it between its steps."""
+
+
+def run_facts(agency: Agency, run_id: str) -> RunFacts:
     if agency.state is None:
-        return []
+        return RunFacts()
     with _workers(agency.state) as workers:
-        return workers.notes(run_id)
+        return RunFacts(workers.queue_of(run_id), workers.notes(run_id))
 
 
 @contextmanager
@@ -190,7 +198,15 @@ def _queue_name(agency: Agency, placement: Placement, model: str) -> str:
         raise UsageError(
             f"the priority {placement.priority} is not between {PRIORITIES[0]} and {PRIORITIES[-1]}"
         )
+    if placement.queue:
+        check_queue(placement.queue)
     return placement.queue or (model if model in agency.queues else DEFAULT_QUEUE)
+
+
+def check_queue(name: str) -> None:
+    """Raise `UsageError` unless a queue may be called so."""
+    if not is_queue_name(name):
+        raise UsageError(f"{name!r} cannot be the name of a queue", hint=f"use {QUEUE_FORM}")
 
 
 def limits_of(agency: Agency, queue: str) -> QueueSetting:

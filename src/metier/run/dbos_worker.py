@@ -12,15 +12,14 @@ from dbos import DBOS
 
 from metier.run.dbos_queue import (
     APPLICATION,
-    RUN,
     START,
     VERSION,
     JsonSerializer,
     engine_of,
     named_errors,
-    schema_of,
 )
 from metier.run.queue import MOST_ATTEMPTS, QueuedRun
+from metier.run.queue_tables import RUN, schema_of
 
 Execute = Callable[[QueuedRun], Coroutine[Any, Any, None]]
 Start = Callable[[str, str, Mapping[str, Any]], Coroutine[Any, Any, None]]

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from metier.core.timestamps import to_iso
 from metier.run import worker_tables as tables
 from metier.run.postgres_migrations import MIGRATIONS
+from metier.run.queue_tables import queue_of
 from metier.run.rows import failure_text
 from metier.storage.postgres import Connection, Postgres
 from metier.values.runs import Failure
@@ -151,6 +152,10 @@ class Workers:
         values = (self.namespace, run_id)
         rows = self._database.call(lambda one: one.execute(tables.NOTES, values).fetchall())
         return [Note(*row) for row in rows]
+
+    def queue_of(self, run_id: str) -> str:
+        """The queue in which a run waits, or from which a worker has taken it; empty if none."""
+        return self._database.call(lambda one: queue_of(one, self.namespace, run_id))
 
     def live_runs(self) -> dict[str, int]:
         """How many runs are pending or running. Those that have ended are too many to count."""
