@@ -6,21 +6,25 @@ import logging
 import secrets
 import sqlite3
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 from cli.printed import Finished, looked_at, run_here
-from cli.run_workspace import SETTINGS, Agents, follows, prompt, tool
+from cli.run_workspace import SETTINGS, Agents, eventually, follows, prompt, tool
 from conftest import state_of
 from flow.decisions import decision, injecting, text_of, verdict
+from metier.run.postgres_runs import PostgresRuns
 from metier.run.postgres_store import PostgresRunStore
 from metier.run.sqlite_store import SqliteRunStore
 from metier.run.store import this_process
 from metier.storage.hook_files import DECISIONS
+from postgres_server import Proxy
 from shared_states import PASSWORD, UNREACHABLE, everything, new_namespace, rows, with_password
 
 pytestmark = pytest.mark.slow
@@ -354,6 +358,33 @@ def test_doctor_says_in_one_line_that_the_server_is_away(machine: Machines) -> N
     finished = machine("a").share(UNREACHABLE).metier("doctor")
     assert finished.returncode == 1
     assert "PostgreSQL cannot be reached: the connection was refused" in finished.stdout
+
+
+def test_a_run_says_that_the_server_went_away_and_how_to_resume_it(
+    machine: Machines, postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PostgresRuns.__init__, "__kwdefaults__", {"patience": 0.05})
+    with closing(Proxy(postgres)) as proxy:
+        port = conninfo_to_dict(proxy.address)["port"]
+        here = machine("a").share(f"postgresql://postgres@127.0.0.1:{port}/postgres")
+        here.agent("clerk", tool("held", "hold"), tool("work"))
+
+        def go_away() -> None:
+            eventually(lambda: here.calls() == ["held"])
+            proxy.go_away()
+            assert proxy.refused.wait(30)
+            here.release()
+
+        with ThreadPoolExecutor(1) as pool:
+            away = pool.submit(go_away)
+            finished = here.metier("run", "clerk", "x")
+            away.result(60)
+        proxy.is_away = False
+        (run,) = json.loads(here.metier("runs", "list", "--json").stdout)
+    assert finished.returncode == 1
+    assert "PostgreSQL does not answer; the run waits" in finished.stderr
+    assert f"metier runs resume {run['runId']}" in finished.stderr
+    assert "see metier doctor" not in finished.stderr
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple, Protocol
 
+from metier.storage.outages import Outage
 from metier.values.agents import Checkpoint
 from metier.values.runs import Claim, Failure, RunRecord, StepRecord
 
@@ -45,6 +46,8 @@ class RunStore(Protocol):
     path: str
     live: int
     """Runs that execute through this object; the writes of several are committed together."""
+    outage: Outage
+    """Whether the store is away; a file never is."""
 
     def close(self) -> None: ...
 
