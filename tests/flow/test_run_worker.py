@@ -16,6 +16,7 @@ from metier.errors import DamagedError, StoreError, UsageError
 from metier.flow.queueing import (
     Placement,
     RunRequest,
+    has_workers,
     resume_detached,
     run_facts,
     start_detached,
@@ -77,7 +78,7 @@ class Bench:
         self.catalog.close()
 
     def detached(self, key: str = "") -> str:
-        return start_detached(self.agency, RunRequest("clerk", "t"), Placement(key=key))
+        return start_detached(self.agency, RunRequest("clerk", "t"), Placement(key=key)).run_id
 
     def work(self, by_hand: "Callable[[RunWorker], Awaitable[None]]", **options: Any) -> None:
         """Start a worker, do something by hand, and stop it."""
@@ -289,7 +290,9 @@ def test_health_sees_runs_in_queues_of_no_worker_and_in_no_queue(bench: Bench) -
         workers.join(Worker("alive", "runs, openai:gpt-5", 1, "digest", "1.0"))
     bench.detached()
     typo = start_detached(bench.agency, RunRequest("clerk", "t"), Placement(queue="typo"))
-    assert run_facts(bench.agency, typo).queue == "typo"
+    assert run_facts(bench.agency, typo.run_id).queue == "typo"
+    assert not has_workers(bench.agency, "typo")
+    assert has_workers(bench.agency, "openai:gpt-5")
     stopped = bench.agency.runner.add(bench.agency.startable("clerk"), "t")
     found = health_of(bench)
     assert (found.waiting, found.unserved) == (2, {"typo": 1})

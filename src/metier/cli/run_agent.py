@@ -113,8 +113,8 @@ def command(
             catalog.agency.model(model)  # report a wrong name before anything runs
         if detach:
             request = RunRequest(agent, task, value, model, execution)
-            run_id = start_detached(catalog.agency, request, placement_of(**placement))
-            return print_detached(session, catalog.agency.store.run(run_id))
+            enqueued = start_detached(catalog.agency, request, placement_of(**placement))
+            return print_detached(session, catalog.agency, enqueued)
 
         def begin(on_event: OnEvent) -> Coroutine[Any, Any, RunResult]:
             return catalog.run(

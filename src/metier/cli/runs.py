@@ -229,8 +229,8 @@ def _resume(
     with session.catalog() as catalog:
         if detach:
             run = found_run(catalog.agency, wanted)
-            resume_detached(catalog.agency, run.run_id, placement_of(**placement))
-            return print_detached(session, catalog.agency.store.run(run.run_id))
+            enqueued = resume_detached(catalog.agency, run.run_id, placement_of(**placement))
+            return print_detached(session, catalog.agency, enqueued)
         run = _consented(session, catalog, wanted, allowed)
         agency = catalog.agency
         if run.state == "succeeded":

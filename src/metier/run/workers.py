@@ -30,6 +30,11 @@ class Worker(NamedTuple):
     started: float = 0.0
     is_dead: bool = False
 
+    @property
+    def queues(self) -> list[str]:
+        """Those that `queue` names; no name has a comma in it."""
+        return self.queue.split(", ")
+
 
 class Note(NamedTuple):
     """Something that happened to a run between its steps."""
