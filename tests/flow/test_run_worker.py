@@ -44,12 +44,16 @@ class Hands:
         self._execute = execute
         self._idle = threading.Event()
         self._idle.set()
+        self.is_hurried = False
 
     def launch(self, _queues: Sequence[str], _concurrency: int) -> None: ...
 
     def stop(self, seconds: float) -> None:
         """Wait for what executes, as DBOS does."""
         self._idle.wait(seconds)
+
+    def hurry(self) -> None:
+        self.is_hurried = True
 
     async def execute(self, run: QueuedRun) -> None:
         self._idle.clear()
@@ -305,3 +309,20 @@ def test_a_queue_has_a_plain_name(bench: Bench, name: str) -> None:
     with pytest.raises(UsageError, match="cannot be the name of a queue"):
         start_detached(bench.agency, RunRequest("clerk", "t"), Placement(queue=name))
     assert bench.agency.store.runs() == []
+
+
+def test_a_worker_that_stops_while_postgresql_is_away_does_not_wait_to_return_runs(
+    bench: Bench,
+) -> None:
+    async def go_away(worker: RunWorker) -> None:
+        assert worker.problem == ""
+        assert worker._heartbeat is not None
+        worker._heartbeat.outage.begin()
+        assert worker.problem == "PostgreSQL does not answer"
+        await asyncio.sleep(0)
+
+    bench.work(go_away)
+    assert Hands.made.is_hurried
+    assert any(line.startswith("PostgreSQL does not answer") for line in bench.log)
+    bench.work(lambda _: asyncio.sleep(0))
+    assert not Hands.made.is_hurried

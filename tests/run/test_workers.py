@@ -165,11 +165,13 @@ class Beats:
         self.lost, self.taken = threading.Event(), threading.Event()
         self.why = ""
         self.orphans: Sequence[str] = ()
+        self.outages: list[bool] = []
         self.heartbeat = Heartbeat(
             workers, worker_id,
             queue=self,
             on_lost=self._lost,
             on_take_over=lambda _: self.taken.set(),
+            on_outage=self.outages.append,
         )  # fmt: skip
 
     def _lost(self, why: MetierError) -> None:
@@ -221,15 +223,18 @@ def test_a_heartbeat_ends_when_a_newer_program_has_changed_the_schema(
     assert beats.why == "STORE_NEWER"
 
 
-def test_a_heartbeat_goes_on_after_any_other_error(
+def test_a_heartbeat_goes_on_after_any_other_error_and_says_when_postgresql_is_away(
     shared: Shared, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    workers = shared.open(lease=0.1)
+    workers = shared.open(lease=0.5)
     workers.join(worker("a"))
-    errors = iter([StoreError("away"), RuntimeError("a bug")])
+    away = StoreError("away", code="STORE_UNREACHABLE")
+    errors = iter([away, away, RuntimeError("a bug")])
+    healthy: list[bool] = []
     renewed, renew = threading.Event(), workers.renew
 
     def fail_first(worker_id: str) -> bool:
+        healthy.append(beats.heartbeat.is_healthy)
         if error := next(errors, None):
             raise error
         renewed.set()
@@ -241,6 +246,8 @@ def test_a_heartbeat_goes_on_after_any_other_error(
     assert renewed.wait(30)
     beats.heartbeat.stop()
     assert not beats.lost.is_set()
+    assert beats.outages == [True, False]
+    assert healthy[1:3] == [False, False]
 
 
 def test_a_worker_takes_over_only_after_a_lease_without_trouble(shared: Shared) -> None:

@@ -10,7 +10,6 @@ from metier.cli.session import Session
 from metier.errors import UsageError
 from metier.flow.queueing import Enqueued, Placement, has_workers
 from metier.flow.running import Agency
-from metier.run.queue import DEFAULT_QUEUE
 from metier.values.runs import RunResult
 
 _ONLY_DETACHED = ("queue", "priority", "after", "key")
@@ -69,7 +68,7 @@ def print_detached(session: Session, agency: Agency, enqueued: Enqueued) -> int:
         session.note("this is an older run: it has the same key, and has not ended")
     queue = enqueued.queue
     if run.state == "pending" and not has_workers(agency, queue):
-        more = "" if queue == DEFAULT_QUEUE else f" --queue {shlex.quote(queue)}"
+        more = "" if enqueued.is_default else f" --queue {shlex.quote(queue)}"
         session.note(f"no live worker takes runs from '{queue}'; to start one: metier worker{more}")
     root = f" --root {shlex.quote(session.root)}" if session.root else ""
     session.note(f"to follow it: metier runs watch {run.run_id}{root}")

@@ -59,6 +59,11 @@ class Enqueued(NamedTuple):
     is_new: bool = True
     """False: the run was there before, under the same key or id."""
 
+    @property
+    def is_default(self) -> bool:
+        """Whether it is in the queue from which workers take runs by default."""
+        return self.queue == DEFAULT_QUEUE
+
 
 def has_workers(agency: Agency, queue: str) -> bool:
     """Whether a live worker takes runs from a queue."""
