@@ -65,12 +65,13 @@ def test_a_run_that_no_worker_will_take_can_be_resumed() -> None:
     assert check.hint == "resume them with metier runs resume RUN"
 
 
-@pytest.mark.parametrize(("documents", "verdict"), [("same", "warning"), ("any", "ok")])
-def test_runs_with_other_documents_are_a_warning_only_where_they_wait_for_them(
-    documents: str, verdict: str
+@pytest.mark.parametrize(("documents", "is_executed"), [("same", False), ("any", True)])
+def test_runs_with_documents_of_no_live_worker_are_a_warning(
+    documents: str, is_executed: bool
 ) -> None:
     _, check = _workers(WELL._replace(other_documents=1), documents)
-    assert check.verdict == verdict
+    assert check.verdict == "warning"
+    assert ("executes them with its own" in check.detail) is is_executed
 
 
 def test_documents_are_not_compared_while_no_worker_is_alive() -> None:

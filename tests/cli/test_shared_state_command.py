@@ -345,6 +345,8 @@ def test_doctor_checks_the_server_its_clock_and_the_queue(machine: Machines, pos
     assert found["shared state"]["verdict"] == "ok"
     assert "PostgreSQL 18" in found["shared state"]["detail"]
     assert f"namespace {here.namespace}" in found["shared state"]["detail"]
+    assert found["login"]["verdict"] == "warning"
+    assert found["login"]["detail"] == "the login is a superuser of PostgreSQL"
     assert found["clock"]["verdict"] == "ok"
     assert found["queue"]["detail"] == "no run waits"
     pending = "UPDATE metier.run SET state = 'pending'"
@@ -358,6 +360,20 @@ def test_doctor_says_in_one_line_that_the_server_is_away(machine: Machines) -> N
     finished = machine("a").share(UNREACHABLE).metier("doctor")
     assert finished.returncode == 1
     assert "PostgreSQL cannot be reached: the connection was refused" in finished.stdout
+    assert "metier doctor" not in finished.stdout
+
+
+def test_a_live_run_is_busy_for_every_kind_of_resume(machine: Machines, postgres: str) -> None:
+    here = machine("a").share(postgres)
+    here.metier("run", "leaf", "x")
+    live = "UPDATE metier.run SET state = 'running', owner = 'b', lease = now() + interval '1 h'"
+    ((run_id,),) = rows(postgres, f"{live} WHERE namespace = %s RETURNING id", here.namespace)
+    resumed = here.metier("runs", "resume", run_id)
+    detached = here.metier("runs", "resume", run_id, "--detach")
+    assert (resumed.returncode, detached.returncode) == (2, 2)
+    assert resumed.stderr == detached.stderr
+    for part in ("RUN_BUSY", "it can be resumed in 3", f"metier runs cancel {run_id}"):
+        assert part in resumed.stderr
 
 
 def test_a_run_says_that_the_server_went_away_and_how_to_resume_it(

@@ -511,6 +511,13 @@ def test_a_running_run_is_asked_to_cancel_and_a_waiting_one_is_cancelled(store: 
         save(store, dead, step("a", 1))
 
 
+def test_the_lease_of_a_run_ends_unless_it_is_renewed(store: RunStore) -> None:
+    run, now = begun(store), time.time()
+    assert 0 < store.lease_left(run, now) <= LEASE_SECONDS + 1
+    assert store.lease_left(run, now + LATER) == 0
+    assert store.lease_left(added(store), now) == 0
+
+
 def test_a_run_that_its_own_idle_process_holds_is_cancelled(store: RunStore) -> None:
     run = begun(store)
     assert not store.request_cancel(run.run_id, time.time(), MINE)

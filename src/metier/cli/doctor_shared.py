@@ -33,6 +33,9 @@ def shared_checks(catalog: Catalog) -> Iterator[Check]:
         yield Check("shared state", "error", f"{error.message} ({error.code})", error.hint)
         return
     yield _connection(health, f"{shared.address}, namespace {shared.namespace}")
+    if health.is_superuser:
+        hint = "use a role that may create and use the schemas of metier, and nothing else"
+        yield Check("login", "warning", "the login is a superuser of PostgreSQL", hint)
     yield _clock(health)
     yield from _queues(health)
     yield from _workers(health, catalog.config.worker_documents)
@@ -101,8 +104,9 @@ def _workers(health: "Health", documents: str) -> Iterator[Check]:
     if live and health.other_documents:
         waiting = counted(health.other_documents, "pending run")
         detail = f"{waiting} started with documents that no live worker has"
-        verdict = "warning" if documents == "same" else "ok"
-        yield Check("documents of runs", verdict, detail, "update the checkouts of the workers")
+        if documents != "same":
+            detail += ": a worker executes them with its own"
+        yield Check("documents of runs", "warning", detail, "update the checkouts of the workers")
     if health.given_up:
         yield _given_up(health.given_up)
 

@@ -229,6 +229,7 @@ def _resume(
     with session.catalog() as catalog:
         if detach:
             run = found_run(catalog.agency, wanted)
+            _check_idle(session, catalog.agency, run)
             enqueued = resume_detached(catalog.agency, run.run_id, placement_of(**placement))
             return print_detached(session, catalog.agency, enqueued)
         run = _consented(session, catalog, wanted, allowed)
@@ -237,12 +238,7 @@ def _resume(
             session.note(f"run {run.run_id} has succeeded already; this is its output")
             result = asyncio.run(agency.resume(run.run_id))
             return Attended(session, catalog, events).tell(result)
-        if run.state == "running":
-            raise UsageError(
-                f"run '{run.run_id}' is already running in another process",
-                code="RUN_BUSY",
-                hint=f"wait for it; {_how_to_cancel(session, run)}",
-            )
+        _check_idle(session, agency, run)
         done = sum(step.state in DONE for step in agency.store.steps(run.key))
         opening = f"resuming {run.run_id}: {counted(done, 'step')} kept"
 
@@ -250,6 +246,19 @@ def _resume(
             return agency.resume(run.run_id, on_event=on_event)
 
         return Attended(session, catalog, events, opening).finish(begin)
+
+
+def _check_idle(session: Session, agency: Agency, run: RunRecord) -> None:
+    """Raise `UsageError` while another process executes a run."""
+    if run.state != "running":
+        return
+    left = agency.store.lease_left(run, time.time())
+    dead = f"if that process is gone, it can be resumed in {max(1.0, left):.0f} s"
+    raise UsageError(
+        f"run '{run.run_id}' is already running in another process",
+        code="RUN_BUSY",
+        hint=f"wait for it; {dead}; {_how_to_cancel(session, run)}",
+    )
 
 
 def _consented(

@@ -97,8 +97,11 @@ def _copy(session: Session, address: str | None, namespace: str | None) -> int:
 
 
 def _not_copied(newer: int) -> str:
-    runs = f"{counted(newer, 'run')} {'was' if newer == 1 else 'were'} not copied"
-    return f"{runs}: continued in PostgreSQL since the last copy, and kept as there"
+    if newer == 1:
+        return "1 run was not copied: it continued in PostgreSQL, and stays as it is there"
+    return (
+        f"{newer:,} runs were not copied: they continued in PostgreSQL, and stay as they are there"
+    )
 
 
 def _local(catalog: Catalog) -> AbstractContextManager[LocalState]:

@@ -17,6 +17,7 @@ RECENT_DAYS = 7
 """Older runs are not counted: there may be too many."""
 _CLOCK = "SELECT extract(epoch FROM clock_timestamp())::float8"
 _TLS = "SELECT coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false)"
+_SUPERUSER = "SELECT rolsuper FROM pg_catalog.pg_roles WHERE rolname = current_user"
 _SCHEMA = "SELECT max(number) FROM metier.migration"
 _WORKERS = (
     "SELECT count(*), count(*) FILTER (WHERE lease < clock_timestamp())"
@@ -63,6 +64,8 @@ class Health(NamedTuple):
     """Runs that stopped, and that no worker will take."""
     oldest_in_no_queue: str = ""
     """The id of the oldest of them."""
+    is_superuser: bool = False
+    """Whether the login may do anything in the database."""
 
 
 def shared_health(shared: SharedState) -> Health:
@@ -97,6 +100,7 @@ def _health(connection: Connection, namespace: str) -> Health:
         {one.queue: one.number for one in waiting if one.queue not in served},
         stopped.number if stopped else 0,
         stopped.oldest if stopped else "",
+        bool(scalar(connection, _SUPERUSER)),
     )
 
 

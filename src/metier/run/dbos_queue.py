@@ -352,5 +352,5 @@ def named_errors() -> Iterator[None]:
         raise StoreError(
             f"the queue in PostgreSQL cannot be used{reason}",
             code="STORE_UNREACHABLE",
-            hint="check the address, the network and the login; see metier doctor",
+            hint="check the address, the network and the login",
         ) from None

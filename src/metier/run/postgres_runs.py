@@ -293,6 +293,10 @@ class PostgresRuns:
         values = (self.namespace, _from_now(now), why, self.namespace)
         return [run_id for (run_id,) in self._rows(tables.RECOVER, *values)]
 
+    def lease_left(self, run: RunRecord, now: float) -> float:
+        ((left,),) = self._rows(tables.LEASE_LEFT, _from_now(now), self.namespace, run.key)
+        return max(0.0, float(left))
+
     def request_cancel(self, run_id: str, now: float, idle: str = "") -> bool:
         def job(connection: Connection) -> bool:
             with connection.transaction():

@@ -256,6 +256,10 @@ class SqliteRuns(Database):
             connection.executemany(tables.RECOVER, [(why, run_id) for run_id in free])
         return free
 
+    def lease_left(self, run: RunRecord, now: float) -> float:
+        _, lease = self._holder(run.key)
+        return max(0.0, (lease or now) - now)
+
     def request_cancel(self, run_id: str, now: float, idle: str = "") -> bool:
         with self._lock, self.transaction() as connection:
             run = self.run(run_id)

@@ -94,6 +94,9 @@ class RunStore(Protocol):
     def recover(self, now: float) -> list[str]:
         """Make runs pending whose process is gone; their ids."""
 
+    def lease_left(self, run: RunRecord, now: float) -> float:
+        """For how many seconds the process that executes a run has it, unless it renews that."""
+
     def request_cancel(self, run_id: str, now: float, idle: str = "") -> bool:
         """Ask the owner of a run, other than `idle`, to cancel it; whether it has one."""
 

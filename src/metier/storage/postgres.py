@@ -252,7 +252,7 @@ def _why_unreachable(error: Exception) -> str:
     return next((f": {why}" for part, why in _REASONS if part in said), "")
 
 
-_CHECK_ADDRESS = "check the address, the network and the login; see metier doctor"
+_CHECK_ADDRESS = "check the address, the network and the login"
 _REASONS = (
     ("starting up", "it is starting"),
     ("shutting down", "it is shutting down"),
