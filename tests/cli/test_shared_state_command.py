@@ -236,6 +236,32 @@ def test_a_run_that_went_on_there_stays_as_it_is(
     there.metier("runs", "resume", failed["runId"])
     result = copied(used, postgres)
     assert (result["copied"], result["newer"]) == (NOTHING, 1)
+    again = used.metier("state", "copy", "--to", postgres, "--namespace", used.namespace)
+    assert again.stdout.endswith(": nothing new\n")
+    assert "1 run was not copied: it continued in PostgreSQL" in again.stderr
+
+
+def test_runs_that_are_on_this_machine_only_are_mentioned_until_they_are_copied(
+    used: Machine, postgres: str
+) -> None:
+    count = len(used.runs("list"))
+    used.share(postgres)
+    said = f"{count} runs are on this machine only: metier state copy"
+    assert said in used.metier("runs", "list").stderr
+    copied(used, postgres)
+    assert "on this machine only" not in used.metier("runs", "list").stderr
+
+
+def test_doctor_warns_of_an_address_that_every_user_can_read(
+    machine: Machines, postgres: str, tmp_path: Path
+) -> None:
+    here, file = machine("a").share(postgres), tmp_path / "address"
+    file.write_text(postgres)
+    here.write("metier.toml", f'[state]\nurl-file = "{file}"\nnamespace = "{here.namespace}"\n')
+    file.chmod(0o644)
+    assert checks(here)["state.url-file"]["verdict"] == "warning"
+    file.chmod(0o600)
+    assert "state.url-file" not in checks(here)
 
 
 def test_a_run_that_continued_on_both_sides_stays_as_it_is_there(

@@ -1,7 +1,10 @@
 """`metier doctor`: shared state on PostgreSQL."""
 
+import os
 import shlex
+import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from metier.catalog import Catalog
@@ -22,6 +25,7 @@ class Check(NamedTuple):
 
 def shared_checks(catalog: Catalog) -> Iterator[Check]:
     """Nothing if state is local."""
+    yield from _url_file(catalog.config.state_url_file)
     try:
         shared = catalog.shared
         if shared is None:
@@ -39,6 +43,14 @@ def shared_checks(catalog: Catalog) -> Iterator[Check]:
     yield _clock(health)
     yield from _queues(health)
     yield from _workers(health, catalog.config.worker_documents)
+
+
+def _url_file(path: str) -> Iterator[Check]:
+    """Warn about a file with an address, and maybe a password, that every user can read."""
+    with suppress(OSError):  # said when the address is read
+        if path and os.stat(os.path.expanduser(path)).st_mode & stat.S_IROTH:
+            detail = f"{path} can be read by every user of this machine"
+            yield Check("state.url-file", "warning", detail, f"chmod 600 {shlex.quote(path)}")
 
 
 def _connection(health: "Health", where: str) -> Check:

@@ -32,7 +32,7 @@ from metier.cli.run_view import (
 from metier.cli.session import LAST, Session, complete_from, counted, metier_command
 from metier.core.text import printable
 from metier.errors import NotFoundError, UsageError
-from metier.flow.queueing import cancel_run, resume_detached, run_facts
+from metier.flow.queueing import cancel_run, resume_detached, run_facts, unshared_runs
 from metier.flow.running import Agency
 from metier.values.agents import AgentProfile, Checkpoint
 from metier.values.runs import DONE, OnEvent, RunRecord, RunResult, RunState
@@ -111,6 +111,7 @@ def _list(session: Session, state: str | None, limit: int, delegated: bool) -> i
         runs = store.runs(state=state, limit=limit, delegated=delegated)
         total = store.count_runs(state=state, delegated=delegated)
         is_shared = catalog.agency.state is not None
+        elsewhere = unshared_runs(catalog.agency) if is_shared else 0
     if session.as_json:
         session.print_json([run.to_json() for run in runs])
         return 0
@@ -118,6 +119,9 @@ def _list(session: Session, state: str | None, limit: int, delegated: bool) -> i
         session.note(f"no run is {state_in_words(state)}" if state else "there is no run yet")
         session.note("hint: metier run AGENT TASK")
     print_runs(session, runs, total)
+    if elsewhere:
+        are = "is" if elsewhere == 1 else "are"
+        session.note(f"{counted(elsewhere, 'run')} {are} on this machine only: metier state copy")
     if pending := next((run for run in runs if run.state == "pending"), None):
         resume = runs_command(session, "resume", pending.run_id)
         wait = "wait for a worker, or to be resumed" if is_shared else "wait to be resumed"

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -87,6 +87,17 @@ def run_facts(agency: Agency, run_id: str) -> RunFacts:
         return RunFacts()
     with _workers(agency.state) as workers:
         return RunFacts(workers.queue_of(run_id), workers.notes(run_id))
+
+
+def unshared_runs(agency: Agency) -> int:
+    """How many runs are on this machine only; 0 once the newest of them was copied."""
+    if not agency.has_local_runs:
+        return 0
+    with closing(agency.local_store()) as local:
+        newest = local.runs(limit=1, delegated=False)
+        if not newest or _is_known(agency, newest[0].run_id):
+            return 0
+        return local.count_runs(delegated=False)
 
 
 @contextmanager
