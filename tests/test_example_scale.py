@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from typing import Any
 
 import click
@@ -38,6 +39,23 @@ def test_its_address_has_no_password_and_its_variables_are_settings() -> None:
     assert environment["METIER_STATE_URL"] == "postgresql://metier@db/metier?sslmode=disable"
     variables = {setting.variable for setting in SETTINGS.values()}
     assert {"METIER_STATE_URL", "METIER_STATE_NAMESPACE"} <= variables
+
+
+def test_the_image_is_built_from_the_checkout_with_all_that_the_package_consists_of() -> None:
+    build = compose()["services"]["worker-1"]["build"]
+    assert (EXAMPLE / build["context"]).resolve() == REPOSITORY
+    lines = (REPOSITORY / build["dockerfile"]).read_text().splitlines()
+    copies = [line.split()[1:] for line in lines if line.startswith("COPY ")]
+    copied = {source for *sources, _ in copies for source in sources}
+    assert all((REPOSITORY / source).exists() for source in copied)
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    needed = {*(name.partition("/")[0] for name in wheel["packages"]), *wheel["force-include"]}
+    needed |= {project["project"]["readme"], *project["project"]["license-files"]}
+    assert copied == needed | {"pyproject.toml", "constraints.txt"}
+    (install,) = [line for line in lines if "pip install" in line]
+    assert "--constraint /metier/constraints.txt '/metier[workers]'" in install
+    assert "workers" in project["project"]["optional-dependencies"]
 
 
 def test_the_dashboard_shows_metrics_that_workers_have() -> None:

@@ -102,9 +102,25 @@ def test_watching_works_without_shared_state(agents: Agents) -> None:
 def test_a_key_starts_one_run_as_long_as_it_waits(team: Team) -> None:
     team.agent("clerk", *acts(1))
     first = team.detached("clerk", "--key", "invoice-7")
+    again = team.metier("run", "clerk", "the task", "--detach", "--key", "invoice-7")
+    assert "this is an older run" in again.stderr
     assert team.detached("clerk", "--key", "invoice-7") == first
     assert team.detached("clerk", "--key", "invoice-8") != first
     assert len(team.runs("list")) == 2
+
+
+def test_a_run_without_a_live_worker_on_its_queue_says_so(team: Team) -> None:
+    team.agent("clerk", *acts(1))
+    alone = team.metier("run", "clerk", "t", "--detach", "--queue", "typo")
+    said = "no live worker takes runs from 'typo'; to start one: metier worker --queue typo"
+    assert said in alone.stderr
+    assert "older run" not in alone.stderr
+    shown = team.runs("show", alone.stdout.strip())
+    follows("run", shown)
+    assert shown["queue"] == "typo"
+    team.worker("--queue", "typo")
+    served = team.metier("run", "clerk", "t", "--detach", "--queue", "typo")
+    assert "no live worker" not in served.stderr
 
 
 @pytest.mark.soak

@@ -2,10 +2,10 @@
 
 import pytest
 
-from metier.cli.doctor_shared import _age, _clock, _connection, _queue, _workers
+from metier.cli.doctor_shared import _age, _clock, _connection, _queues, _workers
 from metier.flow.shared_health import Health
 
-WELL = Health("18.1", True, 2, 2, 0.2, 0, None, 2, 0, 0)
+WELL = Health("18.1", True, 2, 2, 0.2, 0, 0.0, 2, 0, 0)
 
 
 def test_the_connection_is_described_with_its_versions() -> None:
@@ -30,23 +30,48 @@ def test_clocks_that_differ_are_a_warning(skew: float, verdict: str, detail: str
 
 @pytest.mark.parametrize(
     ("workers", "dead", "verdict"),
-    [(2, 0, "ok"), (2, 1, "ok"), (2, 2, "warning"), (0, 0, "warning"), (None, 0, "warning")],
+    [(2, 0, "ok"), (2, 1, "ok"), (2, 2, "warning"), (0, 0, "warning")],
 )
 def test_runs_that_wait_for_no_live_worker_are_a_warning(
-    workers: int | None, dead: int, verdict: str
+    workers: int, dead: int, verdict: str
 ) -> None:
     health = WELL._replace(waiting=3, oldest_seconds=30.0, workers=workers, dead_workers=dead)
-    check = _queue(health)
+    (check,) = _queues(health)
     assert check.verdict == verdict
     assert check.detail.startswith("3 pending runs, the oldest for 30 s")
 
 
-@pytest.mark.parametrize(("documents", "verdict"), [("same", "warning"), ("any", "ok")])
-def test_runs_with_other_documents_are_a_warning_only_where_they_wait_for_them(
-    documents: str, verdict: str
+def test_the_run_of_a_dead_worker_waits_for_another_worker() -> None:
+    (check,) = _queues(WELL._replace(of_dead_workers=1, workers=1, dead_workers=1))
+    assert (check.verdict, check.hint) == ("warning", "metier worker")
+    assert check.detail == "1 run of a dead worker waits; no worker is alive"
+    (check,) = _queues(WELL._replace(of_dead_workers=2))
+    assert (check.verdict, check.detail) == ("ok", "2 runs of dead workers wait")
+
+
+def test_a_queue_from_which_no_live_worker_takes_runs_is_a_warning() -> None:
+    _, check = _queues(WELL._replace(waiting=1, unserved={"typo": 1}))
+    assert check.verdict == "warning"
+    assert check.detail == "1 run waits in 'typo', from which no live worker takes runs"
+    assert check.hint == "metier worker --queue typo"
+
+
+def test_a_run_that_no_worker_will_take_can_be_resumed() -> None:
+    health = WELL._replace(in_no_queue=1, oldest_in_no_queue="r1")
+    _, check = _queues(health)
+    assert check.detail == "1 run stopped before the end, and no worker will take it"
+    assert (check.verdict, check.hint) == ("warning", "resume it with metier runs resume r1")
+    _, check = _queues(health._replace(in_no_queue=2))
+    assert check.hint == "resume them with metier runs resume RUN"
+
+
+@pytest.mark.parametrize(("documents", "is_executed"), [("same", False), ("any", True)])
+def test_runs_with_documents_of_no_live_worker_are_a_warning(
+    documents: str, is_executed: bool
 ) -> None:
     _, check = _workers(WELL._replace(other_documents=1), documents)
-    assert check.verdict == verdict
+    assert check.verdict == "warning"
+    assert ("executes them with its own" in check.detail) is is_executed
 
 
 def test_documents_are_not_compared_while_no_worker_is_alive() -> None:

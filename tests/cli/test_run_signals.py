@@ -206,7 +206,8 @@ def test_a_run_at_work_elsewhere_is_busy_and_can_be_cancelled_from_here(held: Ag
     assert busy.returncode == 2
     assert re.fullmatch(
         r"error: run '(\S+)' is already running in another process \(RUN_BUSY\)\n"
-        r"hint: wait for it; to stop it: metier runs cancel \1\n",
+        r"hint: wait for it; if that process is gone, it can be resumed in [0-9]+ s;"
+        r" to stop it: metier runs cancel \1\n",
         busy.stderr,
     )
     cancelled = held.runs("cancel", "last")

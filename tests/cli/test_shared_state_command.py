@@ -6,21 +6,25 @@ import logging
 import secrets
 import sqlite3
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 from cli.printed import Finished, looked_at, run_here
-from cli.run_workspace import SETTINGS, Agents, follows, prompt, tool
+from cli.run_workspace import SETTINGS, Agents, eventually, follows, prompt, tool
 from conftest import state_of
 from flow.decisions import decision, injecting, text_of, verdict
+from metier.run.postgres_runs import PostgresRuns
 from metier.run.postgres_store import PostgresRunStore
 from metier.run.sqlite_store import SqliteRunStore
 from metier.run.store import this_process
 from metier.storage.hook_files import DECISIONS
+from postgres_server import Proxy
 from shared_states import PASSWORD, UNREACHABLE, everything, new_namespace, rows, with_password
 
 pytestmark = pytest.mark.slow
@@ -232,6 +236,32 @@ def test_a_run_that_went_on_there_stays_as_it_is(
     there.metier("runs", "resume", failed["runId"])
     result = copied(used, postgres)
     assert (result["copied"], result["newer"]) == (NOTHING, 1)
+    again = used.metier("state", "copy", "--to", postgres, "--namespace", used.namespace)
+    assert again.stdout.endswith(": nothing new\n")
+    assert "1 run was not copied: it continued in PostgreSQL" in again.stderr
+
+
+def test_runs_that_are_on_this_machine_only_are_mentioned_until_they_are_copied(
+    used: Machine, postgres: str
+) -> None:
+    count = len(used.runs("list"))
+    used.share(postgres)
+    said = f"{count} runs are on this machine only: metier state copy"
+    assert said in used.metier("runs", "list").stderr
+    copied(used, postgres)
+    assert "on this machine only" not in used.metier("runs", "list").stderr
+
+
+def test_doctor_warns_of_an_address_that_every_user_can_read(
+    machine: Machines, postgres: str, tmp_path: Path
+) -> None:
+    here, file = machine("a").share(postgres), tmp_path / "address"
+    file.write_text(postgres)
+    here.write("metier.toml", f'[state]\nurl-file = "{file}"\nnamespace = "{here.namespace}"\n')
+    file.chmod(0o644)
+    assert checks(here)["state.url-file"]["verdict"] == "warning"
+    file.chmod(0o600)
+    assert "state.url-file" not in checks(here)
 
 
 def test_a_run_that_continued_on_both_sides_stays_as_it_is_there(
@@ -341,19 +371,62 @@ def test_doctor_checks_the_server_its_clock_and_the_queue(machine: Machines, pos
     assert found["shared state"]["verdict"] == "ok"
     assert "PostgreSQL 18" in found["shared state"]["detail"]
     assert f"namespace {here.namespace}" in found["shared state"]["detail"]
+    assert found["login"]["verdict"] == "warning"
+    assert found["login"]["detail"] == "the login is a superuser of PostgreSQL"
     assert found["clock"]["verdict"] == "ok"
     assert found["queue"]["detail"] == "no run waits"
-    pending = "UPDATE metier.run SET state = 'pending', created = created - 7200"
-    rows(postgres, f"{pending} WHERE namespace = %s RETURNING 1", here.namespace)
-    queue = checks(here)["queue"]
-    assert queue["verdict"] == "warning"
-    assert queue["detail"].startswith("1 pending run, the oldest for 2 h")
+    pending = "UPDATE metier.run SET state = 'pending'"
+    ((run_id,),) = rows(postgres, f"{pending} WHERE namespace = %s RETURNING id", here.namespace)
+    stopped = checks(here)["interrupted runs"]
+    assert stopped["verdict"] == "warning"
+    assert stopped["hint"] == f"resume it with metier runs resume {run_id}"
 
 
 def test_doctor_says_in_one_line_that_the_server_is_away(machine: Machines) -> None:
     finished = machine("a").share(UNREACHABLE).metier("doctor")
     assert finished.returncode == 1
     assert "PostgreSQL cannot be reached: the connection was refused" in finished.stdout
+    assert "metier doctor" not in finished.stdout
+
+
+def test_a_live_run_is_busy_for_every_kind_of_resume(machine: Machines, postgres: str) -> None:
+    here = machine("a").share(postgres)
+    here.metier("run", "leaf", "x")
+    live = "UPDATE metier.run SET state = 'running', owner = 'b', lease = now() + interval '1 h'"
+    ((run_id,),) = rows(postgres, f"{live} WHERE namespace = %s RETURNING id", here.namespace)
+    resumed = here.metier("runs", "resume", run_id)
+    detached = here.metier("runs", "resume", run_id, "--detach")
+    assert (resumed.returncode, detached.returncode) == (2, 2)
+    assert resumed.stderr == detached.stderr
+    for part in ("RUN_BUSY", "it can be resumed in 3", f"metier runs cancel {run_id}"):
+        assert part in resumed.stderr
+
+
+def test_a_run_says_that_the_server_went_away_and_how_to_resume_it(
+    machine: Machines, postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PostgresRuns.__init__, "__kwdefaults__", {"patience": 0.05})
+    with closing(Proxy(postgres)) as proxy:
+        port = conninfo_to_dict(proxy.address)["port"]
+        here = machine("a").share(f"postgresql://postgres@127.0.0.1:{port}/postgres")
+        here.agent("clerk", tool("held", "hold"), tool("work"))
+
+        def go_away() -> None:
+            eventually(lambda: here.calls() == ["held"])
+            proxy.go_away()
+            assert proxy.refused.wait(30)
+            here.release()
+
+        with ThreadPoolExecutor(1) as pool:
+            away = pool.submit(go_away)
+            finished = here.metier("run", "clerk", "x")
+            away.result(60)
+        proxy.is_away = False
+        (run,) = json.loads(here.metier("runs", "list", "--json").stdout)
+    assert finished.returncode == 1
+    assert "PostgreSQL does not answer; the run waits" in finished.stderr
+    assert f"metier runs resume {run['runId']}" in finished.stderr
+    assert "see metier doctor" not in finished.stderr
 
 
 @pytest.fixture

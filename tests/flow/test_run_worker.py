@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import closing
 from typing import Any
@@ -11,16 +12,24 @@ import pytest
 
 from conftest import Workspace
 from metier.catalog import Catalog
-from metier.errors import DamagedError, StoreError
-from metier.flow.queueing import Placement, RunRequest, resume_detached, start_detached
+from metier.errors import DamagedError, StoreError, UsageError
+from metier.flow.queueing import (
+    Placement,
+    RunRequest,
+    has_workers,
+    resume_detached,
+    run_facts,
+    start_detached,
+)
 from metier.flow.shared import SharedState
-from metier.flow.shared_health import shared_health
+from metier.flow.shared_health import Health, shared_health
 from metier.flow.state import StateSettings
 from metier.flow.workers import MOST_RETURNS, RETURN_SECONDS, RunWorker, WorkerOptions
 from metier.run.dbos_queue import DbosQueue
 from metier.run.dbos_worker import Execute
 from metier.run.postgres_migrations import MIGRATIONS
 from metier.run.queue import MOST_ATTEMPTS, QueuedRun
+from metier.run.workers import Worker, Workers
 from run.world import prompt
 from shared_states import new_namespace, rows
 
@@ -35,12 +44,16 @@ class Hands:
         self._execute = execute
         self._idle = threading.Event()
         self._idle.set()
+        self.is_hurried = False
 
     def launch(self, _queues: Sequence[str], _concurrency: int) -> None: ...
 
     def stop(self, seconds: float) -> None:
         """Wait for what executes, as DBOS does."""
         self._idle.wait(seconds)
+
+    def hurry(self) -> None:
+        self.is_hurried = True
 
     async def execute(self, run: QueuedRun) -> None:
         self._idle.clear()
@@ -69,7 +82,7 @@ class Bench:
         self.catalog.close()
 
     def detached(self, key: str = "") -> str:
-        return start_detached(self.agency, RunRequest("clerk", "t"), Placement(key=key))
+        return start_detached(self.agency, RunRequest("clerk", "t"), Placement(key=key)).run_id
 
     def work(self, by_hand: "Callable[[RunWorker], Awaitable[None]]", **options: Any) -> None:
         """Start a worker, do something by hand, and stop it."""
@@ -249,3 +262,67 @@ def test_a_worker_that_is_too_old_for_the_schema_ends(
     with pytest.raises(StoreError) as raised:
         bench.work(upgrade, lease=1.0)
     assert (raised.value.code, raised.value.hint) == ("STORE_NEWER", "upgrade metier")
+
+
+def health_of(bench: Bench) -> Health:
+    with closing(SharedState(StateSettings(bench.address, bench.namespace))) as shared:
+        return shared_health(shared)
+
+
+def test_health_sees_the_runs_of_a_dead_worker_without_help_of_other_commands(
+    bench: Bench,
+) -> None:
+    run_id = bench.detached()
+    with closing(Workers(bench.address, bench.namespace)) as workers:
+        workers.join(Worker("dead", "runs", 1, "digest", "1.0"))
+    bench.agency.store.claim(run_id, "dead", time.time() - 3600)
+    table = f'"{bench.queue._tables.schema}".workflow_status'
+    taken = f"UPDATE {table} SET status = 'PENDING', executor_id = 'dead' RETURNING 1"
+    assert rows(bench.address, taken)
+    assert health_of(bench).of_dead_workers == 0
+    over = "UPDATE metier.worker SET lease = clock_timestamp() - interval '1 s' WHERE namespace"
+    assert rows(bench.address, f"{over} = %s RETURNING 1", bench.namespace)
+    found = health_of(bench)
+    assert (found.workers, found.dead_workers, found.of_dead_workers) == (1, 1, 1)
+    assert (found.waiting, found.in_no_queue) == (0, 0)
+    assert bench.agency.store.recover(time.time()) == [run_id]
+    assert health_of(bench).of_dead_workers == 1
+
+
+def test_health_sees_runs_in_queues_of_no_worker_and_in_no_queue(bench: Bench) -> None:
+    with closing(Workers(bench.address, bench.namespace)) as workers:
+        workers.join(Worker("alive", "runs, openai:gpt-5", 1, "digest", "1.0"))
+    bench.detached()
+    typo = start_detached(bench.agency, RunRequest("clerk", "t"), Placement(queue="typo"))
+    assert run_facts(bench.agency, typo.run_id).queue == "typo"
+    assert not has_workers(bench.agency, "typo")
+    assert has_workers(bench.agency, "openai:gpt-5")
+    stopped = bench.agency.runner.add(bench.agency.startable("clerk"), "t")
+    found = health_of(bench)
+    assert (found.waiting, found.unserved) == (2, {"typo": 1})
+    assert (found.in_no_queue, found.oldest_in_no_queue) == (1, stopped)
+    assert run_facts(bench.agency, stopped).queue == ""
+
+
+@pytest.mark.parametrize("name", ['a b/../"x', "a,b", " ", "-x", "x" * 129, "a\n"])
+def test_a_queue_has_a_plain_name(bench: Bench, name: str) -> None:
+    with pytest.raises(UsageError, match="cannot be the name of a queue"):
+        start_detached(bench.agency, RunRequest("clerk", "t"), Placement(queue=name))
+    assert bench.agency.store.runs() == []
+
+
+def test_a_worker_that_stops_while_postgresql_is_away_does_not_wait_to_return_runs(
+    bench: Bench,
+) -> None:
+    async def go_away(worker: RunWorker) -> None:
+        assert worker.problem == ""
+        assert worker._heartbeat is not None
+        worker._heartbeat.outage.begin()
+        assert worker.problem == "PostgreSQL does not answer"
+        await asyncio.sleep(0)
+
+    bench.work(go_away)
+    assert Hands.made.is_hurried
+    assert any(line.startswith("PostgreSQL does not answer") for line in bench.log)
+    bench.work(lambda _: asyncio.sleep(0))
+    assert not Hands.made.is_hurried

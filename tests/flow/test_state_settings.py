@@ -91,7 +91,7 @@ def test_an_address_needs_a_namespace(workspace: Workspace) -> None:
     assert "namespace" in raised.value.hint
 
 
-@pytest.mark.parametrize("where", ["inside", "link", "relative", "missing", "binary", "no-url"])
+@pytest.mark.parametrize("where", ["inside", "link", "no-user", "missing", "binary", "no-url"])
 def test_an_unusable_file_of_an_address_is_one_clear_error(
     workspace: Workspace, tmp_path: Path, where: str
 ) -> None:
@@ -99,7 +99,9 @@ def test_an_unusable_file_of_an_address_is_one_clear_error(
     (tmp_path / "link").symlink_to(inside)
     (tmp_path / "binary").write_bytes(b"\xff")
     (tmp_path / "no-url").write_text(f"password={SECRET}")
-    named = {"inside": str(inside), "relative": "address"}.get(where, str(tmp_path / where))
+    named = {"inside": str(inside), "no-user": "~no-such-user/address"}.get(
+        where, str(tmp_path / where)
+    )
     write_settings(workspace, f'url-file = "{named}"', 'namespace = "team"')
     with pytest.raises(ConfigError) as raised:
         settings_of(workspace)
@@ -202,6 +204,7 @@ def test_the_limits_of_workers_are_read_and_checked(workspace: Workspace) -> Non
         ('[workers]\ndocuments = "some"', "must be one of any, same"),
         ("[workers]\nconcurrency = 0", "must be from 1 to 1000"),
         ("[workers.queues.q]\nstarts = 3", "must be given both 'starts' and 'seconds'"),
+        ('[workers.queues."a b"]\nstarts = 3\nseconds = 1', "must be named with up to 128"),
         ("[workers.queues.q]\nlimit = 3", "unknown setting 'workers.queues.q.limit'"),
     ],
 )
@@ -209,3 +212,16 @@ def test_a_wrong_limit_is_an_error(workspace: Workspace, text: str, message: str
     workspace.write("metier.toml", text)
     with pytest.raises(ConfigError, match=message.replace("[", r"\[")):
         trusted(workspace)
+
+
+def test_an_unknown_sslmode_and_a_relative_file_are_refused_when_they_are_read(
+    workspace: Workspace,
+) -> None:
+    for line, message in (
+        (f'url = "{PLAIN}?sslmode=bogus"', "unknown 'sslmode'"),
+        ('url-file = "address"', "must be an absolute path"),
+    ):
+        write_settings(workspace, line, 'namespace = "team"')
+        with pytest.raises(ConfigError, match=message) as raised:
+            trusted(workspace)
+        assert raised.value.hint

@@ -9,8 +9,9 @@ import psycopg
 import pytest
 
 from metier.errors import StoreError
-from metier.run.dbos_queue import VERSION, DbosQueue, run_of, schema_of
+from metier.run.dbos_queue import VERSION, DbosQueue, run_of
 from metier.run.queue import QueuedRun
+from metier.run.queue_tables import schema_of
 from metier.values.settings import QueueSetting
 
 pytestmark = pytest.mark.slow

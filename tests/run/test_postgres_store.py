@@ -24,6 +24,7 @@ from metier.errors import (
 from metier.run import postgres_tables as tables
 from metier.run.postgres_migrations import MIGRATIONS
 from metier.run.postgres_store import PostgresRunStore
+from metier.run.postgres_writer import Request
 from metier.run.store import LEASE_SECONDS, CheckpointMark
 from metier.run.tool import ToolContext
 from metier.storage.database import Migration
@@ -316,6 +317,41 @@ def test_a_store_that_stays_away_is_an_error_in_the_end(proxy: Proxy, namespace:
         proxy.is_away = False
         asyncio.run(store.save_step(run.claim, A))
         assert {one.id for one in store.steps(run.key)} == {"a", "n"}, "a note was lost"
+
+
+def test_all_that_waits_for_a_store_stops_at_the_same_moment(
+    proxy: Proxy, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(PostgresRunStore(proxy.address, namespace, patience=120.0)) as store:
+        run = begun(store)
+        said: list[bool] = []
+        store.outage.on_change = said.append
+        now = [1_000.0]
+        waits: list[float] = []
+
+        def wait(seconds: float) -> bool:
+            waits.append(seconds)
+            now[0] += seconds
+            return False
+
+        monkeypatch.setattr("metier.storage.outages.time.monotonic", lambda: now[0])
+        for database in (store._database, store._writer._database):
+            monkeypatch.setattr(database._stopped, "wait", wait)
+        proxy.go_away()
+        for call in (
+            lambda: store._writer.submit(Request(job=lambda one: one.execute("SELECT 1"))).result(
+                30
+            ),
+            lambda: store.end_run_now(run),
+            lambda: store.run("run"),
+        ):
+            with pytest.raises(StoreError):
+                call()
+        assert 110 < sum(waits) < 125
+        store.release(run.claim, Failure("X", "x"))
+        proxy.is_away = False
+        assert store.run("run").run_id == "run"
+        assert said == [True, False]
 
 
 def test_a_caller_that_cannot_await_is_not_blocked_for_long(

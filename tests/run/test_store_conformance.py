@@ -504,8 +504,18 @@ def test_a_running_run_is_asked_to_cancel_and_a_waiting_one_is_cancelled(store: 
     assert not store.request_cancel(dead.run_id, now)
     for run in (waiting, dead):
         assert store.run(run.run_id).state == "cancelled"
+        failure = store.run(run.run_id).failure
+        assert failure is not None
+        assert failure.code == "RUN_CANCELLED"
     with pytest.raises(RunLostError):
         save(store, dead, step("a", 1))
+
+
+def test_the_lease_of_a_run_ends_unless_it_is_renewed(store: RunStore) -> None:
+    run, now = begun(store), time.time()
+    assert 0 < store.lease_left(run, now) <= LEASE_SECONDS + 1
+    assert store.lease_left(run, now + LATER) == 0
+    assert store.lease_left(added(store), now) == 0
 
 
 def test_a_run_that_its_own_idle_process_holds_is_cancelled(store: RunStore) -> None:

@@ -74,7 +74,7 @@ def test_a_worker_that_was_taken_over_cannot_renew(shared: Shared) -> None:
     workers = shared.open()
     workers.join(worker("a"))
     shared.kill("a")
-    assert workers.take_over("b", nothing) == TakeOver("a", ())
+    assert workers.take_over("b", nothing) == TakeOver("a", [])
     assert not workers.renew("a")
 
 
@@ -142,17 +142,36 @@ def test_the_runs_of_a_dead_worker_can_be_claimed_at_once(shared: Shared, postgr
         assert store.claim("r", "other", time.time()).epoch > lost.epoch
 
 
+def test_a_run_that_has_ended_is_not_taken_over(shared: Shared, postgres: str) -> None:
+    workers = shared.open()
+    with closing(PostgresRunStore(postgres, shared.namespace)) as store:
+        for run_id in ("cancelled", "elsewhere", "waits"):
+            key = store.new_key()
+            store.add(RunRecord(run_id, "clerk", "t", "pending", 1.0, {}, {}, key=key))
+        store.request_cancel("cancelled", time.time())
+        store.claim("elsewhere", "another process", time.time())
+        workers.join(worker("dead"))
+        shared.kill("dead")
+        taken = workers.take_over("b", lambda _: ["cancelled", "elsewhere", "waits"])
+    assert taken == TakeOver("dead", ["waits"])
+    assert [len(workers.notes(one)) for one in ("cancelled", "elsewhere", "waits")] == [0, 0, 1]
+    assert workers.takeable(["cancelled", "unknown"]) == ["unknown"]
+
+
 class Beats:
     """A heartbeat whose calls are counted, over a queue from which nothing was taken."""
 
     def __init__(self, workers: Workers, worker_id: str) -> None:
         self.lost, self.taken = threading.Event(), threading.Event()
         self.why = ""
+        self.orphans: Sequence[str] = ()
+        self.outages: list[bool] = []
         self.heartbeat = Heartbeat(
             workers, worker_id,
             queue=self,
             on_lost=self._lost,
             on_take_over=lambda _: self.taken.set(),
+            on_outage=self.outages.append,
         )  # fmt: skip
 
     def _lost(self, why: MetierError) -> None:
@@ -164,7 +183,7 @@ class Beats:
 
     def enqueue_orphans(self, known: Callable[[], Collection[str]]) -> Sequence[str]:
         self.known = set(known())
-        return ()
+        return self.orphans
 
 
 def test_a_heartbeat_renews_and_takes_over(shared: Shared) -> None:
@@ -204,15 +223,18 @@ def test_a_heartbeat_ends_when_a_newer_program_has_changed_the_schema(
     assert beats.why == "STORE_NEWER"
 
 
-def test_a_heartbeat_goes_on_after_any_other_error(
+def test_a_heartbeat_goes_on_after_any_other_error_and_says_when_postgresql_is_away(
     shared: Shared, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    workers = shared.open(lease=0.1)
+    workers = shared.open(lease=0.5)
     workers.join(worker("a"))
-    errors = iter([StoreError("away"), RuntimeError("a bug")])
+    away = StoreError("away", code="STORE_UNREACHABLE")
+    errors = iter([away, away, RuntimeError("a bug")])
+    healthy: list[bool] = []
     renewed, renew = threading.Event(), workers.renew
 
     def fail_first(worker_id: str) -> bool:
+        healthy.append(beats.heartbeat.is_healthy)
         if error := next(errors, None):
             raise error
         renewed.set()
@@ -224,6 +246,8 @@ def test_a_heartbeat_goes_on_after_any_other_error(
     assert renewed.wait(30)
     beats.heartbeat.stop()
     assert not beats.lost.is_set()
+    assert beats.outages == [True, False]
+    assert healthy[1:3] == [False, False]
 
 
 def test_a_worker_takes_over_only_after_a_lease_without_trouble(shared: Shared) -> None:
@@ -238,3 +262,15 @@ def test_a_worker_takes_over_only_after_a_lease_without_trouble(shared: Shared) 
     beats.heartbeat._since -= LONG
     beats.heartbeat._take_over()
     assert beats.taken.is_set()
+
+
+def test_an_orphan_that_has_ended_is_not_taken_over(shared: Shared, postgres: str) -> None:
+    workers = shared.open()
+    with closing(PostgresRunStore(postgres, shared.namespace)) as store:
+        store.add(RunRecord("r", "clerk", "t", "pending", 1.0, {}, {}, key=store.new_key()))
+        store.request_cancel("r", time.time())
+    beats = Beats(workers, "alive")
+    beats.orphans = ["r"]
+    beats.heartbeat._since -= LONG
+    beats.heartbeat._take_over()
+    assert not beats.taken.is_set()

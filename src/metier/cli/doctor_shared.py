@@ -1,6 +1,10 @@
 """`metier doctor`: shared state on PostgreSQL."""
 
+import os
+import shlex
+import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from metier.catalog import Catalog
@@ -21,6 +25,7 @@ class Check(NamedTuple):
 
 def shared_checks(catalog: Catalog) -> Iterator[Check]:
     """Nothing if state is local."""
+    yield from _url_file(catalog.config.state_url_file)
     try:
         shared = catalog.shared
         if shared is None:
@@ -32,10 +37,20 @@ def shared_checks(catalog: Catalog) -> Iterator[Check]:
         yield Check("shared state", "error", f"{error.message} ({error.code})", error.hint)
         return
     yield _connection(health, f"{shared.address}, namespace {shared.namespace}")
+    if health.is_superuser:
+        hint = "use a role that may create and use the schemas of metier, and nothing else"
+        yield Check("login", "warning", "the login is a superuser of PostgreSQL", hint)
     yield _clock(health)
-    yield _queue(health)
-    if health.workers is not None:
-        yield from _workers(health, catalog.config.worker_documents)
+    yield from _queues(health)
+    yield from _workers(health, catalog.config.worker_documents)
+
+
+def _url_file(path: str) -> Iterator[Check]:
+    """Warn about a file with an address, and maybe a password, that every user can read."""
+    with suppress(OSError):  # said when the address is read
+        if path and os.stat(os.path.expanduser(path)).st_mode & stat.S_IROTH:
+            detail = f"{path} can be read by every user of this machine"
+            yield Check("state.url-file", "warning", detail, f"chmod 600 {shlex.quote(path)}")
 
 
 def _connection(health: "Health", where: str) -> Check:
@@ -54,19 +69,45 @@ def _clock(health: "Health") -> Check:
     return Check("clock", "warning", detail, "set both clocks by NTP: times of runs are wrong")
 
 
-def _queue(health: "Health") -> Check:
-    if not health.waiting:
+def _queues(health: "Health") -> Iterator[Check]:
+    """What waits, and what waits for nobody."""
+    is_served = health.workers > health.dead_workers
+    yield _waiting(health, is_served)
+    if is_served:
+        for queue, count in health.unserved.items():
+            runs = f"{counted(count, 'run')} {'waits' if count == 1 else 'wait'}"
+            detail = f"{runs} in '{queue}', from which no live worker takes runs"
+            yield Check("queue", "warning", detail, f"metier worker --queue {shlex.quote(queue)}")
+    if health.in_no_queue:
+        stopped = f"{counted(health.in_no_queue, 'run')} stopped before the end"
+        detail = f"{stopped}, and no worker will take {_them(health.in_no_queue)}"
+        hint = f"resume {_them(health.in_no_queue)} with metier runs resume RUN"
+        if health.in_no_queue == 1:
+            hint = f"resume it with metier runs resume {health.oldest_in_no_queue}"
+        yield Check("interrupted runs", "warning", detail, hint)
+
+
+def _them(count: int) -> str:
+    return "it" if count == 1 else "them"
+
+
+def _waiting(health: "Health", is_served: bool) -> Check:
+    parts, count = [], health.of_dead_workers
+    if health.waiting:
+        oldest = f"the oldest for {_age(health.oldest_seconds)}"
+        parts.append(f"{counted(health.waiting, 'pending run')}, {oldest}")
+    if count:
+        whose = "a dead worker waits" if count == 1 else "dead workers wait"
+        parts.append(f"{counted(count, 'run')} of {whose}")
+    if not parts:
         return Check("queue", "ok", "no run waits")
-    oldest = f", the oldest for {_age(health.oldest_seconds or 0.0)}"
-    detail = f"{counted(health.waiting, 'pending run')}{oldest}"
-    if (health.workers or 0) > health.dead_workers:
-        return Check("queue", "ok", detail)
-    hint = "metier runs list --state pending"
-    return Check("queue", "warning", f"{detail}; no worker is alive", hint)
+    if is_served:
+        return Check("queue", "ok", "; ".join(parts))
+    return Check("queue", "warning", "; ".join([*parts, "no worker is alive"]), "metier worker")
 
 
 def _workers(health: "Health", documents: str) -> Iterator[Check]:
-    live = (health.workers or 0) - health.dead_workers
+    live = health.workers - health.dead_workers
     if health.dead_workers:
         detail = f"{live:,} live, {health.dead_workers:,} dead: their leases are over"
         yield Check("workers", "warning", detail, "a live worker takes over their runs")
@@ -75,8 +116,9 @@ def _workers(health: "Health", documents: str) -> Iterator[Check]:
     if live and health.other_documents:
         waiting = counted(health.other_documents, "pending run")
         detail = f"{waiting} started with documents that no live worker has"
-        verdict = "warning" if documents == "same" else "ok"
-        yield Check("documents of runs", verdict, detail, "update the checkouts of the workers")
+        if documents != "same":
+            detail += ": a worker executes them with its own"
+        yield Check("documents of runs", "warning", detail, "update the checkouts of the workers")
     if health.given_up:
         yield _given_up(health.given_up)
 

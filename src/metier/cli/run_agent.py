@@ -21,7 +21,7 @@ from metier.cli.session import Session, complete_names, metier_command
 from metier.core.nearest import did_you_mean
 from metier.core.process import discard_output
 from metier.core.unread import why_not_json
-from metier.errors import MetierError, UsageError
+from metier.errors import MetierError, StoreError, UsageError
 from metier.flow.boundary import untrusted_error
 from metier.flow.queueing import RunRequest, start_detached
 from metier.flow.watching import watch
@@ -32,6 +32,9 @@ from metier.values.runs import Event, OnEvent, RunResult
 CANCELLED, PIPE_CLOSED = 130, 141
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _INPUT_HINT = """--input '{"name": "value"}', --input @FILE, or --input - for standard input"""
+
+_AWAY = "PostgreSQL does not answer; the run waits up to two minutes for it"
+_BACK = "PostgreSQL answers again; the run goes on"
 
 Begin = Callable[[OnEvent], Coroutine[Any, Any, RunResult]]
 """Starts or resumes a run."""
@@ -110,8 +113,8 @@ def command(
             catalog.agency.model(model)  # report a wrong name before anything runs
         if detach:
             request = RunRequest(agent, task, value, model, execution)
-            run_id = start_detached(catalog.agency, request, placement_of(**placement))
-            return print_detached(session, catalog.agency.store.run(run_id))
+            enqueued = start_detached(catalog.agency, request, placement_of(**placement))
+            return print_detached(session, catalog.agency, enqueued)
 
         def begin(on_event: OnEvent) -> Coroutine[Any, Any, RunResult]:
             return catalog.run(
@@ -237,7 +240,12 @@ class Attended(NamedTuple):
             if begun and self.catalog.is_kept:
                 shown.note(f"to go on later: {self._command('resume', begun[0])}")
 
+        def on_outage(is_away: bool) -> None:
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(shown.note, _AWAY if is_away else _BACK)
+
         loop = asyncio.get_running_loop()
+        self.catalog.agency.store.outage.on_change = on_outage
         task = asyncio.ensure_future(begin(on_event))
         clock = asyncio.ensure_future(_ticking(shown.tick))
         with _on_signal(lambda: loop.call_soon_threadsafe(cancel)):
@@ -246,6 +254,10 @@ class Attended(NamedTuple):
             except asyncio.CancelledError:
                 if not begun:
                     raise KeyboardInterrupt from None
+            except StoreError as error:
+                if error.code == "STORE_UNREACHABLE" and begun:
+                    error.hint = f"to go on later: {self._command('resume', begun[0])}"
+                raise
             finally:
                 clock.cancel()
         store = self.catalog.agency.store

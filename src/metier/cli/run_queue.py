@@ -8,8 +8,9 @@ from click.core import ParameterSource
 
 from metier.cli.session import Session
 from metier.errors import UsageError
-from metier.flow.queueing import Placement
-from metier.values.runs import RunRecord, RunResult
+from metier.flow.queueing import Enqueued, Placement, has_workers
+from metier.flow.running import Agency
+from metier.values.runs import RunResult
 
 _ONLY_DETACHED = ("queue", "priority", "after", "key")
 _NOT_DETACHED = {"allowed": "--allow-tool", "events": "--events"}
@@ -56,12 +57,19 @@ def placement_of(queue: str, priority: int, after: float, key: str = "") -> Plac
     return Placement(queue, priority, after, key)
 
 
-def print_detached(session: Session, run: RunRecord) -> int:
+def print_detached(session: Session, agency: Agency, enqueued: Enqueued) -> int:
     """Print the id of a run that a worker executes."""
+    run = agency.store.run(enqueued.run_id)
     if session.as_json:
         session.print_json({"schemaVersion": "1", **RunResult(run, (), {}).to_json()})
     else:
         click.echo(run.run_id)
+    if not enqueued.is_new:
+        session.note("this is an older run: it has the same key, and has not ended")
+    queue = enqueued.queue
+    if run.state == "pending" and not has_workers(agency, queue):
+        more = "" if enqueued.is_default else f" --queue {shlex.quote(queue)}"
+        session.note(f"no live worker takes runs from '{queue}'; to start one: metier worker{more}")
     root = f" --root {shlex.quote(session.root)}" if session.root else ""
     session.note(f"to follow it: metier runs watch {run.run_id}{root}")
     return 0

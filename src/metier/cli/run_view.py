@@ -186,12 +186,18 @@ def _ago(seconds: float) -> str:
 
 
 def print_run(
-    session: Session, family: Family, steps: Sequence[StepRecord], checkpoints: Sequence[Checkpoint]
+    session: Session,
+    family: Family,
+    steps: Sequence[StepRecord],
+    checkpoints: Sequence[Checkpoint],
+    queue: str = "",
 ) -> None:
     run = family.run
     for name, value in [*_facts(run), *_least_signal(steps)]:
         _print_wrapped(name, value)
     click.echo(f"{click.style('state:', bold=True)} {styled(run.state)}")
+    if queue:
+        _print_wrapped("queue", queue)
     if run.failure:
         step = f", step {run.failure.step}" if run.failure.step else ""
         _print_wrapped("error", f"{run.failure.message} ({run.failure.code}{step})", "red")

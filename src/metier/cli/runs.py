@@ -32,7 +32,7 @@ from metier.cli.run_view import (
 from metier.cli.session import LAST, Session, complete_from, counted, metier_command
 from metier.core.text import printable
 from metier.errors import NotFoundError, UsageError
-from metier.flow.queueing import cancel_run, resume_detached, run_notes
+from metier.flow.queueing import cancel_run, resume_detached, run_facts, unshared_runs
 from metier.flow.running import Agency
 from metier.values.agents import AgentProfile, Checkpoint
 from metier.values.runs import DONE, OnEvent, RunRecord, RunResult, RunState
@@ -111,6 +111,7 @@ def _list(session: Session, state: str | None, limit: int, delegated: bool) -> i
         runs = store.runs(state=state, limit=limit, delegated=delegated)
         total = store.count_runs(state=state, delegated=delegated)
         is_shared = catalog.agency.state is not None
+        elsewhere = unshared_runs(catalog.agency) if is_shared else 0
     if session.as_json:
         session.print_json([run.to_json() for run in runs])
         return 0
@@ -118,6 +119,9 @@ def _list(session: Session, state: str | None, limit: int, delegated: bool) -> i
         session.note(f"no run is {state_in_words(state)}" if state else "there is no run yet")
         session.note("hint: metier run AGENT TASK")
     print_runs(session, runs, total)
+    if elsewhere:
+        are = "is" if elsewhere == 1 else "are"
+        session.note(f"{counted(elsewhere, 'run')} {are} on this machine only: metier state copy")
     if pending := next((run for run in runs if run.state == "pending"), None):
         resume = runs_command(session, "resume", pending.run_id)
         wait = "wait for a worker, or to be resumed" if is_shared else "wait to be resumed"
@@ -135,7 +139,7 @@ def _show(session: Session, wanted: str) -> int:
         family = Family.of(run, agency.store.children)
         steps = agency.store.steps(run.key)
         checkpoints = agency.checkpoints.list(run.run_id)
-        notes = run_notes(agency, run.run_id)
+        facts = run_facts(agency, run.run_id)
     if session.as_json:
         asked = {key: run.request.get(key) for key in ("input", "model", "execution")}
         session.print_json(
@@ -145,12 +149,13 @@ def _show(session: Session, wanted: str) -> int:
                 **asked,
                 "steps": [step.to_json() for step in steps],
                 "checkpoints": [_checkpoint(checkpoint) for checkpoint in checkpoints],
-                "notes": [note.to_json() for note in notes],
+                "queue": facts.queue,
+                "notes": [note.to_json() for note in facts.notes],
             }
         )
         return 0
-    print_run(session, family, steps, checkpoints)
-    for note in notes:
+    print_run(session, family, steps, checkpoints, facts.queue)
+    for note in facts.notes:
         click.echo(printable(f"{moment(note.at)} {note.code}: {note.message}"))
     if run.state == "running":
         session.note(f"\nrunning in another process; {_how_to_cancel(session, run)}")
@@ -228,20 +233,16 @@ def _resume(
     with session.catalog() as catalog:
         if detach:
             run = found_run(catalog.agency, wanted)
-            resume_detached(catalog.agency, run.run_id, placement_of(**placement))
-            return print_detached(session, catalog.agency.store.run(run.run_id))
+            _check_idle(session, catalog.agency, run)
+            enqueued = resume_detached(catalog.agency, run.run_id, placement_of(**placement))
+            return print_detached(session, catalog.agency, enqueued)
         run = _consented(session, catalog, wanted, allowed)
         agency = catalog.agency
         if run.state == "succeeded":
             session.note(f"run {run.run_id} has succeeded already; this is its output")
             result = asyncio.run(agency.resume(run.run_id))
             return Attended(session, catalog, events).tell(result)
-        if run.state == "running":
-            raise UsageError(
-                f"run '{run.run_id}' is already running in another process",
-                code="RUN_BUSY",
-                hint=f"wait for it; {_how_to_cancel(session, run)}",
-            )
+        _check_idle(session, agency, run)
         done = sum(step.state in DONE for step in agency.store.steps(run.key))
         opening = f"resuming {run.run_id}: {counted(done, 'step')} kept"
 
@@ -249,6 +250,19 @@ def _resume(
             return agency.resume(run.run_id, on_event=on_event)
 
         return Attended(session, catalog, events, opening).finish(begin)
+
+
+def _check_idle(session: Session, agency: Agency, run: RunRecord) -> None:
+    """Raise `UsageError` while another process executes a run."""
+    if run.state != "running":
+        return
+    left = agency.store.lease_left(run, time.time())
+    dead = f"if that process is gone, it can be resumed in {max(1.0, left):.0f} s"
+    raise UsageError(
+        f"run '{run.run_id}' is already running in another process",
+        code="RUN_BUSY",
+        hint=f"wait for it; {dead}; {_how_to_cancel(session, run)}",
+    )
 
 
 def _consented(

@@ -88,11 +88,20 @@ def _copy(session: Session, address: str | None, namespace: str | None) -> int:
         )
         return 0
     session.note(f"found on this machine: {_all(result.found._asdict())}")
-    copied = _all(result.copied._asdict()) if any(result.copied) else "nothing, it was all there"
+    nothing = "nothing new" if result.newer else "nothing, it was all there"
+    copied = _all(result.copied._asdict()) if any(result.copied) else nothing
     session.tell(f"copied to {settings.address}, namespace {settings.namespace}: {copied}")
     if result.newer:
-        session.note(f"{counted(result.newer, 'run')} went on there since, and stayed as they are")
+        session.note(_not_copied(result.newer))
     return 0
+
+
+def _not_copied(newer: int) -> str:
+    if newer == 1:
+        return "1 run was not copied: it continued in PostgreSQL, and stays as it is there"
+    return (
+        f"{newer:,} runs were not copied: they continued in PostgreSQL, and stay as they are there"
+    )
 
 
 def _local(catalog: Catalog) -> AbstractContextManager[LocalState]:

@@ -11,7 +11,7 @@ from metier.catalog import Catalog
 from metier.cli.run_agent import allow_tools, require_trust
 from metier.cli.session import Session, metier_command
 from metier.cli.worker_view import StatusLine
-from metier.flow.queueing import missing_extra, require_state
+from metier.flow.queueing import check_queue, missing_extra, require_state
 from metier.flow.state import StateSettings
 from metier.values.runs import Event
 from metier.values.settings import WORKER_LEASE_SECONDS, WORKER_STOP_SECONDS
@@ -78,6 +78,8 @@ def command(
     /health answers 200 while the worker can reach PostgreSQL, else 503. Without an address both
     pages are served to this machine only. With --json the log is lines of JSON.
     """
+    for name in queues:
+        check_queue(name)
     require_trust(session, "running a worker")
     with session.catalog() as catalog:
         state = require_state(catalog.agency, "a worker")

@@ -18,7 +18,13 @@ from metier.values.running import (
     ServerSetting,
     ToolSettings,
 )
-from metier.values.settings import Mount, ProbeSetting, QueueSetting
+from metier.values.settings import (
+    QUEUE_FORM,
+    Mount,
+    ProbeSetting,
+    QueueSetting,
+    is_queue_name,
+)
 from metier.values.teams import Team
 
 
@@ -108,8 +114,21 @@ def _state_url(text: str, source: str) -> DatabaseUrl:
     return DatabaseUrl(text)
 
 
+def _url_file(text: str, source: str) -> str:
+    """A path that means the same in every folder."""
+    if text and not text.startswith(("/", "~")) and not os.path.isabs(text):
+        raise ConfigError(
+            "'state.url-file' must be an absolute path, or start with ~",
+            where=source,
+            hint="such as ~/.config/metier/database-url",
+        )
+    return text
+
+
 def _queues(table: Mapping[str, Any], source: str) -> Mapping[str, QueueSetting]:
     for name, entry in table.items():
+        if not is_queue_name(name):
+            raise wrong(dotted(("workers.queues", name)), f"named with {QUEUE_FORM}", source)
         if ("starts" in entry) != ("seconds" in entry):
             raise wrong(
                 dotted(("workers.queues", name)), "given both 'starts' and 'seconds'", source
@@ -164,6 +183,7 @@ _MAKERS: dict[str, Callable[[Any, str], Any]] = {
     "probes": _probes,
     "mounts": _mounts,
     "state.url": _state_url,
+    "state.url-file": _url_file,
     "workers.queues": _queues,
     "teams": _teams,
 }

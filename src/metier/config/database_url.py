@@ -15,6 +15,7 @@ _FORM = (
     r"(?:/(?P<database>[^@/?#\s]*))?"
     r"(?:\?(?P<parameters>[^?#\s]*))?"
 )
+SSL_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 _SHOWN = ("host", "hostaddr", "port", "dbname", "user", "service", "sslmode")
 _SECRETS = ("password", "secret", "scram_client_key", "scram_server_key")
 """Parts of the names of parameters that hold a secret."""
@@ -31,12 +32,20 @@ class DatabaseUrl(NamedTuple):
 
 def check_url(text: str, where: str) -> None:
     """Raise `ConfigError`, which does not quote it, unless `text` is the URL of a database."""
-    if re.fullmatch(_FORM, text) is None:
+    found = re.fullmatch(_FORM, text)
+    if found is None:
         raise ConfigError(
             "the address of PostgreSQL is not valid",
             where=where,
             hint=f"{EXAMPLE}; write other characters as %XX",
         )
+    for name, value in _values(found):
+        if name == "sslmode" and value not in SSL_MODES:
+            raise ConfigError(
+                "the address of PostgreSQL has an unknown 'sslmode'",
+                where=where,
+                hint=f"one of {', '.join(SSL_MODES)}",
+            )
 
 
 def check_no_secret(text: str, where: str) -> None:
@@ -77,3 +86,11 @@ def _pairs(found: re.Match[str]) -> Iterator[tuple[str, str]]:
 
     for pair in (found["parameters"] or "").split("&"):
         yield unquote(pair.partition("=")[0]).strip().lower(), pair
+
+
+def _values(found: re.Match[str]) -> Iterator[tuple[str, str]]:
+    """The name and the value of each parameter."""
+    from urllib.parse import unquote  # few settings name a database
+
+    for name, pair in _pairs(found):
+        yield name, unquote(pair.partition("=")[2])

@@ -157,7 +157,8 @@ def pages_of(
     """`/health`, and `/metrics` if there are any."""
 
     def health() -> tuple[int, bytes]:
-        return (200, b"ok\n") if worker.is_healthy else (503, b"no heartbeat\n")
+        problem = worker.problem
+        return (503, f"{problem}\n".encode()) if problem else (200, b"ok\n")
 
     pages = {"/health": health}
     if metrics is not None:

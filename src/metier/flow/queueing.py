@@ -1,8 +1,8 @@
 """Runs on workers: start them, resume them, and schedule their starts, through the queue."""
 
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,7 +20,7 @@ from metier.run.queue import Schedule as Schedule
 from metier.run.store import this_process
 from metier.values.agents import AgentProfile, Execution
 from metier.values.runs import Failure
-from metier.values.settings import QueueSetting
+from metier.values.settings import QUEUE_FORM, QueueSetting, is_queue_name
 
 if TYPE_CHECKING:
     from metier.run.dbos_queue import DbosQueue
@@ -51,20 +51,53 @@ class RunRequest(NamedTuple):
     execution: Execution | None = None
 
 
-def has_workers(agency: Agency) -> bool:
-    """Whether there is a queue, and a live worker takes runs from it."""
+class Enqueued(NamedTuple):
+    """A run in a queue."""
+
+    run_id: str
+    queue: str
+    is_new: bool = True
+    """False: the run was there before, under the same key or id."""
+
+    @property
+    def is_default(self) -> bool:
+        """Whether it is in the queue from which workers take runs by default."""
+        return self.queue == DEFAULT_QUEUE
+
+
+def has_workers(agency: Agency, queue: str) -> bool:
+    """Whether a live worker takes runs from a queue."""
     if agency.state is None or find_spec("dbos") is None:
         return False
     with _workers(agency.state) as workers:
-        return any(not one.is_dead for one in workers.all())
+        return any(not one.is_dead and queue in one.queues for one in workers.all())
 
 
-def run_notes(agency: Agency, run_id: str) -> "list[Note]":
-    """What happened to a run between its steps; nothing is noted without shared state."""
+class RunFacts(NamedTuple):
+    """What is known about a run besides its record; nothing without shared state."""
+
+    queue: str = ""
+    """Where it waits, or from where a worker took it; empty once it has ended."""
+    notes: "Sequence[Note]" = ()
+    """What happened to it between its steps."""
+
+
+def run_facts(agency: Agency, run_id: str) -> RunFacts:
     if agency.state is None:
-        return []
+        return RunFacts()
     with _workers(agency.state) as workers:
-        return workers.notes(run_id)
+        return RunFacts(workers.queue_of(run_id), workers.notes(run_id))
+
+
+def unshared_runs(agency: Agency) -> int:
+    """How many runs are on this machine only; 0 once the newest of them was copied."""
+    if not agency.has_local_runs:
+        return 0
+    with closing(agency.local_store()) as local:
+        newest = local.runs(limit=1, delegated=False)
+        if not newest or _is_known(agency, newest[0].run_id):
+            return 0
+        return local.count_runs(delegated=False)
 
 
 @contextmanager
@@ -112,10 +145,10 @@ def missing_extra(error: ModuleNotFoundError) -> ConfigError:
     )
 
 
-def start_detached(agency: Agency, request: RunRequest, placement: Placement) -> str:
-    """Store a run and enqueue it for a worker; its id.
+def start_detached(agency: Agency, request: RunRequest, placement: Placement) -> Enqueued:
+    """Store a run and enqueue it for a worker.
 
-    If a run with the same key waits or executes, the id of that run, and nothing is stored.
+    If a run with the same key waits or executes, the result is that run, and nothing is stored.
     """
     with opened_queue(agency, "a detached run") as queue:
         return enqueue_new(agency, queue, request, placement)
@@ -123,21 +156,21 @@ def start_detached(agency: Agency, request: RunRequest, placement: Placement) ->
 
 def enqueue_new(
     agency: Agency, queue: RunQueue, request: RunRequest, placement: Placement, run_id: str = ""
-) -> str:
+) -> Enqueued:
     """The same through a queue that is open. A given `run_id` may be enqueued again."""
     profile = agency.startable(request.agent)
-    name = _queue_name(agency, placement, request.model)
+    name = queue_name(agency, placement, request.model)
     queue.register(name, limits_of(agency, name), update=False)
     if placement.key and (holder := queue.holder(name, placement.key)):
-        return holder
+        return Enqueued(holder, name, is_new=False)
     made = run_id if _is_known(agency, run_id) else _added(agency, profile, request, run_id)
     if queue.is_waiting(made):
-        return made
+        return Enqueued(made, name, is_new=False)
     queued = QueuedRun(made, name, placement.priority)
     enqueued = queue.enqueue(queued, delay=placement.delay, key=placement.key)
     if enqueued != made:
         agency.cancel(made)
-    return enqueued
+    return Enqueued(enqueued, name, is_new=enqueued == made)
 
 
 def _is_known(agency: Agency, run_id: str) -> bool:
@@ -154,14 +187,14 @@ def _added(agency: Agency, profile: AgentProfile, request: RunRequest, run_id: s
     )  # fmt: skip
 
 
-def resume_detached(agency: Agency, run_id: str, placement: Placement) -> None:
+def resume_detached(agency: Agency, run_id: str, placement: Placement) -> Enqueued:
     """Enqueue a run that stopped. Raises `UsageError` if it waits already, or cannot be resumed."""
     run = agency.store.run(run_id)
     if not run.is_resumable:
         raise UsageError(
             f"run '{run.run_id}' is {run.state} and cannot be resumed", code="RUN_NOT_RESUMABLE"
         )
-    name = _queue_name(agency, placement, str(run.request.get("model") or ""))
+    name = queue_name(agency, placement, str(run.request.get("model") or ""))
     with opened_queue(agency, "a detached run") as queue:
         if queue.is_waiting(run.run_id):
             message = f"run '{run.run_id}' waits for a worker already"
@@ -170,6 +203,7 @@ def resume_detached(agency: Agency, run_id: str, placement: Placement) -> None:
         agency.store.release(claimed.claim, _WAITS)
         queue.register(name, limits_of(agency, name), update=False)
         queue.enqueue(QueuedRun(run.run_id, name, placement.priority), delay=placement.delay)
+    return Enqueued(run.run_id, name)
 
 
 def cancel_run(agency: Agency, run_id: str) -> None:
@@ -185,12 +219,21 @@ def cancel_run(agency: Agency, run_id: str) -> None:
             raise
 
 
-def _queue_name(agency: Agency, placement: Placement, model: str) -> str:
+def queue_name(agency: Agency, placement: Placement, model: str) -> str:
+    """The queue of a run. Raises `UsageError` for a wrong name or priority."""
     if placement.priority not in PRIORITIES:
         raise UsageError(
             f"the priority {placement.priority} is not between {PRIORITIES[0]} and {PRIORITIES[-1]}"
         )
+    if placement.queue:
+        check_queue(placement.queue)
     return placement.queue or (model if model in agency.queues else DEFAULT_QUEUE)
+
+
+def check_queue(name: str) -> None:
+    """Raise `UsageError` unless a queue may be called so."""
+    if not is_queue_name(name):
+        raise UsageError(f"{name!r} cannot be the name of a queue", hint=f"use {QUEUE_FORM}")
 
 
 def limits_of(agency: Agency, queue: str) -> QueueSetting:
@@ -205,11 +248,11 @@ def add_schedule(
 ) -> Schedule:
     """Start runs of an agent by the clock. Raises `UsageError` and `NotFoundError`."""
     agency.startable(request.agent)
-    queue_name = _queue_name(agency, placement, request.model)
-    start = {**request._asdict(), "queue": queue_name, "priority": placement.priority}
+    name_of_queue = queue_name(agency, placement, request.model)
+    start = {**request._asdict(), "queue": name_of_queue, "priority": placement.priority}
     schedule = Schedule(name, cron, zone, start)
     with opened_queue(agency, "a schedule") as queue:
-        queue.register(queue_name, limits_of(agency, queue_name), update=False)
+        queue.register(name_of_queue, limits_of(agency, name_of_queue), update=False)
         queue.add_schedule(schedule)
     return schedule
 

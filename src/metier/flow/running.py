@@ -121,6 +121,12 @@ class Agency:
         assert self._catalog.room is not None
         return SqliteRunStore.open(self._catalog.room.file(RUNS_FILE))
 
+    @property
+    def has_local_runs(self) -> bool:
+        """Whether there is a file of runs on this machine."""
+        room = self._catalog.room
+        return room is not None and room.info(RUNS_FILE) is not None
+
     @cached_property
     def state(self) -> StateSettings | None:
         """Where shared state lives, if it is configured."""

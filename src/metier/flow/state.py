@@ -85,7 +85,7 @@ def _url_of_file(path: str, workspace: str) -> str:
     """The address in a file. A workspace could change a file of its own after it was trusted."""
     real = os.path.realpath(os.path.expanduser(path))
     if not os.path.isabs(os.path.expanduser(path)):
-        raise ConfigError("'state.url-file' must be an absolute path, or start with ~", where=path)
+        raise ConfigError("'state.url-file' names the home of an unknown user", where=path)
     if workspace and is_inside(real, workspace):
         raise ConfigError(
             "'state.url-file' must be outside the workspace",

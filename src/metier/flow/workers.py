@@ -45,6 +45,8 @@ _GIVEN_UP = Failure(
     f"workers have taken the run from the queue {MOST_ATTEMPTS} times, and it never ended",
     hint="if it did not stop the workers: metier runs resume --detach RUN",
 )
+_AWAY = "PostgreSQL does not answer; runs wait up to two minutes for it"
+_BACK = "PostgreSQL answers again"
 Returned = TypeVar("Returned", str, QueuedRun)
 
 
@@ -121,7 +123,16 @@ class RunWorker:
     @property
     def is_healthy(self) -> bool:
         """Whether it reaches PostgreSQL, and has its runs; also while it stops."""
-        return self._heartbeat is not None and self._heartbeat.is_healthy and not self._lost_by
+        return not self.problem
+
+    @property
+    def problem(self) -> str:
+        """Why it is not healthy; empty if it is."""
+        if self._heartbeat is None:
+            return "it is starting"
+        if self._lost_by is not None:
+            return self._lost_by.message
+        return "" if self._heartbeat.is_healthy else "PostgreSQL does not answer"
 
     def queue_lengths(self) -> dict[str, int]:
         """Runs that wait, by queue; empty before the worker has started."""
@@ -159,6 +170,7 @@ class RunWorker:
             queue=self._queue,
             on_lost=lambda why: self._from_thread(self._lost, why),
             on_take_over=lambda taken: self._from_thread(self._took_over, taken),
+            on_outage=lambda is_away: self._from_thread(self._log, _AWAY if is_away else _BACK),
         )  # fmt: skip
         dbos = DbosWorker(
             address, self._state.namespace, self.id, execute=self._execute, start=self._start
@@ -204,6 +216,8 @@ class RunWorker:
             for agency in self.running.values():
                 agency.runner.release_all()
             await asyncio.sleep(0.05)
+        if not self.is_healthy:  # nothing can be returned to the queue: others take over
+            dbos.hurry()
         await stopped
         self._is_closed = True
         if self._lost_by is None or self._lost_by.code != "WORKER_LOST":
@@ -362,7 +376,7 @@ class RunWorker:
         """Note that the documents differ; whether the run was enqueued for another worker."""
         run = self.store.run(queued.run_id)
         wanted = run.request.get("documents") or self._documents
-        if wanted == self._documents:
+        if wanted == self._documents or run.state not in ("running", "pending"):
             return False
         message = f"started with documents {wanted[:12]}, this worker has {self._documents[:12]}"
         if not self.options.same_documents:

@@ -9,7 +9,7 @@ from mcp.types import CallToolResult
 
 from metier.catalog import Catalog
 from metier.errors import UsageError
-from metier.flow.queueing import Placement, RunRequest, has_workers, start_detached
+from metier.flow.queueing import Placement, RunRequest, has_workers, queue_name, start_detached
 from metier.mcp.answers import result
 from metier.mcp.catalog_thread import Opened, Stamp
 from metier.mcp.tool import Args, Call, ServedTool
@@ -111,8 +111,9 @@ class RunThread:
         request = RunRequest(
             args["agent"], args["task"], args.get("input"), model, args.get("execution")
         )
-        if has_workers(catalog.agency):
-            return await self._state(start_detached(catalog.agency, request, Placement()))
+        if has_workers(catalog.agency, queue_name(catalog.agency, Placement(), model)):
+            enqueued = start_detached(catalog.agency, request, Placement())
+            return await self._state(enqueued.run_id)
         return await self._begin_here(catalog, request)
 
     async def _begin_here(self, catalog: Catalog, request: RunRequest) -> dict[str, Any]:

@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from hashlib import blake2b
 from typing import Any, NoReturn
 from zoneinfo import ZoneInfo
 
@@ -26,6 +25,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from metier.core.nearest import did_you_mean
 from metier.errors import NotFoundError, StoreError, UsageError
 from metier.run.queue import DEFAULT_QUEUE, QueuedRun, Schedule
+from metier.run.queue_tables import RUN, schema_of
 from metier.storage.postgres import Connection, connector
 from metier.values.settings import QueueSetting
 
@@ -34,13 +34,12 @@ APPLICATION = "metier"
 VERSION = "runs-1"
 """The version of what is in the queue. It is not metier's: workers of any version that read the
 same tables continue each other's runs, because a run continues from its stored steps."""
-RUN, START = "metier.run", "metier.start"
-"""Names of the workflows: execute a run, and add one by a schedule."""
+START = "metier.start"
+"""The name of the workflow that adds a run by a schedule."""
 _WAITING = ["ENQUEUED", "DELAYED"]
 _ACTIVE = [*_WAITING, "PENDING"]
 _ENDED = ["SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
 _AT_ONCE = 1000
-_LONGEST_NAME = 63
 _NAME = re.compile(r"[\w.-]{1,63}")
 _POOL = 5
 
@@ -71,14 +70,6 @@ def _refuse(_serializer: DefaultSerializer, _data: str) -> NoReturn:
 DefaultSerializer.deserialize = _refuse  # type: ignore[method-assign, assignment]
 """DBOS unpickles whatever a row declares to be a pickle; whoever can write to the database could
 execute code with the rights of every worker."""
-
-
-def schema_of(namespace: str) -> str:
-    """The schema of DBOS's tables for a namespace."""
-    name = f"metier_queue_{namespace}"
-    if len(name) <= _LONGEST_NAME:
-        return name
-    return f"metier_queue_{blake2b(namespace.encode(), digest_size=16).hexdigest()}"
 
 
 def engine_of(address: str, *, pool: int = _POOL) -> sqlalchemy.Engine:
@@ -361,5 +352,5 @@ def named_errors() -> Iterator[None]:
         raise StoreError(
             f"the queue in PostgreSQL cannot be used{reason}",
             code="STORE_UNREACHABLE",
-            hint="check the address, the network and the login; see metier doctor",
+            hint="check the address, the network and the login",
         ) from None

@@ -12,15 +12,14 @@ from dbos import DBOS
 
 from metier.run.dbos_queue import (
     APPLICATION,
-    RUN,
     START,
     VERSION,
     JsonSerializer,
     engine_of,
     named_errors,
-    schema_of,
 )
 from metier.run.queue import MOST_ATTEMPTS, QueuedRun
+from metier.run.queue_tables import RUN, schema_of
 
 Execute = Callable[[QueuedRun], Coroutine[Any, Any, None]]
 Start = Callable[[str, str, Mapping[str, Any]], Coroutine[Any, Any, None]]
@@ -70,6 +69,7 @@ class DbosWorker:
         DBOS.listen_queues(())
         with named_errors():
             DBOS.launch()
+        self._dbos = dbos
         self._limit(dbos, concurrency)
         dbos._listening_queues = list(queues)  # it is read once a second
 
@@ -90,6 +90,11 @@ class DbosWorker:
         """Take no more runs, and wait for those that execute."""
         DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=int(seconds) + 1)
         self._engine.dispose()
+
+    def hurry(self) -> None:
+        """Have `stop` not wait any longer: what executes cannot be ended or returned."""
+        active: Any = self._dbos._active_workflows_set
+        active.activeList = list
 
     # Workflows. DBOS executes them in a loop of its own.
 

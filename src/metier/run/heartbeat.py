@@ -7,6 +7,7 @@ from collections.abc import Callable
 from metier.errors import MetierError, StoreError
 from metier.run.queue import TakenRuns
 from metier.run.workers import HEARTBEATS, TakeOver, Workers
+from metier.storage.outages import OnOutage, Outage
 
 
 class Heartbeat:
@@ -20,6 +21,7 @@ class Heartbeat:
         queue: TakenRuns,
         on_lost: Callable[[MetierError], None],
         on_take_over: Callable[[TakeOver], None],
+        on_outage: OnOutage,
     ) -> None:
         """`on_lost` is called with the reason when this worker must end; then the heartbeat ends.
 
@@ -30,6 +32,8 @@ class Heartbeat:
         self._queue = queue
         self._on_lost = on_lost
         self._on_take_over = on_take_over
+        self.outage = Outage()
+        self.outage.on_change = on_outage
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="metier-heartbeat", daemon=True)
         self._since = self.last = time.monotonic()
@@ -44,8 +48,8 @@ class Heartbeat:
 
     @property
     def is_healthy(self) -> bool:
-        """Whether a heartbeat succeeded within the lease."""
-        return time.monotonic() - self.last < self._workers.lease
+        """Whether the last heartbeat reached PostgreSQL, and was not too long ago."""
+        return not self.outage.is_on and time.monotonic() - self.last < self._workers.lease
 
     def _beat(self) -> None:
         while not self._stopped.wait(self._workers.lease / HEARTBEATS):
@@ -59,6 +63,8 @@ class Heartbeat:
                 if isinstance(error, MetierError) and error.code == "STORE_NEWER":
                     self._on_lost(error)
                     return
+                if isinstance(error, MetierError) and error.code == "STORE_UNREACHABLE":
+                    self.outage.begin()
                 self._since = time.monotonic()
 
     def _renewed(self) -> None:
@@ -66,6 +72,7 @@ class Heartbeat:
         if now - self.last > self._workers.lease:
             self._since = now
         self.last = now
+        self.outage.end()
 
     def _take_over(self) -> None:
         """Only after a whole lease without trouble.
@@ -78,8 +85,8 @@ class Heartbeat:
         while taken := self._workers.take_over(self._worker_id, self._queue.enqueue_again):
             self._on_take_over(taken)
         orphans = self._queue.enqueue_orphans(self._known)
-        if orphans:
-            self._on_take_over(TakeOver("a worker that is gone", orphans))
+        if orphans and (runs := self._workers.takeable(orphans)):
+            self._on_take_over(TakeOver("a worker that is gone", runs))
 
     def _known(self) -> set[str]:
         return {worker.id for worker in self._workers.all()}

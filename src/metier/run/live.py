@@ -13,6 +13,7 @@ from metier.errors import StoreError
 from metier.run.delegation import DelegationChain
 from metier.run.ledger import Ledger, is_inside, rolling_back
 from metier.run.plan import Group, ReadyStep, Workflow
+from metier.run.rows import CANCELLED
 from metier.run.services import RunStoppedError, Services
 from metier.run.store import RunStore
 from metier.values.agents import AgentProfile, Limits, delegates, named_tools
@@ -151,7 +152,7 @@ class LiveRun:
             assert task is not None
             task.uncancel()
             raise self.stopped
-        self._set_ended(state, Failure("RUN_CANCELLED", "the run was cancelled"))
+        self._set_ended(state, CANCELLED)
         self.ledger.store.end_run_now(self.run, self.ledger.ending())
         result = self._ended()
         if not self.is_cancel_requested or task is None:

@@ -19,6 +19,7 @@ from metier.run import postgres_tables as tables
 from metier.run.postgres_migrations import MIGRATIONS
 from metier.run.postgres_writer import Notes, Request, Write, Writer, is_one_step
 from metier.run.rows import (
+    CANCELLED,
     INTERRUPTED,
     Row,
     dumped,
@@ -32,6 +33,7 @@ from metier.run.rows import (
 )
 from metier.run.store import LEASE_SECONDS, CheckpointMark, Renewed
 from metier.storage.database import MEANINGLESS
+from metier.storage.outages import Outage
 from metier.storage.postgres import PATIENCE_SECONDS, Connection, Postgres, scalar
 from metier.values.agents import CheckpointSettings
 from metier.values.runs import RESUMABLE, Claim, Failure, RunRecord, StepRecord
@@ -60,7 +62,7 @@ class PostgresRuns:
     def __init__(self, address: str, namespace: str, *, patience: float = PATIENCE_SECONDS) -> None:
         """`address` is a connection string or URL. Raises `StoreError` if it does not answer.
 
-        Once connected, everything waits up to `patience` seconds while PostgreSQL is away.
+        Once connected, everything waits until PostgreSQL is away for `patience` seconds.
         """
         if not _NAMESPACE.fullmatch(namespace):
             raise UsageError(
@@ -74,8 +76,15 @@ class PostgresRuns:
         self._noting = threading.Lock()
         self._keys = range(0)
         self._profiles: dict[str, tuple[Mapping[str, Any], Write]] = {}
+        self.outage = Outage()
         self._database, writing = (
-            Postgres(address, called=_CALLED, migrations=MIGRATIONS, patience=patience)
+            Postgres(
+                address,
+                called=_CALLED,
+                migrations=MIGRATIONS,
+                patience=patience,
+                outage=self.outage,
+            )
             for _ in range(2)
         )
         self._writer = Writer(writing, namespace, self._note_again)
@@ -147,8 +156,12 @@ class PostgresRuns:
 
     def release(self, claim: Claim, failure: Failure) -> None:
         row = (failure_text(failure), *self._claimed(claim))
+        release = [(tables.RELEASE, row)]
+        if self.outage.is_on:
+            self._writer.submit(self._request(release, claim))
+            return
         with suppress(StoreError):  # lost, or written as soon as it can be
-            self._save_now([(tables.RELEASE, row)], claim)
+            self._save_now(release, claim)
 
     # Writing
 
@@ -156,7 +169,7 @@ class PostgresRuns:
         """Return when these are committed; the writes of several runs share one commit."""
         request = self._request(writes, claim)
         is_alone = self.live < 2 and self._writer.is_idle and is_one_step(request)
-        if not is_alone or not self._save_in_place(request):
+        if self.outage.is_on or not is_alone or not self._save_in_place(request):
             await self._writer.execute(request)
 
     def _save_in_place(self, request: Request) -> bool:
@@ -280,6 +293,10 @@ class PostgresRuns:
         values = (self.namespace, _from_now(now), why, self.namespace)
         return [run_id for (run_id,) in self._rows(tables.RECOVER, *values)]
 
+    def lease_left(self, run: RunRecord, now: float) -> float:
+        ((left,),) = self._rows(tables.LEASE_LEFT, _from_now(now), self.namespace, run.key)
+        return max(0.0, float(left))
+
     def request_cancel(self, run_id: str, now: float, idle: str = "") -> bool:
         def job(connection: Connection) -> bool:
             with connection.transaction():
@@ -290,7 +307,7 @@ class PostgresRuns:
                     connection.execute(tables.REQUEST_CANCEL, values)
                     return True
                 if held.state in ("running", "pending"):
-                    connection.execute(tables.CANCEL, values)
+                    connection.execute(tables.CANCEL, (failure_text(CANCELLED), *values))
             return False
 
         return self._database.call(job)

@@ -189,6 +189,10 @@ HELD = (
     "SELECT key, state, owner, owner IS NULL OR lease IS NULL OR"
     f" lease < {_NOW} FROM metier.run WHERE namespace = %s AND key = %s FOR UPDATE"
 )
+LEASE_LEFT = (
+    f"SELECT coalesce(extract(epoch FROM lease - ({_NOW})), 0)::float8"
+    " FROM metier.run WHERE namespace = %s AND key = %s"
+)
 CLAIM = (
     f"UPDATE metier.run SET owner = %s, lease = {_NOW}, state = 'running', cancel = false,"
     " failure = NULL, finished = NULL, epoch = epoch + 1"
@@ -223,7 +227,7 @@ REQUEST_CANCEL = "UPDATE metier.run SET cancel = true WHERE namespace = %s AND k
 CANCEL = (
     "UPDATE metier.run SET"
     " state = CASE WHEN rollback IS NULL THEN 'cancelled' ELSE 'rollback_incomplete' END,"
-    " failure = coalesce(rollback, failure), owner = NULL, lease = NULL, epoch = epoch + 1"
+    " failure = coalesce(rollback, %s), owner = NULL, lease = NULL, epoch = epoch + 1"
     " WHERE namespace = %s AND key = %s"
 )
 

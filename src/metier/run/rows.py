@@ -14,6 +14,7 @@ from metier.values.runs import NOTHING_USED, Failure, RunRecord, StepRecord, Usa
 
 Row = tuple[Any, ...]
 INTERRUPTED = Failure("RUN_INTERRUPTED", "its process ended before the run did")
+CANCELLED = Failure("RUN_CANCELLED", "the run was cancelled")
 
 # Writing
 

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 from metier.errors import NotFoundError, RunLostError, StoreError, UsageError
 from metier.run import tables
 from metier.run.rows import (
+    CANCELLED,
     INTERRUPTED,
     dumped,
     end_values,
@@ -29,6 +30,7 @@ from metier.run.rows import (
 )
 from metier.run.store import LEASE_SECONDS, CheckpointMark, Renewed, is_gone
 from metier.storage.database import BUSY_SECONDS, IN_MEMORY, Database
+from metier.storage.outages import Outage
 from metier.values.runs import RESUMABLE, Claim, Failure, RunRecord, StepRecord
 
 LOG_COMMITS = 64
@@ -65,6 +67,7 @@ class SqliteRuns(Database):
     def __init__(self, connection: sqlite3.Connection, path: str) -> None:
         super().__init__(connection, path)
         self.live = 0
+        self.outage = Outage()
         self._lock = threading.RLock()
         self._last_key = 0
         self._saved_alone = 0
@@ -253,6 +256,10 @@ class SqliteRuns(Database):
             connection.executemany(tables.RECOVER, [(why, run_id) for run_id in free])
         return free
 
+    def lease_left(self, run: RunRecord, now: float) -> float:
+        _, lease = self._holder(run.key)
+        return max(0.0, (lease or now) - now)
+
     def request_cancel(self, run_id: str, now: float, idle: str = "") -> bool:
         with self._lock, self.transaction() as connection:
             run = self.run(run_id)
@@ -262,7 +269,7 @@ class SqliteRuns(Database):
                 connection.execute("UPDATE run SET cancel = 1 WHERE key = ?", (run.key,))
                 return True
             if run.state in ("running", "pending"):
-                connection.execute(tables.CANCEL, (run.key,))
+                connection.execute(tables.CANCEL, (failure_text(CANCELLED), run.key))
         return False
 
     # Reading

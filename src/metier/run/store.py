@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple, Protocol
 
+from metier.storage.outages import Outage
 from metier.values.agents import Checkpoint
 from metier.values.runs import Claim, Failure, RunRecord, StepRecord
 
@@ -45,6 +46,8 @@ class RunStore(Protocol):
     path: str
     live: int
     """Runs that execute through this object; the writes of several are committed together."""
+    outage: Outage
+    """Whether the store is away; a file never is."""
 
     def close(self) -> None: ...
 
@@ -90,6 +93,9 @@ class RunStore(Protocol):
 
     def recover(self, now: float) -> list[str]:
         """Make runs pending whose process is gone; their ids."""
+
+    def lease_left(self, run: RunRecord, now: float) -> float:
+        """For how many seconds the process that executes a run has it, unless it renews that."""
 
     def request_cancel(self, run_id: str, now: float, idle: str = "") -> bool:
         """Ask the owner of a run, other than `idle`, to cancel it; whether it has one."""

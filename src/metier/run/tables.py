@@ -156,6 +156,6 @@ RENEWED = (
 RECOVER = "UPDATE run SET state = 'pending', owner = NULL, lease = NULL, failure = ? WHERE id = ?"
 CANCEL = (
     "UPDATE run SET state = iif(undoing IS NULL, 'cancelled', 'rollback_incomplete'),"
-    " failure = ifnull(undoing, failure), owner = NULL, lease = NULL, epoch = epoch + 1"
+    " failure = ifnull(undoing, ?), owner = NULL, lease = NULL, epoch = epoch + 1"
     " WHERE key = ?"
 )

@@ -103,6 +103,11 @@ NOTES = (
     "SELECT extract(epoch FROM at)::float8, code, message, worker FROM metier.run_note"
     " WHERE namespace = %s AND run = %s ORDER BY at"
 )
+NOT_TAKEABLE = (
+    "SELECT id FROM metier.run WHERE namespace = %s AND id = ANY(%s) AND state <> 'pending'"
+    " AND (state <> 'running' OR lease >= clock_timestamp())"
+)
+"""Runs that have ended, and those that another process executes."""
 LIVE_RUNS = (
     "SELECT state, count(*) FROM metier.run WHERE namespace = %s"
     " AND state IN ('pending', 'running') GROUP BY state"

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from metier.core.timestamps import to_iso
 from metier.run import worker_tables as tables
 from metier.run.postgres_migrations import MIGRATIONS
+from metier.run.queue_tables import queue_of
 from metier.run.rows import failure_text
 from metier.storage.postgres import Connection, Postgres
 from metier.values.runs import Failure
@@ -28,6 +29,11 @@ class Worker(NamedTuple):
     version: str
     started: float = 0.0
     is_dead: bool = False
+
+    @property
+    def queues(self) -> list[str]:
+        """Those that `queue` names; no name has a comma in it."""
+        return self.queue.split(", ")
 
 
 class Note(NamedTuple):
@@ -105,6 +111,7 @@ class Workers:
 
         No other worker does the same meanwhile. `enqueue_again` returns what a worker had taken
         from the queue; it may be called again if this process dies before the row is deleted.
+        Runs that have ended leave the queue on their next turn, and are not among the result.
         """
 
         def job(connection: Connection) -> TakeOver | None:
@@ -114,7 +121,7 @@ class Workers:
                     return None
                 dead = str(found[0])
                 self._release(connection, dead, _TAKEN_OVER)
-                runs = enqueue_again(dead)
+                runs = self._takeable(connection, enqueue_again(dead))
                 for run_id in runs:
                     note = (self.namespace, run_id, "RUN_TAKEN_OVER", f"from {dead}", taker)
                     connection.execute(tables.NOTE, note)
@@ -122,6 +129,15 @@ class Workers:
             return TakeOver(dead, runs)
 
         return self._database.call(job)
+
+    def takeable(self, runs: Sequence[str]) -> list[str]:
+        """Those of some runs that have not ended, and that no other process executes."""
+        return self._database.call(lambda one: self._takeable(one, runs))
+
+    def _takeable(self, connection: Connection, runs: Sequence[str]) -> list[str]:
+        rows = connection.execute(tables.NOT_TAKEABLE, (self.namespace, list(runs))).fetchall()
+        others = {run_id for (run_id,) in rows}
+        return [run_id for run_id in runs if run_id not in others]
 
     def release_runs(self, worker_id: str) -> list[str]:
         """Make the runs of a worker pending that has stopped executing them; their ids."""
@@ -141,6 +157,10 @@ class Workers:
         values = (self.namespace, run_id)
         rows = self._database.call(lambda one: one.execute(tables.NOTES, values).fetchall())
         return [Note(*row) for row in rows]
+
+    def queue_of(self, run_id: str) -> str:
+        """The queue in which a run waits, or from which a worker has taken it; empty if none."""
+        return self._database.call(lambda one: queue_of(one, self.namespace, run_id))
 
     def live_runs(self) -> dict[str, int]:
         """How many runs are pending or running. Those that have ended are too many to count."""

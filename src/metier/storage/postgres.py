@@ -16,12 +16,13 @@ from psycopg import conninfo
 
 from metier.errors import ConfigError, StoreError
 from metier.storage.database import Migration
+from metier.storage.outages import Outage
 
 logging.getLogger("psycopg").setLevel(logging.CRITICAL)  # it logs hosts and users
 T = TypeVar("T")
 Connection = psycopg.Connection[tuple[Any, ...]]
 PATIENCE_SECONDS = 120.0
-"""How long to wait for PostgreSQL once it was reached: most failovers take less."""
+"""How long to wait for PostgreSQL from when it went away: most failovers take less."""
 _FIRST_DELAY, _LONGEST_DELAY = 0.05, 2.0
 _LOCK = 0x6D6574696572
 """The advisory lock of migrations: `metier` in hexadecimal."""
@@ -60,12 +61,18 @@ class Postgres:
         called: str,
         migrations: Sequence[Migration],
         patience: float = PATIENCE_SECONDS,
+        outage: Outage | None = None,
     ) -> None:
-        """`address` is a connection string or URL. Nothing is connected yet."""
+        """`address` is a connection string or URL. Nothing is connected yet.
+
+        Everything waits up to `patience` seconds from when PostgreSQL could not be reached.
+        Connections with the same `outage` count from the same moment.
+        """
         self._connect = connector(address)
         self.called = called
         self._migrations = migrations
         self._patience = patience
+        self.outage = outage or Outage()
         self._connection: Connection | None = None
         self._lock = threading.RLock()
         self._stopped = threading.Event()
@@ -94,24 +101,34 @@ class Postgres:
     def call(self, job: Callable[[Connection], T], *, patience: float | None = None) -> T:
         """The result of a job. It is repeated while PostgreSQL is away. Raises `StoreError`."""
         patience = self._patience if patience is None else patience
-        deadline = None
+        started = time.monotonic()
         for delay in _delays():
+            was_connected = self.is_connected
             try:
                 with self._lock:
-                    return job(self._connected())
+                    result = job(self._connected())
+                self.outage.end()
+                return result
             except (psycopg.Error, UnicodeEncodeError) as error:
                 failure = self._named(error)
                 if not is_passing(error):
                     raise failure from None
+                since = started
                 if not _may_keep_connection(error):
-                    with self._lock:
-                        self._disconnect()
-                deadline = deadline or time.monotonic() + patience
-                if time.monotonic() + delay > deadline:
+                    since = self._lost(was_connected)
+                if time.monotonic() + delay > since + patience:
                     raise failure from None
             if self._stopped.wait(delay):
                 raise failure
         raise AssertionError  # the delays never end
+
+    def _lost(self, was_connected: bool) -> float:
+        """Close a connection that failed; since when PostgreSQL is away."""
+        with self._lock:
+            self._disconnect()
+        if was_connected:  # the server may be there: connect again first
+            return time.monotonic()
+        return self.outage.begin()
 
     def _connected(self) -> Connection:
         connection = self._connection
@@ -235,7 +252,7 @@ def _why_unreachable(error: Exception) -> str:
     return next((f": {why}" for part, why in _REASONS if part in said), "")
 
 
-_CHECK_ADDRESS = "check the address, the network and the login; see metier doctor"
+_CHECK_ADDRESS = "check the address, the network and the login"
 _REASONS = (
     ("starting up", "it is starting"),
     ("shutting down", "it is shutting down"),

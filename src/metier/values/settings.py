@@ -1,5 +1,6 @@
 """Settings that are more than a text or a number."""
 
+import re
 from typing import NamedTuple
 
 from metier.values.files import Origin
@@ -28,6 +29,15 @@ class ProbeSetting(NamedTuple):
     timeout: float = 10.0
     is_users: bool = True
     """Whether the user's own settings name it, and not the workspace's."""
+
+
+QUEUE_FORM = "up to 128 letters, digits and . _ : / @ + -, the first of them a letter or digit"
+_QUEUE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}")
+
+
+def is_queue_name(text: str) -> bool:
+    """Whether a queue may be called so: names of models may be."""
+    return _QUEUE_NAME.fullmatch(text) is not None
 
 
 class QueueSetting(NamedTuple):
