@@ -2,7 +2,6 @@
 
 import json
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -182,7 +181,7 @@ def test_all_fit_after_the_plan(
 
 
 def _shortened(skill: Skill, length: int) -> Skill:
-    return replace(skill, description="y" * length, when_to_use="")
+    return skill._replace(description="y" * length, when_to_use="")
 
 
 def test_there_is_no_plan_if_all_fit(workspace: Workspace) -> None:

@@ -66,6 +66,8 @@ def host_view(store: Store, host: Host, workspace: str, home: str) -> HostView:
 _FOLDER, _NAME = "\x01", "\x02"
 """Stand for the folder and the name of a skill while what is around it is judged."""
 _NOTHING: Mapping[str, str] = {}
+_NOWHERE = Place("", "", "project")
+"""Of a skill that does not load."""
 
 
 _SYSTEM = "/.system/"
@@ -86,7 +88,7 @@ class _Look:
         if not row.name:
             message = f"not read by metier: {row.reason}"
             refused = DoesNotLoad("unread", message, "metier lint says why")
-            return HostSkill(row, refused, Place(row.file, "", "project"), _NOTHING)
+            return HostSkill(row, refused, _NOWHERE, _NOTHING)
         path, _, file = row.path.rpartition("/")
         above, _, folder = path.rpartition("/")
         special = row.unnamed or row.undescribed or row.manual or row.also
@@ -98,6 +100,8 @@ class _Look:
         if switches:
             return HostSkill(row, *self._judged(row, switches), switches)
         own = row.name.rpartition(":")[2] if row.plugin else row.name
+        if not isinstance(outcome, Loads):
+            return HostSkill(row, _filled(outcome, folder, own), _NOWHERE, switches)
         return HostSkill(row, _filled(outcome, folder, own), _moved(place, folder), switches)
 
     def _switches(self, row: HostRow, folder: str) -> Mapping[str, str]:

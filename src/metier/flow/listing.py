@@ -177,7 +177,9 @@ def listing_in(view: HostView, context: int | None = None) -> HostListing:
     if host.name not in RULES:
         message = f"it is not known what {host.title} shows the model"
         raise UsageError(message, hint=f"hosts with a known rule: {', '.join(RULES)}")
-    pairs = [(one, _skill(view, one)) for one in view.skills if _is_offered(one)]
+    by_folder = host.loading is not None and host.loading.name == "folder"
+    uses = view.settings.uses
+    pairs = [(one, _skill(one, by_folder, uses)) for one in view.skills if _is_offered(one)]
     own = own_skills(host.name)
     tokens, source = _context(view, context)
     budget = view.settings.budget(tokens)
@@ -237,10 +239,9 @@ def _context(
     return default, "default"
 
 
-def _skill(view: HostView, skill: HostSkill) -> Skill:
+def _skill(skill: HostSkill, by_folder: bool, uses: Mapping[str, float]) -> Skill:
     row, outcome = skill.row, skill.outcome
     assert isinstance(outcome, Loads)
-    by_folder = view.host.loading is not None and view.host.loading.name == "folder"
     folder = outcome.name if by_folder else skill.folder
     name = "" if row.unnamed or (by_folder and row.plugin) else outcome.name
     name = row.name if by_folder and not row.plugin else name
@@ -253,5 +254,5 @@ def _skill(view: HostView, skill: HostSkill) -> Skill:
         root=skill.place.root,
         scope=skill.place.scope,
         when_to_use="" if skill.is_name_only else row.when_to_use,
-        uses=view.settings.uses.get(folder, 0),
+        uses=uses.get(folder, 0),
     )

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 from metier.flow.listing import SAME_NAME, HostListing, ListedSkill
@@ -123,4 +122,4 @@ def _edited(skill: Skill, edits: Mapping[str, Edit]) -> Skill:
     edit = edits.get(skill.path)
     if edit is None:
         return skill
-    return replace(skill, description="x" * edit.to, when_to_use="")
+    return skill._replace(description="x" * edit.to, when_to_use="")

@@ -9,7 +9,6 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from metier.core.coerce import mapping_of
@@ -156,7 +155,7 @@ class _Measuring:
             if os.path.isfile(old):
                 os.makedirs(os.path.dirname(new), exist_ok=True)
                 shutil.copyfile(old, new)
-        return replace(skill, path=path, root=root)
+        return skill._replace(path=path, root=root)
 
     def _written(self) -> list[Skill]:
         """The skills of its own that the host wrote into the home it was given."""

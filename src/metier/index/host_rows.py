@@ -1,5 +1,6 @@
 """Skills as hosts look at them: every file of the catalog, shadowed and excluded ones too."""
 
+from operator import attrgetter
 from typing import NamedTuple
 
 from metier.index.store import Store
@@ -42,5 +43,6 @@ class HostRow(NamedTuple):
 
 def host_rows(store: Store) -> list[HostRow]:
     """Every SKILL.md, by source, then by path."""
-    rows = map(HostRow._make, store.rows(_SELECT))
-    return sorted(rows, key=lambda row: (row.rank, row.path))
+    rows = sorted(map(HostRow._make, store.rows(_SELECT)), key=attrgetter("path"))
+    rows.sort(key=attrgetter("rank"))
+    return rows

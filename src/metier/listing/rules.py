@@ -45,8 +45,7 @@ CODEX_PLAIN_HEAD_TOKENS = 113
 COPILOT_LETTERS = 15_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Skill:
+class Skill(NamedTuple):
     """A skill that a host loads."""
 
     name: str
@@ -151,8 +150,8 @@ def claude_budget(
 def _claude_text(skill: Skill) -> str:
     if skill.scope == "own":
         return skill.description or ""
-    parts = (part for part in (skill.description, skill.when_to_use) if part)
-    text = _BREAKS.sub(" ", " - ".join(parts)).strip()
+    text = " - ".join(filter(None, (skill.description, skill.when_to_use)))
+    text = _BREAKS.sub(" ", text).strip()
     return text.replace("<", "&lt;").replace(">", "&gt;")
 
 
