@@ -1,0 +1,190 @@
+"""The word table: what words mean, as numbers, and which stems are related. Light.
+
+A file of one table, little-endian, read through a memory map:
+
+    magic            15 bytes
+    counts           u32: words, dimensions, stems, related stems of a word
+    starts of words  u32, one more than words
+    words            UTF-8, sorted by their bytes
+    scales           u16
+    rows             i8, `dimensions` for each word; times its scale they are a word's vector
+    starts of stems  u32, one more than stems
+    stems            UTF-8
+    related          u16, numbers of stems, best first; 65535 is none
+    nearness         u8, of each related stem: 0 is a cosine of 0.25, 255 of 1
+
+All sums are of whole numbers, so every machine computes the same vectors.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from math import isqrt
+from operator import mul
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    Vector = Sequence[int]
+    """A direction as whole numbers; its length is about `UNIT`."""
+
+MAGIC = b"metier words 1\n"
+UNIT = 1 << 14
+NONE = 0xFFFF
+MOST_WORDS = 400
+"""The words of a text that count."""
+_LONGEST_WORD = 24
+_ENDINGS = (
+    ("ies", "y"),
+    ("es", ""),
+    ("s", ""),
+    ("ing", ""),
+    ("ing", "e"),
+    ("ed", ""),
+    ("ed", "e"),
+    ("d", ""),
+    ("er", ""),
+    ("ly", ""),
+)
+_SHORTEST_REST = 3
+SHIPPED = os.path.join(
+    os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "schemas", "words.v1.bin"
+)
+
+
+class WordTable:
+    """One table in memory. Raises `ValueError` if `data` is none."""
+
+    def __init__(self, data: bytes | memoryview) -> None:
+        view = memoryview(data)
+        if sys.byteorder != "little" or bytes(view[: len(MAGIC)]) != MAGIC:
+            raise ValueError("not a word table for this machine")
+        at = len(MAGIC)
+
+        def section(kind: str, size: int, count: int) -> memoryview:
+            nonlocal at
+            part = view[at : at + size * count]
+            if len(part) != size * count:
+                raise ValueError("the word table is cut off")
+            at += size * count
+            return part.cast(kind)  # type: ignore[call-overload,no-any-return]  # not a literal
+
+        count, self.dimensions, stems, self._most_related = section("I", 4, 4)
+        self._starts = section("I", 4, count + 1)
+        self._words = section("B", 1, self._starts[count])
+        self._scales = section("H", 2, count)
+        self._rows = section("b", 1, count * self.dimensions)
+        self._stem_starts = section("I", 4, stems + 1)
+        self._stems = section("B", 1, self._stem_starts[stems])
+        self._related = section("H", 2, count * self._most_related)
+        self._nearness = section("B", 1, count * self._most_related)
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def find(self, word: str) -> int | None:
+        """The number of a word, or else of its plain form."""
+        if len(word) > _LONGEST_WORD:
+            return None
+        found = self._exactly(word)
+        if found is not None:
+            return found
+        for ending, instead in _ENDINGS:
+            rest = len(word) - len(ending)
+            if rest >= _SHORTEST_REST and word.endswith(ending):
+                found = self._exactly(word[:rest] + instead)
+                if found is not None:
+                    return found
+        return None
+
+    def _exactly(self, word: str) -> int | None:
+        wanted = word.encode()
+        starts, words = self._starts, self._words
+        low, high = 0, self._count
+        while low < high:
+            middle = (low + high) // 2
+            here = bytes(words[starts[middle] : starts[middle + 1]])
+            if here == wanted:
+                return middle
+            if here < wanted:
+                low = middle + 1
+            else:
+                high = middle
+        return None
+
+    def vector(self, words: Iterable[str]) -> Vector | None:
+        """The direction of a text; None if the table has none of its words."""
+        total = [0] * self.dimensions
+        counts: dict[int, int] = {}
+        for word in list(words)[:MOST_WORDS]:
+            row = self.find(word)
+            if row is not None:
+                counts[row] = counts.get(row, 0) + 1
+        for row, times in counts.items():
+            scale = self._scales[row] * times
+            start = row * self.dimensions
+            numbers = self._rows[start : start + self.dimensions]
+            total = [sum_ + scale * number for sum_, number in zip(total, numbers, strict=True)]
+        return unit(total)
+
+    def related(self, word: str) -> list[tuple[str, float]]:
+        """Stems of other words near to `word`, and how near: above 0, at most 1."""
+        row = self.find(word)
+        if row is None:
+            return []
+        first = row * self._most_related
+        found = []
+        for place in range(first, first + self._most_related):
+            stem = self._related[place]
+            if stem == NONE:
+                break
+            start, end = self._stem_starts[stem], self._stem_starts[stem + 1]
+            found.append((bytes(self._stems[start:end]).decode(), self._nearness[place] / 255))
+        return found
+
+
+def unit(vector: Vector) -> Vector | None:
+    """A vector with a length of `UNIT`, rounded; None for one without length."""
+    length = isqrt(dot(vector, vector) << 20)
+    if not length:
+        return None
+    factor = UNIT << 10
+    return [(2 * number * factor + length) // (2 * length) for number in vector]
+
+
+def dot(left: Vector, right: Vector) -> int:
+    return sum(map(mul, left, right))
+
+
+def cosine(left: Vector, right: Vector) -> float:
+    """Between -1 and 1, rounded to 9 decimals; 0 if one has no length."""
+    product = dot(left, left) * dot(right, right)
+    return round(dot(left, right) / product**0.5, 9) if product else 0.0
+
+
+_shipped: list[WordTable | None] = []
+
+
+def shipped_table() -> WordTable | None:
+    """The table of this package; None where it cannot be read."""
+    if not _shipped:
+        _shipped.append(_opened(SHIPPED))
+    return _shipped[0]
+
+
+def _opened(path: str) -> WordTable | None:
+    from mmap import ACCESS_READ, mmap  # only where meaning counts
+
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        return WordTable(memoryview(mmap(descriptor, 0, access=ACCESS_READ)))
+    except (OSError, ValueError):
+        return None
+    finally:
+        os.close(descriptor)
