@@ -16,9 +16,7 @@ from metier.flow.queries import Queries
 from metier.flow.reading import Refreshed as Refreshed
 from metier.flow.reading import (
     read_again,
-    read_document,
     read_documents,
-    read_reference,
     read_skills,
     team_folders,
     user_roots,
@@ -52,11 +50,11 @@ if TYPE_CHECKING:
     from metier.resolve.report import Resolution
     from metier.values.agents import AgentMatch, Execution
     from metier.values.contracts import Mode
-    from metier.values.documents import Ability, Document
-    from metier.values.packages import Package
+    from metier.values.documents import Ability
     from metier.values.resolution import Decide, Decision, MayProbe, Report
     from metier.values.runs import OnEvent, RunResult
     from metier.values.selection import Injection
+    from metier.values.which import Which
 
 
 class Catalog(Queries):
@@ -218,20 +216,6 @@ class Catalog(Queries):
         """Skills by name; `shadowed` adds those that another of their name hides."""
         return self._skills.list_skills(search=search, capability=capability, shadowed=shadowed)
 
-    def document(self, row: Row) -> "Document":
-        """The whole document behind a row, read from its file. Raises `NotFoundError`."""
-        return read_document(row)
-
-    def package_of(self, row: Row) -> "Package":
-        """Where a skill comes from and what came with it, as files beside it say."""
-        from metier.discover.packages import package_of  # only `metier show` needs it
-
-        return package_of(row, self.workspace, self._home)
-
-    def reference(self, name: str) -> str:
-        """A text that is only read on request. Raises `NotFoundError`."""
-        return read_reference(self.workspace, name)
-
     def require_trust(self, what: str) -> None:
         """Raise `TrustError` unless the user trusts the workspace, if any; `what` needs it."""
         if self.config.is_workspace and not self.config.is_trusted:
@@ -383,6 +367,31 @@ class Catalog(Queries):
             self.agents(), task, limit, team=team,
             required_capabilities=required_capabilities, exclude=exclude,
         )  # fmt: skip
+
+    def which(
+        self,
+        task: str,
+        *,
+        host: str | None = None,
+        expect: str | None = None,
+        limit: int = 10,
+        everything: bool = True,
+    ) -> "Which":
+        """What would come for a task: skills by the rule of hooks, cards, abilities and agents.
+
+        `host` limits skills to what that host loads; `expect` names a skill and explains why it is
+        not first; without `everything` only skills are looked at. Raises `NotFoundError` for an
+        unknown `expect` and `UsageError` for an unknown host.
+        """
+        from metier.flow.which import which_comes  # few commands need it
+
+        config = self.config
+        row = self.row("skill", expect) if expect else None
+        found = which_comes(self.store, config.capabilities, task, host, row, limit)
+        if not everything:
+            return found
+        injection = self.inject(task, min_signal=config.ability_signal, include_untrusted=False)
+        return found.with_others(injection, self.select_agents(task))
 
     async def run(
         self,

@@ -52,7 +52,10 @@ def _learned(word: str) -> str:
 
 
 def _stem(word: str) -> str:
-    if word in STOP_WORDS:
-        return ""
+    return "" if word in STOP_WORDS else stem_of(word)
+
+
+def stem_of(word: str) -> str:
+    """The stem of a word in lower case, whether or not it is a stop word."""
     stem: str = _porter.stemWord(word) if len(word) >= _SHORTEST_STEMMED else word
     return stem

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import os
 import sys
+from array import array
 from math import isqrt
 from operator import mul
 
@@ -36,6 +37,10 @@ NONE = 0xFFFF
 MOST_WORDS = 400
 """The words of a text that count."""
 _LONGEST_WORD = 24
+_LANE = 4
+"""Bytes of a number in a packed row: `MOST_WORDS` rows add up to less than they hold."""
+_ABOVE_ZERO = 1 << 22
+_MOST_PACKED = 12_000
 _ENDINGS = (
     ("ies", "y"),
     ("es", ""),
@@ -81,6 +86,7 @@ class WordTable:
         self._related = section("H", 2, count * self._most_related)
         self._nearness = section("B", 1, count * self._most_related)
         self._count = count
+        self._packed: dict[str, int] = {}
 
     def __len__(self) -> int:
         return self._count
@@ -116,19 +122,35 @@ class WordTable:
         return None
 
     def vector(self, words: Iterable[str]) -> Vector | None:
-        """The direction of a text; None if the table has none of its words."""
-        total = [0] * self.dimensions
-        counts: dict[int, int] = {}
+        """The direction of a text; None if the table has none of its words.
+
+        The numbers of a row lie side by side in one large number, so one addition adds them all.
+        """
+        total = count = 0
         for word in list(words)[:MOST_WORDS]:
-            row = self.find(word)
-            if row is not None:
-                counts[row] = counts.get(row, 0) + 1
-        for row, times in counts.items():
-            scale = self._scales[row] * times
-            start = row * self.dimensions
+            row = self._packed.get(word)
+            if row is None:
+                row = self._pack(word)
+            if row:
+                total += row
+                count += 1
+        if not count:
+            return None
+        lanes = memoryview(total.to_bytes(_LANE * self.dimensions, "little")).cast("I")
+        return unit([lane - count * _ABOVE_ZERO for lane in lanes])
+
+    def _pack(self, word: str) -> int:
+        """The row of a word as one number, each number in it above 0; 0 for an unknown word."""
+        if len(self._packed) >= _MOST_PACKED:
+            self._packed.clear()
+        row, packed = self.find(word), 0
+        if row is not None:
+            start, scale = row * self.dimensions, self._scales[row]
             numbers = self._rows[start : start + self.dimensions]
-            total = [sum_ + scale * number for sum_, number in zip(total, numbers, strict=True)]
-        return unit(total)
+            lanes = array("I", [_ABOVE_ZERO + scale * number for number in numbers])
+            packed = int.from_bytes(lanes.tobytes(), "little")
+        self._packed[word] = packed
+        return packed
 
     def related(self, word: str) -> list[tuple[str, float]]:
         """Stems of other words near to `word`, and how near: above 0, at most 1."""

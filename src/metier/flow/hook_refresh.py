@@ -83,7 +83,7 @@ def prepare(
 def hook_documents(store: Store) -> HookDocuments:
     skills, unsafe = store.rows(
         "SELECT coalesce(sum(safe), 0), coalesce(sum(NOT safe), 0)"
-        " FROM document JOIN skill_size USING (key) WHERE state = 'active'"
+        " FROM document JOIN ranked USING (key) WHERE document.kind = 'skill' AND state = 'active'"
     )[0]
     cards = sum(card.enabled for card in stored_cards(store))
     kinds = [row.kind for row in excluded_documents(store) if row.reason != "disabled"]

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from metier.core.process import without_garbage_collection
+from metier.flow.reading import read_document, read_reference
 from metier.index import documents
 from metier.index.store import Store
 from metier.values.files import Kind
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from metier.flow.usage import OnProgress, Question, Rank, Usage
     from metier.storage.room import Room
     from metier.values.agents import AgentProfile
-    from metier.values.documents import Card
+    from metier.values.documents import Card, Document
+    from metier.values.packages import Package
 
 
 class Queries:
@@ -53,6 +55,20 @@ class Queries:
     def skills_called(self, name: str) -> list[Row]:
         """The active skills with that name, with or without a team and a plugin before it."""
         return documents.skills_called(self.store, name)
+
+    def document(self, row: Row) -> "Document":
+        """The whole document behind a row, read from its file. Raises `NotFoundError`."""
+        return read_document(row)
+
+    def package_of(self, row: Row) -> "Package":
+        """Where a skill comes from and what came with it, as files beside it say."""
+        from metier.discover.packages import package_of  # only `metier show` needs it
+
+        return package_of(row, self.workspace, self._home)
+
+    def reference(self, name: str) -> str:
+        """A text that is only read on request. Raises `NotFoundError`."""
+        return read_reference(self.workspace, name)
 
     def cards(self) -> "list[Card]":
         """All cards, by id."""

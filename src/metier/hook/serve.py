@@ -149,8 +149,7 @@ class _Answer:
 
     def fresh_for(self) -> int:
         """The seconds for which the catalog is fresh; 0 if it was not prepared for hooks."""
-        is_prepared = bool(self.settings) and self._catalog.setting("stems") != ""
-        seconds: int = self.settings.get("refreshAfter", 600) if is_prepared else 0
+        seconds: int = self.settings.get("refreshAfter", 600) if self.settings else 0
         return seconds
 
     def _mode_now(self) -> str:

@@ -15,9 +15,19 @@ _TABLES = {
         key INTEGER PRIMARY KEY REFERENCES document (key) ON DELETE CASCADE,
         prose INTEGER NOT NULL,
         prose_distinct INTEGER NOT NULL,
-        label_distinct INTEGER NOT NULL,
-        safe INTEGER NOT NULL
+        label_distinct INTEGER NOT NULL
     )""",
+    "ranked": """(
+        key INTEGER PRIMARY KEY REFERENCES document (key) ON DELETE CASCADE,
+        kind TEXT NOT NULL,
+        safe INTEGER NOT NULL,
+        name_terms TEXT NOT NULL,
+        terms TEXT NOT NULL,
+        vector BLOB,
+        body TEXT NOT NULL,
+        body_words INTEGER NOT NULL
+    )""",
+    "rank_pool": "(kind TEXT PRIMARY KEY, total INTEGER NOT NULL, sums BLOB NOT NULL)",
     "card": """(
         key INTEGER PRIMARY KEY REFERENCES document (key) ON DELETE CASCADE,
         id TEXT NOT NULL,
@@ -29,7 +39,7 @@ _TABLES = {
     "card_keyword": "(start TEXT PRIMARY KEY, keywords TEXT NOT NULL) WITHOUT ROWID",
     "posting": """(
         number INTEGER PRIMARY KEY,
-        field TEXT NOT NULL CHECK (field IN ('prose', 'label', 'content')),
+        field TEXT NOT NULL,
         term TEXT NOT NULL,
         found INTEGER NOT NULL,
         postings BLOB NOT NULL
@@ -88,7 +98,7 @@ _INDEXES = (
     "CREATE INDEX posting_by_term ON posting (field, term, found)",
 )
 _OLD_TABLES = ("skill_stem", "ability_word")
-_EMPTY_STEPS = 10
+_EMPTY_STEPS = 11
 
 MIGRATIONS: tuple[Migration, ...] = (
     Migration(

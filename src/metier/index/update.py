@@ -10,6 +10,7 @@ from metier.index.abilities import AbilityRows
 from metier.index.cards import CardRows
 from metier.index.listing import LINE_END, Listing, lines_of
 from metier.index.migrations import DOCUMENT_INDEXES
+from metier.index.ranked import RankRows
 from metier.index.settle import settle
 from metier.index.stems import SkillRows
 from metier.index.trail import forget_trail
@@ -81,7 +82,8 @@ class Update:
         self._outdated: dict[_At, Stored] = {}
         self._unsteady: set[_At] = set()
         """Files that the next refresh must read again."""
-        self._rows = _rows_by_kind(connection, known.kinds)
+        self._ranked = {kind: RankRows(connection, kind) for kind in known.kinds}
+        self._others = _rows_by_kind(connection, known.kinds)
 
     def apply(self, on_progress: OnProgress | None) -> None:
         same_reader = self._known.reader == self._reading.fingerprint
@@ -90,7 +92,7 @@ class Update:
         to_read = [found for found, line in files if line not in known]
         stale = map(_at_of, known.difference(self._lines)) if same_reader else self._all_rows()
         if not same_reader:
-            for writer in self._rows.values():
+            for writer in self._writers():
                 writer.remove_all()
         self._drop(stale, {_at(found) for found in to_read})
         with _built_at_once(self._connection, DOCUMENT_INDEXES if self._was_empty else {}):
@@ -98,10 +100,12 @@ class Update:
                 batch = to_read[start : start + _BATCH]
                 rows = [self._row(self._reading.read(found)) for found in batch]
                 self._connection.executemany(_INSERT, rows)
+                for ranked in self._ranked.values():
+                    ranked.write_rows()
                 if on_progress is not None:
                     on_progress(start + len(batch), len(to_read))
         settle(self._connection, self._groups)
-        for writer in self._rows.values():
+        for writer in self._writers():
             writer.write()
         self._remember("reader", self._reading.fingerprint)
         forget_trail(self._connection)
@@ -109,6 +113,12 @@ class Update:
         listing = LINE_END.join([*self._final_lines(), *self._known.others])
         self._connection.execute("INSERT INTO listing VALUES (?)", (listing,))
         self._remember("counts", _dump(_count(self._connection)))
+
+    def _writers(self) -> list[_Rows]:
+        return [*self._ranked.values(), *self._others.values()]
+
+    def _writers_of(self, kind: Kind) -> list[_Rows]:
+        return [writers[kind] for writers in (self._ranked, self._others) if kind in writers]
 
     def _remember(self, name: str, value: str) -> None:
         self._connection.execute("INSERT OR REPLACE INTO setting VALUES (?, ?)", (name, value))
@@ -138,8 +148,8 @@ class Update:
                 continue
             old, kind = Stored._make(row), at[0]
             self._groups.add((kind, old.handle))
-            if kind in self._rows:
-                self._rows[kind].remove(old)
+            for writer in self._writers_of(kind):
+                writer.remove(old)
             if at in changed:
                 self._outdated[at] = old
             else:
@@ -166,8 +176,8 @@ class Update:
             no_skill = ("", False, "", LINE_END.join(found.also), 0)
             return (*settled, "", "", "", "[]", "{}", issues, *whose, *no_skill)
         capabilities = entry.capabilities
-        if found.kind in self._rows:
-            self._rows[found.kind].add(key, entry)
+        for writer in self._writers_of(found.kind):
+            writer.add(key, entry)
         handle = entry.handle
         self._compete((found.kind, handle))
         data = dict(document.data)

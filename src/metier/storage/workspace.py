@@ -9,7 +9,7 @@ CATALOG_FILE = "metier.db"
 RESTRICTED_FILE = "restricted.db"
 """The catalogs of a trusted and of an untrusted workspace."""
 RUNS_FILE = "runs.db"
-CATALOG_VERSION = 12
+CATALOG_VERSION = 13
 """Migrations of a catalog that this version reads."""
 OLD_STATE_FOLDER = ".metier"
 """State of version 0.1, read only by `metier state adopt`."""

@@ -1,0 +1,359 @@
+"""Which documents fit a task, by words and by meaning. Light: hooks use it as it is.
+
+    W     = 3·name + 1·description + 1·examples - 1·against + 0.5·body, each by its length
+    words = Σ idf · 2.2·n/(n+1.2) · 2.2·W/(W+1.2)      n: how often the task has the word
+    score = z(words/best + 0.3·share of the name) + 1.2·g·z(cosine)
+                                                       g = min(1, 12 / words of the task)
+
+Related words of the word table count as weak words. `z` is over the candidates: the best by words,
+or all documents of a small pool. The score orders; whether a document fires is decided by its
+evidence, which no other document changes:
+
+    evidence = (Σ idf · (words outside the body + ⅓ of what the body adds) + related) / idf of a
+               word that one document has, + 2·cosine
+"""
+
+from __future__ import annotations
+
+from math import fsum, log
+
+from metier.core.terms import ASKING, parts_of, plain_words, raw_words, searched
+from metier.core.word_table import UNIT, dot, shipped_table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from metier.core.word_table import Vector
+
+K1 = 1.2
+NAME, DESCRIPTION, EXAMPLES, AGAINST, BODY = 3.0, 1.0, 1.0, -1.0, 0.5
+"""The weights of fields."""
+NAME_SHARE = 0.3
+MEANING = 1.2
+FULL_MEANING = 12
+"""The words of a task up to which meaning counts fully: long tasks have words enough."""
+RELATED = 0.5
+LEAST_AGAINST = 1.5
+"""How much heavier a word counts against than for."""
+UNKNOWN = 0.5
+"""The idf of a word that only bodies have, as a part of the highest."""
+BODY_EVIDENCE = 1 / 3
+COSINE_EVIDENCE = 2.0
+FEWEST_WORDS, CLEAR_COSINE = 2, 0.45
+"""The words that it takes, unless the meaning is clear."""
+
+MOST_TERMS = 48
+"""The rarest words of a task that count."""
+MOST_POSTINGS = 12_000
+MOST_RELATED = 8
+"""Of each word of a task; for long tasks fewer."""
+MOST_EXPANDED = 12
+"""The words of a task that get related words."""
+BY_WORDS = 100
+"""The best by words outside bodies; the bodies of these are looked at."""
+BY_MEANING = 60
+SMALL_POOL = 250
+"""In a pool of up to so many documents meaning alone can make a candidate."""
+
+WEIGHT_STEP = 50
+"""Weights are stored as whole numbers of such parts."""
+_LEAST_WEIGHT, _MOST_WEIGHT = -2, 20
+
+
+class Document:
+    """What is stored of a document to rank it."""
+
+    __slots__ = ("body", "body_words", "key", "name_terms", "path", "terms", "vector")
+
+    def __init__(
+        self,
+        key: int,
+        path: str,
+        name_terms: Sequence[str],
+        terms: Sequence[str],
+        vector: Vector | None,
+        body: str,
+        body_words: int,
+    ) -> None:
+        self.key = key
+        self.path = path
+        self.name_terms = name_terms
+        self.terms = terms
+        """Those outside its body."""
+        self.vector = vector
+        self.body = body
+        """Its words in lower case, each between spaces."""
+        self.body_words = body_words
+
+
+class Pool:
+    """Documents of one kind in a catalog; `storage.pool` reads them."""
+
+    total: int
+    """How many there are."""
+    mean: Vector | None
+    """The mean of their vectors."""
+
+    def found(self, terms: Sequence[str]) -> Mapping[str, int]:
+        """How many documents have each term outside their body; absent terms are not there."""
+        raise NotImplementedError
+
+    def postings(self, terms: Sequence[str]) -> Mapping[str, Sequence[int]]:
+        """The key and the stored weight of each document that has a term, flat."""
+        raise NotImplementedError
+
+    def nameable(self, keys: Sequence[int]) -> list[int]:
+        """Those of the keys whose documents may be named, in the same order."""
+        raise NotImplementedError
+
+    def candidates(self, keys: Sequence[int] | None) -> list[Document]:
+        """The documents with these keys; without keys all that may be named."""
+        raise NotImplementedError
+
+
+class Ranked:
+    """A candidate with its figures."""
+
+    __slots__ = (
+        "cosine", "document", "evidence", "matched", "related", "score", "share", "words",
+    )  # fmt: skip
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.words = 0.0
+        """The weight of the words of the task that it has, and of related words."""
+        self.share = 0.0
+        self.cosine = 0.0
+        self.matched = 0
+        """Words of the task that it has outside its body, asking words not counted."""
+        self.related = 0.0
+        """The evidence of related words."""
+        self.evidence = 0.0
+        self.score = 0.0
+
+
+class Task:
+    """The words of a task, ready for any pool."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.counts: dict[str, int] = {}
+        self.spelled: dict[str, str] = {}
+        """A word of the task for each of its terms."""
+        for word in raw_words(text):
+            for term in parts_of(word).terms:
+                self.counts[term] = self.counts.get(term, 0) + 1
+                self.spelled.setdefault(term, word)
+
+    def vector(self) -> Vector | None:
+        table = shipped_table()
+        return table.vector(plain_words(self.text)) if table else None
+
+
+class Terms:
+    """The terms of a task that a pool has, with their weights; related terms apart."""
+
+    def __init__(self, task: Task, pool: Pool) -> None:
+        self.unit = idf(pool.total, 1)
+        """The idf of a word that one document has."""
+        known = pool.found(list(task.counts))
+        self.idf = {term: idf(pool.total, count) for term, count in known.items()}
+        chosen, left = _rarest(known, MOST_TERMS, MOST_POSTINGS)
+        self.own = {term: self.idf[term] * saturated(task.counts[term]) for term in sorted(chosen)}
+        """Term → weight, in a fixed order: sums do not depend on the catalog."""
+        self.near = _related(task, chosen, pool, self.idf, left)
+        self.postings = pool.postings([*self.own, *self.near])
+
+
+def rank(task: Task, pool: Pool) -> list[Ranked]:
+    """The candidates in a pool, best first. Equal catalogs give equal orders and figures."""
+    return rank_terms(task, pool, Terms(task, pool)) if pool.total and task.counts else []
+
+
+def rank_terms(task: Task, pool: Pool, terms: Terms) -> list[Ranked]:
+    """As `rank`, with the terms of the task in the pool at hand."""
+    scores: dict[int, float] = {}
+    for term, weight in [*terms.own.items(), *terms.near.items()]:
+        for key, stored in _pairs(terms.postings.get(term, ())):
+            scores[key] = scores.get(key, 0.0) + weight * _IMPACTS[stored]
+    keys = None if pool.total <= SMALL_POOL else _best(scores, pool)
+    found = [Ranked(one) for one in pool.candidates(keys)]
+    _weigh(found, task, terms)
+    return _ordered_by_meaning(found, task, pool)
+
+
+def fires(one: Ranked, threshold: float) -> bool:
+    """Whether there is evidence enough, and more than one common word."""
+    is_common = one.matched < FEWEST_WORDS and one.cosine < CLEAR_COSINE
+    return one.evidence >= threshold and not is_common
+
+
+def _best(scores: Mapping[int, float], pool: Pool) -> list[int]:
+    """The keys of the best documents that may be named; of equal ones all, whatever their keys."""
+    order = sorted((key for key in scores if scores[key] > 0), key=lambda key: (-scores[key], key))
+    kept: list[int] = []
+    start, size = 0, 2 * BY_WORDS
+    while start < len(order) and len(kept) < BY_WORDS:
+        end = min(start + size, len(order))
+        while end < len(order) and scores[order[end]] == scores[order[end - 1]]:
+            end += 1
+        kept += pool.nameable(order[start:end])
+        start, size = end, 2 * size
+    return kept
+
+
+def _rarest(known: Mapping[str, int], most: int, postings: int) -> tuple[list[str], int]:
+    """The rarest terms within the limits, and how many postings are left."""
+    chosen: list[str] = []
+    for count, term in sorted((count, term) for term, count in known.items())[:most]:
+        if count > postings:
+            break
+        postings -= count
+        chosen.append(term)
+    return chosen, postings
+
+
+def _related(
+    task: Task, chosen: Sequence[str], pool: Pool, known: dict[str, float], left: int
+) -> dict[str, float]:
+    """Stems related to the words of a task, and their weights."""
+    table = shipped_table()
+    if table is None:
+        return {}
+    near: dict[str, float] = {}
+    for term in [*(one for one in task.counts if one not in known), *chosen][:MOST_EXPANDED]:
+        for word in plain_words(task.spelled[term]):
+            for stem, nearness in table.related(word):
+                if stem not in task.counts:
+                    near[stem] = max(near.get(stem, 0.0), nearness)
+    found = pool.found(list(near))
+    best = sorted(found, key=lambda stem: (-near[stem], stem))[: MOST_RELATED * MOST_EXPANDED]
+    kept, _ = _rarest({stem: found[stem] for stem in best}, len(best), left)
+    return {stem: RELATED * near[stem] * idf(pool.total, found[stem]) for stem in sorted(kept)}
+
+
+def _weigh(found: Sequence[Ranked], task: Task, terms: Terms) -> None:
+    """Fill in words, matched words, the share of the name and the evidence of words."""
+    by_key = {one.document.key: one for one in found}
+    outside: dict[tuple[int, str], float] = {}
+    for term, weight in terms.near.items():
+        for key, stored in _pairs(terms.postings.get(term, ())):
+            one, part = by_key.get(key), _IMPACTS[stored]
+            if one is not None and part > 0:
+                one.words += weight * part
+                one.related += weight * part / terms.unit
+    for term in terms.own:
+        for key, stored in _pairs(terms.postings.get(term, ())):
+            if key in by_key:
+                outside[key, term] = WEIGHTS[stored]
+    forms = {term: searched(word, term) for term, word in task.spelled.items()}
+    unknown = UNKNOWN * terms.unit
+    for one in found:
+        _weigh_one(one, task, terms, outside, forms, unknown)
+
+
+def _weigh_one(
+    one: Ranked,
+    task: Task,
+    terms: Terms,
+    outside: Mapping[tuple[int, str], float],
+    forms: Mapping[str, str],
+    unknown: float,
+) -> None:
+    key, body = one.document.key, one.document.body
+    part = BODY / by_length("body", one.document.body_words)
+    evidence = one.related
+    for term, count in task.counts.items():
+        weight = outside.get((key, term), 0.0)
+        inside = part * body.count(forms[term]) if body else 0.0
+        if not weight and not inside:
+            continue
+        value = terms.idf.get(term, unknown)
+        alone, whole = saturated(weight), saturated(weight + inside)
+        one.words += value * saturated(count) * whole
+        if term not in ASKING:
+            one.matched += weight > 0
+            evidence += value * (alone + BODY_EVIDENCE * (whole - alone)) / terms.unit
+    one.evidence = evidence
+    names = one.document.name_terms
+    one.share = sum(name in task.counts for name in names) / len(names) if names else 0.0
+
+
+def _ordered_by_meaning(found: list[Ranked], task: Task, pool: Pool) -> list[Ranked]:
+    found.sort(key=lambda one: (-round(one.words, 9), one.document.path))
+    if pool.total > SMALL_POOL:
+        found = found[:BY_MEANING]
+    own = task.vector()
+    if own is not None and pool.mean is not None:
+        _compare(found, own, pool.mean)
+    best = max((one.words for one in found), default=0.0)
+    by_words = _z(
+        [(one.words / best if best > 0 else 0.0) + NAME_SHARE * one.share for one in found]
+    )
+    by_meaning = _z([one.cosine for one in found])
+    gate = MEANING * min(1.0, FULL_MEANING / max(1, len(task.counts)))
+    for one, words, meaning in zip(found, by_words, by_meaning, strict=True):
+        one.score = round(words + gate * meaning, 6)
+        one.evidence = round(one.evidence + COSINE_EVIDENCE * max(0.0, one.cosine), 6)
+    found.sort(key=lambda one: (-one.score, one.document.path))
+    return found
+
+
+def _compare(found: Sequence[Ranked], task: Vector, mean: Vector) -> None:
+    """Fill in the cosine of each candidate and the task, both seen from the mean of the pool."""
+    own = [number - middle for number, middle in zip(task, mean, strict=True)]
+    own_length, beside = dot(own, own) ** 0.5, dot(mean, own)
+    middle = dot(mean, mean) + UNIT * UNIT
+    for one in found:
+        vector = one.document.vector
+        if vector is not None:
+            length = max(1, middle - 2 * dot(vector, mean)) ** 0.5
+            one.cosine = round((dot(vector, own) - beside) / max(1.0, length * own_length), 9)
+
+
+def _z(numbers: Sequence[float]) -> list[float]:
+    """How many standard deviations above the mean each number is."""
+    if not numbers:
+        return []
+    mean = fsum(numbers) / len(numbers)
+    spread = (fsum((number - mean) ** 2 for number in numbers) / len(numbers)) ** 0.5
+    return [(number - mean) / spread if spread > 1e-9 else 0.0 for number in numbers]
+
+
+MEAN_LENGTHS = {"name": 2.5, "about": 15, "examples": 30, "body": 1_100}
+"""Words of an ordinary document, fixed: a document's weights do not depend on the others."""
+LENGTH_MATTERS = {"name": 0.3, "about": 0.75, "examples": 0.5, "body": 0.75}
+
+
+def by_length(field: str, length: int) -> float:
+    """What a weight is divided by: a word says less in a long text."""
+    share = LENGTH_MATTERS[field]
+    return 1 - share + share * length / MEAN_LENGTHS[field]
+
+
+def idf(total: int, found: float) -> float:
+    return log(1 + (total - found + 0.5) / (found + 0.5))
+
+
+def saturated(weight: float) -> float:
+    """Grows less and less with the weight; a negative weight counts more."""
+    return weight * (K1 + 1) / (weight + K1) if weight > 0 else LEAST_AGAINST * weight
+
+
+WEIGHTS = [
+    number / WEIGHT_STEP
+    for number in range(_LEAST_WEIGHT * WEIGHT_STEP, _MOST_WEIGHT * WEIGHT_STEP + 1)
+]
+"""The weight of each stored number."""
+_IMPACTS = [saturated(weight) for weight in WEIGHTS]
+
+
+def _pairs(numbers: Sequence[int]) -> zip[tuple[int, int]]:
+    return zip(numbers[0::2], numbers[1::2], strict=True)
+
+
+def stored_weight(weight: float) -> int:
+    """A weight outside the body as its place in `WEIGHTS`."""
+    place = round((weight - _LEAST_WEIGHT) * WEIGHT_STEP)
+    return min(max(place, 0), len(WEIGHTS) - 1)

@@ -1,0 +1,280 @@
+"""Which skills fit a task, why, and why another does not."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from metier.core.clauses import split_clauses
+from metier.core.coerce import texts_of
+from metier.core.nearest import did_you_mean
+from metier.core.ranking import (
+    COSINE_EVIDENCE,
+    DESCRIPTION,
+    Document,
+    Ranked,
+    Task,
+    Terms,
+    by_length,
+    fires,
+    rank,
+    rank_terms,
+    stored_weight,
+)
+from metier.core.terms import ASKING, plain_words, searched, terms
+from metier.core.word_table import shipped_table
+from metier.errors import UsageError
+from metier.hosts import HOOKED, host_bit
+from metier.hosts.switches import honours_the_switch
+from metier.index.documents import select_rows
+from metier.index.ranked import MOST_EXAMPLES
+from metier.index.store import Store
+from metier.storage.pool import StoredPool, nameable_to
+from metier.values.capabilities import CapabilitiesConfig
+from metier.values.rows import Row
+from metier.values.which import Expectation, RankedDocument, Which
+
+MOST_WORDS_TO_ADD = 6
+
+
+def which_comes(
+    store: Store,
+    config: CapabilitiesConfig,
+    task: str,
+    host: str | None = None,
+    expected: Row | None = None,
+    limit: int = 10,
+) -> Which:
+    """The skills for a task. Raises `UsageError` for an unknown host."""
+    if host is not None and host not in HOOKED:
+        hint = did_you_mean(host, HOOKED, f"hosts: {', '.join(HOOKED)}")
+        raise UsageError(f"'{host}' is no host", hint=hint)
+    question = SkillQuestion(task, config.skill_threshold, host, limit)
+    finder = SkillFinder(store, question)
+    return Which(
+        task=task,
+        threshold=config.skill_threshold,
+        host=host,
+        skills=finder.skills(),
+        most=config.skill_suggestions,
+        expectation=None if expected is None else finder.expectation(expected),
+    )
+
+
+class SkillQuestion(NamedTuple):
+    """A task, and for which host."""
+
+    task: str
+    threshold: float
+    host: str | None = None
+    limit: int = 10
+    include_untrusted: bool = True
+
+
+class SkillFinder:
+    """Answers one question about the skills of a catalog, by the rule that hooks use."""
+
+    def __init__(self, store: Store, question: SkillQuestion) -> None:
+        self._store = store
+        self._question = question
+        self._task = Task(question.task)
+        condition = nameable_to(question.host)
+        if question.include_untrusted:
+            condition = condition.replace("origin != 'untrusted' AND ", "")
+        self._pool = StoredPool(
+            lambda sql, values: store.rows(sql, tuple(values)), "skill", condition
+        )
+        self._terms: Terms | None = None
+        self._ranked: list[Ranked] = []
+        if self._pool.total and self._task.counts:
+            self._terms = Terms(self._task, self._pool)
+            self._ranked = rank_terms(self._task, self._pool, self._terms)
+
+    def _answer(self, sql: str, values: Iterable[Any]) -> list[tuple[Any, ...]]:
+        return self._store.rows(sql, tuple(values))
+
+    def skills(self) -> list[RankedDocument]:
+        """The best candidates, explained."""
+        best = self._ranked[: self._question.limit]
+        paths = [one.document.path for one in best]
+        marks = ", ".join("?" * len(paths))
+        where = f"kind = 'skill' AND path IN ({marks})"
+        rows = {row.path: row for row in select_rows(self._store, where, paths)}
+        return [self._explained(one, rows[one.document.path]) for one in best]
+
+    def _explained(self, one: Ranked, row: Row) -> RankedDocument:
+        assert self._terms is not None
+        matched, against = self._matched(one, row)
+        meaning = round(COSINE_EVIDENCE * max(0.0, one.cosine), 6)
+        related = round(one.related, 6)
+        is_untrusted = row.origin == "untrusted"
+        return RankedDocument(
+            kind="skill",
+            id=row.id,
+            name=row.handle,
+            path=row.path,
+            description=row.routing_text,
+            score=one.score,
+            evidence=one.evidence,
+            fires=fires(one, self._question.threshold) and not is_untrusted,
+            parts={
+                "words": round(one.evidence - meaning - related, 6),
+                "related": related,
+                "meaning": meaning,
+            },
+            matched=matched,
+            against=against,
+            related=self._related_in(one),
+            note="its workspace is not trusted: metier trust" if is_untrusted else "",
+        )
+
+    def _matched(self, one: Ranked, row: Row) -> tuple[Mapping[str, Sequence[str]], Sequence[str]]:
+        """The words of the task in each field, and those in clauses that say "not for"."""
+        clauses = split_clauses(row.routing_text)
+        examples = " ".join(texts_of(row.data.get("examples"))[:MOST_EXAMPLES])
+        texts = {"name": row.name, "description": clauses.about, "examples": examples}
+        found = {field: self._words_in(set(terms(text))) for field, text in texts.items()}
+        body = one.document.body
+        known = {word for words in found.values() for word in words}
+        found["body"] = [
+            word
+            for term, word in self._task.spelled.items()
+            if word not in known and searched(word, term) in body
+        ]
+        against = self._words_in(set(terms(clauses.against)))
+        return {field: words for field, words in found.items() if words}, against
+
+    def _words_in(self, present: set[str]) -> list[str]:
+        return [word for term, word in self._task.spelled.items() if term in present]
+
+    def _related_in(self, one: Ranked) -> list[str]:
+        """The related terms that a document has, the strongest first."""
+        assert self._terms is not None
+        near = self._terms.near
+        found = [term for term in one.document.terms if term in near]
+        return sorted(found, key=lambda term: (-near[term], term))
+
+    # An expected skill
+
+    def expectation(self, row: Row) -> Expectation:
+        """Why a skill is not first, and which words would make it so."""
+        first = self.skills()[:1]
+        reasons = self._obstacles(row)
+        place = next(
+            (at for at, one in enumerate(self._ranked, 1) if one.document.path == row.path), 0
+        )
+        own = self._explained(self._ranked[place - 1], row) if place else None
+        missing = self._missing(row)
+        lost_to = first[0] if first and place != 1 else None
+        return Expectation(
+            name=row.handle,
+            place=place,
+            fires=own is not None and own.fires,
+            reasons=[*reasons, *self._figures(own, place, lost_to)],
+            missing=missing,
+            would_win=[] if reasons or (own and own.fires and place == 1) else self._winning(row),
+            lost_to=lost_to,
+            own=own,
+        )
+
+    def _obstacles(self, row: Row) -> list[str]:
+        """Why a skill cannot fire here at all."""
+        host, found = self._question.host, []
+        if row.state == "shadowed":
+            found.append(f"it is shadowed by {row.shadowed_by}")
+        if row.state == "excluded":
+            found.append(f"it is excluded: {row.reason}")
+        if row.is_manual and honours_the_switch(host):
+            found.append("only its user starts it: disable-model-invocation is true")
+        facts = self._store.rows(
+            "SELECT hosts, safe FROM document JOIN ranked USING (key) WHERE path = ?", (row.path,)
+        )
+        for hosts, safe in facts:
+            if not hosts & host_bit(host):
+                which = f" --host {host}" if host else ""
+                found.append(f"{host or 'no host'} does not load it: metier doctor{which}")
+            if not safe:
+                found.append("its text overrides instructions, so hooks do not name it")
+        if row.origin == "untrusted":
+            found.append("its workspace is not trusted: metier trust")
+        return found
+
+    def _figures(
+        self, own: RankedDocument | None, place: int, first: RankedDocument | None
+    ) -> list[str]:
+        if not self._task.counts:
+            return ["the task has no words that could match"]
+        if own is None:
+            return ["none of the words of the task is in its name, description or examples"]
+        found = []
+        threshold = self._question.threshold
+        if own.evidence < threshold:
+            found.append(
+                f"its evidence is {own.evidence:.2f}, below the threshold of {threshold:g}"
+            )
+        elif not own.fires and not own.note:
+            found.append("a single common word is too little")
+        if own.against:
+            found.append(f"it says that it is not for: {', '.join(own.against)}")
+        if first is not None:
+            more = first.evidence - own.evidence
+            ahead = f"with {more:.2f} more evidence" if more > 0 else "whose meaning is nearer"
+            found.append(f"place {place}: '{first.name}' is first, {ahead}")
+        return found
+
+    def _missing(self, row: Row) -> list[str]:
+        """The words of the task that a skill lacks, the rarest first."""
+        stored = self._store.rows(
+            "SELECT terms FROM document JOIN ranked USING (key) WHERE path = ?", (row.path,)
+        )
+        has = set(stored[0][0].split()) if stored else set()
+        known = self._terms.idf if self._terms else {}
+        unknown = max(known.values(), default=0.0) + 1
+        lacking = [term for term in self._task.counts if term not in has and term not in ASKING]
+        lacking.sort(key=lambda term: (-known.get(term, unknown), term))
+        return list(dict.fromkeys(self._task.spelled[term].lower() for term in lacking))
+
+    def _winning(self, row: Row) -> list[str]:
+        """The fewest of the missing words, rarest first, that make a skill fire as the first."""
+        added: list[str] = []
+        for word in self._missing(row)[:MOST_WORDS_TO_ADD]:
+            added.append(word)
+            pool = _Edited(self._pool, self._store, row, added)
+            found = rank(self._task, pool)[:1]
+            is_first = bool(found) and found[0].document.path == row.path
+            if is_first and fires(found[0], self._question.threshold):
+                return added
+        return []
+
+
+class _Edited(StoredPool):
+    """A pool in which the description of one skill has more words."""
+
+    def __init__(self, pool: StoredPool, store: Store, row: Row, words: Sequence[str]) -> None:
+        self.__dict__.update(pool.__dict__)
+        [(self._key, known)] = store.rows(
+            "SELECT key, terms FROM document JOIN ranked USING (key) WHERE path = ?", (row.path,)
+        )
+        about = split_clauses(row.routing_text).about
+        self._added = set(terms(" ".join(words))) - set(known.split())
+        length = len(terms(about)) + len(self._added)
+        self._weight = stored_weight(DESCRIPTION / by_length("about", length))
+        self._text = f"{row.name} {about} {' '.join(words)}"
+
+    def found(self, wanted: Sequence[str]) -> Mapping[str, int]:
+        known = dict(super().found(wanted))
+        for term in self._added.intersection(wanted):
+            known[term] = known.get(term, 0) + 1
+        return known
+
+    def postings(self, wanted: Sequence[str]) -> Mapping[str, Sequence[int]]:
+        known = dict(super().postings(wanted))
+        for term in self._added.intersection(wanted):
+            known[term] = [*known.get(term, ()), self._key, self._weight]
+        return known
+
+    def candidates(self, keys: Sequence[int] | None) -> list[Document]:
+        found = super().candidates(keys)
+        table = shipped_table()
+        for one in found:
+            if one.key == self._key and table is not None:
+                one.vector = table.vector(plain_words(self._text)) or one.vector
+        return found

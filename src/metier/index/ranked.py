@@ -1,0 +1,165 @@
+"""What is stored to rank documents: postings of terms, bodies, vectors. One writer a kind."""
+
+import sqlite3
+from array import array
+from collections.abc import Sequence
+from typing import NamedTuple, cast
+
+from metier.core.clauses import split_clauses
+from metier.core.coerce import texts_of
+from metier.core.ranking import (
+    AGAINST,
+    DESCRIPTION,
+    EXAMPLES,
+    NAME,
+    by_length,
+    stored_weight,
+)
+from metier.core.terms import plain_words, searchable, terms
+from metier.core.word_table import shipped_table
+from metier.index.postings import Postings
+from metier.safety.naming import may_be_named
+from metier.storage.pool import RANK_FIELD
+from metier.values.agents import AgentProfile
+from metier.values.documents import Ability, Card, Document, Skill
+from metier.values.files import Entry, Kind, Stored
+
+LONGEST_BODY = 6_000
+"""Characters of a body that are searched."""
+MOST_EXAMPLES = 50
+
+
+class RankText(NamedTuple):
+    """The fields of a document that are ranked."""
+
+    name: str
+    about: str
+    examples: Sequence[str] = ()
+    body: str = ""
+
+
+def rank_text(kind: Kind, document: Document) -> RankText:
+    return _TEXTS[kind](document)
+
+
+def _of_skill(document: Document) -> RankText:
+    skill = cast(Skill, document)
+    examples = texts_of(skill.data.get("examples"))[:MOST_EXAMPLES]
+    return RankText(skill.name, skill.routing_text, examples, skill.body)
+
+
+def _of_ability(document: Document) -> RankText:
+    ability = cast(Ability, document)
+    about = " ".join((ability.description, ability.category, *ability.tags))
+    return RankText(f"{ability.name} {ability.id}", about, (), ability.content)
+
+
+def _of_card(document: Document) -> RankText:
+    card = cast(Card, document)
+    return RankText(card.name, card.description, card.keywords, card.body)
+
+
+def _of_agent(document: Document) -> RankText:
+    agent = cast(AgentProfile, document)
+    about = " ".join((agent.description, agent.role, *agent.expertise, *agent.capabilities))
+    return RankText(
+        f"{agent.name} {agent.id}", about, texts_of(agent.selection.get("exampleTasks"))
+    )
+
+
+_TEXTS = {"skill": _of_skill, "ability": _of_ability, "card": _of_card, "agent": _of_agent}
+
+
+class RankRows:
+    """Changes to what is stored of one kind, written at once."""
+
+    def __init__(self, connection: sqlite3.Connection, kind: Kind) -> None:
+        self._connection = connection
+        self._kind = kind
+        self._field = RANK_FIELD[kind]
+        self._postings = Postings(connection, (self._field,), width=2)
+        self._rows: list[tuple[object, ...]] = []
+        self._total, self._sums = self._stored_pool()
+
+    def _stored_pool(self) -> tuple[int, "array[int]"]:
+        row = self._connection.execute(
+            "SELECT total, sums FROM rank_pool WHERE kind = ?", (self._kind,)
+        ).fetchone()
+        return (row[0], array("q", row[1])) if row else (0, array("q"))
+
+    def add(self, key: int, entry: Entry) -> None:
+        if entry.document is None:
+            return
+        text = rank_text(self._kind, entry.document)
+        clauses = split_clauses(text.about)
+        names, examples = terms(text.name), terms(" ".join(text.examples))
+        weights = field_weights(names, terms(clauses.about), examples, terms(clauses.against))
+        added = self._postings.added[self._field]
+        for term, weight in weights.items():
+            added[term] += (key, stored_weight(weight))
+        vector = self._vector(" ".join((text.name, clauses.about, *text.examples)))
+        self._count(vector, 1)
+        packed = (vector.tobytes() if vector else None, *searchable(text.body[:LONGEST_BODY]))
+        is_safe = may_be_named(f"{text.name} {text.about} {entry.found.path}")
+        own = " ".join(dict.fromkeys(names))
+        self._rows.append((key, self._kind, is_safe, own, " ".join(weights), *packed))
+
+    def _vector(self, text: str) -> "array[int] | None":
+        table = shipped_table()
+        vector = table.vector(plain_words(text)) if table else None
+        return array("h", vector) if vector else None
+
+    def _count(self, vector: "array[int] | None", times: int) -> None:
+        self._total += times
+        if vector:
+            before = self._sums or array("q", [0]) * len(vector)
+            self._sums = array("q", [a + times * b for a, b in zip(before, vector, strict=True)])
+
+    def remove(self, old: Stored) -> None:
+        row = self._connection.execute(
+            "SELECT terms, vector FROM ranked WHERE key = ?", (old.key,)
+        ).fetchone()
+        if row is None:
+            return
+        self._postings.remove(old.key, self._field, row[0].split())
+        self._count(array("h", row[1]) if row[1] else None, -1)
+        self._connection.execute("DELETE FROM ranked WHERE key = ?", (old.key,))
+
+    def remove_all(self) -> None:
+        self._postings.remove_all()
+        self._connection.execute("DELETE FROM ranked WHERE kind = ?", (self._kind,))
+        self._total, self._sums = 0, array("q")
+
+    def write(self) -> None:
+        self._postings.write()
+        self._connection.execute(
+            "INSERT OR REPLACE INTO rank_pool VALUES (?, ?, ?)",
+            (self._kind, self._total, self._sums.tobytes()),
+        )
+
+    def write_rows(self) -> None:
+        """Write the rows of documents that are stored by now; the rest follows with `write`."""
+        self._connection.executemany(
+            "INSERT OR REPLACE INTO ranked VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            self._rows,
+        )
+        self._rows.clear()
+
+
+def field_weights(
+    names: Sequence[str], about: Sequence[str], examples: Sequence[str], against: Sequence[str]
+) -> dict[str, float]:
+    """The weight of each term outside the body."""
+    weights: dict[str, float] = {}
+    for field, found, weight in (
+        ("name", names, NAME),
+        ("about", about, DESCRIPTION),
+        ("examples", examples, EXAMPLES),
+    ):
+        if found:
+            part = weight / by_length(field, len(found))
+            for term in found:
+                weights[term] = weights.get(term, 0.0) + part
+    for term in dict.fromkeys(against):
+        weights[term] = weights.get(term, 0.0) + AGAINST
+    return weights

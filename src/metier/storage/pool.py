@@ -1,0 +1,83 @@
+"""Reads what is stored to rank documents. Light: runs for every prompt."""
+
+from __future__ import annotations
+
+from metier.core.bm25 import unpacked
+from metier.core.ranking import Document, Pool
+from metier.hosts import host_bit
+from metier.hosts.switches import honours_the_switch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any
+
+    from metier.core.word_table import Vector
+
+    Rows = Callable[[str, Iterable[Any]], Sequence[tuple[Any, ...]]]
+    """Answers a question in SQL."""
+
+_AT_ONCE = 400
+"""Values in one statement."""
+RANK_FIELD = {kind: f"rank-{kind}" for kind in ("skill", "ability", "card", "agent")}
+"""The field of a kind's postings."""
+
+
+class StoredPool(Pool):
+    """The documents of one kind in a catalog that meet a condition in SQL."""
+
+    def __init__(self, rows: Rows, kind: str, condition: str = "state = 'active'") -> None:
+        self._rows = rows
+        self._field = RANK_FIELD[kind]
+        self._kind = kind
+        self._condition = condition
+        self.total, self.mean = 0, None
+        for total, sums in rows("SELECT total, sums FROM rank_pool WHERE kind = ?", (kind,)):
+            self.total = total
+            if total and sums:
+                numbers = memoryview(sums).cast("q")
+                self.mean = [(2 * number + total) // (2 * total) for number in numbers]
+
+    def found(self, terms: Sequence[str]) -> Mapping[str, int]:
+        sql = f"SELECT term, found FROM posting WHERE field = '{self._field}' AND term"
+        return dict(self._for(sql, terms))
+
+    def postings(self, terms: Sequence[str]) -> Mapping[str, Sequence[int]]:
+        sql = f"SELECT term, postings FROM posting WHERE field = '{self._field}' AND term"
+        return {term: unpacked(packed) for term, packed in self._for(sql, terms)}
+
+    def nameable(self, keys: Sequence[int]) -> list[int]:
+        sql = f"SELECT key FROM document JOIN ranked USING (key) WHERE {self._condition} AND key"
+        kept = {key for (key,) in self._for(sql, keys)}
+        return [key for key in keys if key in kept]
+
+    def candidates(self, keys: Sequence[int] | None) -> list[Document]:
+        columns = "key, path, name_terms, terms, vector, body, body_words"
+        sql = f"SELECT {columns} FROM document JOIN ranked USING (key)"
+        if keys is None:
+            rows = self._rows(f"{sql} WHERE ranked.kind = ? AND {self._condition}", (self._kind,))
+        else:
+            rows = self._for(f"{sql} WHERE key", keys)
+        return [
+            Document(key, path, names.split(), terms.split(), _numbers(vector), *body)
+            for key, path, names, terms, vector, *body in rows
+        ]
+
+    def _for(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """The rows of a query that ends in `IN (…)`, for any number of values."""
+        found: list[tuple[Any, ...]] = []
+        for start in range(0, len(values), _AT_ONCE):
+            some = values[start : start + _AT_ONCE]
+            found += self._rows(f"{sql} IN ({','.join('?' * len(some))})", some)
+        return found
+
+
+def _numbers(vector: bytes | None) -> Vector | None:
+    return memoryview(vector).cast("h") if vector else None
+
+
+def nameable_to(host: str | None) -> str:
+    """The condition for skills that may be named to a host, or to any host that loads them."""
+    manual = " AND NOT manual" if honours_the_switch(host) else ""
+    usable = "state = 'active' AND origin != 'untrusted' AND safe"
+    return f"{usable} AND hosts & {host_bit(host)}{manual}"

@@ -1,0 +1,179 @@
+"""Which documents fit a task, and why."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from metier.values.agents import AgentMatch
+from metier.values.documents import Ability, Card
+from metier.values.selection import Injection, Scored
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedDocument:
+    """A document with what speaks for it."""
+
+    kind: str
+    id: str
+    name: str
+    path: str
+    description: str
+    score: float
+    """Its place among the candidates: higher is better, whatever the evidence."""
+    evidence: float
+    """How much speaks for it: 1 is a word that only one document has."""
+    fires: bool
+    """Whether its evidence reaches the threshold."""
+    parts: Mapping[str, float]
+    """What its words, related words and its meaning add to the evidence."""
+    matched: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Field → the words of the task that it has."""
+    against: Sequence[str] = ()
+    """Words of the task that it says it is not for."""
+    related: Sequence[str] = ()
+    """Its words that are related to words of the task."""
+    note: str = ""
+    """Why it is not named although it fits."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "id": self.id,
+            "name": self.name,
+            "path": self.path,
+            "description": self.description,
+            "score": self.score,
+            "evidence": self.evidence,
+            "fires": self.fires,
+            "parts": dict(self.parts),
+            "matched": {field: list(words) for field, words in self.matched.items()},
+            "against": list(self.against),
+            "related": list(self.related),
+            **({"note": self.note} if self.note else {}),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """A card or an ability that would be injected, or the best of those that would not."""
+
+    kind: str
+    id: str
+    name: str
+    score: float
+    comes: bool
+    reason: str = ""
+    """Why it does not come."""
+    threshold: float | None = None
+    parts: Mapping[str, float] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "id": self.id,
+            "name": self.name,
+            "score": self.score,
+            "comes": self.comes,
+            "reason": self.reason,
+            "threshold": self.threshold,
+            "parts": dict(self.parts),
+        }
+
+
+def _card(scored: Scored[Card], why: str) -> Chosen:
+    card = scored.item
+    return Chosen(
+        kind="card", id=card.id, name=card.name, score=scored.score, comes=not why, reason=why,
+        threshold=card.confidence_threshold,
+    )  # fmt: skip
+
+
+def _ability(scored: Scored[Ability], comes: bool) -> Chosen:
+    ability = scored.item
+    why = "" if comes else "over-budget"
+    return Chosen(
+        kind="ability", id=ability.id, name=ability.name, score=scored.score, comes=comes,
+        reason=why, parts=scored.parts,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expectation:
+    """Why an expected skill is not first, and what would help."""
+
+    name: str
+    place: int
+    """Its place in the ranking, from 1; 0 if it is no candidate."""
+    fires: bool
+    reasons: Sequence[str]
+    missing: Sequence[str] = ()
+    """Words of the task that its name, description and examples lack, the rarest first."""
+    would_win: Sequence[str] = ()
+    """Words that make it first when its description has them; empty if none do."""
+    lost_to: RankedDocument | None = None
+    own: RankedDocument | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "place": self.place,
+            "fires": self.fires,
+            "reasons": list(self.reasons),
+            "missing": list(self.missing),
+            "wouldWin": list(self.would_win),
+            "lostTo": self.lost_to.name if self.lost_to else None,
+            "own": self.own.to_json() if self.own else None,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Which:
+    """Everything that would come for a task."""
+
+    task: str
+    threshold: float
+    host: str | None
+    skills: Sequence[RankedDocument]
+    """The best candidates, whether or not they fire."""
+    most: int
+    """At most so many are named."""
+    cards: Sequence[Chosen] = ()
+    abilities: Sequence[Chosen] = ()
+    agents: Sequence[AgentMatch] = ()
+    notes: Sequence[str] = ()
+    expectation: Expectation | None = None
+
+    def with_others(self, injection: Injection, agents: Sequence[AgentMatch]) -> "Which":
+        """With the cards, abilities and agents that would come."""
+        cards = [_card(one, "") for one in injection.injected_cards]
+        cards += [_card(one, why) for one, why in injection.cards_passed_over]
+        ranked = injection.selection.ranked
+        injected = set(injection.injected_abilities)
+        abilities = [_ability(one, one.item.id in injected) for one in ranked]
+        return replace(self, cards=cards, abilities=abilities, agents=agents)
+
+    @property
+    def named(self) -> Sequence[RankedDocument]:
+        """The skills that a hook would name."""
+        return [one for one in self.skills if one.fires][: self.most]
+
+    @property
+    def fires(self) -> bool:
+        return bool(self.named)
+
+    def to_json(self) -> dict[str, Any]:
+        out: dict[str, Any] = {
+            "schemaVersion": "1",
+            "task": self.task,
+            "host": self.host,
+            "threshold": self.threshold,
+            "named": [one.name for one in self.named],
+            "skills": [one.to_json() for one in self.skills],
+            "cards": [one.to_json() for one in self.cards],
+            "abilities": [one.to_json() for one in self.abilities],
+            "agents": [one.to_json() for one in self.agents],
+            "notes": list(self.notes),
+        }
+        if self.expectation is not None:
+            out["expectation"] = self.expectation.to_json()
+        return out
