@@ -265,10 +265,10 @@ class _Edited(StoredPool):
             known[term] = known.get(term, 0) + 1
         return known
 
-    def postings(self, wanted: Sequence[str]) -> Mapping[str, Sequence[int]]:
+    def postings(self, wanted: Sequence[str]) -> Mapping[str, Mapping[int, int]]:
         known = dict(super().postings(wanted))
         for term in self._added.intersection(wanted):
-            known[term] = [*known.get(term, ()), self._key, self._weight]
+            known[term] = {**known.get(term, {}), self._key: self._weight}
         return known
 
     def candidates(self, keys: Sequence[int] | None) -> list[Document]:
