@@ -288,6 +288,11 @@ def test_a_missing_tokenizer_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert f"'{tmp_path / 'tokenizer.json'}' is missing" in said
 
 
+def test_a_missing_folder_for_the_table_is_named_before_the_work(tmp_path: Path) -> None:
+    out = tmp_path / "missing" / "out.bin"
+    assert failed(tmp_path, "no encoder", out) == f"error: the folder of '{out}' is missing"
+
+
 @pytest.mark.parametrize(
     "arguments", [["a", "b"], ["--pack", "a"], ["a", "b", "c", "d"], ["--steps", "0", *"abc"]]
 )

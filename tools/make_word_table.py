@@ -123,12 +123,15 @@ def _made(arguments: argparse.Namespace) -> bytes:
 
 def main(given: list[str] | None = None) -> None:
     arguments = _arguments(given)
+    out = arguments.paths[-1]
+    if not out.parent.is_dir():  # said before the work, not after it
+        sys.exit(f"error: the folder of '{out}' is missing")
     try:
         data = _made(arguments)
-        arguments.paths[-1].write_bytes(data)
+        out.write_bytes(data)
     except (EncoderError, OSError, ValueError) as error:
         sys.exit(f"error: {error}")
-    print(f"{arguments.paths[-1]}: {len(data):,} bytes, sha256 {sha256(data).hexdigest()}")
+    print(f"{out}: {len(data):,} bytes, sha256 {sha256(data).hexdigest()}")
 
 
 if __name__ == "__main__":
