@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 from tools.make_word_table import ROOT, Made, main, make_word_table
-from tools.words.encoder import Floats, OnnxEncoder
-from tools.words.fit import Bags, principal, quantise
+from tools.words.encoder import Floats, OnnxEncoder, unit_rows
+from tools.words.fit import BATCH, Bags, fit_rows, principal, quantise, text_vectors
+from tools.words.fit import nearness as nearness_of
 from tools.words.pack import LARGEST_SCALE, RELATED, pack
 from tools.words.texts import Document, read_document, short_texts, split_words
 
@@ -20,12 +21,11 @@ from metier.core.stems import stems
 from metier.core.word_table import WordTable, cosine
 from word_folder import ABOUT, DIMENSIONS, SAME, encode, write_folder
 
-STEPS = 60
 SCRIPT = ROOT / "tools" / "make_word_table.py"
 
 
 def made(folder: Path, **options: Any) -> Made:
-    return make_word_table(folder, encode, **{"steps": STEPS, **options})
+    return make_word_table(folder, encode, **options)
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +133,7 @@ def test_another_process_makes_the_same_bytes(result: Made, tmp_path: Path) -> N
     code = (
         "import sys; from pathlib import Path; from word_folder import encode;"
         "from tools.make_word_table import make_word_table;"
-        f"made = make_word_table(Path(sys.argv[1]), encode, steps={STEPS});"
+        "made = make_word_table(Path(sys.argv[1]), encode);"
         "Path(sys.argv[2]).write_bytes(made.data)"
     )
     for seed in ("1", "2"):  # the order of sets
@@ -294,7 +294,7 @@ def test_a_missing_folder_for_the_table_is_named_before_the_work(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    "arguments", [["a", "b"], ["--pack", "a"], ["a", "b", "c", "d"], ["--steps", "0", *"abc"]]
+    "arguments", [["a", "b"], ["--pack", "a"], ["a", "b", "c", "d"], ["--steps", "-1", *"abc"]]
 )
 def test_wrong_arguments_are_a_usage_error(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
@@ -360,6 +360,17 @@ def test_rows_become_whole_numbers_with_a_scale_that_fits() -> None:
     whole, scale = quantise(rows)
     assert whole.tolist() == [[127, -64], [0, 0], [127, 64]]
     assert scale.tolist() == [LARGEST_SCALE, 0, LARGEST_SCALE / 200]
+
+
+def test_texts_of_several_batches_are_fitted() -> None:
+    truth = np.array([[4, 0, 0], [0, 2, 0], [0, 0, 1], [1, 1, 1]], np.float32)
+    count = 2 * (BATCH + 100)
+    places = np.arange(count)
+    bags = Bags((places * places // 2) % len(truth), np.arange(0, count + 1, 2))
+    targets = unit_rows(text_vectors(truth, bags))
+    rows = fit_rows(bags, targets, len(truth))
+    assert nearness_of(rows, bags, targets) > 0.99
+    assert np.array_equal(rows, fit_rows(bags, targets, len(truth)))
 
 
 def test_a_part_of_bags_is_bags() -> None:

@@ -31,6 +31,7 @@ from tools.words.encoder import (  # noqa: E402  # after the path is set
     unit_rows,
 )
 from tools.words.fit import (  # noqa: E402
+    PASSES,
     bag,
     fit_rows,
     frequent_words,
@@ -41,7 +42,7 @@ from tools.words.fit import (  # noqa: E402
 from tools.words.pack import pack, pack_file  # noqa: E402
 from tools.words.texts import count_words, read_documents, short_texts  # noqa: E402
 
-LEAST_SEEN, DIMENSIONS, STEPS = 3, 128, 1000
+LEAST_SEEN, DIMENSIONS = 3, 128
 
 
 class Made(NamedTuple):
@@ -61,7 +62,7 @@ def make_word_table(
     *,
     least_seen: int = LEAST_SEEN,
     dimensions: int = DIMENSIONS,
-    steps: int = STEPS,
+    steps: int = 0,
 ) -> Made:
     """Raises `ValueError` if the folder has too few words, or `encode` gives no vectors."""
     documents = read_documents(folder)
@@ -92,15 +93,15 @@ def _arguments(given: list[str] | None) -> argparse.Namespace:
     parser.add_argument("paths", nargs="+", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--pack", action="store_true", help="pack a table that is fitted already")
     for name, value, what in (
-        ("--least-seen", LEAST_SEEN, "leave out words seen less often"),
-        ("--dimensions", DIMENSIONS, "numbers a word, at most those of the encoder"),
-        ("--steps", STEPS, "steps of the fit"),
+        ("--least-seen", LEAST_SEEN, f"leave out words seen less often ({LEAST_SEEN})"),
+        ("--dimensions", DIMENSIONS, f"numbers a word, at most the encoder's ({DIMENSIONS})"),
+        ("--steps", 0, f"steps of the fit ({PASSES} passes over the texts)"),
     ):
-        parser.add_argument(name, type=int, default=value, help=f"{what} ({value})", metavar="N")
+        parser.add_argument(name, type=int, default=value, help=what, metavar="N")
     arguments = parser.parse_args(given)
     if len(arguments.paths) != (2 if arguments.pack else 3):
         parser.error("wrong number of paths")
-    if min(arguments.least_seen, arguments.dimensions, arguments.steps) < 1:
+    if min(arguments.least_seen, arguments.dimensions, arguments.steps + 1) < 1:
         parser.error("N has to be 1 or more")
     return arguments
 

@@ -19,6 +19,8 @@ from metier.core.word_table import MOST_WORDS
 Numbers = npt.NDArray[np.int64]
 
 BATCH = 4096
+LEAST_STEPS, PASSES = 60, 15
+"""Over all texts; more passes fit rare words too closely and gain nothing on other texts."""
 RATE = 8e-3
 MEAN_DECAY, SQUARE_DECAY, TINY = 0.9, 0.999, 1e-8
 """Adam's usual constants."""
@@ -66,15 +68,16 @@ def bag(texts: Iterable[str], numbers: Mapping[str, int]) -> tuple[list[int], Ba
     return kept, Bags(np.array(flat, np.int64), np.array(starts, np.int64))
 
 
-def fit_rows(bags: Bags, targets: Floats, count: int, steps: int, batch: int = BATCH) -> Floats:
-    """Rows of `count` words. `targets` have unit length."""
+def fit_rows(bags: Bags, targets: Floats, count: int, steps: int = 0) -> Floats:
+    """Rows of `count` words. `targets` have unit length; 0 steps are as many as usual."""
     rows = first_rows(bags, targets, count)
     mean, square = np.zeros_like(rows), np.zeros_like(rows)
-    firsts = range(0, len(bags), batch)
+    firsts = range(0, len(bags), BATCH)
+    steps = steps or max(LEAST_STEPS, PASSES * len(firsts))
     for step in range(steps):
         first = firsts[step % len(firsts)]
-        part = bags.part(first, min(first + batch, len(bags)))
-        slope = _slope(rows, part, targets[first : first + batch])
+        part = bags.part(first, first + BATCH)
+        slope = _slope(rows, part, targets[first : first + BATCH])
         mean += (1 - MEAN_DECAY) * (slope - mean)
         square += (1 - SQUARE_DECAY) * (slope * slope - square)
         rate = RATE * (1 - step / steps) / (1 - MEAN_DECAY ** (step + 1))
