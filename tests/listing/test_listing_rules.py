@@ -221,11 +221,43 @@ def test_opencode_sorts_by_name_and_escapes_only_the_location() -> None:
     )
 
 
-def test_copilot_stops_at_the_first_skill_that_does_not_fit() -> None:
-    skills = [skill("anchor"), skill("bell", "b" * 900), skill("cedar")]
+def test_copilot_leaves_names_from_the_first_skill_that_does_not_fit() -> None:
+    skills = [skill("cedar"), skill("anchor"), skill("bell", "b" * 900)]
     assert states("copilot", *skills, budget=600) == {
-        "anchor": "whole", "bell": "invisible", "cedar": "invisible",
+        "anchor": "whole", "bell": "no-text", "cedar": "no-text",
     }  # fmt: skip
+    assert "bell, cedar" in listing_of("copilot", skills, budget=600).lines
+
+
+def test_copilot_counts_each_entry_with_its_line_break_and_escapes() -> None:
+    fifteen = [skill(f"s{number:04}", "x" * 901) for number in range(15)]
+    assert {entry.state for entry in listing_of("copilot", fifteen).entries} == {"whole"}
+    one_more = [*fifteen[:14], skill("s0014", "x" * 902)]
+    assert listing_of("copilot", one_more).entries[-1].state == "no-text"
+    escaped = [*fifteen[:14], skill("s0014", "x" * 900 + "&")]
+    assert listing_of("copilot", escaped).entries[-1].state == "no-text"
+
+
+def test_copilot_drops_long_descriptions_and_names_that_it_refuses() -> None:
+    skills = [
+        skill("long", "x" * 1025), skill("fits", "x" * 1024), skill("a", name="n" * 65),
+        skill("b", name="so/so"), skill("c", name="-first"), skill("d", name="Two  Words"),
+    ]  # fmt: skip
+    assert names("copilot", *skills) == ["Two-Words", "fits"]
+
+
+def test_copilot_loads_one_skill_of_a_name_projects_before_users() -> None:
+    def at(root: str, scope: Scope) -> Skill:
+        return skill("bell", f"Of {root}.", scope=scope)._replace(root=root)
+
+    roots: list[tuple[str, Scope]] = [
+        ("/h/.copilot/skills", "user"), ("/w/.claude/skills", "project"),
+        ("/w/.agents/skills", "project"), ("/w/.github/skills", "project"),
+    ]  # fmt: skip
+    for number in range(len(roots), 0, -1):
+        listing = listing_of("copilot", [at(*one) for one in roots[:number]])
+        shown = [entry.text for entry in listing.entries if entry.state == "whole"]
+        assert shown == [f"Of {roots[number - 1][0]}."]
 
 
 # All hosts
@@ -248,8 +280,10 @@ def test_every_skill_has_one_entry_and_the_budget_holds(
         assert (entry.name == "") == (entry.state == "invisible")
         assert entry.text == "" or entry.state in ("whole", "cut")
     has_text = any(entry.text for entry in listing.entries)
-    if host in ("claude-code", "codex", "copilot") and has_text:
+    if host in ("claude-code", "codex") and has_text:
         assert listing.used <= budget
+    if host == "copilot":
+        assert sum(len(line) + 1 for line in listing.lines[1:-1] if line[:1] in " <") <= budget
 
 
 @pytest.mark.parametrize("host", ["claude-code", "codex"])
@@ -275,4 +309,4 @@ def test_the_rules_count_with_the_budgets_that_the_host_model_states() -> None:
     assert codex.longest == rules.CODEX_DESCRIPTION
     copilot = HOSTS["copilot"].listing
     assert copilot
-    assert copilot.characters == rules.COPILOT_LETTERS
+    assert copilot.characters == rules.RULES["copilot"].budget(None)  # type: ignore[misc]  # it has one

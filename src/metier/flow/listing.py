@@ -12,6 +12,7 @@ from metier.hosts.known import HOSTS
 from metier.hosts.loading import Loads
 from metier.hosts.model import UNKNOWN
 from metier.index.store import Store
+from metier.listing import copilot
 from metier.listing.own import own_skills
 from metier.listing.rules import (
     CLAUDE_TEXT,
@@ -142,7 +143,8 @@ class HostListing:
 
 
 SAME_NAME = "another skill has its name"
-_OVER = "the listing is over its budget"
+OVER = "the listing is over its budget"
+TOO_LONG = "its text is longer than"
 
 
 def _why(host: str, skill: HostSkill, entry: Shown) -> str:
@@ -152,15 +154,28 @@ def _why(host: str, skill: HostSkill, entry: Shown) -> str:
     if skill.is_name_only:
         return "skillOverrides leaves its name only"
     if entry.state == "invisible":
-        if host == "codex" and len(entry.skill.name) > CODEX_NAME:
-            return f"its name is longer than {CODEX_NAME} characters"
-        return _OVER if host in ("codex", "copilot") else SAME_NAME
+        return _why_unseen(host, entry.skill)
     if not entry.length:
         return "it has no text"
     longest = {"claude-code": CLAUDE_TEXT, "codex": CODEX_DESCRIPTION}.get(host)
     if longest is not None and len(entry.text) == longest:
-        return f"its text is longer than {longest:,} characters"
-    return _OVER
+        return _too_long(longest)
+    return OVER
+
+
+def _why_unseen(host: str, skill: Skill) -> str:
+    name = skill.name or skill.folder
+    if host in ("codex", "copilot") and len(name) > CODEX_NAME:
+        return f"its name is longer than {CODEX_NAME} characters"
+    if host == "copilot" and not copilot.name_of(skill):
+        return "its name has characters that Copilot CLI refuses"
+    if host == "copilot" and len(skill.description or "") > copilot.DESCRIPTION:
+        return _too_long(copilot.DESCRIPTION)
+    return OVER if host == "codex" else SAME_NAME
+
+
+def _too_long(longest: int) -> str:
+    return f"{TOO_LONG} {longest:,} characters"
 
 
 def view_of(store: Store, name: str, workspace: str, home: str) -> HostView:

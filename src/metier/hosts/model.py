@@ -122,7 +122,7 @@ class Switch(NamedTuple):
 class Listing(NamedTuple):
     """What the model is shown of the skills that are loaded."""
 
-    rule: Fact[Literal["least used lose text", "equal shares", "stop when full", "all"]]
+    rule: Fact[Literal["least used lose text", "equal shares", "names when full", "all"]]
     """What happens to skills beyond the budget."""
     fraction: Fact[float | None]
     """The budget as a part of the context window."""
