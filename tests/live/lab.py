@@ -119,6 +119,7 @@ def _claude(lab: "Lab") -> Mapping[str, str]:
 
 
 def _copilot(lab: "Lab") -> Mapping[str, str]:
+    lab.write(".copilot/config.json", json.dumps({"trustedFolders": [str(lab.workspace)]}))
     return {
         "COPILOT_PROVIDER_BASE_URL": f"{lab.url}/v1",
         "COPILOT_MODEL": "stand-in",
