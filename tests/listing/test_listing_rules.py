@@ -1,6 +1,7 @@
 """The rules of listings, on skills written for one question each."""
 
 import random
+from collections import Counter
 
 import pytest
 from hypothesis import given
@@ -227,6 +228,12 @@ def test_copilot_leaves_names_from_the_first_skill_that_does_not_fit() -> None:
         "anchor": "whole", "bell": "no-text", "cedar": "no-text",
     }  # fmt: skip
     assert "bell, cedar" in listing_of("copilot", skills, budget=600).lines
+
+
+def test_copilot_leaves_out_the_names_that_do_not_fit_either() -> None:
+    skills = [skill(f"s{number:04}", "x" * 1000) for number in range(800)]
+    found = Counter(entry.state for entry in listing_of("copilot", skills).entries)
+    assert found == {"whole": 13, "no-text": 708, "invisible": 79}
 
 
 def test_copilot_counts_each_entry_with_its_line_break_and_escapes() -> None:

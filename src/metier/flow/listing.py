@@ -154,7 +154,7 @@ def _why(host: str, skill: HostSkill, entry: Shown) -> str:
     if skill.is_name_only:
         return "skillOverrides leaves its name only"
     if entry.state == "invisible":
-        return _why_unseen(host, entry.skill)
+        return OVER if entry.length else _why_unseen(host, entry.skill)
     if not entry.length:
         return "it has no text"
     longest = {"claude-code": CLAUDE_TEXT, "codex": CODEX_DESCRIPTION}.get(host)

@@ -8,6 +8,8 @@ from metier.listing.values import Listing, Scope, Shown, Skill, State, first_of_
 
 LETTERS = 15_000
 """What entries may take, each with its line break. It depends on neither model nor context."""
+NAMES = 4_954
+"""What names without text may take, with the commas between them; the rest is not named."""
 DESCRIPTION = 1024
 """The most characters of a description; a skill with a longer one is dropped."""
 NAME = 64
@@ -66,9 +68,14 @@ def copilot(skills: list[Skill], limit: int) -> Listing:
     blocks = [_block(skill) for skill in listed]
     sizes = list(accumulate(len("\n".join(block)) + 1 for block in blocks))
     fitting = next((count for count, size in enumerate(sizes) if size > limit), len(listed))
-    entries = [_shown(skill, number < fitting) for number, skill in enumerate(listed)]
+    names = _that_fit([name_of(skill) for skill in listed[fitting:]])
+    end = fitting + len(names)
+    entries = [_shown(skill, number < fitting) for number, skill in enumerate(listed[:end])]
+    entries += [
+        unseen(skill)._replace(length=len(skill.description or "")) for skill in listed[end:]
+    ]
     entries += [unseen(skill) for skill in skills if id(skill) not in seen]
-    lines = _lines(blocks[:fitting], [name_of(skill) for skill in listed[fitting:]])
+    lines = _lines(blocks[:fitting], names)
     return Listing(
         entries=tuple(entries),
         used=len("\n".join(lines)),
@@ -77,6 +84,11 @@ def copilot(skills: list[Skill], limit: int) -> Listing:
         lines=lines,
         needed=sizes[-1] if sizes else 0,
     )
+
+
+def _that_fit(names: list[str]) -> list[str]:
+    sizes = accumulate(len(name) + 2 for name in names)
+    return [name for name, size in zip(names, sizes, strict=True) if size - 2 <= NAMES]
 
 
 def _lines(blocks: Sequence[tuple[str, ...]], names: Sequence[str]) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ _COPILOT = re.compile(
     r"<skill>\n  <name>(.*)</name>\n  <description>((?s:.*?))</description>\n"
     r"  <location>(.*)</location>\n</skill>"
 )
-_COPILOT_NAMES = re.compile(r"^[^<\n]*: (.+)$", re.M)
+_COPILOT_NAMES = re.compile(r"^[^<\n]*?: (.+?)(?:\.\.\. and \d+ more)?$", re.M)
 """After the entries: the names of skills that did not fit."""
 
 
