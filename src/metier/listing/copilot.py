@@ -78,7 +78,7 @@ def copilot(skills: list[Skill], limit: int) -> Listing:
     lines = _lines(blocks[:fitting], names)
     return Listing(
         entries=tuple(entries),
-        used=len("\n".join(lines)),
+        used=sizes[fitting - 1] if fitting else 0,
         budget=limit,
         unit="characters",
         lines=lines,
