@@ -131,6 +131,14 @@ def test_the_budget_of_claude_code_is_a_part_of_the_context() -> None:
     assert claude_budget(1_000_000, is_new_model=True) == 30_000
 
 
+def test_claude_code_adds_no_name_that_another_skill_has() -> None:
+    own = skill("init", scope="own")
+    skills = [skill("a", name="b"), skill("b", name="a"), skill("c", name="init"), own]
+    assert names("claude-code", *skills) == ["a", "b", "c", "init"]
+    twice = [skill("p1", name="zed"), skill("u1", name="zed", scope="user")]
+    assert names("claude-code", *twice) == ["u1 (zed)", "p1"]
+
+
 # Codex
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 from metier.errors import UsageError
 from metier.flow.host_skills import HostSkill, HostView, Verdict, host_view, verdicts
 from metier.hosts.known import HOSTS
-from metier.hosts.loading import Loads
+from metier.hosts.loading import SWITCHED_OFF, DoesNotLoad, Loads
 from metier.hosts.model import UNKNOWN
 from metier.index.store import Store
 from metier.listing import copilot
@@ -65,7 +65,7 @@ class HostListing:
     """What the rule was given, the host's own skills included."""
     listing: Listing
     hidden: tuple[tuple[str, str], ...]
-    """Path and switch of each skill that is loaded, and kept from the model on purpose."""
+    """Path and switch of each skill that is kept from the model on purpose."""
     not_loaded: int
     """Skills in folders that the host reads, which it does not load."""
     own: int
@@ -215,8 +215,11 @@ def listing_in(view: HostView, context: int | None = None) -> HostListing:
 
 def _hidden(view: HostView) -> Iterator[tuple[str, str]]:
     for one in view.skills:
-        if isinstance(one.outcome, Loads) and one.is_hidden and not one.is_name_only:
-            yield one.row.path, one.outcome.hidden_by
+        outcome = one.outcome
+        if isinstance(outcome, Loads) and one.is_hidden and not one.is_name_only:
+            yield one.row.path, outcome.hidden_by
+        elif isinstance(outcome, DoesNotLoad) and outcome.reason == "off":
+            yield one.row.path, outcome.message.removeprefix(SWITCHED_OFF)
 
 
 def verdicts_of(view: HostView) -> list[Verdict]:
@@ -231,7 +234,7 @@ def verdicts_of(view: HostView) -> list[Verdict]:
 
 def _is_refused(skill: HostSkill) -> bool:
     outcome = skill.outcome
-    return not isinstance(outcome, Loads) and outcome.reason != "other-folder"
+    return not isinstance(outcome, Loads) and outcome.reason not in ("other-folder", "off")
 
 
 def _is_offered(skill: HostSkill) -> bool:

@@ -36,6 +36,8 @@ HOST = Host(
         name="front matter",
         unnamed="dropped",
         undescribed="dropped",
+        headless="dropped",
+        invalid="loads",
         precedence=("project", "user", "extension", "built-in"),
         duplicates="one loads",
         needs_trust=(".agents/skills", ".gemini/skills"),
@@ -84,6 +86,8 @@ HOST = Host(
     ),
     sources={
         "loading": _SOURCE,
+        "loading.headless": _MEASURED,
+        "loading.invalid": _MEASURED,
         "plugins": _SOURCE,
         "keys": _SOURCE,
         "switches": _SOURCE,

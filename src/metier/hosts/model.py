@@ -58,6 +58,10 @@ class Loading(NamedTuple):
     """What happens to a skill without `name`."""
     undescribed: Fact[Literal["first paragraph", "dropped", "not shown"]]
     """What happens to a skill without `description`."""
+    headless: Fact[Literal["loads", "dropped"]]
+    """What happens to a file without front matter, or with front matter that is never closed."""
+    invalid: Fact[Literal["loads", "colons load", "dropped"]]
+    """What happens to front matter that is no valid YAML; some hosts forgive an unquoted `: `."""
     precedence: Fact[tuple[str, ...]]
     """Where skills come from, the first wins."""
     duplicates: Fact[Literal["one loads", "all load"]]

@@ -38,6 +38,8 @@ HOST = Host(
         name="front matter",
         unnamed="dropped",
         undescribed="not shown",
+        headless=UNKNOWN,
+        invalid="colons load",
         precedence=UNKNOWN,
         duplicates="one loads",
         needs_trust=(),
@@ -82,6 +84,7 @@ HOST = Host(
     ),
     sources={
         "loading": _SOURCE,
+        "loading.invalid": _MEASURED,
         "keys": _SOURCE,
         "switches": _SOURCE,
         "listing": _MEASURED,

@@ -86,8 +86,20 @@ def _claude_text(skill: Skill) -> str:
     return text.replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _claude_entry(skill: Skill) -> Shown:
-    has_other = skill.name != skill.folder and _CLAUDE_NAME.fullmatch(skill.name)
+def _claude_entries(ordered: list[Skill]) -> list[Shown]:
+    """Every skill with its whole text; of those in folders of one name only the first."""
+    kept = first_of_each(ordered, lambda skill: skill.folder)
+    taken = set(kept)
+    return [
+        _claude_entry(skill, taken) if kept[skill.folder] is skill else unseen(skill)
+        for skill in ordered
+    ]
+
+
+def _claude_entry(skill: Skill, taken: set[str]) -> Shown:
+    """`taken` holds the names that are not shown beside the folder's: another skill has them."""
+    has_other = skill.name not in taken and _CLAUDE_NAME.fullmatch(skill.name)
+    taken.add(skill.name)
     name = f"{skill.folder} ({skill.name})" if has_other else skill.folder
     text = _claude_text(skill)
     if len(text) > CLAUDE_TEXT and skill.scope != "own":
@@ -110,8 +122,7 @@ def _claude_line(entry: Shown) -> str:
 
 def _claude(skills: list[Skill], limit: int) -> Listing:
     ordered = sorted(skills, key=_claude_order)
-    kept = set(map(id, first_of_each(ordered, lambda skill: skill.folder).values()))
-    entries = [_claude_entry(skill) if id(skill) in kept else unseen(skill) for skill in ordered]
+    entries = _claude_entries(ordered)
     visible = [number for number, entry in enumerate(entries) if entry.state != "invisible"]
     size = sum(len(_claude_line(entries[number])) + 1 for number in visible) - 1
     if size > limit:
