@@ -15,7 +15,7 @@ from metier.hosts.settings import ServerList, SettingsFile
 
 _SOURCE = Source("github.com/anomalyco/opencode at d545d8f, 19 August 2026", "2026-11-16", "source")
 _FACTS = Source("opencode.ai/docs", "2026-09", "docs")
-_MEASURED = Source("opencode 1.18.33", "2026-11-16", "measured")
+_MEASURED = Source("opencode 1.18.33", "2026-11-18", "measured")
 
 HOST = Host(
     name="opencode",
