@@ -298,6 +298,15 @@ def test_a_file_without_front_matter_loads_in_some_hosts(
     assert message in verdict.message
 
 
+def test_claude_code_sees_no_name_in_front_matter_that_it_cannot_parse(
+    workspace: Workspace,
+) -> None:
+    workspace.write(".claude/skills/a/SKILL.md", "---\nname: bell\ndescription: *x*\n---\nR.\n")
+    workspace.write(".claude/skills/b/SKILL.md", "---\nname: gong\ndescription: x\n---\nG.\n")
+    shown = [one.name for one in listing(workspace, "claude-code").skills]
+    assert shown == ["a", "b (gong)"]
+
+
 def test_the_first_line_is_shown_of_a_file_without_front_matter(workspace: Workspace) -> None:
     workspace.write(".claude/skills/bell/SKILL.md", HEADLESS)
     workspace.write(".claude/skills/empty/SKILL.md", "")

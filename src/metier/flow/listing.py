@@ -261,8 +261,9 @@ def _skill(skill: HostSkill, by_folder: bool, uses: Mapping[str, float]) -> Skil
     row, outcome = skill.row, skill.outcome
     assert isinstance(outcome, Loads)
     folder = outcome.name if by_folder else skill.folder
-    name = "" if row.unnamed or (by_folder and row.plugin) else outcome.name
-    name = row.name if by_folder and not row.plugin else name
+    name = "" if row.unnamed else outcome.name
+    if by_folder:  # it sees no name in front matter that it cannot parse
+        name = "" if row.plugin or row.unnamed or row.no_yaml else row.name
     is_bare = row.undescribed and not by_folder
     return Skill(
         name=name,
