@@ -135,7 +135,7 @@ def test_a_second_signal_does_not_wait_for_runs(team: Team) -> None:
     run_id = team.detached("clerk")
     eventually(lambda: f"{run_id} held" in team.lines("calls"))
     worker.send_signal(signal.SIGINT)
-    eventually(lambda: "stopping" in team.log(worker))
+    eventually(lambda: "; a second signal returns them at once" in team.log(worker))
     worker.send_signal(signal.SIGINT)
     assert worker.wait(60) == 0
     assert team.state_of(run_id) == "pending"

@@ -207,7 +207,8 @@ class RunWorker:
         """Let runs end for a while, return those that have not, and leave."""
         limit = 0.0 if self._lost_by else self.options.stop_after
         if self.running:
-            self._log(f"stopping; {len(self.running)} running, up to {limit:g} seconds")
+            more = "; a second signal returns them at once" if limit else ""
+            self._log(f"stopping; {len(self.running)} running, up to {limit:g} seconds{more}")
         stopped = asyncio.create_task(asyncio.to_thread(dbos.stop, limit + RETURN_SECONDS))
         deadline = self._loop.time() + limit
         while self.running and self._loop.time() < deadline and not self._is_hurried:
