@@ -1,6 +1,7 @@
 """A worker whose queue is real, and from which the test takes runs itself."""
 
 import asyncio
+import contextlib
 import json
 import threading
 import time
@@ -215,6 +216,39 @@ def test_a_worker_that_stops_gives_a_run_back_at_once_and_does_not_count_it(
 
     bench.work(take)
     assert bench.queued(run_id) == [("ENQUEUED", 4, "invoice-7", QueuedRun(run_id))]
+
+
+def test_a_run_that_is_taken_in_the_moment_of_stopping_does_not_start(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = bench.detached()
+
+    async def take(worker: RunWorker) -> None:
+        def attempts(*_given: object) -> int:
+            worker._from_thread(worker.stop)
+            return 1
+
+        monkeypatch.setattr(worker._queue, "attempts", attempts)
+        await bench.take(worker, QueuedRun(run_id), 5)
+
+    bench.work(take)
+    assert not any("starts" in line for line in bench.log)
+    assert bench.agency.store.run(run_id).state == "pending"
+    assert bench.queued(run_id) == [("ENQUEUED", 4, "", QueuedRun(run_id))]
+
+
+def test_a_worker_that_counts_as_dead_starts_no_run(bench: Bench) -> None:
+    run_id = bench.detached()
+
+    async def take(worker: RunWorker) -> None:
+        worker._workers.leave(worker.id)  # as another one does that takes over
+        await bench.take(worker, QueuedRun(run_id), 5)
+
+    with contextlib.suppress(StoreError):  # if its heartbeat noticed meanwhile
+        bench.work(take)
+    run = bench.agency.store.run(run_id)
+    assert (run.state, run.epoch) == ("pending", 0)
+    assert bench.queued(run_id) == [("ENQUEUED", 4, "", QueuedRun(run_id))]
 
 
 def failing(bench: Bench, monkeypatch: pytest.MonkeyPatch, error: Exception) -> str:
