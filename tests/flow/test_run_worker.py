@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from conftest import Workspace
+from flow.decisions import FILE, decision, text_of
 from metier.catalog import Catalog
 from metier.errors import DamagedError, StoreError, UsageError
 from metier.flow.queueing import (
@@ -301,6 +302,18 @@ def test_a_worker_that_is_too_old_for_the_schema_ends(
 def health_of(bench: Bench) -> Health:
     with closing(SharedState(StateSettings(bench.address, bench.namespace))) as shared:
         return shared_health(shared)
+
+
+def test_a_worker_sends_the_decisions_of_hooks_while_it_works(bench: Bench) -> None:
+    assert bench.catalog.room is not None
+    bench.catalog.room.write(FILE, text_of([decision(1), decision(2)]))
+    count = "SELECT count(*) FROM metier.decision WHERE namespace = %s"
+
+    async def wait(_worker: RunWorker) -> None:
+        while rows(bench.address, count, bench.namespace) != [(2,)]:
+            await asyncio.sleep(0.001)
+
+    bench.work(wait)
 
 
 def test_health_sees_the_runs_of_a_dead_worker_without_help_of_other_commands(
