@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from conftest import Workspace
-from flow.decisions import FILE, decision, text_of
+from flow.decisions import decision, text_of
 from metier.catalog import Catalog
 from metier.errors import DamagedError, StoreError, UsageError
 from metier.flow.queueing import (
@@ -32,6 +32,7 @@ from metier.run.dbos_worker import Execute
 from metier.run.postgres_migrations import MIGRATIONS
 from metier.run.queue import MOST_ATTEMPTS, QueuedRun
 from metier.run.workers import Worker, Workers
+from metier.storage.hook_files import DECISIONS
 from run.world import prompt
 from shared_states import new_namespace, rows
 
@@ -306,12 +307,13 @@ def health_of(bench: Bench) -> Health:
 
 def test_a_worker_sends_the_decisions_of_hooks_while_it_works(bench: Bench) -> None:
     assert bench.catalog.room is not None
-    bench.catalog.room.write(FILE, text_of([decision(1), decision(2)]))
+    bench.catalog.room.write(DECISIONS, text_of([decision(1), decision(2)]))
     count = "SELECT count(*) FROM metier.decision WHERE namespace = %s"
 
     async def wait(_worker: RunWorker) -> None:
-        while rows(bench.address, count, bench.namespace) != [(2,)]:
-            await asyncio.sleep(0.001)
+        async with asyncio.timeout(30):
+            while rows(bench.address, count, bench.namespace) != [(2,)]:
+                await asyncio.sleep(0.001)
 
     bench.work(wait)
 
