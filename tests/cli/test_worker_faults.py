@@ -17,7 +17,7 @@ import pytest
 
 from cli.run_workspace import Step, eventually, tool
 from cli.worker_processes import Team, acts
-from postgres_server import own_server
+from postgres_server import own_server, standby_of
 
 AGENTS = 5
 PAUSE = 0.2
@@ -111,6 +111,32 @@ def test_no_worker_counts_as_dead_because_postgresql_was_away(
         assert set(team.lines("calls").values()) == {1}
         assert len(team.lines("calls")) == 5 * len(runs)
         assert not any("took over" in team.log(one) for one in workers)
+
+
+@pytest.mark.slow
+@pytest.mark.soak
+def test_runs_go_on_after_a_failover_to_another_server(
+    server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "workspace").mkdir()
+    with (
+        standby_of(server) as standby,
+        closing(Team(tmp_path / "workspace", standby.address)) as team,
+    ):
+        monkeypatch.setenv("METIER_STATE_URL", team.address)
+        team.agent("clerk", *acts(2), tool("held", "hold"), *acts(4)[2:])
+        worker = team.worker()
+        runs = [team.detached("clerk") for _ in range(3)]
+        eventually(lambda: len(team.lines("calls")) == 9)
+        standby.replace_first()
+        team.release()
+        eventually(lambda: states(team) == {"succeeded": 3}, 60)
+        assert team.lines("calls") == {
+            f"{run} {step}": 1 for run in runs for step in ("s1", "s2", "held", "s3", "s4")
+        }
+        assert worker.poll() is None
+        later = team.detached("clerk")
+        team.ended(later)
 
 
 def is_healthy(log: str) -> bool:
