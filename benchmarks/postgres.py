@@ -16,6 +16,7 @@ from benchmarks.runs import (
     RUNS,
     SERVICES,
     STEPS,
+    STEPS_ALONE,
     Rate,
     idle_profile,
     rate,
@@ -23,8 +24,6 @@ from benchmarks.runs import (
 from metier.run.runner import Runner
 
 ALONE_BAR, TOGETHER_BAR = 0.6, 4.0
-SLICES, SLICE = 4, 3
-"""In each round, bare steps and runs of 100 steps take turns: both meet the same quiet moments."""
 
 
 def bars(_scratch: Path) -> Iterator[Bar]:
@@ -45,7 +44,18 @@ def bars(_scratch: Path) -> Iterator[Bar]:
 def _speed(address: str) -> Iterator[Bar]:
     gc.collect()
     gc.freeze()  # what others have loaded is not looked through while steps run
-    bare, alone, together = (_best(column) for column in _rates(address))
+    rows = [
+        (
+            rate(lambda: _bare(address), STEPS_ALONE),
+            rate(lambda: postgres_runs(address, 10, 100, together=False), STEPS_ALONE),
+            rate(lambda: postgres_runs(address, RUNS, STEPS, together=True), RUNS * STEPS),
+        )
+        for _ in range(ROUNDS)
+    ]
+    bare, alone, together = (
+        Rate(max(one.steps for one in column), min(one.cpu for one in column))
+        for column in zip(*rows, strict=True)
+    )
     for name, own, limit in (
         ("steps of one run after the other in PostgreSQL", alone, ALONE_BAR),
         (f"{RUNS} runs of {STEPS} steps at a time in PostgreSQL", together, TOGETHER_BAR),
@@ -60,24 +70,7 @@ def _speed(address: str) -> Iterator[Bar]:
         )
 
 
-def _rates(address: str) -> tuple[list[Rate], list[Rate], list[Rate]]:
-    """Of bare steps, of one run after the other, and of many runs at a time."""
-    bare, alone, together = [], [], []
-    for _ in range(ROUNDS):
-        for _ in range(SLICES):
-            bare.append(rate(lambda: _bare(address, SLICE * 100), SLICE * 100))
-            runs = rate(lambda: postgres_runs(address, SLICE, 100, together=False), SLICE * 100)
-            alone.append(runs)
-        many = rate(lambda: postgres_runs(address, RUNS, STEPS, together=True), RUNS * STEPS)
-        together.append(many)
-    return bare, alone, together
-
-
-def _best(rates: list[Rate]) -> Rate:
-    return Rate(max(one.steps for one in rates), min(one.cpu for one in rates))
-
-
-def _bare(address: str, steps: int) -> None:
+def _bare(address: str) -> None:
     psycopg: Any = import_module("psycopg")
     with psycopg.connect(address) as connection:
         connection.execute(
@@ -86,7 +79,7 @@ def _bare(address: str, steps: int) -> None:
         )
         connection.commit()
         run = time.monotonic_ns()
-        for number in range(steps):
+        for number in range(STEPS_ALONE):
             connection.execute("INSERT INTO step VALUES (%s, %s, '{}')", (run, f"s{number}"))
             connection.commit()
 
