@@ -23,7 +23,7 @@ COMMANDS = {
     "demo": "Show what metier does, on a bundled example.",
     "init": "Set up this folder as a workspace.",
     "trust": "Show what a workspace may do, and decide whether it may.",
-    "state": "Take over the state of a workspace that has moved.",
+    "state": "Show where state is kept, copy it, or take it over.",
     "refresh": "Update the catalog to what is on disk.",
     "list": "List skills, abilities, cards or agents.",
     "show": "Show one document, with its findings.",
