@@ -33,6 +33,8 @@ SCHEMA_OF = {
     "reports diff": "report-diff",
     "reports explain": "report-explanation",
     "history record": "record",
+    "which": "which",
+    "which --each": "which-each",
     "select": "select",
     "run": "run",
     "runs list": "runs",

@@ -157,6 +157,6 @@ def test_a_skill_that_hooks_do_not_name_is_one_that_lint_complains_about(
     with Catalog.open(workspace.root) as catalog:
         catalog.prepare_for_hooks()
         rows = catalog.store.rows(
-            "SELECT name FROM document JOIN skill_size USING (key) WHERE NOT safe"
+            "SELECT name FROM document JOIN ranked USING (key) WHERE NOT safe"
         )
     assert rows == [("evil",)]

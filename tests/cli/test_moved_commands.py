@@ -45,8 +45,8 @@ def test_the_commands_of_hooks_are_known_by_their_old_names() -> None:
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [
-        ("search", "list --search"),
-        ("find", "list --search"),
+        ("search", "which' or 'list --search"),
+        ("find", "which' or 'list --search"),
         ("ls", "list"),
         ("validate", "lint"),
         ("check", "lint"),
@@ -56,7 +56,7 @@ def test_the_commands_of_hooks_are_known_by_their_old_names() -> None:
         ("logs", "hook stats decisions"),
         ("test", "lint"),
         ("serve", "mcp"),
-        ("suggest", "select"),
+        ("suggest", "which"),
     ],
 )
 def test_an_unknown_command_suggests_by_meaning(

@@ -345,7 +345,7 @@ def fill(hooks: Hooks) -> None:
     hooks.card("billing", "invoice", "refund")
     hooks.card("weather", "rain", "snow")
     hooks.card("house-rules", "house rule", threshold=0.25, priority=30)
-    hooks.skill("pdf", "Extracts tables from PDF files. Use it for every PDF.")
+    hooks.skill("pdf", "Extracts invoices from PDF files. Use it for every PDF.")
     hooks.skill("sql", "Writes database queries. Use it for databases.")
     hooks.prepare()
 

@@ -1,26 +1,27 @@
-"""Hooks choose by stored postings what the selector, and a plain formula, choose by reading all."""
+"""Hooks choose by stored postings what the selector chooses by reading all, and `which` shows."""
 
-import math
+import json
 import shutil
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from random import Random
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hook.hooks import Hooks
 from metier.catalog import Catalog
 from metier.config.capabilities import to_json
+from metier.core.ranking import BY_MEANING, SMALL_POOL
 from metier.core.relevance import recent
-from metier.core.stems import prose_stems, stems
 from metier.hook.cards import ConsideredCard, choose_cards
 from metier.hook.request import LOOKED_AT
-from metier.hook.skills import MOST_POSTINGS, MOST_TERMS, suggest
+from metier.hook.skills import suggest
 from metier.hook.store import ReadOnlyCatalog
+from metier.hosts import HOOKED
 from metier.index.cards import stored_cards
 from metier.select.cards import CardIndex
 from metier.values.capabilities import CapabilitiesConfig, SelectionContext
@@ -256,109 +257,120 @@ def test_without_messages_priorities_decide_alike(tmp_path: Path) -> None:
 
 # Skills
 
-K1, B = 1.2, 0.75
-"""The usual ones."""
-NAME_BONUS, FEW_TERMS = 0.75, 8
 WORDS = [
-    "parse",
-    "table",
-    "invoice",
-    "running",
-    "runs",
-    "runner",
-    "database",
-    "query",
-    "the",
-    "of",
-    "with",
-    "Größe",
-    "数字",
-    "pdf",
-    "csv",
-    "chart",
-    "deploy",
-    "cloud",
-    "node",
-    "test",
-    "testing",
-    "tests",
-]
-DESCRIPTIONS = st.lists(st.sampled_from(WORDS), min_size=1, max_size=15).map(" ".join)
-SKILLS = st.lists(DESCRIPTIONS, min_size=1, max_size=12)
-PROMPTS = st.lists(st.sampled_from((*WORDS, "unheard", "RUNNING,")), max_size=20).map(" ".join)
+    "parse", "table", "invoice", "running", "runs", "runner", "database", "query", "the", "of",
+    "with", "Größe", "数字表", "pdf", "csv", "chart", "deploy", "cloud", "node", "test", "testing",
+    "parseTable", "cloud_node", "don't",
+]  # fmt: skip
+PLACES = ("skills", ".claude/skills", ".codex/skills", ".gemini/skills", ".agents/skills")
+TEXTS = st.lists(st.sampled_from(WORDS), min_size=1, max_size=15).map(" ".join)
 
 
-def plain_scores(skills: dict[str, str], prompt: str) -> dict[str, float]:
-    """BM25, in units of a word that a single skill has, and what words in the name add."""
-    texts = {name: Counter(prose_stems(name, about)) for name, about in skills.items()}
-    mean = sum(sum(text.values()) for text in texts.values()) / len(texts)
+class SkillFacts(NamedTuple):
+    """What is written into a skill."""
 
-    def rarity(found: int) -> float:
-        return math.log(1 + (len(texts) - found + 0.5) / (found + 0.5))
-
-    weights = {
-        stem: rarity(found)
-        for stem in set(stems(prompt))
-        if (found := sum(stem in text for text in texts.values()))
-    }
-    unit = rarity(1) * math.sqrt(max(1.0, len(weights) / FEW_TERMS))
-    scores: dict[str, float] = {}
-    for name, text in texts.items():
-        norm = K1 * (1 - B + B * sum(text.values()) / mean)
-        for stem in weights.keys() & text.keys():
-            part = weights[stem] * text[stem] * (K1 + 1) / (text[stem] + norm)
-            scores[name] = scores.get(name, 0.0) + part / unit
-    for name in scores:
-        inside = sum(weights.get(stem, 0.0) for stem in set(stems(name)))
-        scores[name] += NAME_BONUS * inside / sum(weights.values())
-    return scores
+    name: str
+    place: str
+    about: str
+    not_for: str
+    when: str
+    examples: list[str]
+    body: str
+    is_manual: bool
 
 
-def test_skills_are_ranked_as_a_plain_formula_over_all_of_them_does(tmp_path: Path) -> None:
-    @examples(40)
-    @given(SKILLS, st.lists(PROMPTS, min_size=1, max_size=8), st.integers(1, 5), st.data())
-    def check(descriptions: list[str], prompts: list[str], most: int, data: st.DataObject) -> None:
-        hooks = prepared(tmp_path / "workspace")
-        first_words = st.sampled_from(["skill", "table", "invoice", "deploy-cloud"])
-        skills = {
-            f"{data.draw(first_words)}-{number:02}": one for number, one in enumerate(descriptions)
+SKILLS = st.lists(
+    st.builds(
+        SkillFacts,
+        name=st.sampled_from(["skill", "table", "invoice", "deploy-cloud", "pdf"]),
+        place=st.sampled_from(PLACES),
+        about=TEXTS,
+        not_for=st.sampled_from(["", "", "Not for a chart.", "Do not use it for pdf or csv."]),
+        when=st.sampled_from(["", "", "Use it for every query."]),
+        examples=st.lists(TEXTS, max_size=2),
+        body=TEXTS,
+        is_manual=st.sampled_from([False, False, False, True]),
+    ),
+    min_size=1,
+    max_size=10,
+)
+PROMPTS = st.lists(st.sampled_from((*WORDS, "unheard", "RUNNING,", "please")), max_size=40)
+
+
+def write_skills(hooks: Hooks, skills: Sequence[SkillFacts]) -> None:
+    for number, one in enumerate(skills):
+        matter = {
+            "name": f"{one.name}-{number}",
+            "description": f"{one.about}. {one.not_for}",
+            **({"when_to_use": one.when} if one.when else {}),
+            **({"examples": one.examples} if one.examples else {}),
+            **({"disable-model-invocation": True} if one.is_manual else {}),
         }
-        for name, about in skills.items():
-            hooks.skill(name, about)
-        hooks.prepare()
-        for prompt in prompts:
-            assert len(set(stems(prompt))) <= MOST_TERMS
-            assert len(skills) * MOST_TERMS <= MOST_POSTINGS
-            expected = plain_scores(skills, prompt)
-            assume(len(expected) <= 4 * most or all_differ(expected))
-            ranked = sorted(expected, key=lambda name: (-round(expected[name], 6), name))
-            with read_only(hooks) as catalog:
-                found = suggest(catalog, ["before", prompt], most, 0.0)
-            assert [one.name for one in found] == ranked[: most + 1]
-            assert [one.score for one in found] == pytest.approx(
-                [expected[one] for one in ranked[: most + 1]], abs=2e-6
-            )
+        lines = [f"{key}: {json.dumps(value)}" for key, value in matter.items()]
+        text = "\n".join(["---", *lines, "---", one.body, ""])
+        hooks.workspace.write(f"{one.place}/{one.name}-{number}/SKILL.md", text)
+    hooks.prepare()
+
+
+def test_hooks_and_which_give_the_same_skills_in_the_same_order(tmp_path: Path) -> None:
+    hosts = st.sampled_from([None, *HOOKED])
+
+    @examples(12)
+    @given(SKILLS, st.lists(st.tuples(PROMPTS.map(" ".join), hosts), min_size=4, max_size=8))
+    def check(skills: list[SkillFacts], asked: list[tuple[str, str | None]]) -> None:
+        hooks = prepared(tmp_path / "workspace")
+        write_skills(hooks, skills)
+        with (
+            hooks.as_user(), Catalog.open(hooks.root) as full, read_only(hooks) as light
+        ):  # fmt: skip
+            threshold = full.config.capabilities.skill_threshold
+            for task, host in asked:
+                answer = full.which(task, host=host, limit=100, everything=False)
+                found = suggest(light, ["before", task], len(skills), threshold, host)
+                assert [
+                    (one.name, one.description, one.path, one.score, not one.outcome)
+                    for one in found
+                ] == [
+                    (one.name, one.description, one.path, one.evidence, one.fires)
+                    for one in answer.skills
+                ]
+                named = suggest(light, [task], answer.most, threshold, host)
+                assert [one.name for one in named if not one.outcome] == [
+                    one.name for one in answer.named
+                ]
 
     check()
 
 
-def all_differ(scores: dict[str, float]) -> bool:
-    """Whether no two skills are equally good: of many equal ones not all are looked at."""
-    return len({round(score, 6) for score in scores.values()}) == len(scores)
+def test_hooks_and_which_agree_where_only_the_best_are_looked_at(tmp_path: Path) -> None:
+    hooks = Hooks(tmp_path)
+    rng = Random(7)
+    for number in range(SMALL_POOL + 30):
+        hooks.skill(f"{rng.choice(WORDS[:8])}-{number:03}", " ".join(rng.choices(WORDS, k=12)))
+    hooks.prepare()
+    with hooks.as_user(), Catalog.open(hooks.root) as full, read_only(hooks) as light:
+        for _ in range(5):
+            task = " ".join(rng.choices(WORDS, k=9))
+            answer = full.which(task, limit=100, everything=False)
+            found = suggest(light, [task], 99, 0.0)
+            assert 0 < len(found) <= BY_MEANING
+            assert [(one.path, one.score) for one in found] == [
+                (one.path, one.evidence) for one in answer.skills
+            ]
 
 
 def test_a_threshold_and_a_count_say_what_is_named(tmp_path: Path) -> None:
     hooks = Hooks(tmp_path)
     for number in range(6):
-        hooks.skill(f"skill-{number}", "parse " + " ".join(WORDS[: number + 1]))
+        hooks.skill(f"skill-{number}", "parse table " + "and other words " * number)
     hooks.prepare()
     with read_only(hooks) as catalog:
-        everything = suggest(catalog, ["parse"], 10, 0.0)
+        everything = suggest(catalog, ["parse a table"], 10, 0.0)
         scores = [one.score for one in everything]
         assert len(scores) == 6
         assert scores == sorted(scores, reverse=True)
         for most in (1, 3, 6):
-            found = suggest(catalog, ["parse"], most, scores[3])
+            found = suggest(catalog, ["parse a table"], most, scores[3])
             named = [one.name for one in found if not one.outcome]
             assert named == [one.name for one in everything[: min(most, 4)]]
             outcomes = [one.outcome for one in found if one.outcome]
@@ -372,7 +384,7 @@ def test_only_the_prompt_counts_for_skills_and_not_what_was_said_before(tmp_path
     hooks.prepare()
     with read_only(hooks) as catalog:
         found = suggest(catalog, ["the invoice", "a chart"], 3, 0.0)
-        assert [one.name for one in found] == ["chart"]
+        assert [(one.name, one.score > 0) for one in found] == [("chart", True), ("invoice", False)]
         assert suggest(catalog, [], 3, 0.0) == []
         assert suggest(catalog, [""], 3, 0.0) == []
 
@@ -398,5 +410,5 @@ def test_skills_that_others_hide_leave_room_for_those_in_use(tmp_path: Path) -> 
     hooks.skill("other", "This one can parse, among many other things that it does for you.")
     hooks.prepare()
     with read_only(hooks) as catalog:
-        names = [one.name for one in suggest(catalog, ["parse a table"], 3, 0.0)]
-    assert names == ["parser", "other"]
+        found = suggest(catalog, ["parse a table"], 3, 0.0)
+    assert {one.name: not one.outcome for one in found} == {"parser": True, "other": False}

@@ -115,7 +115,8 @@ def test_every_decision_is_a_row_with_its_scores_its_tokens_and_its_time(
     ]
     assert 0 < first["cards"][0][4] <= first["tokens"]
     assert [one[0] for one in first["skills"] if one[3] == "injected"] == ["pdf"]
-    assert (second["cards"], second["skills"]) == ([], [])
+    assert second["cards"] == []
+    assert {one[3] for one in second["skills"]} == {"below-threshold"}
     assert (second["tokens"], second["characters"], second["injected"]) == (0, 0, False)
 
 
@@ -138,7 +139,10 @@ def test_what_would_have_been_handed_over_is_logged_with_its_score(
     jsonschema.validate(logged, ROW)
     assert (logged["mode"], logged["injected"]) == (mode, False)
     assert [one[:4] for one in logged["cards"]] == [["billing", 0.706, 0.2, outcome]]
-    assert [(one[0], one[3]) for one in logged["skills"]] == [("pdf", outcome)]
+    assert [(one[0], one[3]) for one in logged["skills"]] == [
+        ("pdf", outcome),
+        ("sql", "below-threshold"),
+    ]
 
 
 def test_monitoring_tells_how_many_tokens_a_card_would_cost(filled: Hooks) -> None:

@@ -200,7 +200,7 @@ def of_user(tmp_path: Path) -> Hooks:
     """A workspace that nobody trusts, whose user has settings and a skill of their own."""
     hooks = Hooks(tmp_path)
     hooks.card("billing", "invoice", "refund")
-    hooks.user_skill("pdf", "Extracts tables from PDF files. Use it for every PDF.")
+    hooks.user_skill("pdf", "Extracts invoices from PDF files. Use it for every PDF.")
     hooks.user_settings("[capabilities]\nskillThreshold = 0.3\n")
     hooks.refresh()
     return hooks

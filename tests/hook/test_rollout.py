@@ -123,7 +123,7 @@ def test_settings_of_the_workspace_that_are_wrong_leave_the_users_own_documents(
     filled: Hooks, capsys: pytest.CaptureFixture[str]
 ) -> None:
     filled.user_settings("[capabilities]\nskillThreshold = 0.3\n")
-    filled.user_skill("pdf-user", "Extracts tables from PDF files. Use it for every PDF.")
+    filled.user_skill("pdf-user", "Extracts invoices from PDF files. Use it for every PDF.")
     filled.settings('mdoe = "monitor"')
     with filled.as_user():
         assert run(["refresh", "--background", "--root", str(filled.root)]) == 0

@@ -152,7 +152,7 @@ def test_a_change_has_the_catalog_refreshed_once_a_request(
 def test_a_change_of_what_trust_depends_on_silences_the_workspace_and_has_it_looked_at(
     change: Callable[[Hooks], None], filled: Hooks, spawned: Spawned
 ) -> None:
-    filled.user_skill("pdf-user", "Extracts tables from PDF files. Use it for every PDF.")
+    filled.user_skill("pdf-user", "Extracts invoices from PDF files. Use it for every PDF.")
     filled.user_settings("[capabilities]\nskillThreshold = 0.3\n")
     filled.prepare()
     filled.prepare_user()

@@ -19,7 +19,9 @@ def stored(catalog: Catalog) -> dict[tuple[str, str], dict[str, tuple[int, int]]
     """Field and stem → how often each skill, by name, has it, and how many stems it has."""
     names = dict(catalog.store.rows("SELECT key, name FROM document"))
     found: dict[tuple[str, str], dict[str, tuple[int, int]]] = {}
-    for field, stem in catalog.store.rows("SELECT field, term FROM posting"):
+    for field, stem in catalog.store.rows(
+        "SELECT field, term FROM posting WHERE field IN (?, ?)", (PROSE, LABEL)
+    ):
         postings = stem_postings(catalog.store, field, stem)
         assert postings
         assert list(postings[0::3]) == sorted(postings[0::3])

@@ -28,6 +28,8 @@ LINES: dict[str, list[tuple[str, ...]]] = {
                 ("resolve", "--for", "consumer")],
     "reports": [("reports", "list"), ("reports", "show", "20260101T000000.000001-abcd")],
     "history": [("history", "record", "pdf-tables", "--success")],
+    "which": [("which", "extract tables"), ("which", "extract tables", "--host", "codex"),
+              ("which", "extract tables", "--expect", "pdf-tables", "--json")],
     "select": [("select", "extract tables")],
     "run": [("run", "standard", "hi"), ("run", "evil", "hi", "--allow-tool", "x"),
             ("run", "standard", "hi", "--model", "evil:model"),

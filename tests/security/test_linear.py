@@ -11,12 +11,14 @@ from typing import Any, NamedTuple
 import pytest
 
 from metier.config import powers
+from metier.core.clauses import split_clauses
 from metier.core.indentation import with_spaces
 from metier.core.keywords import KeywordFinder, _may_overlap
 from metier.core.markdown import code_and_comments
 from metier.core.nearest import Nearest, nearest
 from metier.core.relevance import occurrences
 from metier.core.templates import TemplateError, compiled_text, compiled_value
+from metier.core.terms import searchable, terms
 from metier.core.text import printable, words
 from metier.discover.sources import remote
 from metier.errors import ContractError
@@ -289,6 +291,12 @@ def test_a_flood_of_160_000_characters_is_looked_through(flood: str) -> None:
     Case("phrases", find_phrases, lambda n: "ignore" + "all the " * n),
     Case("words", words, lambda n: "a\u0301 " * n),
     Case("printable", printable, lambda n: "\x1b" * n),
+    Case("words of the ranker", terms, lambda n: "aB_c'é表" * n),
+    Case("words in ASCII", terms, lambda n: "aB_c'd" * n),
+    Case("pairs", terms, lambda n: "表" * n),
+    Case("parts", terms, lambda n: "aB" * n),
+    Case("signs", terms, lambda n: "".join(map(chr, range(0x2190, 0x2190 + n))) + "é" * n),
+    Case("a body", searchable, lambda n: "aB_c'é表—" * n),
     Case("keyword", _may_overlap, lambda n: "ab" * n + "a" * n + "c", 20_000),
 ])  # fmt: skip
 def test_a_long_text(case: Case) -> None:
@@ -469,12 +477,17 @@ SEARCHES: dict[str, Callable[[str], object]] = {
     "versions": checks.FORMS["version"][0],
     "models": checks.FORMS["model"][0],
     "addresses": remote.shown_address,
+    "what a skill is not for": split_clauses,
 }
 STARTS = (
     "", "\n", " ", "a", '"', "<a ", "\n---", "const COMMAND = [", "Bearer ", "sk-", "{", "[", "//",
-    '{"jsonrpc":"2.0","id":"', "pydantic-ai-slim[", " a(", "\n ", "1.",
+    "not for ", "do not", '{"jsonrpc":"2.0","id":"', "pydantic-ai-slim[", " a(", "\n ", "1.",
 )  # fmt: skip
 MORE_UNITS = [
+    "not ",
+    "do not use ",
+    "does not",
+    "use when ",
     "\n ",
     "a.",
     "a:",

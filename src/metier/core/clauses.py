@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 _STARTS = re.compile(
     r"""
-    \b(?:do|should|must|shall)\s+not\s+(?:be\s+)?(?:use|invoke|trigger|apply|activate|call|load)\w*\b
+    \b(?:do|should|must|shall)\s+not\s+(?:be\s+)?(?:use|invoke|trigger|apply|applied|activate|call|load)\w*\b
     | \bdon['’]?t\s+(?:use|invoke|trigger|apply|activate|call|load)\b
     | \b(?:never|avoid)\s+(?:use|using|invoke|trigger)\b
     | \bnot\s+(?:for|intended|meant|suitable|designed|applicable|recommended|to\s+be\s+used)\b
@@ -23,7 +23,7 @@ _ENDS = re.compile(
 
 
 _HINTS = (
-    "not", "don't", "don’t", "never", "avoid", "skip", "non ", "ne pas", "no us", "no ut",
+    "not", "dont", "don't", "don’t", "never", "avoid", "skip", "non ", "ne pas", "no us", "no ut",
     "ão us", "ao us",
     "nicht", "不", "しない", "対象外",
 )  # fmt: skip

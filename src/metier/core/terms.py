@@ -27,9 +27,10 @@ _UNMARKED = frozenset(
 """Contractions that people write without an apostrophe."""
 _NOTHING = STOP_WORDS | _UNMARKED
 _MARKS = (
-    "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0963\u0966-\u0dff\u0e00-\u109f\u1780-\u17dd"
-)
-"""Combining marks and scripts that write vowels with them."""
+    "\u0300\u036f", "\u0591\u05c7", "\u064b\u065f", "\u0900\u0963", "\u0966\u0dff",
+    "\u0e00\u109f", "\u1780\u17dd",
+)  # fmt: skip
+"""First and last of combining marks, and of scripts that write vowels with them."""
 
 ASKING = frozenset(
     map(
@@ -71,22 +72,18 @@ def plain_words(text: str) -> list[str]:
 
 
 _FEWEST_LETTERS = 4
-_SIGNS = "—–‘“”…→←↔•·×≥≤✅❌✓✗⚠★─│├└┌┐┘┤┬┴┼═║╔╗╚╝▼▲►\ufe0f\u00a0"
+_MANY_SIGNS = 60
+_SIGNS = "—–‘’“”…→←↔•·×≥≤✅❌✓✗⚠★─│├└┌┐┘┤┬┴┼═║╔╗╚╝▼▲►\ufe0f\u00a0"
 """Signs that are common in English texts: without them most are ASCII and read faster."""
 
 
 def searchable(text: str) -> tuple[str, int]:
     """The words of a long text in lower case, each between spaces, and how many there are."""
-    lower = text.lower()
-    if not lower.isascii():
+    folded = text.casefold()
+    if not folded.isascii():
         for sign in _SIGNS:
-            lower = lower.replace(sign, " ")
-    if lower.isascii():
-        words = lower.translate(_SEPARATED).split()
-    else:
-        import re  # a hook with an ASCII prompt does not load it
-
-        words = re.findall(r"[\w']+", lower)
+            folded = folded.replace(sign, " ")
+    words = raw_words(folded)
     return (f" {' '.join(words)} ", len(words)) if words else ("", 0)
 
 
@@ -106,10 +103,19 @@ def raw_words(text: str) -> list[str]:
     """Runs of letters, digits, underscores and apostrophes."""
     if text.isascii():
         return text.translate(_SEPARATED).split()
-    import re  # a hook with an ASCII prompt does not load it
-    from unicodedata import normalize
+    from unicodedata import normalize  # a hook with an ASCII prompt does not load it
 
-    return re.findall(rf"[\w'’{_MARKS}]+", normalize("NFC", text))
+    text = normalize("NFC", text)
+    others = [char for char in set(text) if not _is_in_words(char)]
+    if len(others) > _MANY_SIGNS:
+        return text.translate(dict.fromkeys(map(ord, others), " ")).split()
+    for char in others:  # faster for a few
+        text = text.replace(char, " ")
+    return text.split()
+
+
+def _is_in_words(char: str) -> bool:
+    return char.isalnum() or char in "_'’" or any(one[0] <= char <= one[1] for one in _MARKS)
 
 
 class Parts:

@@ -37,9 +37,10 @@ NONE = 0xFFFF
 MOST_WORDS = 400
 """The words of a text that count."""
 _LONGEST_WORD = 24
-_LANE = 4
+_LANE = 8
 """Bytes of a number in a packed row: `MOST_WORDS` rows add up to less than they hold."""
-_ABOVE_ZERO = 1 << 22
+_ABOVE_ZERO = 1 << 23
+"""More than any scale times any number of a row."""
 _MOST_PACKED = 8_000
 _ENDINGS = (
     ("ies", "y"),
@@ -153,7 +154,7 @@ class WordTable:
                 count += 1
         if not count:
             return None
-        lanes = memoryview(total.to_bytes(_LANE * self.dimensions, "little")).cast("I")
+        lanes = memoryview(total.to_bytes(_LANE * self.dimensions, "little")).cast("Q")
         return unit([lane - count * _ABOVE_ZERO for lane in lanes])
 
     def _pack(self, word: str) -> int:
@@ -163,7 +164,7 @@ class WordTable:
             return 0
         start, scale = row * self.dimensions, self._scales[row]
         numbers = self._rows[start : start + self.dimensions]
-        lanes = array("I", [_ABOVE_ZERO + scale * number for number in numbers])
+        lanes = array("Q", [_ABOVE_ZERO + scale * number for number in numbers])
         packed = int.from_bytes(lanes.tobytes(), "little")
         if len(self._packed) < _MOST_PACKED:
             self._packed[word] = packed

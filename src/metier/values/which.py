@@ -159,7 +159,7 @@ class Which:
     @property
     def named(self) -> Sequence[RankedDocument]:
         """The skills that a hook would name."""
-        return [one for one in self.skills if one.fires][: self.most]
+        return [one for one in self.skills[: self.most] if one.fires]
 
     @property
     def fires(self) -> bool:
