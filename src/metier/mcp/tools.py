@@ -103,12 +103,14 @@ READING: tuple[ServedTool, ...] = (
     ServedTool(
         "skill_list",
         "List skills",
-        "Lists the skills of this workspace by name, one page at a time: name, description, what"
-        " they provide, and the address (uri) of the resource that holds their text.",
+        "Lists the skills of this workspace by name, or those that fit a search, one page at a"
+        " time: name, description, what they provide, and the address (uri) of the resource that"
+        " holds their text.",
         takes={
             "search": {
                 **_TEXT,
-                "description": "Only those with this text in name, description or when_to_use.",
+                "description": "A name or a task in words: skills with this text come first, then"
+                " those that fit it, best first.",
             },
             "capability": {**_NAME, "description": "Only those that provide this capability."},
             "limit": _LIMIT,
