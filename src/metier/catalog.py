@@ -369,6 +369,7 @@ class Catalog(Queries):
         expect: str | None = None,
         limit: int = 10,
         everything: bool = True,
+        include_untrusted: bool = True,
     ) -> "Which":
         """What would come for a task: skills by the rule of hooks, cards, abilities and agents.
 
@@ -376,11 +377,16 @@ class Catalog(Queries):
         not first; without `everything` only skills are looked at. Raises `NotFoundError` for an
         unknown `expect` and `UsageError` for an unknown host.
         """
-        from metier.flow.which import agent_notes, which_comes  # few commands need it
+        from metier.flow.which import (  # few commands need it
+            SkillQuestion,
+            agent_notes,
+            which_comes,
+        )
 
         config = self.config
         row = self.row("skill", expect) if expect else None
-        found = which_comes(self.store, config.capabilities, task, host, row, limit)
+        question = SkillQuestion(task, host, limit, include_untrusted)
+        found = which_comes(self.store, config.capabilities, question, row)
         if not everything:
             return found
         injection = self.inject(task, min_signal=config.ability_signal, include_untrusted=False)
