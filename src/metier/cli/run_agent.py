@@ -245,7 +245,8 @@ class Attended(NamedTuple):
                 loop.call_soon_threadsafe(shown.note, _AWAY if is_away else _BACK)
 
         loop = asyncio.get_running_loop()
-        self.catalog.agency.store.outage.on_change = on_outage
+        if outage := self.catalog.agency.store.outage:
+            outage.on_change = on_outage
         task = asyncio.ensure_future(begin(on_event))
         clock = asyncio.ensure_future(_ticking(shown.tick))
         with _on_signal(lambda: loop.call_soon_threadsafe(cancel)):
