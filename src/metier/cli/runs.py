@@ -62,9 +62,11 @@ def _ids(catalog: Catalog) -> list[str]:
 _run_argument = click.argument("wanted", metavar="RUN", shell_complete=complete_from(_ids))
 
 
-def _subcommand(name: str) -> Callable[[Callable[..., Any]], click.Command]:
+def _subcommand(
+    name: str, *, repeats: bool = False
+) -> Callable[[Callable[..., Any]], click.Command]:
     def decorate(function: Callable[..., Any]) -> click.Command:
-        made = metier_command(name)(function)
+        made = metier_command(name, repeats=repeats)(function)
         command.add_command(made)
         return made
 
@@ -215,7 +217,7 @@ def _watch(session: Session, wanted: str, events: bool) -> int:
 # Acting
 
 
-@_subcommand("resume")
+@_subcommand("resume", repeats=True)
 @_run_argument
 @queue_options
 @run_options
@@ -234,6 +236,7 @@ def _resume(
         if detach:
             run = found_run(catalog.agency, wanted)
             _check_idle(session, catalog.agency, run)
+            session.has_acted = True
             enqueued = resume_detached(catalog.agency, run.run_id, placement_of(**placement))
             return print_detached(session, catalog.agency, enqueued)
         run = _consented(session, catalog, wanted, allowed)
@@ -276,7 +279,7 @@ def _consented(
     return run
 
 
-@_subcommand("fork")
+@_subcommand("fork", repeats=True)
 @_run_argument
 @click.option("--checkpoint", metavar="ID", help="Where to begin (default: the latest checkpoint).")
 @input_option
@@ -293,7 +296,7 @@ def _fork(
     require_trust(session, "running an agent")
     with session.catalog() as catalog:
         run = _consented(session, catalog, wanted, allowed)
-        value = read_input(given)
+        value = read_input(session, given)
         checkpoints = catalog.agency.checkpoints
         if checkpoint is not None and checkpoint.isdecimal():
             checkpoint = f"{run.run_id}:{checkpoint}"

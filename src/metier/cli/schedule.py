@@ -76,7 +76,7 @@ def _add(
     """
     if not name.strip() or not task.strip():
         raise UsageError(f"the {'task' if name.strip() else 'name'} is empty")
-    value = read_input(given)
+    value = read_input(session, given)
     require_trust(session, "scheduling an agent")
     with session.catalog() as catalog:
         if model:
