@@ -167,12 +167,12 @@ def _text_of(session: Session, given: str, where: str) -> str:
     except UnicodeDecodeError:
         problem = "is not UTF-8"
     except ValueError:
-        problem = "cannot be read: this is no name of a file"
+        problem = "cannot be read: this is not a file name"
     raise UsageError(f"the input {problem}", where=where, hint=_INPUT_HINT)
 
 
 def _no_constant(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no JSON number")
+    raise ValueError(f"{constant} is not a JSON number")
 
 
 def consent(

@@ -309,7 +309,7 @@ def _fork(
             raise NotFoundError(
                 f"run '{run.run_id}' has no checkpoint",
                 code="CHECKPOINT_NOT_FOUND",
-                hint=f"begin anew: metier run {run.agent_id} TASK",
+                hint=f"start over: metier run {run.agent_id} TASK",
             )
 
         def begin(on_event: OnEvent) -> Coroutine[Any, Any, RunResult]:
@@ -334,7 +334,7 @@ def _cancel(session: Session, wanted: str) -> int:
     if session.as_json:
         session.print_json({"runId": run.run_id, "state": run.state})
     elif run.state == "running":
-        session.tell(f"run {run.run_id} was asked to stop, and has not yet")
+        session.tell(f"run {run.run_id} was asked to stop, and has not stopped yet")
     else:
         session.tell(f"run {run.run_id} is {state_in_words(run.state)}")
     if run.is_resumable:

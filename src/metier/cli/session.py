@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 LAST = "last"
 """Another name for the latest run or report."""
-OUTSIDE = "this is no workspace: only skill folders are read, and nothing is kept"
+OUTSIDE = "this is not a workspace: only skill folders are read, and nothing is kept"
 _BAR_FROM = 500
 
 

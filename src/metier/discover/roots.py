@@ -32,7 +32,7 @@ def roots_for(workspace: str, config: Config, home: str) -> list[Root]:
 
 
 def _skill_folders(folder: str, home: str) -> list[Root]:
-    """The usual skill folders of a folder that is no workspace, without the user's own."""
+    """The usual skill folders of a folder that is not a workspace, without the user's own."""
     users = [root.path for root in host_roots(home)]
     roots = []
     for rank, (label, name) in enumerate([("workspace", "skills"), *PROJECT_FOLDERS]):

@@ -42,7 +42,7 @@ _VENV_MARK = "pyvenv.cfg"
 _TELLING = frozenset({*SKILL_NAMES, *MARKS, _VENV_MARK, PLUGIN_FOLDER})
 _OTHER_SEPARATOR = os.sep != "/"
 NO_CARDS = frozenset({"README.md", "AGENTS.md", "SYSTEM_ARCHITECTURE.md"})
-"""Files in card folders that are no cards."""
+"""Files in card folders that are not cards."""
 
 
 def discover(
