@@ -109,7 +109,7 @@ def missing_folders(workspace: str, config: Config) -> list[Issue]:
     """A finding for every configured folder that does not exist.
 
     Default folders may be missing, and so may relative folders of the user's own settings. A mount
-    that is no pattern is reported by the walk.
+    that is not a pattern is reported by the walk.
     """
     usual = _folders(Config())
     named = [

@@ -1,8 +1,9 @@
 """The walk: roots → every document file below them, in order, and the excluded files.
 
-Nothing is read. A file is excluded here if it is reached by a symlink that leaves its root, is no
-regular file, or is in a folder that cannot be listed. A link in a folder of the user's, or in a
-trusted workspace, to another skill folder of the same user is followed: skills are installed so.
+Nothing is read. A file is excluded here if it is reached by a symlink that leaves its root, is not
+a regular file, or is in a folder that cannot be listed. A link in a folder of the user's, or in a
+trusted workspace, to another skill folder of the same user is followed: skills are often installed
+that way.
 """
 
 import os

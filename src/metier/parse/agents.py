@@ -90,7 +90,7 @@ def _split_json(raw: bytes, path: str) -> SplitText:
             parse_constant=_no_constant,
             object_pairs_hook=_first_wins,
         )
-        json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair is no text
+        json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair is not text
     except RecursionError:
         return _too_deep(path)
     except ValueError as error:
