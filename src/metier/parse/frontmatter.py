@@ -41,7 +41,7 @@ HINTS = {
     "FM113": "remove it",
     "FM114": "write front matter and instructions, or remove the file",
     "FM116": "use spaces",
-    "FM117": "let the first line be '---' alone, then keys such as 'description:', then '---'",
+    "FM117": "make the first line '---' alone, then keys such as 'description:', then '---'",
 }
 _NO_TABS = "YAML does not allow tabs for indentation"
 _PLAIN_WORDS = (
@@ -123,13 +123,13 @@ def no_front_matter(matter: Matter, path: str, what: str) -> Issue:
     glued = first.removeprefix("---").strip(_BLANK)
     if matter.body_line > 1 or not first.startswith("---") or glued[:1] in ("", "-"):
         return _issue("FM101", f"{what} has no front matter", path)
-    message = f"the first line goes on after '---', so {what} has no front matter"
+    message = f"the first line has more than '---', so {what} has no front matter"
     hint = HINTS["FM117"]
     split = read_matter(f"---\n{glued}\n{rest}".encode(), "", lenient=True)
     if split.matter is not None and split.matter.data:
         shown = glued[:40]
         below = "below the second '---'" if glued.startswith("#") else "on the next line"
-        hint = f"let the first line be '---' alone, and put '{shown}' {below}"
+        hint = f"make the first line '---' alone, and put '{shown}' {below}"
     return Issue("FM117", message, path, 1, 4, hint)
 
 
