@@ -237,7 +237,7 @@ def test_what_is_nearly_json_becomes_plain_json() -> None:
         ({"a": {"b": {1, 2}}}, "output.a.b: a set is not a JSON value"),
         ([b"x"], "output[0]: a bytes is not a JSON value"),
         ({3: 4}, "the key is a int, not a text"),
-        ("\ud800", "output: holds half a surrogate pair"),
+        ("\ud800", "output: contains half a surrogate pair"),
         ({"\udfff": 1}, "half a surrogate pair"),
         (10**5_000, "more than 4000 digits"),
         (nested(DEEPEST + 1), "nested more than 100 levels"),
