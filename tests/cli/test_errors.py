@@ -468,7 +468,7 @@ def test_an_outcome_is_not_recorded_twice_because_of_a_damaged_catalog(
         raise DamagedError("the catalog is damaged")
 
     monkeypatch.setattr(Catalog, "record_outcome", record)
-    assert run(["history", "record", "x", "success", "--root", str(one.root)]) == 1
+    assert run(["history", "record", "one", "success", "--root", str(one.root)]) == 1
     assert len(times) == 1
 
 
