@@ -168,7 +168,7 @@ READING: tuple[ServedTool, ...] = (
         "capability_resolve",
         "Resolve capabilities",
         "Says which skill provides the capabilities that are required, and why: a report with the"
-        " scores of all candidates, what stays open, and what was decided about it. Give"
+        " scores of all candidates, what is unresolved, and what was decided about it. Give"
         " 'requires', or the name of a skill as 'consumer', or both.",
         takes={
             "requires": {
@@ -189,7 +189,7 @@ READING: tuple[ServedTool, ...] = (
             "host": {**_NAME, "description": "The host that providers must work in."},
             "decision": {
                 "enum": list(DECISIONS),
-                "description": "What to do when a required capability stays open.",
+                "description": "What to do when a required capability is unresolved.",
             },
             "fullReport": {"type": "boolean", "description": "A row for every candidate."},
         },
