@@ -378,8 +378,7 @@ class Catalog(Queries):
         """
         from metier.flow import which  # few commands need it
 
-        config = self.config
-        row = self.row("skill", expect) if expect else None
+        row, config = self.row("skill", expect) if expect else None, self.config
         question = which.SkillQuestion(task, host, limit, include_untrusted)
         found = which.which_comes(self.store, config.capabilities, question, row)
         if not everything:

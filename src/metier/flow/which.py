@@ -33,6 +33,7 @@ from metier.storage.pool import StoredPool, nameable_to
 from metier.values.agents import AgentMatch, AgentProfile
 from metier.values.capabilities import CapabilitiesConfig
 from metier.values.rows import Row
+from metier.values.selection import Injection
 from metier.values.which import Expectation, RankedDocument, Which
 
 MOST_WORDS_TO_ADD = 6
@@ -62,6 +63,16 @@ def which_comes(
         most=config.skill_suggestions,
         expectation=None if expected is None else finder.expectation(expected),
     )
+
+
+def with_others(
+    found: Which,
+    injection: Injection,
+    matches: Sequence[AgentMatch],
+    profiles: Iterable[AgentProfile],
+) -> Which:
+    """The skills that were found, with the cards, abilities and agents that would come."""
+    return found.with_others(injection, matches, agent_notes(profiles, matches, found.task))
 
 
 def agent_notes(
