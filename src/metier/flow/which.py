@@ -20,7 +20,7 @@ from metier.core.ranking import (
     stored_weight,
 )
 from metier.core.stems import STOP_WORDS
-from metier.core.terms import ASKING, plain_words, searched, terms
+from metier.core.terms import ASKING, parts_of, plain_words, raw_words, searched, terms
 from metier.core.text import words
 from metier.core.word_table import shipped_table
 from metier.errors import UsageError
@@ -87,6 +87,9 @@ def agent_notes(
         selection = known.get(match.agent_id)
         if selection is None or {"exampleTasks", "keyword"} & match.parts.keys():
             continue
+        if not match.parts:
+            would = f": as keywords these would match: {', '.join(said)}" if said else ""
+            return [f"no example task or keyword of an agent matched{would}"]
         has = [*(selection.get("exampleTasks") or ()), *(selection.get("keywords") or ())]
         what = f"; it has: {', '.join(has[:_WORDS_OF_A_NOTE])}" if has else ""
         would = f"; as keywords these would match: {', '.join(said)}" if said else ""
@@ -157,7 +160,7 @@ class SkillFinder:
             },
             matched=matched,
             against=against,
-            related=self._related_in(one),
+            related=self._related_in(one, row),
             origin=row.origin,
         )
 
@@ -180,12 +183,18 @@ class SkillFinder:
     def _words_in(self, present: set[str]) -> list[str]:
         return [word for term, word in self._task.spelled.items() if term in present]
 
-    def _related_in(self, one: Ranked) -> list[str]:
-        """The related terms that a document has, the strongest first."""
+    def _related_in(self, one: Ranked, row: Row) -> list[str]:
+        """The words of a skill that are related to words of the task, the strongest first."""
         assert self._terms is not None
         near = self._terms.near
+        written = {
+            term: word
+            for word in reversed(raw_words(f"{row.name} {row.routing_text}"))
+            for term in parts_of(word).terms
+        }
         found = [term for term in one.document.terms if term in near]
-        return sorted(found, key=lambda term: (-near[term], term))
+        found.sort(key=lambda term: (-near[term], term))
+        return [written.get(term, term) for term in found]
 
     # An expected skill
 
