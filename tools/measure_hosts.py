@@ -2,9 +2,11 @@
 
     python tools/measure_hosts.py           # runs `tests/live` (minutes), then writes
     python tools/measure_hosts.py --dry-run # prints what would be written
+    python tools/measure_hosts.py --host codex # only one host
 
 For each host that is installed: its version, the date, the tests that it passed, and the skills
-that it brings along, as names and lengths. A host that is not installed keeps its old entry.
+that it brings along, as names and lengths. Version and date also go into the sources of its facts;
+`make docs` puts them on the page of hosts. A host that is not installed keeps its old entry.
 """
 
 import argparse
@@ -28,6 +30,7 @@ from live.sent import sent_skills  # noqa: E402
 
 FACTS = ROOT / "src/metier/hosts/measured.json"
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
+_SOURCE = re.compile(r'(_MEASURED = Source\("[^"]*?) [0-9.]+", "[0-9-]+", "measured"\)')
 _CLAUDE_COMMANDS = ("init", "security-review")
 
 
@@ -68,11 +71,12 @@ def test_results(report: Path) -> Iterator[tuple[str, str, bool]]:
                 yield host, sentence, len(case) == 0
 
 
-def run_tests(folder: Path) -> dict[str, list[str]]:
+def run_tests(folder: Path, only: str | None) -> dict[str, list[str]]:
     """The sentences that hold in every case, by host."""
     report = folder / "report.xml"
     environ = {**os.environ, "METIER_LIVE": "1"}
     words = [sys.executable, "-m", "pytest", "-n", "0", "tests/live", f"--junitxml={report}"]
+    words += ["-k", only.partition("-")[0]] if only else []
     subprocess.run(words, cwd=ROOT, env=environ, check=False)
     found: dict[str, dict[str, bool]] = {}
     for host, sentence, is_passed in test_results(report):
@@ -81,9 +85,9 @@ def run_tests(folder: Path) -> dict[str, list[str]]:
     return {host: [text for text in found[host] if found[host][text]] for host in found}
 
 
-def measured(folder: Path) -> list[dict[str, Any]]:
+def measured(folder: Path, only: str | None) -> list[dict[str, Any]]:
     """An entry for each host that is installed."""
-    passed = run_tests(folder)
+    passed = run_tests(folder, only)
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     return [
         {
@@ -94,23 +98,34 @@ def measured(folder: Path) -> list[dict[str, Any]]:
             "ownSkills": own_skills(host, folder / host.name),
         }
         for host in HOSTS.values()
-        if program_of(host)
+        if program_of(host) and only in (None, host.name)
     ]
+
+
+def stamp(entry: dict[str, Any], facts: Path) -> None:
+    """Write version and date into the file of a host, as the source of its measured facts."""
+    file = facts / f"{entry['host'].replace('-', '_')}.py"
+    text = file.read_text(encoding="utf-8")
+    source = f'\\g<1> {entry["version"]}", "{entry["date"]}", "measured")'
+    file.write_text(_SOURCE.sub(source, text), encoding="utf-8")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--dry-run", action="store_true")
-    dry_run = parser.parse_args().dry_run
+    parser.add_argument("--host", choices=list(HOSTS))
+    given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        entries = {entry["host"]: entry for entry in measured(Path(folder))}
+        entries = {entry["host"]: entry for entry in measured(Path(folder), given.host)}
     before = json.loads(FACTS.read_text(encoding="utf-8")) if FACTS.exists() else []
     merged = {**{entry["host"]: entry for entry in before}, **entries}
     text = json.dumps([merged[host] for host in sorted(merged)], indent=2) + "\n"
-    if dry_run:
+    if given.dry_run:
         print(text, end="")
     else:
         FACTS.write_text(text, encoding="utf-8")
+        for entry in entries.values():
+            stamp(entry, FACTS.parent)
 
 
 if __name__ == "__main__":

@@ -36,7 +36,6 @@ from metier.storage.workspace import CATALOG_FILE, RESTRICTED_FILE
 from metier.values.capabilities import InjectRequest
 from metier.values.files import Reading, Root
 from metier.values.outcomes import Issue
-from metier.values.rows import Row
 from metier.values.trust import Trust
 
 if TYPE_CHECKING:
@@ -210,12 +209,6 @@ class Catalog(Queries):
         roots = roots_for(self.workspace, self.config, self._home)
         return [root.path for root in (self._roots()[0] if self._is_users else roots)]
 
-    def skills(
-        self, *, search: str | None = None, capability: str | None = None, shadowed: bool = False
-    ) -> list[Row]:
-        """Skills by name; `shadowed` adds those that another of their name hides."""
-        return self._skills.list_skills(search=search, capability=capability, shadowed=shadowed)
-
     def require_trust(self, what: str) -> None:
         """Raise `TrustError` unless the user trusts the workspace, if any; `what` needs it."""
         if self.config.is_workspace and not self.config.is_trusted:
@@ -383,7 +376,7 @@ class Catalog(Queries):
         not first; without `everything` only skills are looked at. Raises `NotFoundError` for an
         unknown `expect` and `UsageError` for an unknown host.
         """
-        from metier.flow.which import which_comes  # few commands need it
+        from metier.flow.which import agent_notes, which_comes  # few commands need it
 
         config = self.config
         row = self.row("skill", expect) if expect else None
@@ -391,7 +384,8 @@ class Catalog(Queries):
         if not everything:
             return found
         injection = self.inject(task, min_signal=config.ability_signal, include_untrusted=False)
-        return found.with_others(injection, self.select_agents(task))
+        matches = self.select_agents(task)
+        return found.with_others(injection, matches, agent_notes(self.agents(), matches, task))
 
     async def run(
         self,

@@ -88,6 +88,22 @@ def test_watching_a_run_shows_its_steps_and_ends_with_its_output_and_exit_code(t
     assert finished.returncode == 1
 
 
+def test_a_signal_stops_watching_and_says_that_the_run_goes_on(agents: Agents) -> None:
+    agents.agent("clerk", tool("held", "hold"))
+    running = agents.started("run", "clerk", "t")
+    eventually(lambda: agents.calls() == ["held"])
+    watching = agents.started("runs", "watch", "last", "--events")
+    assert watching.stdout is not None
+    assert "run.started" in watching.stdout.readline()
+    watching.send_signal(signal.SIGINT)
+    _, err = watching.communicate(timeout=60)
+    (run,) = agents.runs("list")
+    assert watching.returncode == 130
+    assert err == f"stopped watching; the run goes on: metier runs watch {run['runId']}\n"
+    agents.release()
+    running.communicate(timeout=60)
+
+
 def test_watching_works_without_shared_state(agents: Agents) -> None:
     agents.agent("clerk", tool("held", "hold"))
     running = agents.started("run", "clerk", "t")

@@ -70,6 +70,42 @@ def test_a_shared_folder_counts_for_the_hosts_that_left_other_traces(
     assert [one["host"] for one in json.loads(capsys.readouterr().out)] == ["codex"]
 
 
+def test_copilot_counts_as_used_by_its_own_folder_but_not_by_githubs(
+    workspace: Workspace, empty_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace.skill("bell", folder=".agents/skills/bell")
+    (workspace.root / ".github").mkdir()
+    (empty_home / ".codex").mkdir()
+    run(["listing", "--root", str(workspace.root), "--json"])
+    assert [one["host"] for one in json.loads(capsys.readouterr().out)] == ["codex"]
+    (empty_home / ".copilot").mkdir()
+    run(["listing", "--root", str(workspace.root), "--json"])
+    assert [one["host"] for one in json.loads(capsys.readouterr().out)] == ["codex", "copilot"]
+
+
+def test_a_reason_that_all_skills_share_is_said_once_and_how_to_switch_off(
+    workspace: Workspace, empty_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = ".claude/skills"
+    write(generated(212), workspace.root / folder, empty_home / folder)
+    run(["listing", "--host", "claude-code", "--root", str(workspace.root)])
+    out = capsys.readouterr().out
+    assert out.count("the listing is over its budget") == 1
+    assert "without text, because the listing is over its budget:\n    bake-violin\n" in out
+    assert "skills (skillOverrides: off, in .claude/settings.json):" in out
+
+
+def test_doctor_shows_where_files_of_the_home_folder_are(
+    workspace: Workspace, empty_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    deep = empty_home / ".claude/skills/team/bell/SKILL.md"
+    deep.parent.mkdir(parents=True)
+    deep.write_text("---\nname: bell\ndescription: Rings.\n---\nRing.\n")
+    assert run(["doctor", "--host", "claude-code", "--root", str(workspace.root)]) == 1
+    out = capsys.readouterr().out
+    assert "  ~/.claude/skills/team/bell/SKILL.md: does not load: 1 level too deep" in out
+
+
 def test_doctor_says_how_many_skills_lose_their_text(
     full: Workspace, capsys: pytest.CaptureFixture[str]
 ) -> None:

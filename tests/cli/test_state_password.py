@@ -73,11 +73,17 @@ def test_the_password_comes_from_the_environment(workspace: Workspace, guarded: 
     assert listed(workspace, METIER_STATE_URL=address).returncode == 0
 
 
-@pytest.mark.parametrize("password", ["", WRONG])
-def test_a_rejected_login_is_one_clear_line(
-    workspace: Workspace, guarded: Guarded, password: str
-) -> None:
-    finished = listed(workspace, METIER_STATE_URL=guarded.address(password))
+def test_a_rejected_login_is_one_clear_line(workspace: Workspace, guarded: Guarded) -> None:
+    finished = listed(workspace, METIER_STATE_URL=guarded.address(WRONG))
     assert finished.returncode == 1
     assert "PostgreSQL cannot be reached: the login was rejected" in finished.stderr
     assert "STORE_UNREACHABLE" in finished.stderr
+
+
+def test_a_missing_password_is_named_with_the_places_for_it(
+    workspace: Workspace, guarded: Guarded
+) -> None:
+    finished = listed(workspace, METIER_STATE_URL=guarded.address())
+    assert finished.returncode == 1
+    assert "it wants a password, and none was found" in finished.stderr
+    assert "hint: put it into ~/.pgpass" in finished.stderr

@@ -70,6 +70,7 @@ def test_too_little_history_is_reported(shop: Workspace, empty_home: Path) -> No
 def test_without_sessions_a_hint_says_what_to_try(shop: Workspace) -> None:
     finished = usage(shop)
     assert finished.returncode == 0
+    assert finished.stdout == ""
     assert "0 sessions since 2026-01-01\nhint: --since 90d" in finished.stderr
 
 

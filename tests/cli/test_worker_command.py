@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from cli.run_workspace import eventually, follows, tool
+from cli.run_workspace import delegate, eventually, follows, tool
 from cli.worker_processes import Team, acts
 from cli.worker_processes import team as team
 
@@ -135,7 +135,33 @@ def test_a_second_signal_does_not_wait_for_runs(team: Team) -> None:
     run_id = team.detached("clerk")
     eventually(lambda: f"{run_id} held" in team.lines("calls"))
     worker.send_signal(signal.SIGINT)
-    eventually(lambda: "stopping" in team.log(worker))
+    eventually(lambda: "; a second signal returns them at once" in team.log(worker))
     worker.send_signal(signal.SIGINT)
     assert worker.wait(60) == 0
     assert team.state_of(run_id) == "pending"
+
+
+@pytest.mark.slow
+@pytest.mark.soak
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_delegate_of_a_worker_that_ends_is_continued_by_another(
+    team: Team, number: signal.Signals
+) -> None:
+    team.agent("clerk", *acts(1), tool("held", "hold"), tool("s2", "act"))
+    team.agent("chief", delegate("down", "clerk"), tool("s3", "act"))
+    first = team.worker("--stop-after", "0")
+    run_id = team.detached("chief")
+    eventually(lambda: any(line.endswith(" held") for line in team.lines("calls")))
+    first.send_signal(number)
+    first.wait(30)
+    team.worker()
+    eventually(lambda: sum(team.lines("calls").values()) == 3)  # `held` runs again
+    team.release()
+    team.ended(run_id)
+    found = team.rows(
+        "SELECT id, state, parent FROM metier.run WHERE namespace = %s ORDER BY key",
+        team.namespace,
+    )
+    child = found[1][0]
+    assert found == [(run_id, "succeeded", ""), (child, "succeeded", run_id)]
+    assert team.lines("effects.txt") == {f"{child} s1": 1, f"{child} s2": 1, f"{run_id} s3": 1}

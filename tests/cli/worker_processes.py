@@ -18,7 +18,7 @@ from cli.run_workspace import Agents, Step, eventually, tool
 PASSWORD = "pass-4711-word"
 SETTINGS = """
 [tools]
-allow = ["act", "hold"]
+allow = ["act", "hold", "record"]
 
 [tools.act]
 description = "Notes that it was called; has an effect once for each idempotency key."
@@ -28,6 +28,16 @@ argv = ["sh", "-c", '''
     mkdir "effects/$key" 2>/dev/null && echo "$METIER_RUN_ID $METIER_STEP_ID" >> effects.txt
     sleep PAUSE; echo $METIER_STEP_ID
 ''']
+
+[tools.record]
+description = "Like `act`; its output is new each time, and a ledger has it and what was given."
+argv = ["sh", "-c", '''
+    key=$(printf %s "$METIER_IDEMPOTENCY_KEY" | tr / _)
+    mkdir "effects/$key" 2>/dev/null && echo "$METIER_RUN_ID $METIER_STEP_ID" >> effects.txt
+    output=$METIER_STEP_ID:$(od -An -N8 -tx1 /dev/urandom | tr -d ' ')
+    echo "$METIER_RUN_ID $output $1" >> ledger
+    sleep PAUSE; echo $output
+''', "sh", "{given}"]
 
 [tools.hold]
 description = "Waits until the file 'release' is there; not for ever."

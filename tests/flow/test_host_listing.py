@@ -277,10 +277,88 @@ def test_skills_of_one_name_are_loaded_twice_where_the_host_loads_both(
     assert sorted(found.values()) == ["never-shown", "twice"]
 
 
-def test_a_file_that_metier_cannot_read_is_named(workspace: Workspace) -> None:
-    workspace.write(".claude/skills/bell/SKILL.md", "no front matter")
-    [verdict] = verdicts(workspace, "claude-code").values()
-    assert "not read by metier" in verdict.message
+HEADLESS = "\nRings a bell.\nLoudly.\n"
+
+
+@pytest.mark.parametrize(
+    ("host", "state", "message"),
+    [
+        ("claude-code", "loads", "loads as bell"),
+        ("copilot", "does-not-load", "drops a file without valid front matter"),
+        ("opencode", "does-not-load", "not read by metier: unparseable"),
+        ("codex", "elsewhere", "Codex CLI does not read this folder"),
+    ],
+)
+def test_a_file_without_front_matter_loads_in_some_hosts(
+    host: str, state: str, message: str, workspace: Workspace
+) -> None:
+    workspace.write(".claude/skills/bell/SKILL.md", HEADLESS)
+    [verdict] = verdicts(workspace, host).values()
+    assert verdict.state == state
+    assert message in verdict.message
+
+
+def test_claude_code_sees_no_name_in_front_matter_that_it_cannot_parse(
+    workspace: Workspace,
+) -> None:
+    workspace.write(".claude/skills/a/SKILL.md", "---\nname: bell\ndescription: *x*\n---\nR.\n")
+    workspace.write(".claude/skills/b/SKILL.md", "---\nname: gong\ndescription: x\n---\nG.\n")
+    shown = [one.name for one in listing(workspace, "claude-code").skills]
+    assert shown == ["a", "b (gong)"]
+
+
+def test_the_first_line_is_shown_of_a_file_without_front_matter(workspace: Workspace) -> None:
+    workspace.write(".claude/skills/bell/SKILL.md", HEADLESS)
+    workspace.write(".claude/skills/empty/SKILL.md", "")
+    shown = {one.name: one.text for one in listing(workspace, "claude-code").skills}
+    assert shown == {"bell": "Rings a bell.", "empty": "Skill"}
+
+
+@pytest.mark.parametrize(
+    ("value", "dropping"),
+    [("*Rings*", {"codex", "copilot", "opencode"}), ("Rings: loud", {"copilot"}), ("Rings", set())],
+)
+def test_hosts_that_drop_front_matter_which_metier_repairs(
+    value: str, dropping: set[str], workspace: Workspace
+) -> None:
+    for folder in (".claude/skills", ".agents/skills"):
+        text = f"---\nname: bell\ndescription: {value}\n---\nIn {folder}.\n"
+        workspace.write(f"{folder}/bell/SKILL.md", text)
+    hosts = ("claude-code", "codex", "copilot", "gemini", "opencode")
+    found = {host: {one.state for one in verdicts(workspace, host).values()} for host in hosts}
+    assert {host for host in hosts if "does-not-load" in found[host]} == dropping
+
+
+def test_a_skill_that_is_switched_off_is_kept_from_the_model_and_not_lost(
+    workspace: Workspace,
+) -> None:
+    workspace.skill("bell", folder=".claude/skills/bell")
+    workspace.write(".claude/settings.json", '{"skillOverrides": {"bell": "off"}}')
+    found = listing(workspace, "claude-code")
+    assert found.hidden == ((".claude/skills/bell/SKILL.md", "skillOverrides"),)
+    assert (found.not_loaded, found.lost_count) == (0, 0)
+
+
+def test_a_plan_leaves_skills_alone_that_shorter_texts_do_not_help(
+    workspace: Workspace, empty_home: Path
+) -> None:
+    workspace.skill("n" * 70, "x" * 50, folder=".agents/skills/long")
+    workspace.skill("bell", "Rings.", folder=".agents/skills/bell")
+    found = listing(workspace, "codex")
+    assert [one.why for one in found.lost] == ["its name is longer than 64 characters"]
+    assert greedy_plan(found) == []
+    many(workspace, empty_home, ".agents/skills", 212)
+    assert "n" * 70 not in {edit.name for edit in greedy_plan(listing(workspace, "codex"))}
+    assert greedy_plan(listing(workspace, "codex"))
+
+
+def test_copilot_drops_a_long_description_and_the_plan_shortens_it(workspace: Workspace) -> None:
+    workspace.skill("bell", "x" * 1030, folder=".github/skills/bell")
+    found = listing(workspace, "copilot")
+    assert [(one.state, one.why) for one in found.skills] == [
+        ("invisible", "its text is longer than 1,024 characters")
+    ]
+    assert [(edit.action, edit.to) for edit in greedy_plan(found)] == [("shorten", 1024)]
 
 
 def test_broken_settings_say_nothing(workspace: Workspace) -> None:

@@ -13,7 +13,7 @@ from conftest import Workspace
 from metier.catalog import Catalog
 from metier.cli import run
 from metier.errors import UsageError
-from metier.flow.measuring import Measured, measure, program_of
+from metier.flow.measuring import Measured, program_of
 
 HOST = """\
 #!{python}
@@ -138,8 +138,5 @@ def test_nothing_starts_without_consent(
 
 
 def test_a_host_that_cannot_be_pointed_at_a_server_is_an_error(workspace: Workspace) -> None:
-    workspace.skill("bell", "Rings.", folder=".claude/skills/bell")
-    with Catalog.open(workspace.root) as catalog:
-        catalog.refresh()
-        with pytest.raises(UsageError, match="Copilot CLI cannot be measured"):
-            measure(catalog.listing("copilot"), str(workspace.root), "/nowhere")
+    with pytest.raises(UsageError, match="Cursor cannot be measured"):
+        program_of("cursor", str(workspace.root))

@@ -1,6 +1,7 @@
 """A worker whose queue is real, and from which the test takes runs itself."""
 
 import asyncio
+import contextlib
 import json
 import threading
 import time
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from conftest import Workspace
+from flow.decisions import decision, text_of
 from metier.catalog import Catalog
 from metier.errors import DamagedError, StoreError, UsageError
 from metier.flow.queueing import (
@@ -30,6 +32,7 @@ from metier.run.dbos_worker import Execute
 from metier.run.postgres_migrations import MIGRATIONS
 from metier.run.queue import MOST_ATTEMPTS, QueuedRun
 from metier.run.workers import Worker, Workers
+from metier.storage.hook_files import DECISIONS
 from run.world import prompt
 from shared_states import new_namespace, rows
 
@@ -217,6 +220,39 @@ def test_a_worker_that_stops_gives_a_run_back_at_once_and_does_not_count_it(
     assert bench.queued(run_id) == [("ENQUEUED", 4, "invoice-7", QueuedRun(run_id))]
 
 
+def test_a_run_that_is_taken_in_the_moment_of_stopping_does_not_start(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = bench.detached()
+
+    async def take(worker: RunWorker) -> None:
+        def attempts(*_given: object) -> int:
+            worker._from_thread(worker.stop)
+            return 1
+
+        monkeypatch.setattr(worker._queue, "attempts", attempts)
+        await bench.take(worker, QueuedRun(run_id), 5)
+
+    bench.work(take)
+    assert not any("starts" in line for line in bench.log)
+    assert bench.agency.store.run(run_id).state == "pending"
+    assert bench.queued(run_id) == [("ENQUEUED", 4, "", QueuedRun(run_id))]
+
+
+def test_a_worker_that_counts_as_dead_starts_no_run(bench: Bench) -> None:
+    run_id = bench.detached()
+
+    async def take(worker: RunWorker) -> None:
+        worker._workers.leave(worker.id)  # as another one does that takes over
+        await bench.take(worker, QueuedRun(run_id), 5)
+
+    with contextlib.suppress(StoreError):  # if its heartbeat noticed meanwhile
+        bench.work(take)
+    run = bench.agency.store.run(run_id)
+    assert (run.state, run.epoch) == ("pending", 0)
+    assert bench.queued(run_id) == [("ENQUEUED", 4, "", QueuedRun(run_id))]
+
+
 def failing(bench: Bench, monkeypatch: pytest.MonkeyPatch, error: Exception) -> str:
     """A detached run that a worker took, and could not execute."""
     run_id = bench.detached()
@@ -267,6 +303,19 @@ def test_a_worker_that_is_too_old_for_the_schema_ends(
 def health_of(bench: Bench) -> Health:
     with closing(SharedState(StateSettings(bench.address, bench.namespace))) as shared:
         return shared_health(shared)
+
+
+def test_a_worker_sends_the_decisions_of_hooks_while_it_works(bench: Bench) -> None:
+    assert bench.catalog.room is not None
+    bench.catalog.room.write(DECISIONS, text_of([decision(1), decision(2)]))
+    count = "SELECT count(*) FROM metier.decision WHERE namespace = %s"
+
+    async def wait(_worker: RunWorker) -> None:
+        async with asyncio.timeout(30):
+            while rows(bench.address, count, bench.namespace) != [(2,)]:
+                await asyncio.sleep(0.001)
+
+    bench.work(wait)
 
 
 def test_health_sees_the_runs_of_a_dead_worker_without_help_of_other_commands(

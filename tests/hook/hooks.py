@@ -110,8 +110,7 @@ def asked(host: str, root: Path, prompt: str = PROMPT, **changes: Any) -> dict[s
             "timestamp": 1_763_219_441_125,
             "cwd": cwd,
             "sessionId": SESSION,
-            "source": "new",
-            "initialPrompt": prompt,
+            "prompt": prompt,
         },
         "cursor": {
             "conversation_id": SESSION,

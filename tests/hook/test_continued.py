@@ -28,6 +28,14 @@ FIRED = {
             "content": [{"text": "<skill>\n<name>kettle</name>\n<path>x</path>"}],
         },
     },
+    "codex-shell": {
+        "type": "response_item",
+        "payload": {
+            "type": "function_call",
+            "name": "exec_command",
+            "arguments": '{"cmd":"sed -n 1,200p /home/me/.agents/skills/kettle/SKILL.md"}',
+        },
+    },
     "gemini": {"toolCalls": [{"name": "activate_skill", "args": {"name": "kettle"}}]},
 }
 
@@ -73,7 +81,7 @@ def test_the_skills_that_the_session_used_are_named(
     host: str, source: str, hooks_with_kettle: Hooks, tmp_path: Path
 ) -> None:
     file = transcript(tmp_path, FIRED[host], {"type": "user", "message": "Read violin/SKILL.md"})
-    text = started(hooks_with_kettle, host, file, source=source)
+    text = started(hooks_with_kettle, host.partition("-shell")[0], file, source=source)
     assert [name_in(line) for line in skill_lines(text)] == ["kettle"]
     assert "used before" in text
 
@@ -104,6 +112,15 @@ def test_without_a_transcript_the_skills_that_were_suggested_are_named(
     assert [name_in(line) for line in skill_lines(text)] == ["kettle"]
     assert "suggested earlier" in text
     assert started(hooks_with_kettle, "claude-code", None, session_id="another") == ""
+
+
+@pytest.mark.parametrize(
+    "command", ["rm kettle/SKILL.md", "grep -r x kettle/SKILL.md", "cat > kettle/SKILL.md", "ls"]
+)
+def test_a_command_that_does_not_read_a_skill_is_no_use(command: str, tmp_path: Path) -> None:
+    call = {"type": "function_call", "arguments": json.dumps({"cmd": command})}
+    file = transcript(tmp_path, {"type": "response_item", "payload": call})
+    assert used_skills(str(file)) == []
 
 
 def test_a_text_that_mentions_a_skill_is_no_use(tmp_path: Path) -> None:

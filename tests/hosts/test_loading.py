@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from metier.hosts.known import HOSTS
 from metier.hosts.loading import DoesNotLoad, Loads, Location, droppers, loads, owners, readers
+from metier.hosts.model import UNKNOWN
 
 SKILL = {"name": "named", "description": "Does a thing."}
 OFF = {"skillOverrides": "off"}
@@ -107,7 +108,7 @@ def test_a_folder_that_is_not_read_comes_with_those_that_are() -> None:
 
 @pytest.mark.parametrize(
     ("host", "outcome"),
-    [("claude-code", "a"), ("cursor", "named"), ("opencode", "not-here"), ("copilot", "named")],
+    [("claude-code", "a"), ("cursor", "named"), ("opencode", "not-here"), ("copilot", "not-here")],
 )
 def test_a_skill_folder_below_the_workspace(host: str, outcome: str) -> None:
     assert judged(host, "apps/web/.claude/skills/a/SKILL.md") == outcome
@@ -196,12 +197,19 @@ def test_a_skill_that_only_the_model_starts_is_not_hidden() -> None:
 
 
 def test_what_is_not_known_of_a_host_is_a_doubt_and_no_answer() -> None:
-    assert loaded("copilot", ".github/skills/a/SKILL.md").doubt == ""
-    assert loaded("copilot", ".github/skills/group/a/SKILL.md").doubt == "how deep a skill may be"
-    doubt = "whether a skill needs a folder of its own"
-    assert loaded("claude-code", ".claude/skills/SKILL.md").doubt == doubt
-    doubt = "whether skill folders below the working folder are read"
-    assert loaded("copilot", "apps/web/.github/skills/a/SKILL.md").doubt == doubt
+    copilot = HOSTS["copilot"]
+    assert copilot.loading is not None
+    vague = copilot.loading._replace(depth=UNKNOWN, bare=UNKNOWN, nested=UNKNOWN)
+    doubts = {
+        ".github/skills/a/SKILL.md": "",
+        ".github/skills/group/a/SKILL.md": "how deep a skill may be",
+        ".github/skills/SKILL.md": "whether a skill needs a folder of its own",
+        "apps/.github/skills/a/SKILL.md": "whether skill folders below the working folder are read",
+    }
+    for path, doubt in doubts.items():
+        outcome = loads(copilot._replace(loading=vague), Location(path), SKILL)
+        assert isinstance(outcome, Loads)
+        assert outcome.doubt == doubt
 
 
 def test_a_folder_of_one_host_is_also_read_by_those_that_borrow_it() -> None:

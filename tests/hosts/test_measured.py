@@ -1,6 +1,7 @@
 """What was measured in real hosts, as data and in the documentation."""
 
 import json
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ from metier import hosts
 from metier.hosts.known import HOSTS as KNOWN
 
 FILE = Path(hosts.__file__).with_name("measured.json")
-PAGE = Path(__file__).parents[2] / "docs/hosts.md"
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs/hosts.md"
 MEASURED: list[dict[str, Any]] = json.loads(FILE.read_text(encoding="utf-8"))
 
 
@@ -28,6 +30,28 @@ def test_the_page_of_hosts_names_the_version_that_was_measured(entry: dict[str, 
     start = f"| {KNOWN[entry['host']].title} | "
     measured = [line for line in lines if line.startswith(start) and "| measured |" in line]
     assert any(f" {entry['version']} " in line for line in measured)
+
+
+@pytest.mark.parametrize("entry", MEASURED, ids=lambda entry: str(entry["host"]))
+def test_measured_facts_have_the_version_and_the_date_of_the_measurement(
+    entry: dict[str, Any],
+) -> None:
+    sources = KNOWN[entry["host"]].sources.values()
+    measured = {(one.where.split()[-1], one.date) for one in sources if one.how == "measured"}
+    assert measured == {(entry["version"], entry["date"])}
+
+
+def test_the_script_writes_version_and_date_into_the_file_of_a_host(tmp_path: Path) -> None:
+    spec = spec_from_file_location("measure_hosts", ROOT / "tools/measure_hosts.py")
+    assert spec is not None
+    assert spec.loader is not None
+    tool = module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    source = Path(hosts.__file__).with_name("claude_code.py").read_text(encoding="utf-8")
+    (tmp_path / "claude_code.py").write_text(source, encoding="utf-8")
+    tool.stamp({"host": "claude-code", "version": "9.8.7", "date": "2026-12-24"}, tmp_path)
+    after = (tmp_path / "claude_code.py").read_text(encoding="utf-8")
+    assert '_MEASURED = Source("Claude Code 9.8.7", "2026-12-24", "measured")' in after
 
 
 @pytest.mark.parametrize("entry", MEASURED, ids=lambda entry: str(entry["host"]))

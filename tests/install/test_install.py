@@ -109,7 +109,10 @@ def tree(folder: Path) -> dict[str, bytes | None]:
         ),
         (
             "copilot",
-            {"version": 1, "hooks": {"sessionStart": [{"type": "command", "timeoutSec": 10}]}},
+            {
+                "version": 1,
+                "hooks": {"userPromptSubmitted": [{"type": "command", "timeoutSec": 10}]},
+            },
         ),
         ("cursor", {"version": 1, "hooks": {"sessionStart": [{}]}}),
     ],
@@ -269,7 +272,7 @@ def test_an_outdated_entry_is_replaced_where_it_stands(
 
 def test_an_entry_in_a_layout_of_its_own_is_left_so(tmp_path: Path) -> None:
     command = '"bash":"/opt/tools/metier hook copilot"'
-    text = '{"version":1,"hooks":{"sessionStart":[ {"timeoutSec":10,' + command
+    text = '{"version":1,"hooks":{"userPromptSubmitted":[ {"timeoutSec":10,' + command
     file = settings(tmp_path, text + ', "type":"command"} ]}}', "copilot")
     state = tree(tmp_path)
     assert not install("copilot", tmp_path).changed
@@ -287,6 +290,20 @@ def test_an_entry_of_an_older_version_gets_the_other_events(tmp_path: Path) -> N
     install("claude-code", tmp_path)
     assert json.loads(file.read_text()) == json.loads(whole)
     assert not install("claude-code", tmp_path).changed
+
+
+def test_an_entry_that_an_older_version_wrote_for_another_event_is_moved(tmp_path: Path) -> None:
+    install("copilot", tmp_path)
+    file = tmp_path / FILES["copilot"]
+    whole = file.read_text()
+    file.write_text(whole.replace("userPromptSubmitted", "sessionStart"))
+    install("copilot", tmp_path)
+    assert json.loads(file.read_text()) == json.loads(whole)
+    by_hand = {"type": "command", "bash": "env A=1 metier hook copilot"}
+    data = {**json.loads(whole), "hooks": {"sessionStart": [by_hand]}}
+    file.write_text(json.dumps(data))
+    install("copilot", tmp_path)
+    assert json.loads(file.read_text())["hooks"]["sessionStart"] == [by_hand]
 
 
 def test_an_entry_by_hand_keeps_the_events_that_its_author_chose(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The rules of listings, on skills written for one question each."""
 
 import random
+from collections import Counter
 
 import pytest
 from hypothesis import given
@@ -130,6 +131,14 @@ def test_the_budget_of_claude_code_is_a_part_of_the_context() -> None:
     assert claude_budget(1_000_000, is_new_model=True) == 30_000
 
 
+def test_claude_code_adds_no_name_that_another_skill_has() -> None:
+    own = skill("init", scope="own")
+    skills = [skill("a", name="b"), skill("b", name="a"), skill("c", name="init"), own]
+    assert names("claude-code", *skills) == ["a", "b", "c", "init"]
+    twice = [skill("p1", name="zed"), skill("u1", name="zed", scope="user")]
+    assert names("claude-code", *twice) == ["u1 (zed)", "p1"]
+
+
 # Codex
 
 
@@ -221,11 +230,49 @@ def test_opencode_sorts_by_name_and_escapes_only_the_location() -> None:
     )
 
 
-def test_copilot_stops_at_the_first_skill_that_does_not_fit() -> None:
-    skills = [skill("anchor"), skill("bell", "b" * 900), skill("cedar")]
+def test_copilot_leaves_names_from_the_first_skill_that_does_not_fit() -> None:
+    skills = [skill("cedar"), skill("anchor"), skill("bell", "b" * 900)]
     assert states("copilot", *skills, budget=600) == {
-        "anchor": "whole", "bell": "invisible", "cedar": "invisible",
+        "anchor": "whole", "bell": "no-text", "cedar": "no-text",
     }  # fmt: skip
+    assert "bell, cedar" in listing_of("copilot", skills, budget=600).lines
+
+
+def test_copilot_leaves_out_the_names_that_do_not_fit_either() -> None:
+    skills = [skill(f"s{number:04}", "x" * 1000) for number in range(800)]
+    found = Counter(entry.state for entry in listing_of("copilot", skills).entries)
+    assert found == {"whole": 13, "no-text": 708, "invisible": 79}
+
+
+def test_copilot_counts_each_entry_with_its_line_break_and_escapes() -> None:
+    fifteen = [skill(f"s{number:04}", "x" * 901) for number in range(15)]
+    assert {entry.state for entry in listing_of("copilot", fifteen).entries} == {"whole"}
+    one_more = [*fifteen[:14], skill("s0014", "x" * 902)]
+    assert listing_of("copilot", one_more).entries[-1].state == "no-text"
+    escaped = [*fifteen[:14], skill("s0014", "x" * 900 + "&")]
+    assert listing_of("copilot", escaped).entries[-1].state == "no-text"
+
+
+def test_copilot_drops_long_descriptions_and_names_that_it_refuses() -> None:
+    skills = [
+        skill("long", "x" * 1025), skill("fits", "x" * 1024), skill("a", name="n" * 65),
+        skill("b", name="so/so"), skill("c", name="-first"), skill("d", name="Two  Words"),
+    ]  # fmt: skip
+    assert names("copilot", *skills) == ["Two-Words", "fits"]
+
+
+def test_copilot_loads_one_skill_of_a_name_projects_before_users() -> None:
+    def at(root: str, scope: Scope) -> Skill:
+        return skill("bell", f"Of {root}.", scope=scope)._replace(root=root)
+
+    roots: list[tuple[str, Scope]] = [
+        ("/h/.copilot/skills", "user"), ("/w/.claude/skills", "project"),
+        ("/w/.agents/skills", "project"), ("/w/.github/skills", "project"),
+    ]  # fmt: skip
+    for number in range(len(roots), 0, -1):
+        listing = listing_of("copilot", [at(*one) for one in roots[:number]])
+        shown = [entry.text for entry in listing.entries if entry.state == "whole"]
+        assert shown == [f"Of {roots[number - 1][0]}."]
 
 
 # All hosts
@@ -275,4 +322,4 @@ def test_the_rules_count_with_the_budgets_that_the_host_model_states() -> None:
     assert codex.longest == rules.CODEX_DESCRIPTION
     copilot = HOSTS["copilot"].listing
     assert copilot
-    assert copilot.characters == rules.COPILOT_LETTERS
+    assert copilot.characters == rules.RULES["copilot"].budget(None)  # type: ignore[misc]  # it has one

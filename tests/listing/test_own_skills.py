@@ -6,7 +6,7 @@ from metier.listing.own import own_skills
 from metier.listing.rules import listing_of
 
 
-@pytest.mark.parametrize("host", ["claude-code", "gemini", "opencode"])
+@pytest.mark.parametrize("host", ["claude-code", "copilot", "gemini", "opencode"])
 def test_own_skills_have_the_measured_names_and_lengths(host: str) -> None:
     skills = own_skills(host)
     assert skills
@@ -20,6 +20,6 @@ def test_own_skills_of_claude_code_take_most_of_a_small_budget() -> None:
     assert 4_000 < listing.used < 8_000
 
 
-@pytest.mark.parametrize("host", ["codex", "copilot", "no-host"])
+@pytest.mark.parametrize("host", ["codex", "cursor", "no-host"])
 def test_hosts_with_skills_on_disk_or_unmeasured_have_none(host: str) -> None:
     assert own_skills(host) == []

@@ -33,8 +33,8 @@ def test_a_rule_gives_what_the_host_sent(recording: Recording) -> None:
 
 def test_there_are_recordings_of_every_measured_host() -> None:
     hosts = {recording.host for recording in RECORDINGS}
-    assert hosts == {"claude-code", "codex", "gemini", "opencode"}
-    for host in ("claude-code", "codex"):
+    assert hosts == {"claude-code", "codex", "copilot", "gemini", "opencode"}
+    for host in ("claude-code", "codex", "copilot"):
         counts = {recording.generated for recording in RECORDINGS if recording.host == host}
         assert counts == {3, 50, 212, 500}
 

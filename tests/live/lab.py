@@ -118,6 +118,16 @@ def _claude(lab: "Lab") -> Mapping[str, str]:
     }
 
 
+def _copilot(lab: "Lab") -> Mapping[str, str]:
+    lab.write(".copilot/config.json", json.dumps({"trustedFolders": [str(lab.workspace)]}))
+    return {
+        "COPILOT_PROVIDER_BASE_URL": f"{lab.url}/v1",
+        "COPILOT_MODEL": "stand-in",
+        "COPILOT_OFFLINE": "true",
+        "COPILOT_AUTO_UPDATE": "false",
+    }
+
+
 HOSTS = {
     host.name: host
     for host in (
@@ -139,6 +149,10 @@ HOSTS = {
         LiveHost(
             "claude-code", "claude", "", "", (".claude/skills", ".claude/skills"), _claude,
             lambda text: ["-p", text, "--model", "claude-sonnet-4-5"],
+        ),
+        LiveHost(
+            "copilot", "copilot", "", "", (".github/skills", ".copilot/skills"), _copilot,
+            lambda text: ["-p", text, "--allow-all-tools"],
         ),
     )
 }  # fmt: skip

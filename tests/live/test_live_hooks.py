@@ -12,6 +12,7 @@ from metier.listing.recorder import Request
 
 FACT = "The kiln stands in the east wing of the pottery."
 PROMPT = "Where is the kiln?"
+EVERY_HOST = ["codex", "gemini", "opencode", "claude-code", "copilot"]
 CARD = f"""\
 ---
 id: pottery
@@ -74,13 +75,13 @@ def test_the_text_of_the_hook_arrives_once_in_codex(tmp_path: Path) -> None:
 
 
 @pytest.mark.live
-@pytest.mark.parametrize("name", ["codex", "gemini", "opencode", "claude-code"])
+@pytest.mark.parametrize("name", EVERY_HOST)
 def test_the_text_of_the_hook_arrives_once_in_the_users_turn(name: str, tmp_path: Path) -> None:
     check_arrival(name, tmp_path)
 
 
 @pytest.mark.live
-@pytest.mark.parametrize("name", ["codex", "gemini", "opencode", "claude-code"])
+@pytest.mark.parametrize("name", EVERY_HOST)
 def test_an_uninstalled_hook_leaves_nothing_behind(name: str, tmp_path: Path) -> None:
     lab = lab_with_a_card(name, tmp_path)
     before = settings(lab)
@@ -101,7 +102,16 @@ SPAWN = {
     "opencode": [
         Call("task", {"description": "Look", "prompt": PROMPT, "subagent_type": "general"})
     ],
-}
+    "copilot": [
+        Call(
+            "task",
+            {
+                "agent_type": "general-purpose", "description": "Look", "prompt": PROMPT,
+                "name": "look", "mode": "sync",
+            },
+        )
+    ],
+}  # fmt: skip
 """What starts a sub-agent."""
 
 
@@ -114,8 +124,7 @@ def test_a_sub_agent_gets_the_text_for_its_own_prompt(name: str, tmp_path: Path)
     found = with_the_fact(finished.requests)
     assert found, finished.output
     assert {times(request) for request in found} == {1}
-    starter = SPAWN[name][0].tool
-    assert not any(starter in request.tools for request in found), "the main agent has it too"
+    assert len(found) < len(finished.requests), "the main agent has it too"
 
 
 @pytest.mark.live
@@ -126,15 +135,71 @@ def test_a_second_step_of_codex_has_the_text_once(tmp_path: Path) -> None:
     assert [times(request) for request in finished.requests] == [1, 1]
 
 
+SKILL = "---\nname: mend-kettle\ndescription: Mends a kettle that leaks.\n---\n\nSolder.\n"
+USED = "Skills that this session used before"
+READ = Call("exec_command", {"cmd": "cat .agents/skills/mend-kettle/SKILL.md"})
+
+
+def lab_with_a_skill(name: str, folder: Path) -> Lab:
+    """The hook is installed, and may use the skill."""
+    lab = lab_with_a_card(name, folder)
+    file = lab.project_skills / "mend-kettle/SKILL.md"
+    file.parent.mkdir(parents=True)
+    file.write_text(SKILL)
+    install(lab)
+    return lab
+
+
+def told(requests: list[Request]) -> list[bool]:
+    """Whether each request names the skill among those that were used before."""
+    texts = ["\n".join(strings(request.body)) for request in requests]
+    return [USED in text and "mend-kettle" in text.partition(USED)[2] for text in texts]
+
+
 @pytest.mark.live
-def test_codex_lists_skills_after_a_compaction_but_drops_the_text_of_the_hook(
+def test_codex_gets_the_text_again_and_the_skills_it_used_after_a_compaction(
     tmp_path: Path,
 ) -> None:
-    lab = lab_with_a_card("codex", tmp_path)
-    install(lab)
+    lab = lab_with_a_skill("codex", tmp_path)
     file = lab.home / ".codex/config.toml"
     file.write_text(f"model_auto_compact_token_limit = 1\n{file.read_text()}")
-    finished = lab.ask(PROMPT, [Call("exec_command", {"cmd": "true"})])
+    finished = lab.ask(PROMPT, [READ])
     before, _, after = finished.requests
-    assert (times(before), times(after)) == (1, 0)
+    assert (times(before), times(after)) == (1, 1)
+    assert told([before, after]) == [False, True]
     assert listing_text("codex", [before]) == listing_text("codex", [after]) != ""
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("name", ["claude-code"])
+def test_the_skills_that_a_session_used_are_named_after_a_compaction(
+    name: str, tmp_path: Path
+) -> None:
+    lab = lab_with_a_skill(name, tmp_path)
+    used = lab.ask("Say hello.", [Call("Skill", {"skill": "mend-kettle"})])
+    assert not any(told(used.requests)), used.output
+    lab.ask("/compact", more=["--continue"])
+    after = lab.ask("Say hello.", more=["--continue"])
+    assert told(after.requests)[-1], after.output
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("name", ["claude-code"])
+def test_a_sub_agent_is_told_the_skills_that_its_session_used(name: str, tmp_path: Path) -> None:
+    lab = lab_with_a_skill(name, tmp_path)
+    task = {"description": "Look", "prompt": "Look.", "subagent_type": "general-purpose"}
+    calls = [Call("Skill", {"skill": "mend-kettle"}), Call("Agent", task)]
+    finished = lab.ask("Say hello.", calls)
+    assert told(finished.requests).count(True) == 1, finished.output
+    assert not told(finished.requests)[-1], "the main agent has it too"
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("name", ["gemini"])
+def test_the_skills_that_a_session_used_are_named_after_a_resume(name: str, tmp_path: Path) -> None:
+    lab = lab_with_a_skill(name, tmp_path)
+    calls = [Call("activate_skill", {"name": "mend-kettle"})]
+    used = lab.ask("Say hello.", calls, ["--approval-mode", "yolo"])
+    assert not any(told(used.requests)), used.output
+    resumed = lab.ask("Say hello again.", more=["--resume", "latest"])
+    assert told(resumed.requests)[-1], resumed.output

@@ -617,6 +617,13 @@ def test_beyond_this_machine_tls_is_the_default(
     assert psycopg.conninfo.conninfo_to_dict(given[0]).get("sslmode") == mode
 
 
+def test_a_server_without_tls_is_one_clear_error(proxy: Proxy) -> None:
+    with pytest.raises(StoreError) as raised:
+        PostgresRunStore(f"{proxy.address} sslmode=require", "team")
+    assert raised.value.message == "PostgreSQL cannot be reached: it does not offer TLS"
+    assert "sslmode=disable" in raised.value.hint
+
+
 def test_a_run_in_postgres_records_no_address(store: PostgresRunStore, postgres: str) -> None:
     world = World(store=store)
     result = world.run(agent(do("a"), prompt("b")))

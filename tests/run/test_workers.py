@@ -1,5 +1,6 @@
 """Workers in PostgreSQL: leases, take-overs, and the heartbeat."""
 
+import asyncio
 import secrets
 import threading
 import time
@@ -10,12 +11,12 @@ from contextlib import closing
 import psycopg
 import pytest
 
-from metier.errors import MetierError, StoreError, UsageError
+from metier.errors import MetierError, RunLostError, RunReleasedError, StoreError, UsageError
 from metier.run.heartbeat import Heartbeat
 from metier.run.postgres_migrations import MIGRATIONS
 from metier.run.postgres_store import PostgresRunStore
 from metier.run.workers import TakeOver, Worker, Workers
-from metier.values.runs import RunRecord
+from metier.values.runs import RunRecord, StepRecord
 
 LONG = 600.0
 
@@ -140,6 +141,39 @@ def test_the_runs_of_a_dead_worker_can_be_claimed_at_once(shared: Shared, postgr
         workers.take_over("other", nothing)
         assert store.run("r").state == "pending"
         assert store.claim("r", "other", time.time()).epoch > lost.epoch
+
+
+def test_a_worker_that_was_taken_over_writes_nothing_even_before_its_run_is_claimed_again(
+    shared: Shared, postgres: str
+) -> None:
+    workers = shared.open()
+    with closing(PostgresRunStore(postgres, shared.namespace)) as store:
+        store.add(RunRecord("r", "clerk", "t", "pending", 1.0, {}, {}, key=store.new_key()))
+        frozen = store.claim("r", "frozen", time.time())
+        workers.join(worker("frozen"))
+        shared.kill("frozen")
+        workers.take_over("other", nothing)
+        with pytest.raises(RunLostError):
+            asyncio.run(store.save_step(frozen.claim, StepRecord("s", "succeeded")))
+        with pytest.raises(RunLostError):
+            asyncio.run(store.end_run(frozen._replace(state="succeeded", finished=2.0)))
+        renewed = asyncio.run(store.renew("frozen", [frozen.claim], time.time()))
+        assert renewed.lost == ["r"]
+        assert store.run("r").state == "pending"
+        assert store.steps(frozen.key) == []
+
+
+def test_a_worker_that_was_taken_over_claims_no_run(shared: Shared, postgres: str) -> None:
+    workers = shared.open()
+    with closing(PostgresRunStore(postgres, shared.namespace)) as store:
+        store.add(RunRecord("r", "clerk", "t", "pending", 1.0, {}, {}, key=store.new_key()))
+        workers.join(worker("frozen"))
+        store.worker = "frozen"
+        shared.kill("frozen")
+        workers.take_over("other", nothing)
+        with pytest.raises(RunReleasedError):
+            store.claim("r", "frozen", time.time())
+        assert store.run("r").state == "pending"
 
 
 def test_a_run_that_has_ended_is_not_taken_over(shared: Shared, postgres: str) -> None:

@@ -10,6 +10,7 @@ from metier.cli.doctor_shared import Check
 from metier.cli.hosts_here import hosts_here
 from metier.cli.layout import flowed_here, paged, words
 from metier.cli.session import Session, counted
+from metier.core.paths import is_inside
 from metier.flow.host_skills import ORDER, State, Verdict
 from metier.flow.listing import LISTED, HostListing
 from metier.hosts.known import HOSTS
@@ -38,6 +39,7 @@ def check_host(session: Session, host: str, limit: int) -> int:
 
 
 def _lines(title: str, found: Sequence[Verdict], limit: int) -> Iterator[str]:
+    home = user_home(os.environ)
     yield click.style(f"{title}: {counted(len(found), 'skill')}", bold=True)
     for state in ORDER:
         group = [one for one in found if one.state == state]
@@ -46,9 +48,16 @@ def _lines(title: str, found: Sequence[Verdict], limit: int) -> Iterator[str]:
         yield click.style(f"{_TITLES[state]} ({len(group):,})", fg=_COLOURS.get(state, "yellow"))
         for one in group[:limit]:
             hint = f" ({one.hint})" if one.hint else ""
-            yield flowed_here(words(f"{one.path}: {one.message}{hint}"), 4, "  ")
+            yield flowed_here(words(f"{_shown(one, home)}: {one.message}{hint}"), 4, "  ")
         if len(group) > limit:
             yield f"  and {len(group) - limit:,} more: --limit {len(group)} shows all"
+
+
+def _shown(one: Verdict, home: str) -> str:
+    """Where the file is: below the workspace, or below the home folder as `~/…`."""
+    if one.file.endswith(f"/{one.path}"):
+        return one.path
+    return f"~{one.file.removeprefix(home)}" if is_inside(one.file, home) else one.file
 
 
 def listing_checks(catalog: Catalog) -> Iterator[Check]:

@@ -36,9 +36,9 @@ def _has_traces(host: Host, workspace: str, home: str) -> bool:
     file = host.hook_settings
     if file is None or host.loading is None:
         return False
-    below = [os.path.join(home, file.user)] if file.user else []
-    below += [os.path.join(workspace, file.project)] if file.project else []
-    return any(os.path.isdir(_folder(path)) for path in below)
+    folders = [_folder(os.path.join(home, file.user)).removesuffix("/hooks")] if file.user else []
+    folders += [_folder(os.path.join(workspace, file.project))] if file.project else []
+    return any(map(os.path.isdir, folders))
 
 
 def _folder(path: str) -> str:

@@ -15,6 +15,7 @@ from metier.core.text import printable
 from metier.errors import UsageError
 from metier.flow.listing import LISTED, HostListing, ListedSkill, TextState
 from metier.flow.listing_plan import greedy_plan, needed_fraction
+from metier.hosts.known import HOSTS
 from metier.storage.places import user_home
 
 if TYPE_CHECKING:
@@ -119,8 +120,11 @@ def _block(found: HostListing, limit: int) -> Iterator[str]:
             yield f"  order: {how}; those used least lose their text first"
     for state, title in _TITLES.items():
         if count := found.counts[state]:
-            yield f"  {title}:"
-            yield from _rows([_row(one) for one in found.some(state, limit)], limit, of=count)
+            some = found.some(state, limit)
+            reasons = {one.why for one in found.skills if one.state == state}
+            shared = reasons.pop() if len(reasons) == 1 else ""
+            yield f"  {title}, because {shared}:" if shared else f"  {title}:"
+            yield from _rows([_row(one, shared) for one in some], limit, of=count)
     if found.hidden:
         yield f"  kept from the model by a switch: {counted(len(found.hidden), 'skill')}"
     if found.not_loaded:
@@ -157,11 +161,12 @@ def _counts(found: HostListing) -> str:
     return f"{counted(sum(counts.values()), 'skill')}: {', '.join(parts)}{own}"
 
 
-def _row(skill: ListedSkill) -> str:
+def _row(skill: ListedSkill, shared: str) -> str:
+    """A skill, and why it loses text unless all in the list share the reason."""
     left = f": {_shortened(skill.text)}" if skill.state == "cut" else ""
     size = f"{skill.shown:,} of {skill.length:,} characters" if skill.state == "cut" else ""
-    detail = ", ".join(filter(None, [size, skill.why]))
-    return f"{skill.name} ({detail}){left}"
+    detail = ", ".join(filter(None, [size, "" if skill.why == shared else skill.why]))
+    return f"{skill.name} ({detail}){left}" if detail else f"{skill.name}{left}"
 
 
 def _shortened(text: str) -> str:
@@ -185,13 +190,28 @@ def _plan(found: HostListing, limit: int) -> Iterator[str]:
     if plan:
         yield "  greedy plan after which all fit (not the only one, nor the smallest):"
     if off:
-        yield f"    switch off {counted(len(off), 'skill')}:"
+        yield f"    switch off {counted(len(off), 'skill')}{_switch(found.host)}:"
         yield from _rows([one.name for one in off], limit, 6)
     if short:
         yield f"    shorten {counted(len(short), 'text')} to {short[0].to:,} characters:"
         yield from _rows([f"{one.name} ({one.length:,} characters)" for one in short], limit, 6)
     if (fraction := needed_fraction(found)) is not None:
         yield f"  or give the listing more of the context: skillListingBudgetFraction {fraction:g}"
+
+
+def _switch(host: str) -> str:
+    """How a host switches skills off."""
+    ways = (
+        (one, value)
+        for effect in ("off", "manual")
+        for one in HOSTS[host].switches
+        for value, does in one.effects.items()
+        if does == effect and one.key != "enabledPlugins"
+    )
+    for one, value in ways:
+        where = one.file or "SKILL.md"
+        return f" ({one.key}: {value}, in {where})"
+    return ""
 
 
 def _measure(

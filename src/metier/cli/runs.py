@@ -11,6 +11,7 @@ import click
 from metier.catalog import Catalog
 from metier.cli.groups import CommandGroup
 from metier.cli.run_agent import (
+    CANCELLED,
     Attended,
     consent,
     input_option,
@@ -207,8 +208,12 @@ def _watch(session: Session, wanted: str, events: bool) -> int:
     """
     with _unrefreshed(session) as catalog:
         run, attended = found_run(catalog.agency, wanted), Attended(session, catalog, events)
-        with progress(session, is_shown=not events) as shown:
-            result = asyncio.run(attended.watch(run.run_id, shown))
+        try:
+            with progress(session, is_shown=not events) as shown:
+                result = asyncio.run(attended.watch(run.run_id, shown))
+        except KeyboardInterrupt:
+            session.note(f"stopped watching; the run goes on: metier runs watch {run.run_id}")
+            return CANCELLED
         return attended.tell(result)
 
 

@@ -117,6 +117,8 @@ def _show(session: Session, usage: Usage, limit: int | None, prompts: bool) -> N
         session.print_json(usage.to_json() | ({"missedPrompts": texts} if prompts else {}))
         return
     _note_sessions(session, usage)
+    if not usage.sessions:
+        return  # a table of zeros says nothing
     cells = [_cells(use) for use in usage.skills[:limit]]
     session.print_list(_COLUMNS, cells, "skill", total=len(usage.skills))
     missed = _missed(usage) if prompts else []

@@ -16,6 +16,7 @@ evidence, which no other document changes:
 from __future__ import annotations
 
 from math import fsum, log
+from operator import itemgetter
 
 from metier.core.terms import ASKING, parts_of, plain_words, raw_words, searched
 from metier.core.word_table import UNIT, dot, shipped_table
@@ -43,9 +44,11 @@ COSINE_EVIDENCE = 2.0
 FEWEST_WORDS, CLEAR_COSINE = 2, 0.45
 """The words that it takes, unless the meaning is clear."""
 
-MOST_TERMS = 48
+MOST_TERMS = 32
 """The rarest words of a task that count."""
-MOST_POSTINGS = 12_000
+MOST_POSTINGS, MOST_RELATED_POSTINGS = 12_000, 3_000
+MOST_VECTOR_WORDS = 64
+"""The words of a task whose meaning counts."""
 MOST_RELATED = 8
 """Of each word of a task; for long tasks fewer."""
 MOST_EXPANDED = 12
@@ -99,8 +102,8 @@ class Pool:
         """How many documents have each term outside their body; absent terms are not there."""
         raise NotImplementedError
 
-    def postings(self, terms: Sequence[str]) -> Mapping[str, Sequence[int]]:
-        """The key and the stored weight of each document that has a term, flat."""
+    def postings(self, terms: Sequence[str]) -> Mapping[str, Mapping[int, int]]:
+        """Term → key of each document that has it → stored weight."""
         raise NotImplementedError
 
     def nameable(self, keys: Sequence[int]) -> list[int]:
@@ -110,6 +113,9 @@ class Pool:
     def candidates(self, keys: Sequence[int] | None) -> list[Document]:
         """The documents with these keys; without keys all that may be named."""
         raise NotImplementedError
+
+
+_NOTHING: Mapping[int, int] = {}
 
 
 class Ranked:
@@ -148,7 +154,7 @@ class Task:
 
     def vector(self) -> Vector | None:
         table = shipped_table()
-        return table.vector(plain_words(self.text)) if table else None
+        return table.vector(plain_words(self.text)[:MOST_VECTOR_WORDS]) if table else None
 
 
 class Terms:
@@ -162,7 +168,10 @@ class Terms:
         chosen, left = _rarest(known, MOST_TERMS, MOST_POSTINGS)
         self.own = {term: self.idf[term] * saturated(task.counts[term]) for term in sorted(chosen)}
         """Term → weight, in a fixed order: sums do not depend on the catalog."""
-        self.near = _related(task, chosen, pool, self.idf, left)
+        absent = [term for term in task.counts if term not in known]
+        self.considered = [*chosen, *absent][:MOST_TERMS]
+        """The terms of the task that are looked for, those that only bodies may have too."""
+        self.near = _related(task, self.considered, pool, left)
         self.postings = pool.postings([*self.own, *self.near])
 
 
@@ -175,7 +184,7 @@ def rank_terms(task: Task, pool: Pool, terms: Terms) -> list[Ranked]:
     """As `rank`, with the terms of the task in the pool at hand."""
     scores: dict[int, float] = {}
     for term, weight in [*terms.own.items(), *terms.near.items()]:
-        for key, stored in _pairs(terms.postings.get(term, ())):
+        for key, stored in terms.postings.get(term, _NOTHING).items():
             scores[key] = scores.get(key, 0.0) + weight * _IMPACTS[stored]
     keys = None if pool.total <= SMALL_POOL else _best(scores, pool)
     found = [Ranked(one) for one in pool.candidates(keys)]
@@ -191,16 +200,20 @@ def fires(one: Ranked, threshold: float) -> bool:
 
 def _best(scores: Mapping[int, float], pool: Pool) -> list[int]:
     """The keys of the best documents that may be named; of equal ones all, whatever their keys."""
-    order = sorted((key for key in scores if scores[key] > 0), key=lambda key: (-scores[key], key))
+    order = sorted(scores.items(), key=itemgetter(1), reverse=True)
     kept: list[int] = []
-    start, size = 0, 2 * BY_WORDS
-    while start < len(order) and len(kept) < BY_WORDS:
-        end = min(start + size, len(order))
-        while end < len(order) and scores[order[end]] == scores[order[end - 1]]:
+    start = 0
+    while start < len(order) and len(kept) < BY_WORDS and order[start][1] > 0:
+        end = min(start + BY_WORDS, len(order))
+        while end < len(order) and order[end][1] == order[end - 1][1]:
             end += 1
-        kept += pool.nameable(order[start:end])
-        start, size = end, 2 * size
-    return kept
+        kept += pool.nameable([key for key, score in order[start:end] if score > 0])
+        start = end
+    score_of = [scores[key] for key in kept]
+    cut = BY_WORDS
+    while cut < len(kept) and score_of[cut] == score_of[cut - 1]:
+        cut += 1
+    return kept[:cut]
 
 
 def _rarest(known: Mapping[str, int], most: int, postings: int) -> tuple[list[str], int]:
@@ -214,22 +227,21 @@ def _rarest(known: Mapping[str, int], most: int, postings: int) -> tuple[list[st
     return chosen, postings
 
 
-def _related(
-    task: Task, chosen: Sequence[str], pool: Pool, known: dict[str, float], left: int
-) -> dict[str, float]:
+def _related(task: Task, considered: Sequence[str], pool: Pool, left: int) -> dict[str, float]:
     """Stems related to the words of a task, and their weights."""
     table = shipped_table()
     if table is None:
         return {}
     near: dict[str, float] = {}
-    for term in [*(one for one in task.counts if one not in known), *chosen][:MOST_EXPANDED]:
+    for term in considered[:MOST_EXPANDED]:
         for word in plain_words(task.spelled[term]):
             for stem, nearness in table.related(word):
                 if stem not in task.counts:
                     near[stem] = max(near.get(stem, 0.0), nearness)
     found = pool.found(list(near))
-    best = sorted(found, key=lambda stem: (-near[stem], stem))[: MOST_RELATED * MOST_EXPANDED]
-    kept, _ = _rarest({stem: found[stem] for stem in best}, len(best), left)
+    best = sorted(found, key=lambda stem: (-near[stem], stem))[:48]
+    least = min(left, MOST_RELATED_POSTINGS)
+    kept, _ = _rarest({stem: found[stem] for stem in best}, len(best), least)
     return {stem: RELATED * near[stem] * idf(pool.total, found[stem]) for stem in sorted(kept)}
 
 
@@ -238,16 +250,16 @@ def _weigh(found: Sequence[Ranked], task: Task, terms: Terms) -> None:
     by_key = {one.document.key: one for one in found}
     outside: dict[tuple[int, str], float] = {}
     for term, weight in terms.near.items():
-        for key, stored in _pairs(terms.postings.get(term, ())):
-            one, part = by_key.get(key), _IMPACTS[stored]
-            if one is not None and part > 0:
-                one.words += weight * part
-                one.related += weight * part / terms.unit
+        postings = terms.postings.get(term, _NOTHING)
+        for key in by_key.keys() & postings.keys():
+            part = weight * max(0.0, _IMPACTS[postings[key]])
+            by_key[key].words += part
+            by_key[key].related += part / terms.unit
     for term in terms.own:
-        for key, stored in _pairs(terms.postings.get(term, ())):
-            if key in by_key:
-                outside[key, term] = WEIGHTS[stored]
-    forms = {term: searched(word, term) for term, word in task.spelled.items()}
+        postings = terms.postings.get(term, _NOTHING)
+        for key in by_key.keys() & postings.keys():
+            outside[key, term] = WEIGHTS[postings[key]]
+    forms = {term: searched(task.spelled[term], term) for term in terms.considered}
     unknown = UNKNOWN * terms.unit
     for one in found:
         _weigh_one(one, task, terms, outside, forms, unknown)
@@ -264,14 +276,14 @@ def _weigh_one(
     key, body = one.document.key, one.document.body
     part = BODY / by_length("body", one.document.body_words)
     evidence = one.related
-    for term, count in task.counts.items():
+    for term, form in forms.items():
         weight = outside.get((key, term), 0.0)
-        inside = part * body.count(forms[term]) if body else 0.0
+        inside = part * body.count(form) if body else 0.0
         if not weight and not inside:
             continue
         value = terms.idf.get(term, unknown)
         alone, whole = saturated(weight), saturated(weight + inside)
-        one.words += value * saturated(count) * whole
+        one.words += value * saturated(task.counts[term]) * whole
         if term not in ASKING:
             one.matched += weight > 0
             evidence += value * (alone + BODY_EVIDENCE * (whole - alone)) / terms.unit
@@ -347,10 +359,6 @@ WEIGHTS = [
 ]
 """The weight of each stored number."""
 _IMPACTS = [saturated(weight) for weight in WEIGHTS]
-
-
-def _pairs(numbers: Sequence[int]) -> zip[tuple[int, int]]:
-    return zip(numbers[0::2], numbers[1::2], strict=True)
 
 
 def stored_weight(weight: float) -> int:

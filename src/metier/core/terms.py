@@ -59,17 +59,28 @@ def terms(text: str) -> list[str]:
     return [term for word in raw_words(text) for term in parts_of(word).terms]
 
 
+def raw_parts(text: str) -> list[Parts]:
+    """The raw words of `text`, taken apart."""
+    known = _known
+    return [known.get(word) or parts_of(word) for word in raw_words(text)]
+
+
 def plain_words(text: str) -> list[str]:
     """The words of `text` for a word table: in lower case, stop words included."""
     return [plain for word in raw_words(text) for plain in parts_of(word).plain]
 
 
 _FEWEST_LETTERS = 4
+_SIGNS = "—–‘“”…→←↔•·×≥≤✅❌✓✗⚠★─│├└┌┐┘┤┬┴┼═║╔╗╚╝▼▲►\ufe0f\u00a0"
+"""Signs that are common in English texts: without them most are ASCII and read faster."""
 
 
 def searchable(text: str) -> tuple[str, int]:
     """The words of a long text in lower case, each between spaces, and how many there are."""
     lower = text.lower()
+    if not lower.isascii():
+        for sign in _SIGNS:
+            lower = lower.replace(sign, " ")
     if lower.isascii():
         words = lower.translate(_SEPARATED).split()
     else:
@@ -111,7 +122,7 @@ class Parts:
         self.terms = tuple(_terms(self.plain))
 
 
-_MOST_KNOWN = 30_000
+_MOST_KNOWN = 15_000
 _known: dict[str, Parts] = {}
 
 
@@ -119,9 +130,9 @@ def parts_of(word: str) -> Parts:
     """The parts of a raw word; cached."""
     found = _known.get(word)
     if found is None:
-        if len(_known) >= _MOST_KNOWN:
-            _known.clear()
-        found = _known[word] = Parts(word)
+        found = Parts(word)
+        if len(_known) < _MOST_KNOWN:
+            _known[word] = found
     return found
 
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 import os
 import sys
 from array import array
-from math import isqrt
+from itertools import pairwise
 from operator import mul
 
 TYPE_CHECKING = False
@@ -40,7 +40,7 @@ _LONGEST_WORD = 24
 _LANE = 4
 """Bytes of a number in a packed row: `MOST_WORDS` rows add up to less than they hold."""
 _ABOVE_ZERO = 1 << 22
-_MOST_PACKED = 12_000
+_MOST_PACKED = 8_000
 _ENDINGS = (
     ("ies", "y"),
     ("es", ""),
@@ -87,6 +87,7 @@ class WordTable:
         self._nearness = section("B", 1, count * self._most_related)
         self._count = count
         self._packed: dict[str, int] = {}
+        self._numbers: dict[str, int] | None = None
 
     def __len__(self) -> int:
         return self._count
@@ -107,6 +108,8 @@ class WordTable:
         return None
 
     def _exactly(self, word: str) -> int | None:
+        if self._numbers is not None:
+            return self._numbers.get(word)
         wanted = word.encode()
         starts, words = self._starts, self._words
         low, high = 0, self._count
@@ -120,6 +123,20 @@ class WordTable:
             else:
                 high = middle
         return None
+
+    def expect_many(self) -> None:
+        """Get ready for many lookups: each is faster, but this takes time and memory."""
+        if self._numbers is None:
+            starts, words = self._starts.tolist(), bytes(self._words)
+            self._numbers = {
+                words[start:end].decode(): number
+                for number, (start, end) in enumerate(pairwise(starts))
+            }
+
+    def forget_many(self) -> None:
+        """Free what `expect_many` took, and the rows of words."""
+        self._numbers = None
+        self._packed.clear()
 
     def vector(self, words: Iterable[str]) -> Vector | None:
         """The direction of a text; None if the table has none of its words.
@@ -141,15 +158,15 @@ class WordTable:
 
     def _pack(self, word: str) -> int:
         """The row of a word as one number, each number in it above 0; 0 for an unknown word."""
-        if len(self._packed) >= _MOST_PACKED:
-            self._packed.clear()
-        row, packed = self.find(word), 0
-        if row is not None:
-            start, scale = row * self.dimensions, self._scales[row]
-            numbers = self._rows[start : start + self.dimensions]
-            lanes = array("I", [_ABOVE_ZERO + scale * number for number in numbers])
-            packed = int.from_bytes(lanes.tobytes(), "little")
-        self._packed[word] = packed
+        row = self.find(word)
+        if row is None:
+            return 0
+        start, scale = row * self.dimensions, self._scales[row]
+        numbers = self._rows[start : start + self.dimensions]
+        lanes = array("I", [_ABOVE_ZERO + scale * number for number in numbers])
+        packed = int.from_bytes(lanes.tobytes(), "little")
+        if len(self._packed) < _MOST_PACKED:
+            self._packed[word] = packed
         return packed
 
     def related(self, word: str) -> list[tuple[str, float]]:
@@ -169,12 +186,12 @@ class WordTable:
 
 
 def unit(vector: Vector) -> Vector | None:
-    """A vector with a length of `UNIT`, rounded; None for one without length."""
-    length = isqrt(dot(vector, vector) << 20)
+    """A vector with a length of about `UNIT`, in whole numbers; None for one without length."""
+    length = dot(vector, vector) ** 0.5
     if not length:
         return None
-    factor = UNIT << 10
-    return [(2 * number * factor + length) // (2 * length) for number in vector]
+    factor = UNIT / length
+    return [int(number * factor) for number in vector]
 
 
 def dot(left: Vector, right: Vector) -> int:

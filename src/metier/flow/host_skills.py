@@ -6,11 +6,12 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from metier.flow.host_settings import HostSettings, read_host_settings
 from metier.hosts.loading import SWITCH, DoesNotLoad, Loads, Location
-from metier.hosts.model import Host
+from metier.hosts.model import UNKNOWN, Host
 from metier.hosts.places import FOLDER_NAMES, judged, locations_of
 from metier.index.host_rows import HostRow, host_rows
 from metier.index.store import Store
 from metier.listing.rules import Scope
+from metier.storage.room import read_regular
 
 State = Literal["does-not-load", "off", "never-shown", "twice", "elsewhere", "loads"]
 
@@ -66,6 +67,9 @@ def host_view(store: Store, host: Host, workspace: str, home: str) -> HostView:
 _FOLDER, _NAME = "\x01", "\x02"
 """Stand for the folder and the name of a skill while what is around it is judged."""
 _NOTHING: Mapping[str, str] = {}
+_STAND_IN = "x"
+"""For a description that is not known."""
+_LARGEST = 1 << 20
 _NOWHERE = Place("", "", "project")
 """Of a skill that does not load."""
 
@@ -86,12 +90,11 @@ class _Look:
 
     def at(self, row: HostRow) -> HostSkill:
         if not row.name:
-            message = f"not read by metier: {row.reason}"
-            refused = DoesNotLoad("unread", message, "metier lint says why")
-            return HostSkill(row, refused, _NOWHERE, _NOTHING)
+            return self._unparsed(row)
         path, _, file = row.path.rpartition("/")
         above, _, folder = path.rpartition("/")
         special = row.unnamed or row.undescribed or row.manual or row.also
+        special = special or row.no_yaml or row.has_colon
         if special or not above or folder in FOLDER_NAMES:
             switches = self._switches(row, folder)
             return HostSkill(row, *self._judged(row, switches), switches)
@@ -103,6 +106,36 @@ class _Look:
         if not isinstance(outcome, Loads):
             return HostSkill(row, _filled(outcome, folder, own), _NOWHERE, switches)
         return HostSkill(row, _filled(outcome, folder, own), _moved(place, folder), switches)
+
+    def _unparsed(self, row: HostRow) -> HostSkill:
+        """A file that metier cannot parse: some hosts load it all the same."""
+        folder = os.path.basename(os.path.dirname(row.file))
+        named = row._replace(name=folder, description=_STAND_IN)
+        switches = self._switches(named, folder)
+        outcome, place = self._judged(named, switches)
+        if isinstance(outcome, DoesNotLoad):
+            return HostSkill(row, outcome, _NOWHERE, switches)
+        headless = self._host.loading.headless if self._host.loading else UNKNOWN
+        if row.reason == "unparseable" and headless == "loads":
+            text = _first_line(row.file)
+            named = named._replace(description=text, unnamed=1)
+            return HostSkill(named, outcome, place, switches)
+        if row.reason == "unparseable" and headless == "dropped":
+            return HostSkill(row, self._dropped(), _NOWHERE, switches)
+        message = f"not read by metier: {row.reason}"
+        refused = DoesNotLoad("unread", message, "metier lint says why")
+        return HostSkill(row, refused, _NOWHERE, switches)
+
+    def _dropped(self) -> DoesNotLoad:
+        message = f"{self._host.title} drops a file without valid front matter"
+        return DoesNotLoad("no-front-matter", message, "metier lint says what is wrong")
+
+    def _drops(self, row: HostRow) -> bool:
+        """Whether the host drops a skill for front matter that metier repairs."""
+        invalid = self._host.loading.invalid if self._host.loading else UNKNOWN
+        if row.no_yaml:
+            return invalid in ("colons load", "dropped")
+        return bool(row.has_colon) and invalid == "dropped"
 
     def _switches(self, row: HostRow, folder: str) -> Mapping[str, str]:
         return self._settings.switched(row, folder) if self._settings.switched else _NOTHING
@@ -131,6 +164,8 @@ class _Look:
         }
         locations = locations_of(row.path, row.plugin, row.others)
         outcome, location = judged(self._host, locations, data, switches)
+        if isinstance(outcome, Loads) and self._drops(row):
+            return self._dropped(), _NOWHERE
         return outcome, self._place(row, location)
 
     def _place(self, row: HostRow, location: Location) -> Place:
@@ -147,6 +182,15 @@ class _Look:
         if scope == "system":
             return Place(file, file[: file.index(_SYSTEM) + len(_SYSTEM) - 1], scope)
         return Place(file, _root_of(file, len(file) - len(path)), scope)
+
+
+def _first_line(file: str) -> str:
+    """What Claude Code shows of a file without front matter."""
+    try:
+        text = read_regular(file, _LARGEST).decode(errors="replace")
+    except OSError:
+        return ""
+    return next((line.strip() for line in text.splitlines() if line.strip()), "Skill")
 
 
 def _root_of(file: str, start: int = 0) -> str:
@@ -178,6 +222,8 @@ class Verdict(NamedTuple):
     path: str
     message: str
     hint: str = ""
+    file: str = ""
+    """The absolute path."""
 
     def to_json(self) -> dict[str, Any]:
         return {key: value for key, value in self._asdict().items() if value}
@@ -193,7 +239,7 @@ def verdicts(view: HostView, invisible: dict[str, str]) -> list[Verdict]:
     `invisible` holds the paths of skills that the listing leaves out, with the reason.
     """
     twice = _loaded_twice(view.skills)
-    found = [_verdict(one, invisible, twice) for one in view.skills]
+    found = [_verdict(one, invisible, twice)._replace(file=one.row.file) for one in view.skills]
     return sorted(found, key=lambda one: (ORDER.index(one.state), one.path))
 
 

@@ -9,9 +9,10 @@ from typing import Any, Literal, NamedTuple
 from metier.errors import UsageError
 from metier.flow.host_skills import HostSkill, HostView, Verdict, host_view, verdicts
 from metier.hosts.known import HOSTS
-from metier.hosts.loading import Loads
+from metier.hosts.loading import SWITCHED_OFF, DoesNotLoad, Loads
 from metier.hosts.model import UNKNOWN
 from metier.index.store import Store
+from metier.listing import copilot
 from metier.listing.own import own_skills
 from metier.listing.rules import (
     CLAUDE_TEXT,
@@ -64,7 +65,7 @@ class HostListing:
     """What the rule was given, the host's own skills included."""
     listing: Listing
     hidden: tuple[tuple[str, str], ...]
-    """Path and switch of each skill that is loaded, and kept from the model on purpose."""
+    """Path and switch of each skill that is kept from the model on purpose."""
     not_loaded: int
     """Skills in folders that the host reads, which it does not load."""
     own: int
@@ -142,7 +143,8 @@ class HostListing:
 
 
 SAME_NAME = "another skill has its name"
-_OVER = "the listing is over its budget"
+OVER = "the listing is over its budget"
+TOO_LONG = "its text is longer than"
 
 
 def _why(host: str, skill: HostSkill, entry: Shown) -> str:
@@ -152,15 +154,28 @@ def _why(host: str, skill: HostSkill, entry: Shown) -> str:
     if skill.is_name_only:
         return "skillOverrides leaves its name only"
     if entry.state == "invisible":
-        if host == "codex" and len(entry.skill.name) > CODEX_NAME:
-            return f"its name is longer than {CODEX_NAME} characters"
-        return _OVER if host in ("codex", "copilot") else SAME_NAME
+        return OVER if entry.length else _why_unseen(host, entry.skill)
     if not entry.length:
         return "it has no text"
     longest = {"claude-code": CLAUDE_TEXT, "codex": CODEX_DESCRIPTION}.get(host)
     if longest is not None and len(entry.text) == longest:
-        return f"its text is longer than {longest:,} characters"
-    return _OVER
+        return _too_long(longest)
+    return OVER
+
+
+def _why_unseen(host: str, skill: Skill) -> str:
+    name = skill.name or skill.folder
+    if host in ("codex", "copilot") and len(name) > CODEX_NAME:
+        return f"its name is longer than {CODEX_NAME} characters"
+    if host == "copilot" and not copilot.name_of(skill):
+        return "its name has characters that Copilot CLI refuses"
+    if host == "copilot" and len(skill.description or "") > copilot.DESCRIPTION:
+        return _too_long(copilot.DESCRIPTION)
+    return OVER if host == "codex" else SAME_NAME
+
+
+def _too_long(longest: int) -> str:
+    return f"{TOO_LONG} {longest:,} characters"
 
 
 def view_of(store: Store, name: str, workspace: str, home: str) -> HostView:
@@ -200,8 +215,11 @@ def listing_in(view: HostView, context: int | None = None) -> HostListing:
 
 def _hidden(view: HostView) -> Iterator[tuple[str, str]]:
     for one in view.skills:
-        if isinstance(one.outcome, Loads) and one.is_hidden and not one.is_name_only:
-            yield one.row.path, one.outcome.hidden_by
+        outcome = one.outcome
+        if isinstance(outcome, Loads) and one.is_hidden and not one.is_name_only:
+            yield one.row.path, outcome.hidden_by
+        elif isinstance(outcome, DoesNotLoad) and outcome.reason == "off":
+            yield one.row.path, outcome.message.removeprefix(SWITCHED_OFF)
 
 
 def verdicts_of(view: HostView) -> list[Verdict]:
@@ -216,7 +234,7 @@ def verdicts_of(view: HostView) -> list[Verdict]:
 
 def _is_refused(skill: HostSkill) -> bool:
     outcome = skill.outcome
-    return not isinstance(outcome, Loads) and outcome.reason != "other-folder"
+    return not isinstance(outcome, Loads) and outcome.reason not in ("other-folder", "off")
 
 
 def _is_offered(skill: HostSkill) -> bool:
@@ -243,8 +261,9 @@ def _skill(skill: HostSkill, by_folder: bool, uses: Mapping[str, float]) -> Skil
     row, outcome = skill.row, skill.outcome
     assert isinstance(outcome, Loads)
     folder = outcome.name if by_folder else skill.folder
-    name = "" if row.unnamed or (by_folder and row.plugin) else outcome.name
-    name = row.name if by_folder and not row.plugin else name
+    name = "" if row.unnamed else outcome.name
+    if by_folder:  # it sees no name in front matter that it cannot parse
+        name = "" if row.plugin or row.unnamed or row.no_yaml else row.name
     is_bare = row.undescribed and not by_folder
     return Skill(
         name=name,

@@ -4,14 +4,16 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from metier.flow.listing import SAME_NAME, HostListing, ListedSkill
-from metier.listing.rules import CLAUDE_LETTERS_PER_TOKEN, CLAUDE_TEXT, Skill, listing_of
+from metier.flow.listing import OVER, TOO_LONG, HostListing, ListedSkill
+from metier.listing import copilot
+from metier.listing.rules import CLAUDE_LETTERS_PER_TOKEN, CLAUDE_TEXT, Listing, Skill, listing_of
 
 SHORTEST = 80
 """Characters that a shortened text keeps at least."""
 _MORE = 1.1
-_TRIES = 6
-"""An estimate that falls short is made again for a tenth more."""
+_TRIES = 12
+"""An estimate that falls short is made again for what is missing, or a tenth more."""
+_LONGEST = {"claude-code": CLAUDE_TEXT, "copilot": copilot.DESCRIPTION}
 
 
 class Edit(NamedTuple):
@@ -32,23 +34,29 @@ def greedy_plan(found: HostListing) -> list[Edit]:
     """Edits after which the model sees every skill whole; none if there is nothing to gain.
 
     The longest texts are shortened to one length. If that is not enough, the skills used least,
-    of these the longest, are switched off. Skills that share a name are left alone.
+    of these the longest, are switched off. Skills that lose their text for another reason than
+    its length are left alone.
     """
     budget = found.listing.budget
     if budget is None or not found.lost_count:
         return []
-    listed = [one for one in found.skills if one.why != SAME_NAME]
+    listed = [one for one in found.skills if _is_in_reach(one)]
     if all(one.state == "whole" for one in listed):
         return []
     unit = 4 if found.listing.unit == "tokens" else 1
     excess = max(0.0, float(found.needed - budget)) * unit
-    plan: list[Edit] = []
     for _ in range(_TRIES):
         plan = _estimated(found, listed, excess)
-        if _fits(found, listed, plan, budget):
-            break
-        excess = (excess or unit * 10) * _MORE
-    return plan
+        after = _after(found, listed, plan, budget)
+        if after is None:
+            return plan
+        excess = max((excess or unit * 10) * _MORE, excess + (after.needed - budget) * unit)
+    return []
+
+
+def _is_in_reach(one: ListedSkill) -> bool:
+    """Whether the model sees a skill whole, or would if texts were shorter."""
+    return one.state == "whole" or one.why == OVER or one.why.startswith(TOO_LONG)
 
 
 def needed_fraction(found: HostListing) -> float | None:
@@ -74,8 +82,7 @@ def _estimated(found: HostListing, listed: Sequence[ListedSkill], excess: float)
         most -= max(0, one.length - SHORTEST)
     left = [one for one in listed if one.file not in off]
     to = _common_length(sorted((one.length for one in left), reverse=True), excess)
-    if found.host == "claude-code":
-        to = min(to, CLAUDE_TEXT)
+    to = min(to, _LONGEST.get(found.host, to))
     short = [one for one in left if one.length > to]
     short.sort(key=lambda one: (-one.length, one.name))
     return [
@@ -102,16 +109,16 @@ def _common_length(lengths: Sequence[int], excess: float) -> int:
     return 0
 
 
-def _fits(
+def _after(
     found: HostListing, listed: Sequence[ListedSkill], plan: Sequence[Edit], budget: int
-) -> bool:
-    """Whether the model sees every skill whole after a plan, by the host's own rule."""
+) -> Listing | None:
+    """The listing after a plan, by the host's own rule; None if every skill is whole in it."""
     by_path = {edit.path: edit for edit in plan}
     edits = {one.file: by_path[one.path] for one in listed if one.path in by_path}
     wanted = {one.file for one in listed}
     after = [_edited(skill, edits) for skill in found.offered if _stays(skill, edits)]
     listing = listing_of(found.host, after, found.context, budget)
-    return not any(entry.skill.path in wanted for entry in listing.lost)
+    return listing if any(entry.skill.path in wanted for entry in listing.lost) else None
 
 
 def _stays(skill: Skill, edits: Mapping[str, Edit]) -> bool:
@@ -122,4 +129,5 @@ def _edited(skill: Skill, edits: Mapping[str, Edit]) -> Skill:
     edit = edits.get(skill.path)
     if edit is None:
         return skill
-    return skill._replace(description="x" * edit.to, when_to_use="")
+    kept = (skill.description or "")[: edit.to].ljust(edit.to, "x")
+    return skill._replace(description=kept, when_to_use="")

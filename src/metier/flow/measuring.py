@@ -191,7 +191,7 @@ class _Measuring:
         own = {one.name for one in shown if one.skill.scope in _OWN}
         real = {one.name: one.text for one in sent if one.name in computed}
         unknown = [one for one in sent if one.name not in computed and one.name not in own]
-        names = [name for name, text in computed.items() if real.get(name) != text]
+        names = [name for name, text in computed.items() if not _is_same(real.get(name), text)]
         return [
             *(Difference(name, computed[name], real.get(name)) for name in names),
             *(Difference(one.name, None, one.text) for one in unknown),
@@ -199,6 +199,11 @@ class _Measuring:
 
 
 _OWN = ("own", "system")
+
+
+def _is_same(sent: str | None, computed: str) -> bool:
+    """Whether two texts differ in white space alone, which some hosts keep."""
+    return sent is not None and sent.split() == computed.split()
 
 
 def _parsed(path: str) -> Document | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from metier.core.process import without_garbage_collection
 from metier.flow.reading import read_document, read_reference
 from metier.index import documents
+from metier.index.skills import SkillRepository
 from metier.index.store import Store
 from metier.values.files import Kind
 from metier.values.outcomes import Exclusion, Issue
@@ -31,6 +32,7 @@ class Queries:
     room: "Room | None"
     source_issues: list[Issue]
     _home: str
+    _skills: SkillRepository
 
     def documents(
         self, kind: Kind, *, search: str | None = None, shadowed: bool = False
@@ -69,6 +71,12 @@ class Queries:
     def reference(self, name: str) -> str:
         """A text that is only read on request. Raises `NotFoundError`."""
         return read_reference(self.workspace, name)
+
+    def skills(
+        self, *, search: str | None = None, capability: str | None = None, shadowed: bool = False
+    ) -> list[Row]:
+        """Skills by name; `shadowed` adds those that another of their name hides."""
+        return self._skills.list_skills(search=search, capability=capability, shadowed=shadowed)
 
     def cards(self) -> "list[Card]":
         """All cards, by id."""

@@ -19,7 +19,9 @@ from metier.core.ranking import (
     rank_terms,
     stored_weight,
 )
+from metier.core.stems import STOP_WORDS
 from metier.core.terms import ASKING, plain_words, searched, terms
+from metier.core.text import words
 from metier.core.word_table import shipped_table
 from metier.errors import UsageError
 from metier.hosts import HOOKED, host_bit
@@ -28,11 +30,14 @@ from metier.index.documents import select_rows
 from metier.index.ranked import MOST_EXAMPLES
 from metier.index.store import Store
 from metier.storage.pool import StoredPool, nameable_to
+from metier.values.agents import AgentMatch, AgentProfile
 from metier.values.capabilities import CapabilitiesConfig
 from metier.values.rows import Row
 from metier.values.which import Expectation, RankedDocument, Which
 
 MOST_WORDS_TO_ADD = 6
+_WORDS_OF_A_NOTE = 5
+_UNTRUSTED = "hooks name no skill of this workspace until you trust it: metier trust"
 
 
 def which_comes(
@@ -49,14 +54,36 @@ def which_comes(
         raise UsageError(f"'{host}' is no host", hint=hint)
     question = SkillQuestion(task, config.skill_threshold, host, limit)
     finder = SkillFinder(store, question)
+    skills = finder.skills()
     return Which(
         task=task,
         threshold=config.skill_threshold,
         host=host,
-        skills=finder.skills(),
+        skills=skills,
+        notes=[_UNTRUSTED] if any(one.origin == "untrusted" for one in skills) else [],
         most=config.skill_suggestions,
         expectation=None if expected is None else finder.expectation(expected),
     )
+
+
+def agent_notes(
+    profiles: Iterable[AgentProfile], matches: Sequence[AgentMatch], task: str
+) -> list[str]:
+    """Which of the chosen agents have no example or keyword like the task, and what would match."""
+    known = {profile.agent_id: profile.selection for profile in profiles}
+    content = [word for word in dict.fromkeys(words(task)) if word not in STOP_WORDS]
+    said = [word for word in content if not ASKING.intersection(terms(word))][:_WORDS_OF_A_NOTE]
+    found = []
+    for match in matches:
+        selection = known.get(match.agent_id)
+        if selection is None or {"exampleTasks", "keyword"} & match.parts.keys():
+            continue
+        has = [*(selection.get("exampleTasks") or ()), *(selection.get("keywords") or ())]
+        what = f"; it has: {', '.join(has[:_WORDS_OF_A_NOTE])}" if has else ""
+        would = f"; as keywords these would match: {', '.join(said)}" if said else ""
+        text = f"no example task or keyword of '{match.agent_id}' matched{what}{would}"
+        found.append(text)
+    return found
 
 
 class SkillQuestion(NamedTuple):
@@ -105,7 +132,6 @@ class SkillFinder:
         matched, against = self._matched(one, row)
         meaning = round(COSINE_EVIDENCE * max(0.0, one.cosine), 6)
         related = round(one.related, 6)
-        is_untrusted = row.origin == "untrusted"
         return RankedDocument(
             kind="skill",
             id=row.id,
@@ -114,7 +140,7 @@ class SkillFinder:
             description=row.routing_text,
             score=one.score,
             evidence=one.evidence,
-            fires=fires(one, self._question.threshold) and not is_untrusted,
+            fires=fires(one, self._question.threshold),
             parts={
                 "words": round(one.evidence - meaning - related, 6),
                 "related": related,
@@ -123,7 +149,7 @@ class SkillFinder:
             matched=matched,
             against=against,
             related=self._related_in(one),
-            note="its workspace is not trusted: metier trust" if is_untrusted else "",
+            origin=row.origin,
         )
 
     def _matched(self, one: Ranked, row: Row) -> tuple[Mapping[str, Sequence[str]], Sequence[str]]:
@@ -193,8 +219,6 @@ class SkillFinder:
                 found.append(f"{host or 'no host'} does not load it: metier doctor{which}")
             if not safe:
                 found.append("its text overrides instructions, so hooks do not name it")
-        if row.origin == "untrusted":
-            found.append("its workspace is not trusted: metier trust")
         return found
 
     def _figures(
@@ -210,7 +234,7 @@ class SkillFinder:
             found.append(
                 f"its evidence is {own.evidence:.2f}, below the threshold of {threshold:g}"
             )
-        elif not own.fires and not own.note:
+        elif not own.fires:
             found.append("a single common word is too little")
         if own.against:
             found.append(f"it says that it is not for: {', '.join(own.against)}")
@@ -265,10 +289,10 @@ class _Edited(StoredPool):
             known[term] = known.get(term, 0) + 1
         return known
 
-    def postings(self, wanted: Sequence[str]) -> Mapping[str, Sequence[int]]:
+    def postings(self, wanted: Sequence[str]) -> Mapping[str, Mapping[int, int]]:
         known = dict(super().postings(wanted))
         for term in self._added.intersection(wanted):
-            known[term] = [*known.get(term, ()), self._key, self._weight]
+            known[term] = {**known.get(term, {}), self._key: self._weight}
         return known
 
     def candidates(self, keys: Sequence[int] | None) -> list[Document]:

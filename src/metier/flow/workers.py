@@ -26,6 +26,7 @@ from metier.flow.state import StateSettings
 from metier.run.dbos_queue import DbosQueue
 from metier.run.dbos_worker import DbosWorker
 from metier.run.heartbeat import Heartbeat
+from metier.run.postgres_store import PostgresRunStore
 from metier.run.queue import DEFAULT_QUEUE, MOST_ATTEMPTS, QueuedRun
 from metier.run.store import LEASE_SECONDS as RUN_LEASE
 from metier.run.store import this_process
@@ -148,12 +149,15 @@ class RunWorker:
         self._catalog.require_trust("running a worker")
         agency, address = self._catalog.agency, self._state.conninfo
         self._loop = asyncio.get_running_loop()
-        self.agency, self.store = agency, agency.store
+        store = agency.store
+        assert isinstance(store, PostgresRunStore)  # it has shared state
+        self.agency, self.store = agency, store
         self._version, self._documents = self._catalog.version(), agency.documents()
         with contextlib.ExitStack() as stack:
             stack.callback(self._workers.close)
             self._queue = DbosQueue(address, self._state.namespace)
             stack.callback(self._queue.close)
+            stack.callback(setattr, self.store, "worker", "")
             await self._work(address)
         if self._lost_by is not None:
             raise self._lost_by
@@ -165,6 +169,7 @@ class RunWorker:
                 self.id, ", ".join(queues), self.options.concurrency, self._documents, __version__
             )
         )
+        self.store.worker = self.id
         heartbeat = Heartbeat(
             self._workers, self.id,
             queue=self._queue,
@@ -207,7 +212,8 @@ class RunWorker:
         """Let runs end for a while, return those that have not, and leave."""
         limit = 0.0 if self._lost_by else self.options.stop_after
         if self.running:
-            self._log(f"stopping; {len(self.running)} running, up to {limit:g} seconds")
+            more = "; a second signal returns them at once" if limit else ""
+            self._log(f"stopping; {len(self.running)} running, up to {limit:g} seconds{more}")
         stopped = asyncio.create_task(asyncio.to_thread(dbos.stop, limit + RETURN_SECONDS))
         deadline = self._loop.time() + limit
         while self.running and self._loop.time() < deadline and not self._is_hurried:
@@ -314,6 +320,8 @@ class RunWorker:
         agency = self.running[run_id] = self.agency.for_one_run()
         try:
             while True:
+                if self.is_stopping:  # meanwhile; what starts now would end with this process
+                    raise RunReleasedError
                 run = self.store.run(run_id)
                 if run.state not in ("running", "pending"):
                     return None

@@ -20,8 +20,8 @@ _PROMPT = ("prompt", "initialPrompt", "user_prompt")
 _STARTS = frozenset(["sessionstart", "session_start", "subagentstart", "subagent_start"])
 """Events without a prompt."""
 _CONTINUED = ("compact", "resume")
-_START_ONLY = ("cursor", "copilot")
-"""Hosts that may not name the event."""
+_START_ONLY = ("cursor",)
+"""Hosts that may not name the event, and tell no prompt."""
 
 
 class HookRequest:
@@ -34,19 +34,21 @@ class HookRequest:
         self.folder = _text(given, "cwd", "workspaceRoot") or _first_root(given)
         self.session = _text(given, "session_id", "sessionId", "conversation_id", "conversationId")
         self.agent = _text(given, "agent_type", "agentType", "agent", "agentName")
-        is_sub = self.event.lower().startswith("subagent") or bool(_text(given, "agent_id"))
+        is_sub = self.event.lower().startswith("subagent") or bool(
+            _text(given, "agent_id", "agentId")
+        )
         self.session_type = "isolated" if is_sub else "main"
         self.transcript = _text(given, "transcript_path", "transcriptPath")
         source = _text(given, "source").lower()
-        is_start = self.event.lower() in _STARTS
-        self.continues = is_start and (is_sub or source in _CONTINUED)
+        self._is_start = self.event.lower() in _STARTS or (not self.event and bool(source))
+        self.continues = self._is_start and (is_sub or source in _CONTINUED)
         """Whether the model starts without what the session did before."""
         messages = given.get("messages")
         self._messages = messages[-50:] if isinstance(messages, list) else None
 
     def check(self, host: str) -> None:
         """Raise `ValueError` when there is neither a prompt nor the start of a session."""
-        is_start = self.event.lower() in _STARTS or (host in _START_ONLY and not self.event)
+        is_start = self._is_start or (host in _START_ONLY and not self.event)
         if not self._has_prompt and not is_start:
             raise ValueError("there is no prompt")
 

@@ -27,6 +27,9 @@ _MARKS = (
 )
 """What shows that a skill was used, what its name follows, and what ends the name."""
 _READ = (b'"name":"Read"', b'"file_path":"', b'/SKILL.md"')
+_CALLS = (b'"type":"function_call"', b'"type":"local_shell_call"')
+"""Calls of Codex, which reads a SKILL.md in a shell."""
+_READERS = (b"cat ", b"sed -n ", b"head ", b"tail ", b"nl ", b"less ", b"bat ")
 
 
 def used_skills(transcript: str) -> list[str]:
@@ -35,7 +38,7 @@ def used_skills(transcript: str) -> list[str]:
         tail = _tail_of(transcript) if transcript else b""
     except (OSError, ValueError):
         return []
-    found = sorted(_found(tail), reverse=True)
+    found = sorted((*_found(tail), *_read_in_shell(tail)), reverse=True)
     return list(dict.fromkeys(name for _, name in found))
 
 
@@ -58,6 +61,19 @@ def _found(tail: bytes) -> Iterator[tuple[int, str]]:
             name = _name(tail[at + len(mark) : at + len(mark) + _NEAR], before, end)
             if name:
                 yield at, name.rpartition("/")[2]
+            at = tail.find(mark, at + 1)
+
+
+def _read_in_shell(tail: bytes) -> Iterator[tuple[int, str]]:
+    """Positions of commands that read a SKILL.md, and the folder around it."""
+    for mark in _CALLS:
+        at = tail.find(mark)
+        while at >= 0:
+            line = tail[at : at + _NEAR].partition(b"\n")[0]
+            command, found, _ = line.partition(b"/SKILL.md")
+            folder = command.rpartition(b"/")[2].rpartition(b" ")[2]
+            if found and folder and b">" not in command and any(map(command.count, _READERS)):
+                yield at, folder.decode(errors="replace")
             at = tail.find(mark, at + 1)
 
 

@@ -19,7 +19,7 @@ from metier.hosts.settings import Entry, ServerList, SettingsFile
 
 _DOCS = Source("code.claude.com/docs/en/skills, a copy of May 2026", "2026-11-16", "docs")
 _FACTS = Source("code.claude.com/docs", "2026-09", "docs")
-_MEASURED = Source("Claude Code 2.1.325", "2026-11-16", "measured")
+_MEASURED = Source("Claude Code 2.1.326", "2026-11-18", "measured")
 _SETTINGS = ".claude/settings.json"
 
 HOST = Host(
@@ -31,13 +31,15 @@ HOST = Host(
         borrowed=(),
         admin=UNKNOWN,
         depth=1,
-        bare=UNKNOWN,
+        bare=False,
         walks_up=True,
         nested=True,
         links=True,
         name="folder",
         unnamed="folder",
         undescribed="first paragraph",
+        headless="loads",
+        invalid="loads",
         precedence=("enterprise", "user", "project"),
         duplicates="one loads",
         needs_trust=UNKNOWN,
@@ -131,6 +133,9 @@ HOST = Host(
         "loading.depth": Source(
             "github.com/anthropics/claude-code/issues/39138 and 18192", "2026-11-16", "reported"
         ),
+        "loading.bare": _MEASURED,
+        "loading.headless": _MEASURED,
+        "loading.invalid": _MEASURED,
         "loading.links": _FACTS,
         "loading.name": _MEASURED,
         "loading.undescribed": _FACTS,

@@ -15,7 +15,7 @@ from metier.hosts.settings import Entry, ServerList, SettingsFile
 
 _SOURCE = Source("github.com/openai/codex at 343074d, 22 August 2026", "2026-11-16", "source")
 _FACTS = Source("github.com/openai/codex", "2026-09", "source")
-_MEASURED = Source("Codex 0.166.0", "2026-11-16", "measured")
+_MEASURED = Source("Codex 0.166.0", "2026-11-18", "measured")
 
 HOST = Host(
     name="codex",
@@ -33,6 +33,8 @@ HOST = Host(
         name="front matter",
         unnamed="folder",
         undescribed="dropped",
+        headless="dropped",
+        invalid="colons load",
         precedence=("project", "user", "system", "admin"),
         duplicates="all load",
         needs_trust=(".codex/skills",),
@@ -108,6 +110,8 @@ HOST = Host(
     ),
     sources={
         "loading": _SOURCE,
+        "loading.headless": _MEASURED,
+        "loading.invalid": _MEASURED,
         "plugins": _SOURCE,
         "keys": _SOURCE,
         "switches": _SOURCE,

@@ -22,26 +22,29 @@ _VSCODE = Source(
     "github.com/microsoft/vscode, extensions/copilot/assets/prompts/skills", "2026-11-16", "source"
 )
 _FACTS = Source("docs.github.com/en/copilot", "2026-09", "docs")
+_MEASURED = Source("Copilot CLI 1.0.102", "2026-11-18", "measured")
 
 HOST = Host(
     name="copilot",
     title="Copilot CLI",
     loading=Loading(
         project=(".github/skills", ".agents/skills", ".claude/skills"),
-        user=("~/.copilot/skills", "~/.agents/skills", "~/.claude/skills"),
-        borrowed=(".claude/skills", "~/.claude/skills"),
+        user=("~/.copilot/skills", "~/.agents/skills"),
+        borrowed=(".claude/skills",),
         admin=UNKNOWN,
-        depth=UNKNOWN,
-        bare=UNKNOWN,
-        walks_up=UNKNOWN,
-        nested=UNKNOWN,
-        links=UNKNOWN,
+        depth=None,
+        bare=True,
+        walks_up=True,
+        nested=False,
+        links=True,
         name="front matter",
-        unnamed=UNKNOWN,
-        undescribed=UNKNOWN,
-        precedence=UNKNOWN,
-        duplicates=UNKNOWN,
-        needs_trust=UNKNOWN,
+        unnamed="folder",
+        undescribed="first paragraph",
+        headless="dropped",
+        invalid="dropped",
+        precedence=("project", "user", "built-in"),
+        duplicates="one loads",
+        needs_trust=(),
     ),
     plugins=Plugins(
         folder=UNKNOWN,
@@ -59,21 +62,21 @@ HOST = Host(
         Switch("front matter", "user-invocable", {"false": "model-only"}),
     ),
     listing=Listing(
-        rule="stop when full",
+        rule="names when full",
         fraction=None,
         characters=15_000,
         unit="characters",
-        longest=UNKNOWN,
+        longest=None,
         context=UNKNOWN,
-        order="as they were found",
+        order="project, user, its own; then by name",
         form="xml",
     ),
     hook_settings=SettingsFile(
         ".github/hooks/metier.json",
         ".copilot/hooks/metier.json",
-        "start a new session of Copilot CLI",
+        "start a new session of Copilot CLI. A project's hook runs in a trusted folder only",
         ("COPILOT_HOME", ".copilot"),
-        Entry("sessionStart", "bash", in_group=False, limits={"timeoutSec": 10}, version=1),
+        Entry("userPromptSubmitted", "bash", in_group=False, limits={"timeoutSec": 10}, version=1),
     ),
     mcp_settings=SettingsFile(
         None,
@@ -83,9 +86,9 @@ HOST = Host(
         servers=ServerList(before={"type": "local"}, after={"tools": ["*"]}),
     ),
     hook=Hook(
-        event="sessionStart",
-        others=(),
-        sees_prompt=UNKNOWN,
+        event="userPromptSubmitted",
+        others=("sessionStart",),
+        sees_prompt=True,
         answer="additionalContext",
         longest=UNKNOWN,
     ),
@@ -95,25 +98,26 @@ HOST = Host(
         fired=("`skill.invoked`", "tool `skill` with `arguments.skill`"),
     ),
     sources={
-        "loading": _DOCS,
+        "loading": _MEASURED,
+        "loading.project": _DOCS,
         "plugins": Source("github.com/addyosmani/agent-skills", "2026-11-16", "reported"),
         "keys": _VSCODE,
         "switches": _VSCODE,
-        "listing": Source(
-            "github.com/github/copilot-cli/issues/2314 and 1464", "2026-09", "reported"
-        ),
-        "hook_settings": _FACTS,
-        "mcp_settings": _FACTS,
-        "hook": _FACTS,
+        "listing": _MEASURED,
+        "hook_settings": _MEASURED,
+        "mcp_settings": _MEASURED,
+        "hook": _MEASURED,
         "transcripts": Source("github.com/github/copilot-cli", "2026-09", "reported"),
     },
     notes=(
-        "Text is injected once, at the start of a session, chosen by the first prompt if Copilot "
-        "CLI sends it (`initialPrompt`); the output of `userPromptSubmitted` is ignored. Without "
-        "a prompt no skill is named, and only cards that are forced (`forceInclude`) or whose "
-        "priority / 100 reaches their threshold are injected.",
-        "Users disagree on which versions use `additionalContext`, and on whether `sessionStart` "
-        "runs once for a session or for a prompt.",
-        "Skills behind links were ignored in January 2026 (copilot-cli issue 1021, closed).",
+        "A skill whose description is longer than 1,024 characters, whose name is longer than 64 "
+        "or has characters other than letters, digits and `.`, `_`, `:`, `-`, is dropped "
+        "silently. So is everything in the folder of another skill; with a SKILL.md directly in "
+        "`.github/skills` that is all the rest of that folder.",
+        "`~/.claude/skills` is not read; a project's `.claude/skills` is.",
+        "Hooks of a project run only in folders that Copilot CLI trusts; without a terminal it "
+        "does not ask. `metier hook install copilot --user` needs no trust.",
+        "The text comes with every prompt (`userPromptSubmitted`), and in sub-agents with theirs. "
+        "Versions before 1.0.102 were not tried; older ones are said to ignore that answer.",
     ),
 )

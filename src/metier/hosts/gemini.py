@@ -17,7 +17,7 @@ _SOURCE = Source(
     "github.com/google-gemini/gemini-cli at 5411f11, 21 August 2026", "2026-11-16", "source"
 )
 _FACTS = Source("github.com/google-gemini/gemini-cli", "2026-09", "source")
-_MEASURED = Source("Gemini CLI 0.61.0", "2026-11-16", "measured")
+_MEASURED = Source("Gemini CLI 0.61.0", "2026-11-18", "measured")
 _SETTINGS = ".gemini/settings.json"
 
 HOST = Host(
@@ -36,6 +36,8 @@ HOST = Host(
         name="front matter",
         unnamed="dropped",
         undescribed="dropped",
+        headless="dropped",
+        invalid="loads",
         precedence=("project", "user", "extension", "built-in"),
         duplicates="one loads",
         needs_trust=(".agents/skills", ".gemini/skills"),
@@ -84,6 +86,8 @@ HOST = Host(
     ),
     sources={
         "loading": _SOURCE,
+        "loading.headless": _MEASURED,
+        "loading.invalid": _MEASURED,
         "plugins": _SOURCE,
         "keys": _SOURCE,
         "switches": _SOURCE,

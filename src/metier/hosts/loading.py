@@ -7,6 +7,7 @@ from metier.hosts.known import HOSTS
 from metier.hosts.model import UNKNOWN, Effect, Host, Loading
 
 SWITCH = "disable-model-invocation"
+SWITCHED_OFF = "switched off by "
 Reason = Literal[
     "other-folder",
     "too-deep",
@@ -14,6 +15,7 @@ Reason = Literal[
     "not-here",
     "no-name",
     "no-description",
+    "no-front-matter",
     "off",
     "unread",
 ]
@@ -78,7 +80,7 @@ def loads(
         return problem
     effect, key = _switched(host, data, switched or {})
     if effect == "off":
-        return DoesNotLoad("off", f"switched off by {key}", f"change {key}")
+        return DoesNotLoad("off", f"{SWITCHED_OFF}{key}", f"change {key}")
     hidden = key if effect in ("manual", "name-only") else ""
     hidden = hidden or _hidden_without_description(host.loading, data)
     name = _name(host, location, found, data)

@@ -58,6 +58,10 @@ class Loading(NamedTuple):
     """What happens to a skill without `name`."""
     undescribed: Fact[Literal["first paragraph", "dropped", "not shown"]]
     """What happens to a skill without `description`."""
+    headless: Fact[Literal["loads", "dropped"]]
+    """What happens to a file without front matter, or with front matter that is never closed."""
+    invalid: Fact[Literal["loads", "colons load", "dropped"]]
+    """What happens to front matter that is no valid YAML; some hosts forgive an unquoted `: `."""
     precedence: Fact[tuple[str, ...]]
     """Where skills come from, the first wins."""
     duplicates: Fact[Literal["one loads", "all load"]]
@@ -122,7 +126,7 @@ class Switch(NamedTuple):
 class Listing(NamedTuple):
     """What the model is shown of the skills that are loaded."""
 
-    rule: Fact[Literal["least used lose text", "equal shares", "stop when full", "all"]]
+    rule: Fact[Literal["least used lose text", "equal shares", "names when full", "all"]]
     """What happens to skills beyond the budget."""
     fraction: Fact[float | None]
     """The budget as a part of the context window."""

@@ -15,7 +15,7 @@ from metier.hosts.settings import ServerList, SettingsFile
 
 _SOURCE = Source("github.com/anomalyco/opencode at d545d8f, 19 August 2026", "2026-11-16", "source")
 _FACTS = Source("opencode.ai/docs", "2026-09", "docs")
-_MEASURED = Source("opencode 1.18.33", "2026-11-16", "measured")
+_MEASURED = Source("opencode 1.18.33", "2026-11-18", "measured")
 
 HOST = Host(
     name="opencode",
@@ -38,6 +38,8 @@ HOST = Host(
         name="front matter",
         unnamed="dropped",
         undescribed="not shown",
+        headless=UNKNOWN,
+        invalid="colons load",
         precedence=UNKNOWN,
         duplicates="one loads",
         needs_trust=(),
@@ -82,6 +84,7 @@ HOST = Host(
     ),
     sources={
         "loading": _SOURCE,
+        "loading.invalid": _MEASURED,
         "keys": _SOURCE,
         "switches": _SOURCE,
         "listing": _MEASURED,

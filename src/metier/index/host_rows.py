@@ -7,7 +7,8 @@ from metier.index.store import Store
 
 _SELECT = """
     SELECT path, file, source, plugin, name, description, when_to_use, manual, reason, sha256, also,
-        instr(issues, '"SK301"'), instr(issues, '"SK304"'), rank
+        instr(issues, '"SK301"'), instr(issues, '"SK304"'), rank,
+        instr(issues, '"FM103"'), instr(issues, '"FM104"')
     FROM document WHERE +kind = 'skill'
 """
 """Nearly all documents are skills: reading the table in its own order is fastest."""
@@ -34,6 +35,10 @@ class HostRow(NamedTuple):
     """Whether the description is the first paragraph."""
     rank: int
     """Of its source: the first counts most."""
+    no_yaml: int = 0
+    """Whether its front matter is no valid YAML."""
+    has_colon: int = 0
+    """Whether a value that is not quoted holds a colon and a space."""
 
     @property
     def others(self) -> tuple[str, ...]:

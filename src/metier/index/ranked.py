@@ -15,7 +15,7 @@ from metier.core.ranking import (
     by_length,
     stored_weight,
 )
-from metier.core.terms import plain_words, searchable, terms
+from metier.core.terms import raw_parts, searchable, terms
 from metier.core.word_table import shipped_table
 from metier.index.postings import Postings
 from metier.safety.naming import may_be_named
@@ -27,6 +27,8 @@ from metier.values.files import Entry, Kind, Stored
 LONGEST_BODY = 6_000
 """Characters of a body that are searched."""
 MOST_EXAMPLES = 50
+_MANY = 200
+"""Documents from which on a table is made ready for many."""
 
 
 class RankText(NamedTuple):
@@ -79,6 +81,10 @@ class RankRows:
         self._field = RANK_FIELD[kind]
         self._postings = Postings(connection, (self._field,), width=2)
         self._rows: list[tuple[object, ...]] = []
+        self._vectors: list[array[int]] = []
+        self._codes: dict[float, int] = {}
+        """Weight → its stored form, each number once in memory."""
+        self._table = shipped_table()
         self._total, self._sums = self._stored_pool()
 
     def _stored_pool(self) -> tuple[int, "array[int]"]:
@@ -92,28 +98,49 @@ class RankRows:
             return
         text = rank_text(self._kind, entry.document)
         clauses = split_clauses(text.about)
-        names, examples = terms(text.name), terms(" ".join(text.examples))
-        weights = field_weights(names, terms(clauses.about), examples, terms(clauses.against))
-        added = self._postings.added[self._field]
+        names, about = raw_parts(text.name), raw_parts(clauses.about)
+        examples = raw_parts(" ".join(text.examples)) if text.examples else []
+        own = [term for one in names for term in one.terms]
+        weights = field_weights(
+            own,
+            [term for one in about for term in one.terms],
+            [term for one in examples for term in one.terms],
+            terms(clauses.against) if clauses.against else (),
+        )
+        added, codes = self._postings.added[self._field], self._codes
         for term, weight in weights.items():
-            added[term] += (key, stored_weight(weight))
-        vector = self._vector(" ".join((text.name, clauses.about, *text.examples)))
-        self._count(vector, 1)
-        packed = (vector.tobytes() if vector else None, *searchable(text.body[:LONGEST_BODY]))
+            code = codes.get(weight)
+            if code is None:
+                code = codes.setdefault(weight, stored_weight(weight))
+            added[term] += (key, code)
+        vector = self._vector([word for one in (*names, *about, *examples) for word in one.plain])
         is_safe = may_be_named(f"{text.name} {text.about} {entry.found.path}")
-        own = " ".join(dict.fromkeys(names))
-        self._rows.append((key, self._kind, is_safe, own, " ".join(weights), *packed))
+        self._rows.append(
+            (
+                key, self._kind, is_safe, " ".join(dict.fromkeys(own)), " ".join(weights),
+                vector.tobytes() if vector else None, *searchable(text.body[:LONGEST_BODY]),
+            )
+        )  # fmt: skip
+        self._total += 1
+        if vector:
+            self._vectors.append(vector)
 
-    def _vector(self, text: str) -> "array[int] | None":
-        table = shipped_table()
-        vector = table.vector(plain_words(text)) if table else None
+    def _vector(self, words: Sequence[str]) -> "array[int] | None":
+        if self._table is None:
+            return None
+        if self._total == _MANY:
+            self._table.expect_many()
+        vector = self._table.vector(words)
         return array("h", vector) if vector else None
 
-    def _count(self, vector: "array[int] | None", times: int) -> None:
-        self._total += times
-        if vector:
-            before = self._sums or array("q", [0]) * len(vector)
-            self._sums = array("q", [a + times * b for a, b in zip(before, vector, strict=True)])
+    def _add_vectors(self, times: int = 1) -> None:
+        """Add the vectors that came since the last time to the sums, `times` each."""
+        if self._vectors:
+            columns = zip(*self._vectors, strict=True)
+            before = self._sums or array("q", [0]) * len(self._vectors[0])
+            pairs = zip(before, columns, strict=True)
+            self._sums = array("q", [one + times * sum(column) for one, column in pairs])
+            self._vectors.clear()
 
     def remove(self, old: Stored) -> None:
         row = self._connection.execute(
@@ -122,15 +149,22 @@ class RankRows:
         if row is None:
             return
         self._postings.remove(old.key, self._field, row[0].split())
-        self._count(array("h", row[1]) if row[1] else None, -1)
+        self._total -= 1
+        if row[1]:
+            self._add_vectors()
+            self._vectors.append(array("h", row[1]))
+            self._add_vectors(-1)
         self._connection.execute("DELETE FROM ranked WHERE key = ?", (old.key,))
 
     def remove_all(self) -> None:
         self._postings.remove_all()
         self._connection.execute("DELETE FROM ranked WHERE kind = ?", (self._kind,))
         self._total, self._sums = 0, array("q")
+        self._vectors.clear()
 
     def write(self) -> None:
+        if self._table is not None:
+            self._table.forget_many()
         self._postings.write()
         self._connection.execute(
             "INSERT OR REPLACE INTO rank_pool VALUES (?, ?, ?)",
@@ -144,6 +178,7 @@ class RankRows:
             self._rows,
         )
         self._rows.clear()
+        self._add_vectors()
 
 
 def field_weights(

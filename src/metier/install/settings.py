@@ -184,12 +184,21 @@ class HookSettings(Settings):
         if problem:
             raise UsageError(problem, where=path, hint=hint)
         value = entry.value(command)
+        text = self._without_old(text)
         text = self._put(text, entry.event, value)
         if self._is_written_by_hand(text):
             return text  # it counts as installed, with the events that its author chose
         for event in entry.more:
             text = self._put(text, event, value)
         return text
+
+    def _without_old(self, text: str) -> str:
+        """Without the entries that an older version wrote for other events."""
+        data = splice.parse(text)
+        old = [at for at in self.ours(data) if at[1] not in self.entry.events]
+        old = [at for at in old if self._is_as_written(_at(data, at))]
+        events = [("hooks", event) for event in dict.fromkeys(at[1] for at in old)]
+        return _pruned(self.without(text, old), events, None)
 
     def _put(self, text: str, event: str, value: dict[str, Any]) -> str:
         data = splice.parse(text)
@@ -233,10 +242,12 @@ class HookSettings(Settings):
         return any(around(shell_words(command), *self.called) is not None for command in commands)
 
     def is_made(self, data: Any, at: splice.Steps) -> bool:
-        old = _at(data, at)
-        words = shell_words(old.get(self.entry.key))
-        is_there = at[1] in self.entry.events and is_as_installed(words, *self.called)
-        return is_there and bool(old == self.entry.value(words))
+        return at[1] in self.entry.events and self._is_as_written(_at(data, at))
+
+    def _is_as_written(self, item: Any) -> bool:
+        """Whether an entry has the form that install writes."""
+        words = shell_words(item.get(self.entry.key))
+        return is_as_installed(words, *self.called) and bool(item == self.entry.value(words))
 
     def _updated(self, text: str, ours: Sequence[splice.Steps], value: dict[str, Any]) -> str:
         """Update the first entry, unless written by hand; remove others."""

@@ -95,10 +95,16 @@ def answer(path: str, body: Json, call: Call | None = None) -> Answer:
     if protocol is None:
         return Answer({"input_tokens": 1, "totalTokens": 1, "object": "list", "data": []})
     streams = "stream" in path.lower() if protocol == "gemini" else bool(body.get("stream"))
-    return _ANSWERS[protocol](call, streams)
+    return _ANSWERS[protocol](call, streams, _call_id(body))
 
 
-def _responses(call: Call | None, streams: bool) -> Answer:
+def _call_id(body: Json) -> str:
+    """An id that no earlier call has: what was said grows, though its messages may be joined."""
+    said = next((body[key] for key in ("messages", "input", "contents") if key in body), ())
+    return f"call{len(str(said))}"
+
+
+def _responses(call: Call | None, streams: bool, call_id: str) -> Answer:
     said = {
         "type": "message",
         "id": "m1",
@@ -109,7 +115,7 @@ def _responses(call: Call | None, streams: bool) -> Answer:
     called = {
         "type": "function_call",
         "id": "f1",
-        "call_id": "call1",
+        "call_id": call_id,
         "status": "completed",
         **_function(call),
         "arguments": json.dumps(call.arguments if call else {}),
@@ -137,13 +143,13 @@ def _typed(*events: Json) -> Answer:
     return Answer(events=tuple((str(event["type"]), event) for event in events))
 
 
-def _chat(call: Call | None, streams: bool) -> Answer:
+def _chat(call: Call | None, streams: bool, call_id: str) -> Answer:
     message: dict[str, Any] = {"role": "assistant", "content": TEXT}
     if call:
         function = {"name": call.tool, "arguments": json.dumps(call.arguments)}
         message = {"role": "assistant", "content": None}
         message["tool_calls"] = [
-            {"index": 0, "id": "call1", "type": "function", "function": function}
+            {"index": 0, "id": call_id, "type": "function", "function": function}
         ]
     reason = "tool_calls" if call else "stop"
     usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
@@ -158,10 +164,10 @@ def _chat(call: Call | None, streams: bool) -> Answer:
     return Answer(events=(*(("", part) for part in chunks), ("", "[DONE]")))
 
 
-def _messages(call: Call | None, streams: bool) -> Answer:
+def _messages(call: Call | None, streams: bool, call_id: str) -> Answer:
     arguments = dict(call.arguments) if call else {}
     said = {"type": "text", "text": TEXT}
-    called = {"type": "tool_use", "id": "call1", "name": call.tool if call else ""}
+    called = {"type": "tool_use", "id": call_id, "name": call.tool if call else ""}
     block = {**called, "input": arguments} if call else said
     reason = "tool_use" if call else "end_turn"
     whole: dict[str, Any] = {
@@ -193,7 +199,7 @@ def _messages(call: Call | None, streams: bool) -> Answer:
     )
 
 
-def _gemini(call: Call | None, streams: bool) -> Answer:
+def _gemini(call: Call | None, streams: bool, _: str) -> Answer:
     part: Json = {"text": TEXT}
     if call:
         part = {"functionCall": {"name": call.tool, "args": dict(call.arguments)}}
@@ -210,7 +216,7 @@ def _gemini(call: Call | None, streams: bool) -> Answer:
     return Answer(events=(("", body),)) if streams else Answer(body)
 
 
-_ANSWERS: dict[Protocol, Callable[[Call | None, bool], Answer]] = {
+_ANSWERS: dict[Protocol, Callable[[Call | None, bool, str], Answer]] = {
     "responses": _responses,
     "chat": _chat,
     "messages": _messages,

@@ -1,21 +1,22 @@
 """The listing of each host by its rule: which skills the model sees, and how much of each text.
 
-Pure: skills and the size of the model's context go in, the listing comes out. Every rule but
-Copilot CLI's was compared with requests that the real host sent (`tests/live`).
+Pure: skills and the size of the model's context go in, the listing comes out. Every rule was
+compared with requests that the real host sent (`tests/live`).
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import accumulate, groupby
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
+from metier.listing import copilot as _copilot
 from metier.listing.order import collated as collated
-
-Scope = Literal["own", "system", "admin", "plugin", "user", "project"]
-"""Where a skill comes from; `own` skills are parts of the host's program."""
-State = Literal["whole", "cut", "no-text", "invisible"]
-Unit = Literal["characters", "tokens"]
+from metier.listing.values import Listing as Listing
+from metier.listing.values import Scope as Scope
+from metier.listing.values import Shown as Shown
+from metier.listing.values import Skill as Skill
+from metier.listing.values import State as State
+from metier.listing.values import first_of_each, unseen
+from metier.listing.xml import gemini, opencode
 
 CLAUDE_CONTEXT = 200_000
 CLAUDE_FRACTION = 0.01
@@ -42,66 +43,6 @@ CODEX_ALIASED_HEAD_BYTES = 310
 """The host's words before and after the table of roots, headings included."""
 CODEX_PLAIN_HEAD_TOKENS = 113
 """What the same words take in a listing without a table; it is deducted from the table's cost."""
-COPILOT_LETTERS = 15_000
-
-
-class Skill(NamedTuple):
-    """A skill that a host loads."""
-
-    name: str
-    """From its front matter; empty for none."""
-    folder: str
-    """The name of its folder."""
-    description: str | None
-    path: str
-    """Of its SKILL.md."""
-    root: str = ""
-    """The folder of skills in which the host found it."""
-    scope: Scope = "project"
-    when_to_use: str = ""
-    uses: float = 0
-    """How much it was used, as the host counts: see `claude_weight`."""
-    is_fixed: bool = False
-    """Whether the host never takes its text away, as Claude Code with most of its own."""
-
-
-class Shown(NamedTuple):
-    """A skill as the model sees it."""
-
-    skill: Skill
-    name: str
-    text: str
-    state: State
-    length: int = 0
-    """Characters of its whole text."""
-
-
-def _unseen(skill: Skill) -> Shown:
-    return Shown(skill, "", "", "invisible")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
-    """What a host shows the model."""
-
-    entries: tuple[Shown, ...]
-    """In the host's order; invisible ones keep their position."""
-    used: int
-    budget: int | None
-    """None if the host has no limit."""
-    unit: Unit
-    lines: tuple[str, ...]
-    """As the model sees it, without the host's own words around it."""
-    needed: int = 0
-    """What it would take without a limit."""
-
-    def rendered(self) -> str:
-        return "\n".join(self.lines)
-
-    @property
-    def lost(self) -> tuple[Shown, ...]:
-        """Entries of which the model does not see the whole text."""
-        return tuple(entry for entry in self.entries if entry.state != "whole")
 
 
 def listing_of(
@@ -115,16 +56,6 @@ def listing_of(
     rule = RULES[host]
     own = rule.budget(context) if rule.budget else 0
     return rule.shows(list(skills), own if budget is None else budget)
-
-
-# Order
-
-
-def _first_of_each(skills: Iterable[Skill], key: Callable[[Skill], str]) -> dict[str, Skill]:
-    found: dict[str, Skill] = {}
-    for skill in skills:
-        found.setdefault(key(skill), skill)
-    return found
 
 
 # Claude Code: those used least lose their text
@@ -155,8 +86,20 @@ def _claude_text(skill: Skill) -> str:
     return text.replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _claude_entry(skill: Skill) -> Shown:
-    has_other = skill.name != skill.folder and _CLAUDE_NAME.fullmatch(skill.name)
+def _claude_entries(ordered: list[Skill]) -> list[Shown]:
+    """Every skill with its whole text; of those in folders of one name only the first."""
+    kept = first_of_each(ordered, lambda skill: skill.folder)
+    taken = set(kept)
+    return [
+        _claude_entry(skill, taken) if kept[skill.folder] is skill else unseen(skill)
+        for skill in ordered
+    ]
+
+
+def _claude_entry(skill: Skill, taken: set[str]) -> Shown:
+    """`taken` holds the names that are not shown beside the folder's: another skill has them."""
+    has_other = skill.name not in taken and _CLAUDE_NAME.fullmatch(skill.name)
+    taken.add(skill.name)
     name = f"{skill.folder} ({skill.name})" if has_other else skill.folder
     text = _claude_text(skill)
     if len(text) > CLAUDE_TEXT and skill.scope != "own":
@@ -179,8 +122,7 @@ def _claude_line(entry: Shown) -> str:
 
 def _claude(skills: list[Skill], limit: int) -> Listing:
     ordered = sorted(skills, key=_claude_order)
-    kept = set(map(id, _first_of_each(ordered, lambda skill: skill.folder).values()))
-    entries = [_claude_entry(skill) if id(skill) in kept else _unseen(skill) for skill in ordered]
+    entries = _claude_entries(ordered)
     visible = [number for number, entry in enumerate(entries) if entry.state != "invisible"]
     size = sum(len(_claude_line(entries[number])) + 1 for number in visible) - 1
     if size > limit:
@@ -281,7 +223,7 @@ def _codex(skills: list[Skill], limit: int) -> Listing:
     needed = sum(line.cost(len(line.description)) for line in lines)
     letters = _allotted(lines, limit - table, needed)
     entries = [_codex_entry(*pair) for pair in zip(lines, letters, strict=True)]
-    entries += [_unseen(skill) for skill in skills if not _is_loaded_by_codex(skill)]
+    entries += [unseen(skill) for skill in skills if not _is_loaded_by_codex(skill)]
     shown = [line.shown(count) for line, count in zip(lines, letters, strict=True) if count >= 0]
     used = table + sum(_tokens(len(line.encode()) + 1) for line in shown)
     headed = ["### Skill roots", *roots] if roots else []
@@ -298,7 +240,7 @@ def _codex(skills: list[Skill], limit: int) -> Listing:
 def _codex_entry(line: _Line, letters: int) -> Shown:
     name = line.skill.name or line.skill.folder
     if letters < 0:
-        return _unseen(line.skill)
+        return unseen(line.skill)
     text, length = line.description[:letters], line.length
     is_whole = len(text) == length and len(line.description) == length
     state: State = "whole" if is_whole else "cut" if text else "no-text"
@@ -340,95 +282,6 @@ def _grown(lines: Sequence[_Line], room: int) -> list[int]:
     return letters
 
 
-# Gemini CLI, opencode: whole, without a limit. Copilot CLI: until one does not fit
-
-
-def _whole(skill: Skill, name: str) -> Shown:
-    text = skill.description or ""
-    return Shown(skill, name, text, "whole", len(text))
-
-
-def _xml(skill: Skill, name: str, place: str) -> tuple[str, ...]:
-    return (
-        "  <skill>",
-        f"    <name>{name}</name>",
-        f"    <description>{skill.description}</description>",
-        f"    <location>{place}</location>",
-        "  </skill>",
-    )
-
-
-def _xml_listing(entries: Sequence[Shown], blocks: Sequence[tuple[str, ...]]) -> Listing:
-    lines = ("<available_skills>", *(line for block in blocks for line in block))
-    lines = (*lines, "</available_skills>")
-    used = len("\n".join(lines))
-    return Listing(
-        entries=tuple(entries),
-        used=used,
-        budget=None,
-        unit="characters",
-        lines=lines,
-        needed=used,
-    )
-
-
-_GEMINI_SCOPES: tuple[Scope, ...] = ("own", "system", "admin", "plugin", "user", "project")
-_NOT_IN_NAMES = str.maketrans(dict.fromkeys(':\\/<>*?"|', "-"))
-
-
-def _gemini_ordered(skills: list[Skill]) -> Iterator[Skill]:
-    """By scope; in a folder by name, backwards: the order in which most requests had them."""
-    ranked = sorted(skills, key=lambda skill: _GEMINI_SCOPES.index(skill.scope))
-    for _, group in groupby(ranked, key=lambda skill: (skill.scope, skill.root)):
-        members = list(group)
-        is_own = members[0].scope == "own"
-        yield from members if is_own else sorted(members, key=lambda s: s.folder, reverse=True)
-
-
-def _gemini(skills: list[Skill], _: int) -> Listing:
-    winners: dict[str, Skill] = {}
-    ordered = list(_gemini_ordered(skills))
-    for skill in ordered:
-        if skill.name and skill.description is not None:
-            winners[skill.name.translate(_NOT_IN_NAMES)] = skill
-    shown = [_whole(skill, name) for name, skill in winners.items()]
-    return _with_the_rest(ordered, shown, lambda entry: entry.skill.path)
-
-
-def _opencode(skills: list[Skill], _: int) -> Listing:
-    winners = {skill.name: skill for skill in skills if skill.name}
-    ordered = sorted(winners.values(), key=lambda skill: collated(skill.name))
-    shown = [_whole(skill, skill.name) for skill in ordered if skill.description is not None]
-    return _with_the_rest(skills, shown, lambda entry: _escaped(entry.skill.path))
-
-
-def _with_the_rest(
-    skills: Sequence[Skill], shown: Sequence[Shown], place: Callable[[Shown], str]
-) -> Listing:
-    seen = {id(entry.skill) for entry in shown}
-    rest = [_unseen(skill) for skill in skills if id(skill) not in seen]
-    blocks = [_xml(entry.skill, entry.name, place(entry)) for entry in shown]
-    return _xml_listing([*shown, *rest], blocks)
-
-
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def _copilot(skills: list[Skill], limit: int) -> Listing:
-    blocks = [_xml(skill, skill.name or skill.folder, skill.path) for skill in skills]
-    empty = _xml_listing([], [])
-    sizes = [len("\n".join(block)) + 1 for block in blocks]
-    fitting = next(
-        (count for count, size in enumerate(accumulate(sizes)) if empty.used + size > limit),
-        len(skills),
-    )
-    shown = [_whole(skill, skill.name or skill.folder) for skill in skills[:fitting]]
-    rest = [_unseen(skill) for skill in skills[fitting:]]
-    listing = _xml_listing([*shown, *rest], blocks[:fitting])
-    return replace(listing, budget=limit, needed=empty.used + sum(sizes))
-
-
 class Rule(NamedTuple):
     """How one host lists skills."""
 
@@ -441,8 +294,7 @@ class Rule(NamedTuple):
 RULES: dict[str, Rule] = {
     "claude-code": Rule(_claude, claude_budget),
     "codex": Rule(_codex, codex_budget),
-    "copilot": Rule(_copilot, lambda _: COPILOT_LETTERS),
-    "gemini": Rule(_gemini),
-    "opencode": Rule(_opencode),
+    "copilot": Rule(_copilot.copilot, lambda _: _copilot.LETTERS),
+    "gemini": Rule(gemini),
+    "opencode": Rule(opencode),
 }
-"""Copilot CLI's rule comes from issues of its repository and was not measured."""

@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Iterator
+from html import unescape
+from itertools import repeat
 from typing import Any, NamedTuple
 
 from metier.listing.recorder import Request
@@ -13,6 +15,13 @@ _XML = re.compile(
     r"  <skill>\n    <name>(.*)</name>\n    <description>((?s:.*?))</description>\n"
     r"    <location>(.*)</location>\n  </skill>"
 )
+
+_COPILOT = re.compile(
+    r"<skill>\n  <name>(.*)</name>\n  <description>((?s:.*?))</description>\n"
+    r"  <location>(.*)</location>\n</skill>"
+)
+_COPILOT_NAMES = re.compile(r"^[^<\n]*?: (.+?)(?:\.\.\. and \d+ more)?$", re.M)
+"""After the entries: the names of skills that did not fit."""
 
 
 class Sent(NamedTuple):
@@ -48,6 +57,7 @@ def listing_text(host: str, requests: list[Request]) -> str:
 _BEGINS = {
     "claude-code": _CLAUDE,
     "codex": "### Available skills\n",
+    "copilot": "\n<available_skills>\n",
     "gemini": "\n<available_skills>\n",
     "opencode": "\n<available_skills>\n",
 }
@@ -61,7 +71,17 @@ def sent_skills(host: str, requests: list[Request]) -> list[Sent]:
     if host == "codex":
         found = (_CODEX.match(line) for line in text.split("\n"))
         return [Sent(match[1], match[2] or "", match[3]) for match in found if match]
+    if host == "copilot":
+        return list(_copilot(text))
     return [Sent(*match.groups()) for match in _XML.finditer(text)]
+
+
+def _copilot(text: str) -> Iterator[Sent]:
+    at = text.rfind("</skill>")
+    for name, about, place in _COPILOT.findall(text):
+        yield Sent(name, unescape(about), place)
+    for names in _COPILOT_NAMES.findall(text[max(at, 0) :]):
+        yield from map(Sent, names.split(", "), repeat(""))
 
 
 def _claude(entry: str) -> Sent:

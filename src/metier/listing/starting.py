@@ -109,9 +109,20 @@ def _opencode(given: Surroundings) -> Started:
     )
 
 
+def _copilot(given: Surroundings) -> Started:
+    environ = {
+        "COPILOT_PROVIDER_BASE_URL": f"{given.url}/v1",
+        "COPILOT_MODEL": "stand-in",
+        "COPILOT_OFFLINE": "true",
+        "COPILOT_AUTO_UPDATE": "false",
+    }
+    return Started({}, environ)
+
+
 STARTS: dict[str, Start] = {
     "claude-code": Start("claude", ("-p",), _claude, after=("--model", "claude-sonnet-4-5")),
     "codex": Start("codex", ("exec", "--skip-git-repo-check"), _codex, takes_context=True),
+    "copilot": Start("copilot", ("-p",), _copilot),
     "gemini": Start("gemini", ("-m", "gemini-2.5-pro", "-p"), _gemini),
     "opencode": Start("opencode", ("run",), _opencode, takes_context=True),
 }

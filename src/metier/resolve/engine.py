@@ -165,7 +165,7 @@ def _asked_for(
         hint = "its contract has no R(…); name a capability with -r"
         raise UsageError(f"'{consumer.name}' requires nothing", hint=hint)
     if not wanted:
-        hint = "name a capability with -r, or --for SKILL; the query only ranks providers"
+        hint = "name a capability with -r, or --for SKILL; for a task in words: metier which TASK"
         raise UsageError("nothing is required", hint=hint)
     count = len(wanted) + len(optional)
     if count > MOST_REQUIRED:

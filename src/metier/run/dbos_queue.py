@@ -26,7 +26,7 @@ from metier.core.nearest import did_you_mean
 from metier.errors import NotFoundError, StoreError, UsageError
 from metier.run.queue import DEFAULT_QUEUE, QueuedRun, Schedule
 from metier.run.queue_tables import RUN, schema_of
-from metier.storage.postgres import Connection, connector
+from metier.storage.postgres import Connection, connector, named_error
 from metier.values.settings import QueueSetting
 
 logging.getLogger("dbos").addFilter(lambda _: False)  # it logs hosts and users, to the terminal
@@ -341,16 +341,17 @@ def named_errors() -> Iterator[None]:
     try:
         yield
     except SQLAlchemyError as error:
-        state = getattr(getattr(error, "orig", None), "sqlstate", None)
-        if state == "42501":
+        cause = getattr(error, "orig", None)
+        if getattr(cause, "sqlstate", None) == "42501":
             raise StoreError(
                 "the queue may not be written by this user",
                 code="STORE_READ_ONLY",
                 hint="grant the user the right to create schemas in the database",
             ) from None
-        reason = f": {state}" if state else ""
-        raise StoreError(
-            f"the queue in PostgreSQL cannot be used{reason}",
+        if cause is not None:
+            raise named_error(cause, "the queue") from None
+        raise StoreError(  # such as: no connection became free in time
+            "the queue in PostgreSQL cannot be used",
             code="STORE_UNREACHABLE",
             hint="check the address, the network and the login",
         ) from None

@@ -14,8 +14,16 @@ from contextlib import suppress
 from hashlib import blake2b
 from typing import Any, NamedTuple, TypeVar
 
-from metier.errors import DamagedError, NotFoundError, RunLostError, StoreError, UsageError
+from metier.errors import (
+    DamagedError,
+    NotFoundError,
+    RunLostError,
+    RunReleasedError,
+    StoreError,
+    UsageError,
+)
 from metier.run import postgres_tables as tables
+from metier.run import worker_tables
 from metier.run.postgres_migrations import MIGRATIONS
 from metier.run.postgres_writer import Notes, Request, Write, Writer, is_one_step
 from metier.run.rows import (
@@ -72,6 +80,8 @@ class PostgresRuns:
         self.namespace = namespace
         self.path = f"postgresql:{namespace}"
         self.live = 0
+        self.worker = ""
+        """Only while this worker counts as alive are runs claimed; empty: it is no worker."""
         self._noted: Notes = {}
         self._noting = threading.Lock()
         self._keys = range(0)
@@ -243,6 +253,7 @@ class PostgresRuns:
 
         def job(connection: Connection) -> RunRecord:
             with connection.transaction():
+                self._check_worker(connection)
                 run, held = self._held(connection, run_id, now)
                 if held.state != "running" and held.state not in RESUMABLE:
                     message = f"run '{run_id}' is {held.state} now"
@@ -255,6 +266,15 @@ class PostgresRuns:
             return run._replace(state="running", failure=None, finished=None, epoch=epoch)
 
         return self._database.call(job)
+
+    def _check_worker(self, connection: Connection) -> None:
+        """Raise `RunReleasedError` if the others have taken over: a frozen worker starts nothing.
+
+        Before the run is locked: a take-over locks in this order, too.
+        """
+        known = worker_tables.IS_KNOWN, (self.namespace, self.worker)
+        if self.worker and connection.execute(*known).fetchone() is None:
+            raise RunReleasedError
 
     def _held(self, connection: Connection, run_id: str, now: float) -> tuple[RunRecord, Held]:
         """Lock the row of a run; the run as it is then, and its owner."""

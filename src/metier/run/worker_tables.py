@@ -92,9 +92,12 @@ DEAD = (
 RELEASE_RUNS = (
     "WITH held AS (SELECT key FROM metier.run WHERE namespace = %s AND owner = %s"
     " AND state = 'running' ORDER BY key FOR NO KEY UPDATE)"
-    " UPDATE metier.run SET state = 'pending', owner = NULL, lease = NULL, failure = %s"
-    " FROM held WHERE namespace = %s AND run.key = held.key RETURNING id"
+    " UPDATE metier.run SET state = 'pending', owner = NULL, lease = NULL, failure = %s,"
+    " epoch = epoch + 1 FROM held WHERE namespace = %s AND run.key = held.key RETURNING id"
 )
+"""The epoch rises, so that the worker writes nothing more, even before the next claim."""
+IS_KNOWN = "SELECT 1 FROM metier.worker WHERE namespace = %s AND id = %s FOR KEY SHARE"
+"""Whether a worker has not been taken over; it cannot be until the transaction ends."""
 NOTE = (
     "INSERT INTO metier.run_note (namespace, run, code, message, worker)"
     " VALUES (%s, %s, %s, %s, %s)"

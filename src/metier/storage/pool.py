@@ -42,9 +42,13 @@ class StoredPool(Pool):
         sql = f"SELECT term, found FROM posting WHERE field = '{self._field}' AND term"
         return dict(self._for(sql, terms))
 
-    def postings(self, terms: Sequence[str]) -> Mapping[str, Sequence[int]]:
+    def postings(self, terms: Sequence[str]) -> Mapping[str, Mapping[int, int]]:
         sql = f"SELECT term, postings FROM posting WHERE field = '{self._field}' AND term"
-        return {term: unpacked(packed) for term, packed in self._for(sql, terms)}
+        found = {}
+        for term, packed in self._for(sql, terms):
+            numbers = unpacked(packed)
+            found[term] = dict(zip(numbers[0::2], numbers[1::2], strict=True))
+        return found
 
     def nameable(self, keys: Sequence[int]) -> list[int]:
         sql = f"SELECT key FROM document JOIN ranked USING (key) WHERE {self._condition} AND key"

@@ -182,19 +182,8 @@ class Postgres:
             )
         return version
 
-    # Errors
-
     def _named(self, error: Exception) -> StoreError:
-        """The error in our own words: those of the driver can quote the address."""
-        state = getattr(error, "sqlstate", None)
-        if state in _BY_STATE or state in _IN_THE_WAY:
-            code, message, hint = _BY_STATE.get(state, _LOCKED)
-            return StoreError(message.format(it=self.called), code=code, hint=hint)
-        if is_passing(error):
-            message = f"PostgreSQL cannot be reached{_why_unreachable(error)}"
-            return StoreError(message, code="STORE_UNREACHABLE", hint=_CHECK_ADDRESS)
-        reason = f"{type(error).__name__} {state or ''}".rstrip()
-        return StoreError(f"PostgreSQL rejected a statement: {reason}", hint="see metier doctor")
+        return named_error(error, self.called)
 
 
 def connector(address: str, *, autocommit: bool = True) -> Callable[[], Connection]:
@@ -210,7 +199,24 @@ def scalar(connection: Connection, statement: str, values: Sequence[Any] = ()) -
     return row[0]
 
 
-def is_passing(error: Exception) -> bool:
+def named_error(error: BaseException, called: str) -> StoreError:
+    """The error in our own words: those of the driver can quote the address.
+
+    `called` is what could not be read or written.
+    """
+    state = getattr(error, "sqlstate", None)
+    if state in _BY_STATE or state in _IN_THE_WAY:
+        code, message, hint = _BY_STATE.get(state, _LOCKED)
+        return StoreError(message.format(it=called), code=code, hint=hint)
+    if is_passing(error):
+        why, hint = _why_unreachable(error)
+        message = f"PostgreSQL cannot be reached{why}"
+        return StoreError(message, code="STORE_UNREACHABLE", hint=hint)
+    reason = f"{type(error).__name__} {state or ''}".rstrip()
+    return StoreError(f"PostgreSQL rejected a statement: {reason}", hint="see metier doctor")
+
+
+def is_passing(error: BaseException) -> bool:
     """Whether the same may succeed later: the connection was lost, or another process waits."""
     state = getattr(error, "sqlstate", None)
     if state is None:
@@ -247,15 +253,26 @@ def _needs_tls(given: dict[str, Any]) -> bool:
     return not all(host in _LOCAL or host.startswith(("/", "@")) for host in hosts.split(","))
 
 
-def _why_unreachable(error: Exception) -> str:
+def _why_unreachable(error: BaseException) -> tuple[str, str]:
+    """The reason as the end of a message, and what to do."""
     said = str(error).lower()
-    return next((f": {why}" for part, why in _REASONS if part in said), "")
+    why = next((why for part, why in _REASONS if part in said), "")
+    return f": {why}" if why else "", _HINTS.get(
+        why, "check the address, the network and the login"
+    )
 
 
-_CHECK_ADDRESS = "check the address, the network and the login"
+_NO_PASSWORD = "it wants a password, and none was found"
+_NO_TLS = "it does not offer TLS"
+_HINTS = {
+    _NO_PASSWORD: "put it into ~/.pgpass, readable by you only; docs/scale.md names other places",
+    _NO_TLS: "turn TLS on in the server; or add ?sslmode=disable to the address",
+}
+"""What to do about reasons for which there is something better than to check everything."""
 _REASONS = (
     ("starting up", "it is starting"),
     ("shutting down", "it is shutting down"),
+    ("no password supplied", _NO_PASSWORD),
     ("password", "the login was rejected"),
     ("authentication", "the login was rejected"),
     ("role", "the login was rejected"),
@@ -264,6 +281,8 @@ _REASONS = (
     ("resolve host", "the host is unknown"),
     ("refused", "the connection was refused"),
     ("timeout", "it did not answer in time"),
+    ("does not support ssl", _NO_TLS),
+    ("certificate", "its certificate could not be verified"),
     ("ssl", "no TLS connection could be made"),
     ("no such file", "there is no server at the socket"),
 )

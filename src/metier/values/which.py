@@ -32,8 +32,8 @@ class RankedDocument:
     """Words of the task that it says it is not for."""
     related: Sequence[str] = ()
     """Its words that are related to words of the task."""
-    note: str = ""
-    """Why it is not named although it fits."""
+    origin: str = "workspace"
+    """Whose it is: the user's, a trusted or an untrusted workspace's."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -49,7 +49,7 @@ class RankedDocument:
             "matched": {field: list(words) for field, words in self.matched.items()},
             "against": list(self.against),
             "related": list(self.related),
-            **({"note": self.note} if self.note else {}),
+            "origin": self.origin,
         }
 
 
@@ -143,14 +143,18 @@ class Which:
     notes: Sequence[str] = ()
     expectation: Expectation | None = None
 
-    def with_others(self, injection: Injection, agents: Sequence[AgentMatch]) -> "Which":
+    def with_others(
+        self, injection: Injection, agents: Sequence[AgentMatch], notes: Sequence[str]
+    ) -> "Which":
         """With the cards, abilities and agents that would come."""
         cards = [_card(one, "") for one in injection.injected_cards]
         cards += [_card(one, why) for one, why in injection.cards_passed_over]
         ranked = injection.selection.ranked
         injected = set(injection.injected_abilities)
         abilities = [_ability(one, one.item.id in injected) for one in ranked]
-        return replace(self, cards=cards, abilities=abilities, agents=agents)
+        return replace(
+            self, cards=cards, abilities=abilities, agents=agents, notes=[*self.notes, *notes]
+        )
 
     @property
     def named(self) -> Sequence[RankedDocument]:

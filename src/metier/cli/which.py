@@ -1,0 +1,223 @@
+"""`metier which`"""
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+from metier.cli.layout import one_line, paged, terminal_width, wrapped
+from metier.cli.session import Session, complete_names, metier_command
+from metier.errors import UsageError
+from metier.hosts import HOOKED
+from metier.values.agents import AgentMatch
+from metier.values.which import Chosen, Expectation, RankedDocument, Which
+
+_FIELDS = {"name": "name", "description": "description", "examples": "examples", "body": "body"}
+_SHOWN_WORDS = 8
+
+
+@metier_command("which", repeats=True)
+@click.argument("task", required=False)
+@click.option(
+    "--host",
+    metavar="HOST",
+    type=click.Choice(HOOKED),
+    help="Only skills that this host loads: " + ", ".join(HOOKED) + ".",
+)
+@click.option(
+    "--expect",
+    metavar="SKILL",
+    shell_complete=complete_names("skill"),
+    help="Say why SKILL is not first, and which words would make it so.",
+)
+@click.option("--each", is_flag=True, help="Take each line of standard input as a task.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 100),
+    default=5,
+    show_default=True,
+    metavar="N",
+    help="The most skills to show, whether or not they fire.",
+)
+def command(
+    session: Session, task: str | None, host: str | None, expect: str | None, each: bool, limit: int
+) -> int:
+    """Say which skills, cards, abilities and agents would come for a task, and why.
+
+    TASK is the prompt as you would type it; without it, standard input is read. Skills are ranked
+    by the rule that hooks use. Exits with 1 if nothing fits.
+    """
+    tasks = _tasks(session, task, each)
+    if each and expect:
+        raise UsageError("--each and --expect do not go together", hint="metier which --help")
+    with session.catalog() as catalog:
+        answers = [catalog.which(one, host=host, expect=expect, limit=limit) for one in tasks]
+    for note in dict.fromkeys(note for one in answers for note in one.notes):
+        session.note(note)
+    if session.as_json:
+        session.print_json([one.to_json() for one in answers] if each else answers[0].to_json())
+    elif each:
+        rows = [[one.task, ", ".join(_names(one)) or "-"] for one in answers]
+        session.print_list(("task", "skills"), rows, "task")
+    elif sys.stdout.isatty():
+        paged(_view(answers[0], terminal_width()))
+    else:
+        for row in _rows(answers[0]):
+            click.echo("\t".join(map(one_line, row)))
+    if any(map(_comes, answers)):
+        return 0
+    session.note("nothing fits" if not each else "nothing fits any of the tasks")
+    if not each and not expect:
+        session.note("hint: --expect SKILL says why a skill does not fire")
+    return 1
+
+
+def _tasks(session: Session, task: str | None, each: bool) -> list[str]:
+    """The tasks of the command line or of standard input. Raises `UsageError` if there is none."""
+    if each and task is not None:
+        raise UsageError("--each reads standard input", hint="metier which --each < FILE")
+    if task is None and sys.stdin.isatty() and not each:
+        raise UsageError("no task is given", hint="metier which 'review this pull request'")
+    text = session.standard_input if task in (None, "-") else task
+    tasks = [line for line in text.splitlines() if line.strip()] if each else [text.strip()]
+    if not any(tasks):
+        raise UsageError("the task is empty", hint="metier which 'review this pull request'")
+    return tasks
+
+
+def _names(answer: Which) -> list[str]:
+    return [one.name for one in answer.named]
+
+
+def _comes(answer: Which) -> bool:
+    """Whether anything would come: a skill, a card, an ability, or an agent that fits."""
+    others = [*answer.cards, *answer.abilities]
+    return (
+        answer.fires or any(one.comes for one in others) or any(one.parts for one in answer.agents)
+    )
+
+
+# For programs
+
+
+def _rows(answer: Which) -> list[list[str]]:
+    """Kind, name, whether it comes, its figure, and why."""
+    named = set(_names(answer))
+    rows = [
+        ["skill", one.name, _yes(one.name in named), f"{one.evidence:.2f}", "; ".join(_why(one))]
+        for one in answer.skills
+    ]
+    rows += [
+        [one.kind, one.id, _yes(one.comes), f"{one.score:.2f}", one.reason]
+        for one in [*answer.cards, *answer.abilities]
+    ]
+    rows += [
+        [
+            "agent",
+            one.agent_id,
+            _yes(bool(one.parts)),
+            f"{one.confidence:.2f}",
+            "; ".join(one.reasons),
+        ]
+        for one in answer.agents
+    ]
+    if answer.expectation is not None:
+        rows += [["expected", answer.expectation.name, line, "", ""] for line in _explained(answer)]
+    return rows
+
+
+def _reasons(match: AgentMatch) -> str:
+    return "; ".join(match.reasons)
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"
+
+
+# For people
+
+
+def _view(answer: Which, width: int) -> list[str]:
+    where = f" in {answer.host}" if answer.host else ""
+    lines = [_title(f"skills{where}", f"fire from {answer.threshold:g} of evidence")]
+    named = set(_names(answer))
+    for one in answer.skills:
+        lines += _skill_lines(one, one.name in named, answer.threshold, width)
+    if not answer.skills:
+        lines.append("  none has a word of the task")
+    lines += _chosen_lines("cards", answer.cards)
+    lines += _chosen_lines("abilities", answer.abilities)
+    if answer.agents:
+        lines += ["", _title("agents", "")]
+    for match in answer.agents:
+        lines.append(f"  {_mark(bool(match.parts))} {match.agent_id}  {match.confidence:.2f}")
+        lines += wrapped(_reasons(match), width, "      ")
+    if answer.expectation is not None:
+        lines += ["", _title(f"why not {answer.expectation.name}?", "")]
+        lines += [line for text in _explained(answer) for line in wrapped(f"- {text}", width, "  ")]
+    return lines
+
+
+def _title(text: str, rest: str) -> str:
+    return click.style(text, bold=True) + (f"  {rest}" if rest else "")
+
+
+def _mark(comes: bool) -> str:
+    return click.style("●", fg="green") if comes else "○"
+
+
+def _skill_lines(one: RankedDocument, comes: bool, threshold: float, width: int) -> list[str]:
+    parts = "  ".join(f"{name} {value:.2f}" for name, value in one.parts.items() if value)
+    figure = f"{one.evidence:.2f} {_gauge(one.evidence, threshold)}"
+    lines = [f"  {_mark(comes)} {click.style(one_line(one.name), bold=comes)}  {figure}  {parts}"]
+    for text in _why(one):
+        lines += wrapped(text, width, "      ")
+    return lines
+
+
+def _gauge(evidence: float, threshold: float) -> str:
+    """Ten cells; the threshold is at the fifth."""
+    full = min(10, max(0, round(5 * evidence / threshold))) if threshold > 0 else 10
+    cells = "█" * full + "░" * (10 - full)
+    return f"{cells[:5]}│{cells[5:]}"
+
+
+def _why(one: RankedDocument) -> list[str]:
+    lines = [
+        f"{_FIELDS[field]}: {', '.join(words[:_SHOWN_WORDS])}"
+        for field, words in one.matched.items()
+    ]
+    if one.related:
+        lines.append(f"related: {', '.join(one.related[:_SHOWN_WORDS])}")
+    if one.against:
+        lines.append(f"says it is not for: {', '.join(one.against)}")
+    return lines
+
+
+def _chosen_lines(title: str, found: Sequence[Chosen]) -> list[str]:
+    lines = ["", _title(title, "")] if found else []
+    for one in found:
+        limit = f" of {one.threshold:g}" if one.threshold is not None else ""
+        why = f"  {one.reason}" if one.reason else ""
+        lines.append(f"  {_mark(one.comes)} {one_line(one.id)}  {one.score:.2f}{limit}{why}")
+    return lines
+
+
+def _explained(answer: Which) -> list[str]:
+    expectation = answer.expectation
+    assert expectation is not None
+    if expectation.place == 1 and expectation.fires:
+        return ["it is first, and it fires"]
+    return [*expectation.reasons, *_advice(expectation)]
+
+
+def _advice(expectation: Expectation) -> list[str]:
+    lines = []
+    if expectation.missing:
+        lines.append(f"words of the task that it lacks: {', '.join(expectation.missing[:12])}")
+    if expectation.would_win:
+        words = ", ".join(expectation.would_win)
+        lines.append(f"it would be first and fire with these in its description: {words}")
+    elif expectation.missing and expectation.own is not None:
+        lines.append("no six of them in its description would make it first")
+    return lines
