@@ -2,6 +2,7 @@
 
 import shutil
 import sqlite3
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -146,15 +147,22 @@ def _head(file: Path) -> tuple[str, str]:
         return "unnamed", "A skill without a readable front matter."
 
 
+def _check_answer(command: Sequence[str]) -> None:
+    """Raise unless skills are ranked; whether one fires does not matter."""
+    answer = subprocess.run(command, check=False, capture_output=True, text=True)
+    if answer.returncode not in (0, 1) or "skill" not in answer.stdout:
+        raise RuntimeError(f"{' '.join(command)}: {answer.stderr or 'no skill'}")
+
+
 def _cold(root: Path) -> Iterator[Bar]:
     """A new process with a catalog that is built; it does not look for changed files."""
     trust(root)
     at = ["--root", str(root), "--quiet"]
     cpu_of_process([METIER, "refresh", *at], check=False)
     command = [METIER, "which", TASK, "--no-refresh", *at]
-    cpu_of_process(command)
+    _check_answer(command)
     rounds = alternate(
-        9, lambda: cpu_of_process([METIER, "--help"]), lambda: cpu_of_process(command)
+        9, lambda: cpu_of_process([METIER, "--help"]), lambda: cpu_of_process(command, check=False)
     )
     helped, ours = least(rounds)
     yield Bar(
