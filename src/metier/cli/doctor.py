@@ -39,7 +39,7 @@ _MOST_SHOWN = 10
 _TOLD = "adopt.told"
 
 
-@metier_command("doctor", catalog=False)
+@metier_command("doctor", catalog=False, repeats=True)
 @click.option(
     "--host",
     type=click.Choice([name for name, host in HOSTS.items() if host.loading]),

@@ -33,6 +33,7 @@ from metier.storage.pool import StoredPool, nameable_to
 from metier.values.agents import AgentMatch, AgentProfile
 from metier.values.capabilities import CapabilitiesConfig
 from metier.values.rows import Row
+from metier.values.selection import Injection
 from metier.values.which import Expectation, RankedDocument, Which
 
 MOST_WORDS_TO_ADD = 6
@@ -43,20 +44,18 @@ _UNTRUSTED = "hooks name no skill of this workspace until you trust it: metier t
 def which_comes(
     store: Store,
     config: CapabilitiesConfig,
-    task: str,
-    host: str | None = None,
+    question: "SkillQuestion",
     expected: Row | None = None,
-    limit: int = 10,
 ) -> Which:
     """The skills for a task. Raises `UsageError` for an unknown host."""
+    host = question.host
     if host is not None and host not in HOOKED:
         hint = did_you_mean(host, HOOKED, f"hosts: {', '.join(HOOKED)}")
         raise UsageError(f"'{host}' is no host", hint=hint)
-    question = SkillQuestion(task, config.skill_threshold, host, limit)
-    finder = SkillFinder(store, question)
+    finder = SkillFinder(store, question, config.skill_threshold)
     skills = finder.skills()
     return Which(
-        task=task,
+        task=question.task,
         threshold=config.skill_threshold,
         host=host,
         skills=skills,
@@ -64,6 +63,16 @@ def which_comes(
         most=config.skill_suggestions,
         expectation=None if expected is None else finder.expectation(expected),
     )
+
+
+def with_others(
+    found: Which,
+    injection: Injection,
+    matches: Sequence[AgentMatch],
+    profiles: Iterable[AgentProfile],
+) -> Which:
+    """The skills that were found, with the cards, abilities and agents that would come."""
+    return found.with_others(injection, matches, agent_notes(profiles, matches, found.task))
 
 
 def agent_notes(
@@ -90,7 +99,6 @@ class SkillQuestion(NamedTuple):
     """A task, and for which host."""
 
     task: str
-    threshold: float
     host: str | None = None
     limit: int = 10
     include_untrusted: bool = True
@@ -99,8 +107,9 @@ class SkillQuestion(NamedTuple):
 class SkillFinder:
     """Answers one question about the skills of a catalog, by the rule that hooks use."""
 
-    def __init__(self, store: Store, question: SkillQuestion) -> None:
+    def __init__(self, store: Store, question: SkillQuestion, threshold: float) -> None:
         self._store = store
+        self._threshold = threshold
         self._question = question
         self._task = Task(question.task)
         condition = nameable_to(question.host)
@@ -140,7 +149,7 @@ class SkillFinder:
             description=row.routing_text,
             score=one.score,
             evidence=one.evidence,
-            fires=fires(one, self._question.threshold),
+            fires=fires(one, self._threshold),
             parts={
                 "words": round(one.evidence - meaning - related, 6),
                 "related": related,
@@ -229,7 +238,7 @@ class SkillFinder:
         if own is None:
             return ["none of the words of the task is in its name, description or examples"]
         found = []
-        threshold = self._question.threshold
+        threshold = self._threshold
         if own.evidence < threshold:
             found.append(
                 f"its evidence is {own.evidence:.2f}, below the threshold of {threshold:g}"
@@ -264,7 +273,7 @@ class SkillFinder:
             pool = _Edited(self._pool, self._store, row, added)
             found = rank(self._task, pool)[:1]
             is_first = bool(found) and found[0].document.path == row.path
-            if is_first and fires(found[0], self._question.threshold):
+            if is_first and fires(found[0], self._threshold):
                 return added
         return []
 
