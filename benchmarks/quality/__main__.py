@@ -8,6 +8,7 @@ import platform
 import sqlite3
 import sys
 import tempfile
+import textwrap
 import time
 from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
@@ -57,6 +58,7 @@ MANY_METATOOL = (
 MANY_BFCL = Set("pool + BFCL", BFCL.folder, 2)
 SAMPLED = [one for one in (SINGLE, *MANY_METATOOL, MANY_BFCL) if one.stride > 1]
 _SHOWN = 10
+_ORDINALS = {2: "second", 6: "sixth"}
 
 
 class Results(NamedTuple):
@@ -216,12 +218,20 @@ def _spoken(one: Talk) -> Iterator[str]:
 def page(results: Results) -> str:
     """The figures as a page."""
     everything = [*results.sets, *results.beside]
-    strides = ", ".join(f"every {_ordinal(one.stride)} of {one.name}" for one in SAMPLED)
+    strides = ", ".join(f"every {_ORDINALS[one.stride]} of {one.name}" for one in SAMPLED)
+    sampled = textwrap.fill(
+        f"- The tasks of a set are all that have a right document; sampled are {strides}.",
+        100,
+        subsequent_indent="  ",
+    )
     return f"""# Quality
 
 How well metier chooses skills for a task, and how often it stays silent when none is needed, beside
 its peers in the same run. `make bench-quality` measures everything anew and fails when a bar does
 not hold. This page: `python -m benchmarks.quality --write docs/quality.md`.
+
+metier's weights and its threshold were chosen with these sets in view; those of its peers are the
+usual ones. Read the figures as a check against getting worse, not as what to expect elsewhere.
 
 One run: {versions()}.
 
@@ -236,9 +246,9 @@ One run: {versions()}.
   that is no stop word. Both count a word of the task once, which made them stronger here.
 - MiniLM: all-MiniLM-L6-v2, cosine with all text of a document, at most 256 tokens. RRF: reciprocal
   rank fusion of BM25 and MiniLM, k = 60.
-- The tasks of a set are all that have a right document; sampled are {strides}.
+{sampled}
 - Intervals are 95 %. Differences are compared in pairs, {RESAMPLES:,} bootstrap samples of the
-  tasks with a fixed seed; a mean over sets samples each set by itself; shares have Wilson's
+  tasks with a fixed seed; a mean over sets samples each set by itself; single shares have Wilson's
   interval. *Worse* means that the interval lies below 0, *level* that it contains 0.
 - metier *speaks* when at least one skill fires, by the rule that its hooks use; it is *right* when
   one of the at most three skills it names is a right one.
@@ -259,10 +269,6 @@ nDCG@10 / hit@1, in points.
 
 {markdown(rows_of(results.bars))}
 """
-
-
-def _ordinal(number: int) -> str:
-    return {2: "second", 3: "third"}.get(number, f"{number}th")
 
 
 def versions() -> str:
