@@ -384,10 +384,7 @@ class Catalog(Queries):
         if not everything:
             return found
         injection = self.inject(task, min_signal=config.ability_signal, include_untrusted=False)
-        matches = self.select_agents(task)
-        return found.with_others(
-            injection, matches, which.agent_notes(self.agents(), matches, task)
-        )
+        return which.with_others(found, injection, self.select_agents(task), self.agents())
 
     async def run(
         self,
