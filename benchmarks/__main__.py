@@ -29,6 +29,7 @@ from benchmarks import (
     sanitize,
     start,
     usage,
+    which,
     workers,
 )
 from benchmarks.folders import own_folders
@@ -40,6 +41,7 @@ SUITES = {
     "providers": providers,
     "abilities": abilities,
     "resolve": resolve,
+    "which": which,
     "hooks": hooks,
     "listing": listing,
     "sanitize": sanitize,
