@@ -99,7 +99,7 @@ OF_CARDS = {
     "softSessionTypes": "where `soft` hands over",
     "budgets": "characters of conversation → tokens, in place of `maxTokens`",
     "skillSuggestions": "how many skills a hook may name",
-    "skillThreshold": "from which score on it names them",
+    "skillThreshold": "from how much evidence on it names them: [which](../which.md)",
     "maxInjectionShare": "above this share of requests that inject, hooks turn to `monitor`",
     "refreshAfter": "seconds after which a hook has the catalog refreshed",
     "compare": "two scorers, each for half of the conversations",
