@@ -14,8 +14,10 @@ from pathlib import Path
 import pytest
 
 from invariants import INVARIANTS
+from metier.core import ranking
 from metier.hosts.folders import FOLDERS
 from metier.hosts.known import HOSTS
+from metier.values.capabilities import CapabilitiesConfig
 from proofs import PAGE, page
 from reference import (
     DOCS,
@@ -27,6 +29,7 @@ from reference import (
     commands_with_json,
     errors_page,
     findings_page,
+    is_writing,
     schema_names,
     schemas_page,
 )
@@ -38,6 +41,7 @@ pytestmark = pytest.mark.slow
 REPOSITORY = Path(__file__).parents[1]
 README = REPOSITORY / "README.md"
 TUTORIAL = DOCS / "tutorial.md"
+WHICH = DOCS / "which.md"
 EXAMPLE = REPOSITORY / "examples" / "workspace"
 METIER = str(Path(sys.executable).with_name("metier"))
 
@@ -131,6 +135,15 @@ class Session:
 
     def agree(self, command: str) -> None:
         """Type a command on a terminal, and `y` to what it asks."""
+        code, shown = self._on_terminal(command, b"y\n")
+        assert code == 0, shown
+
+    def see(self, command: str) -> str:
+        """What a terminal of 100 columns shows of a command, without colours and notes."""
+        _, shown = self._on_terminal(f"COLUMNS=100 LINES=100 {command} 2> /dev/null")
+        return re.sub("\x1b\\[[0-9;]*m", "", shown.replace("\r\n", "\n"))
+
+    def _on_terminal(self, command: str, typed: bytes = b"") -> tuple[int, str]:
         ours, terminal = pty.openpty()
         process = subprocess.Popen(
             ["sh", "-c", command],
@@ -141,13 +154,13 @@ class Session:
             stderr=terminal,
         )
         os.close(terminal)
-        os.write(ours, b"y\n")
+        os.write(ours, typed)
         shown = b""
         with suppress(OSError):  # a terminal whose other end is closed
             while part := os.read(ours, 65_536):
                 shown += part
         os.close(ours)
-        assert process.wait() == 0, shown.decode()
+        return process.wait(), shown.decode()
 
     def run(self, command: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
@@ -177,6 +190,23 @@ def test_commands_print_what_a_page_shows(page: Path, tmp_path: Path) -> None:
     assert count == sum(block.count("\n$ ") + 1 for block in blocks(page.read_text(), "console"))
 
 
+@pytest.mark.parametrize("page", [README, WHICH], ids=lambda page: page.stem)
+def test_a_terminal_shows_what_a_page_shows_of_which(page: Path, tmp_path: Path) -> None:
+    session = Session(tmp_path, "examples/workspace")
+    session.agree("metier trust")
+    text = page.read_text()
+    shown = [block for block in blocks(text, "text") if block.startswith("$ metier which ")]
+    assert shown
+    for block in shown:
+        command, _, output = block.removeprefix("$ ").partition("\n")
+        seen = session.see(command)
+        if is_writing():
+            text = text.replace(block, f"$ {command}\n{seen}")
+            page.write_text(text)
+        else:
+            assert seen == output
+
+
 def test_there_are_commands_to_check() -> None:
     assert sum(block.count("$ metier ") for block in everywhere("console")) >= 10
 
@@ -201,6 +231,36 @@ def test_the_hook_of_the_first_pages_works_in_three_commands(tmp_path: Path) -> 
         assert "claude-code" in results[1].stdout
 
 
+def test_the_page_about_which_names_the_constants_of_the_ranker() -> None:
+    text = WHICH.read_text()
+    config = CapabilitiesConfig()
+    limits = {
+        "words of a task that count, the rarest first": ranking.MOST_TERMS,
+        "index entries that are read for them": ranking.MOST_POSTINGS,
+        "words of a task that get related words": ranking.MOST_EXPANDED,
+        "index entries that are read for related words": ranking.MOST_RELATED_POSTINGS,
+        "words of a task whose meaning counts": ranking.MOST_VECTOR_WORDS,
+        "skills whose bodies are searched, the best by words": ranking.BY_WORDS,
+        "skills that are ordered by meaning, the best of these": ranking.BY_MEANING,
+        "skills up to which all are candidates": ranking.SMALL_POOL,
+        "words that must match, unless the meaning is clear": ranking.FEWEST_WORDS,
+        "cosine from which the meaning is clear": ranking.CLEAR_COSINE,
+    }
+    said = [f"| {label} | {value:,} |" for label, value in limits.items()]
+    said += [
+        f"W     = {ranking.NAME:g}·name + {ranking.DESCRIPTION:g}·description"
+        f' + {ranking.EXAMPLES:g}·examples − {-ranking.AGAINST:g}·"not for"'
+        f" + {ranking.BODY:g}·body",
+        f"{ranking.NAME_SHARE:g}·share of the name) + {ranking.MEANING:g}·g·z(cosine)",
+        f"g = min(1, {ranking.FULL_MEANING} / words of the task)",
+        f"+ {ranking.COSINE_EVIDENCE:g}·cosine",
+        f"skillThreshold = {config.skill_threshold:g} ",
+        f"skillSuggestions = {config.skill_suggestions} ",
+    ]
+    assert [one for one in said if one not in text] == []
+    assert pytest.approx(1 / 3) == ranking.BODY_EVIDENCE
+
+
 def test_the_ability_that_is_shown_is_the_one_of_the_example() -> None:
     shown = [block for block in everywhere("markdown") if "displayName: Commit messages" in block]
     assert shown
@@ -221,10 +281,11 @@ def test_the_agent_of_the_readme_runs_and_can_be_resumed_and_shown(tmp_path: Pat
     assert "state: succeeded" in shown
 
 
-def test_the_python_of_the_tutorial_runs(tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", [TUTORIAL, WHICH], ids=lambda page: page.stem)
+def test_the_python_of_a_page_runs(page: Path, tmp_path: Path) -> None:
     session = Session(tmp_path, ".")
     session.agree("metier trust --root examples/workspace")
-    codes = blocks(TUTORIAL.read_text(), "python")
+    codes = blocks(page.read_text(), "python")
     assert codes
     for code in codes:
         result = session.run(shlex.join([sys.executable, "-c", code]))

@@ -23,10 +23,12 @@ from metier.config.owners import is_tracked
 from metier.config.tokens import token_counter
 from metier.errors import MetierError
 from metier.flow.boundary import Boundary
+from metier.flow.hook_figures import spoken
+from metier.flow.hook_log import read_decisions
 from metier.hosts.folders import FOLDERS
 from metier.hosts.known import HOSTS
 from metier.install.commands import unsafe_entries
-from metier.storage.places import user_home
+from metier.storage.places import state_room, user_home, user_room
 from metier.storage.workspace import OLD_STATE_FOLDER, RUNS_FILE
 from metier.values.files import KINDS, PLURAL
 
@@ -37,9 +39,11 @@ if TYPE_CHECKING:
 _COLOURS = {"ok": "green", "warning": "yellow", "error": "red"}
 _MOST_SHOWN = 10
 _TOLD = "adopt.told"
+_LATELY = 7
+"""Days."""
 
 
-@metier_command("doctor", catalog=False)
+@metier_command("doctor", catalog=False, repeats=True)
 @click.option(
     "--host",
     type=click.Choice([name for name, host in HOSTS.items() if host.loading]),
@@ -98,6 +102,7 @@ def _checks(session: Session) -> Iterator[Check]:
         yield _tokenizer(session.config().tokenizer)
         with session.open_catalog() as catalog:
             yield from _catalog(session, catalog)
+        yield from _hooks(session)
     except MetierError as error:
         where = f" ({error.where})" if error.where else ""
         yield Check(error.code, "error", f"{error.message}{where}", error.hint)
@@ -197,6 +202,22 @@ def _runs(agency: "Agency") -> Check:
         ((kept, pending),) = store.rows("SELECT count(*), total(state = 'pending') FROM run")
     waiting = f", {counted(int(pending), 'run')} to resume" if pending else ""
     return Check("runs", "ok", f"{store.path}, {size:.1f} MB, {counted(kept, 'run')}{waiting}")
+
+
+def _hooks(session: Session) -> Iterator[Check]:
+    """How often hooks spoke lately; nothing if no prompt was answered."""
+    room = user_room() if session.is_outside() else state_room(session.workspace())
+    try:
+        found = spoken(read_decisions(room), time.time() - _LATELY * 86_400)
+    except OSError as error:
+        detail = f"the log of their decisions cannot be read: {error.strerror}"
+        yield Check("hooks", "warning", detail, "metier hook stats")
+        return
+    if not found.prompts:
+        return
+    held_back = f"; their mode held back {found.held_back:,} more" if found.held_back else ""
+    detail = f"spoke on {found.spoke:,} of {counted(found.prompts, 'prompt')}"
+    yield Check("hooks", "ok", f"{detail} in the last {_LATELY} days{held_back}")
 
 
 def _hosts(catalog: Catalog) -> Check:

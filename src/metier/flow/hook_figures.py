@@ -15,6 +15,8 @@ from metier.storage.room import Room
 from metier.storage.workspace import CATALOG_FILE
 
 MOST_USED = 10
+_STARTS = ("session", "subagent")
+"""How the events without a prompt begin, in lower case."""
 _Value = TypeVar("_Value", int, float)
 
 
@@ -69,6 +71,16 @@ class HeldBack(NamedTuple):
     """Over the requests that would have injected."""
     cards: tuple[Used, ...]
     skills: tuple[Used, ...]
+
+
+class Spoken(NamedTuple):
+    """How often hooks had something to say."""
+
+    prompts: int
+    spoke: int
+    """Prompts that got a card or the name of a skill."""
+    held_back: int
+    """Prompts that would have got one, but for the mode."""
 
 
 class Statistics(NamedTuple):
@@ -142,6 +154,17 @@ def statistics(
         skills=counts.skills.usage(skills),
         held_back=counts.held_back(),
     )
+
+
+def spoken(decisions: Iterable[Decision], since: float) -> Spoken:
+    """How many prompts got an answer; starts of sessions and sub-agents do not count."""
+    prompts = spoke = held_back = 0
+    for one in decisions:
+        if one.at >= since and not one.event.lower().startswith(_STARTS):
+            prompts += 1
+            spoke += one.injected
+            held_back += _is_held_back(one)
+    return Spoken(prompts, spoke, held_back)
 
 
 def documents_known(room: Room) -> tuple[list[str] | None, list[str] | None]:
@@ -264,7 +287,7 @@ class _Counts:
             uses.add(decision.cards)
         for uses in (self.skills, self.held_skills):
             uses.add(decision.skills)
-        if any(item.outcome in HELD_BACK for item in (*decision.cards, *decision.skills)):
+        if _is_held_back(decision):
             self.held_requests += 1
             self.held_tokens += decision.tokens
 
@@ -276,6 +299,10 @@ class _Counts:
             cards=self.held_cards.ranked(),
             skills=self.held_skills.ranked(),
         )
+
+
+def _is_held_back(decision: Decision) -> bool:
+    return any(item.outcome in HELD_BACK for item in (*decision.cards, *decision.skills))
 
 
 def _groups(tallies: Mapping[str, _Tally]) -> dict[str, Group]:
