@@ -8,26 +8,24 @@ from metier.core.coerce import texts_of
 from metier.core.nearest import did_you_mean
 from metier.core.ranking import (
     COSINE_EVIDENCE,
-    DESCRIPTION,
     Document,
     Ranked,
     Task,
     Terms,
-    by_length,
     fires,
     rank,
     rank_terms,
     stored_weight,
 )
 from metier.core.stems import STOP_WORDS
-from metier.core.terms import ASKING, parts_of, plain_words, raw_words, searched, terms
+from metier.core.terms import ASKING, parts_of, raw_words, searched, terms
 from metier.core.text import words
 from metier.core.word_table import shipped_table
 from metier.errors import UsageError
 from metier.hosts import HOOKED, host_bit
 from metier.hosts.switches import honours_the_switch
 from metier.index.documents import select_rows
-from metier.index.ranked import MOST_EXAMPLES
+from metier.index.ranked import MOST_EXAMPLES, RankText, rank_words
 from metier.index.store import Store
 from metier.storage.pool import StoredPool, nameable_to
 from metier.values.agents import AgentMatch, AgentProfile
@@ -288,18 +286,25 @@ class SkillFinder:
 
 
 class _Edited(StoredPool):
-    """A pool in which the description of one skill has more words."""
+    """A pool in which the description of one skill starts with more words."""
 
     def __init__(self, pool: StoredPool, store: Store, row: Row, words: Sequence[str]) -> None:
         self.__dict__.update(pool.__dict__)
-        [(self._key, known)] = store.rows(
-            "SELECT key, terms FROM document JOIN ranked USING (key) WHERE path = ?", (row.path,)
+        [(self._key, known, vector)] = store.rows(
+            "SELECT key, terms, vector FROM document JOIN ranked USING (key) WHERE path = ?",
+            (row.path,),
         )
-        about = split_clauses(row.routing_text).about
-        self._added = set(terms(" ".join(words))) - set(known.split())
-        length = len(terms(about)) + len(self._added)
-        self._weight = stored_weight(DESCRIPTION / by_length("about", length))
-        self._text = f"{row.name} {about} {' '.join(words)}"
+        examples = texts_of(row.data.get("examples"))[:MOST_EXAMPLES]
+        about = f"{' '.join(words)}. {row.routing_text}"
+        edited = rank_words(RankText(row.name, about, examples))
+        self._weights = edited.weights
+        self._added = edited.weights.keys() - known.split()
+        table = shipped_table()
+        self._vector = table.vector(edited.plain) if table else None
+        if self._vector and self._sums:
+            old = memoryview(vector).cast("h") if vector else [0] * len(self._sums)
+            parts = zip(self._sums, old, self._vector, strict=True)
+            self.mean = self._mean([total - one + other for total, one, other in parts])
 
     def found(self, wanted: Sequence[str]) -> Mapping[str, int]:
         known = dict(super().found(wanted))
@@ -309,14 +314,13 @@ class _Edited(StoredPool):
 
     def postings(self, wanted: Sequence[str]) -> Mapping[str, Mapping[int, int]]:
         known = dict(super().postings(wanted))
-        for term in self._added.intersection(wanted):
-            known[term] = {**known.get(term, {}), self._key: self._weight}
+        for term in self._weights.keys() & set(wanted):
+            known[term] = {**known.get(term, {}), self._key: stored_weight(self._weights[term])}
         return known
 
     def candidates(self, keys: Sequence[int] | None) -> list[Document]:
         found = super().candidates(keys)
-        table = shipped_table()
         for one in found:
-            if one.key == self._key and table is not None:
-                one.vector = table.vector(plain_words(self._text)) or one.vector
+            if one.key == self._key:
+                one.vector = self._vector or one.vector
         return found

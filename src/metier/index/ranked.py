@@ -2,7 +2,7 @@
 
 import sqlite3
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, cast
 
 from metier.core.clauses import split_clauses
@@ -72,6 +72,31 @@ def _of_agent(document: Document) -> RankText:
 _TEXTS = {"skill": _of_skill, "ability": _of_ability, "card": _of_card, "agent": _of_agent}
 
 
+class RankWords(NamedTuple):
+    """What the ranker makes of the fields outside the body."""
+
+    names: Sequence[str]
+    """The terms of the name."""
+    weights: Mapping[str, float]
+    plain: Sequence[str]
+    """The words that give the vector."""
+
+
+def rank_words(text: RankText) -> RankWords:
+    clauses = split_clauses(text.about)
+    names, about = raw_parts(text.name), raw_parts(clauses.about)
+    examples = raw_parts(" ".join(text.examples)) if text.examples else []
+    own = [term for one in names for term in one.terms]
+    weights = field_weights(
+        own,
+        [term for one in about for term in one.terms],
+        [term for one in examples for term in one.terms],
+        terms(clauses.against) if clauses.against else (),
+    )
+    plain = [word for one in (*names, *about, *examples) for word in one.plain]
+    return RankWords(own, weights, plain)
+
+
 class RankRows:
     """Changes to what is stored of one kind, written at once."""
 
@@ -97,27 +122,18 @@ class RankRows:
         if entry.document is None:
             return
         text = rank_text(self._kind, entry.document)
-        clauses = split_clauses(text.about)
-        names, about = raw_parts(text.name), raw_parts(clauses.about)
-        examples = raw_parts(" ".join(text.examples)) if text.examples else []
-        own = [term for one in names for term in one.terms]
-        weights = field_weights(
-            own,
-            [term for one in about for term in one.terms],
-            [term for one in examples for term in one.terms],
-            terms(clauses.against) if clauses.against else (),
-        )
+        names, weights, words = rank_words(text)
         added, codes = self._postings.added[self._field], self._codes
         for term, weight in weights.items():
             code = codes.get(weight)
             if code is None:
                 code = codes.setdefault(weight, stored_weight(weight))
             added[term] += (key, code)
-        vector = self._vector([word for one in (*names, *about, *examples) for word in one.plain])
+        vector = self._vector(words)
         is_safe = may_be_named(f"{text.name} {text.about} {entry.found.path}")
         self._rows.append(
             (
-                key, self._kind, is_safe, " ".join(dict.fromkeys(own)), " ".join(weights),
+                key, self._kind, is_safe, " ".join(dict.fromkeys(names)), " ".join(weights),
                 vector.tobytes() if vector else None, *searchable(text.body[:LONGEST_BODY]),
             )
         )  # fmt: skip

@@ -32,11 +32,15 @@ class StoredPool(Pool):
         self._kind = kind
         self._condition = condition
         self.total, self.mean = 0, None
+        self._sums: Vector = ()
         for total, sums in rows("SELECT total, sums FROM rank_pool WHERE kind = ?", (kind,)):
             self.total = total
             if total and sums:
-                numbers = memoryview(sums).cast("q")
-                self.mean = [(2 * number + total) // (2 * total) for number in numbers]
+                self._sums = memoryview(sums).cast("q")
+                self.mean = self._mean(self._sums)
+
+    def _mean(self, sums: Vector) -> Vector:
+        return [(2 * number + self.total) // (2 * self.total) for number in sums]
 
     def found(self, terms: Sequence[str]) -> Mapping[str, int]:
         sql = f"SELECT term, found FROM posting WHERE field = '{self._field}' AND term"
